@@ -8,6 +8,7 @@ LOCKED := $(VENV)/.locked
 STAMP  := $(VENV)/.installed
 IDENTITY := .cache/keystone/.locked
 BLAZAR := .cache/blazar/.locked
+SERVERS := .cache/http-servers/.locked
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all:
 
 # The locks name versions and hashes and no index: pip's and uv's own configuration says where from.
@@ -28,7 +29,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone demo demo-leases serve test lint bench-placement bench-time bench-month format types imports unit soak crash schedules fuzz-placement docs docs-serve lock changelog wheel clean
+.PHONY: help install keystone demo demo-leases serve test lint bench-placement bench-time bench-month bench-http format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors nightly docs docs-serve lock changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -67,6 +68,12 @@ $(BLAZAR): requirements/blazar-bench.txt $(LOCKED)
 	  $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps --require-hashes -r $<
 	@touch $@
 
+# Servers that are judged beside ours, in a folder for `PYTHONPATH`.
+$(SERVERS): requirements/http-servers.txt $(LOCKED)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(@D) --only-binary :all: --require-hashes -r $< || \
+	  $(PIP) --target $(@D) --require-hashes -r $<
+	@touch $@
+
 demo: install  ## the main job, really run: place an application jointly, hold, claim, confirm
 	$(BIN)/moorage demo
 
@@ -95,9 +102,10 @@ imports: install
 # The tests wait for processes as often as they compute, so a third worker keeps two cores busy.
 # tests/conftest.py puts the files in order, the long ones first; xdist's own order knows no time.
 # A worker that dies is not replaced: xdist would wait for ever for what the file had left.
+# What costs most is told at the end, so that nobody has to look for it.
 unit: install keystone  ## only pytest (ARGS="-k word" chooses, WORKERS=0 runs them in one process)
 	$(BIN)/python -m pytest --numprocesses=$(or $(WORKERS),3) --dist=loadfile --no-loadscope-reorder \
-	  --max-worker-restart=0 $(ARGS)
+	  --max-worker-restart=0 --durations=40 --durations-min=1 $(ARGS)
 
 bench-placement: install  ## Placement beside the reference (ARGS="--hosts 10000 --rows limit,put")
 	$(BIN)/python -m benchmarks.placement $(ARGS)
@@ -107,6 +115,9 @@ bench-time: install $(BLAZAR)  ## leases beside Blazar's manager, and their targ
 
 bench-month: install  ## a month of leases and other servers, in three ways: an hour (ARGS="--hosts 250 --write": minutes)
 	$(BIN)/python -m benchmarks.month $(or $(ARGS),--write)
+
+bench-http: install $(SERVERS)  ## HTTP servers beside ours, ten minutes (ARGS="--servers moorage,waitress --rows raw,end --write")
+	PYTHONPATH=$(dir $(SERVERS)) $(BIN)/python -m benchmarks.http_servers $(ARGS)
 
 soak: install  ## half an hour of everything at once on SQLite, then on PostgreSQL, with kills; its report is in .cache/soak.md (SECONDS=1800 REPORT=FILE)
 	rm -f $(or $(REPORT),.cache/soak.md)
@@ -123,8 +134,27 @@ crash: install  ## kill services and the database hundreds of times, on each dat
 schedules: install  ## months of leases with a clock that is set, by seeds (SEED=0 SCHEDULES=1000)
 	$(BIN)/python -W error -m tests.scenarios.schedules $(or $(SEED),0) $(or $(SCHEDULES),1000)
 
+mutants: install  ## 60 rules broken one at a time in HEAD: do the tests of their area notice? an hour (ARGS="--area capacity")
+	-$(BIN)/python -m tests.mutants locate
+	$(BIN)/python -m tests.mutants run --homes new $(ARGS)
+	$(BIN)/python -m tests.mutants table
+
 fuzz-placement: install  ## random requests to us and to the reference: answers must agree (SEED=1 SECONDS=600)
 	$(BIN)/python -W ignore -m tests.fuzz $(or $(SEED),1) $(or $(SECONDS),600)
+
+fuzz-doors: install  ## hostile requests to all three APIs of one service, for an hour; its report is in .cache/doors.md (SEED=1 SECONDS=3600 DATABASE=sqlite)
+	$(BIN)/python -m tests.fuzz.doors --seed $(or $(SEED),1) --seconds $(or $(SECONDS),3600) \
+	  --database $(or $(DATABASE),sqlite) --report $(or $(REPORT),.cache/doors.md)
+
+# What is too long for every push: run it before a release, and before an issue is closed.
+nightly: install  ## everything long: hostile requests, the reference's answers, soak, kills, months of leases (SECONDS=1800 each)
+	$(MAKE) --no-print-directory fuzz-doors SECONDS=$(or $(SECONDS),1800) REPORT=.cache/doors.md
+	$(MAKE) --no-print-directory fuzz-doors SECONDS=$(or $(SECONDS),1800) DATABASE=postgresql REPORT=.cache/doors.md
+	$(MAKE) --no-print-directory fuzz-placement SECONDS=$(or $(SECONDS),1800)
+	$(MAKE) --no-print-directory soak SECONDS=$(or $(SECONDS),1800)
+	$(MAKE) --no-print-directory crash
+	$(MAKE) --no-print-directory schedules
+	MOORAGE_HYPOTHESIS=nightly $(MAKE) --no-print-directory unit ARGS=--nightly
 
 wheel: install  ## the package as a wheel, in dist/
 	$(BIN)/hatchling build --target wheel --directory dist
@@ -147,6 +177,7 @@ lock:  ## resolve the dependencies anew and write the hashed locks
 	$(COMPILE) --output-file requirements/uv.txt requirements/uv.in
 	$(COMPILE) --output-file requirements/keystone.txt requirements/keystone.in
 	$(COMPILE) --output-file requirements/blazar-bench.txt --excludes requirements/blazar-bench.without requirements/blazar-bench.in
+	$(COMPILE) --output-file requirements/http-servers.txt requirements/http-servers.in
 	$(COMPILE) --output-file requirements/build.txt requirements/build.in
 
 changelog: install  ## show what the fragments in changelog.d/ make of the next release

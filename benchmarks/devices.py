@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from ranges import record
 
 from moorage.domain.ensembles import Group, Role
-from moorage.engine.build import state
-from moorage.engine.proved import solve
-from moorage.engine.verify import places, verify
+from moorage.engine.joint.build import state
+from moorage.engine.joint.proved_solve import solve
+from moorage.engine.joint.verify import places, verify
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.trees import Node, asked, edge_host, forest, vf

@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from moorage.domain.changes import Change, Changeset, PutEvent
-from moorage.domain.events import BEGINNING, EventFilter, Happened
-from moorage.store import Ledger, commit, open_store
-from moorage.store.batch import Batch
+from moorage.domain.events import BEGINNING, DerivedEvent, EventFilter
+from moorage.store import Ledger, open_store
+from moorage.store.commit.batch import Batch
+from moorage.store.commit.commit import commit
 from moorage.testing.service import Service
 
 PROJECTS = 100
@@ -29,10 +30,10 @@ PAGE = 1_000
 LEASES = 100
 
 
-def happened(number: int) -> Happened:
+def happened(number: int) -> DerivedEvent:
     """The `number`th event of the log."""
     body = {"name": f"lease-{number}", "status": "active", "degraded": False, "missing": 0}
-    return Happened(
+    return DerivedEvent(
         TYPES[number % len(TYPES)], f"p{number % PROJECTS}", f"lease-{number // 5}", 0, body
     )
 

@@ -27,7 +27,7 @@ from moorage.domain.changes import (
 )
 from moorage.domain.consumers import Consumer
 from moorage.domain.providers import Inventory
-from moorage.engine.snapshot import Snapshot
+from moorage.engine.state.snapshot import Snapshot
 from moorage.store import Ledger, open_store
 
 STOCK = (

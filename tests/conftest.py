@@ -34,23 +34,33 @@ pytest_plugins = [
     "tests.servers.mariadb",
     "tests.watchdog",
     "tests.schema_once",
-    "tests.made_once",
 ]
 """Servers that tests in several places share, started when first asked for; who ends a test; and
-what is made once instead of for each."""
+the schema, which is made once."""
 
 # A job that a shell starts in the background ignores Ctrl-C, and so does all that it starts; the
 # tests that send one to a program need the default.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(trylast=True)  # after pytest-randomly
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with files that take long: begun last, one would keep a single worker busy alone.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the long run ask for what every push leaves out."""
+    told = "also run the tests marked nightly, as `make nightly` does"
+    parser.addoption("--nightly", action="store_true", help=told)
 
-    Files with a test marked `slow` come first, then those that start processes, of equal ones
-    those with more tests. Within a file the random order stays.
+
+@pytest.hookimpl(trylast=True)  # after pytest-randomly
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave nightly tests out, and begin with files that take long.
+
+    Begun last, one would keep a single worker busy alone. Files with a test marked `slow` come
+    first, then those that start processes, of equal ones those with more tests. Within a file the
+    random order stays.
     """
+    if not config.getoption("--nightly"):
+        left_out = [one for one in items if one.get_closest_marker("nightly")]
+        items[:] = [one for one in items if not one.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=left_out)
     tests = Counter(item.path for item in items)
     slow, starting = (
         {item.path for item in items if item.get_closest_marker(name)}

@@ -14,7 +14,7 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 from moorage.store import opening
-from moorage.store.upgrade import is_current, upgrade
+from moorage.store.schema.upgrade import is_current, upgrade
 
 _NAMED = ("resource_classes", "traits")
 """Tables of standard names, which are as old as the ledger."""

@@ -29,21 +29,21 @@ from moorage.domain.errors import CapacityExceeded, Infeasible
 from moorage.domain.leases import Terms, reservation_class
 from moorage.domain.period import DAY, HOUR, MINUTE, SECOND, Period
 from moorage.domain.requests import RequestGroup
-from moorage.domain.virtual import HOURS, PREEMPTIBLE
-from moorage.engine.candidates import candidates
-from moorage.engine.query import CandidateQuery
-from moorage.engine.stays import within
+from moorage.domain.virtual_classes import HOURS, PREEMPTIBLE
+from moorage.engine.candidates.enumerate import candidates
+from moorage.engine.candidates.query import CandidateQuery
+from moorage.engine.state.bounded_view import within
 from moorage.testing.service import TENANT, Service
-from moorage.usecases.allocate import allocate, release
-from moorage.usecases.effects import Message, Outside, carry_out, postpone
-from moorage.usecases.expire import expire
-from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.claims.outcome import expire
+from moorage.usecases.claims.server_stay import Lifetimes, fleet_for_query
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out, postpone
 from moorage.usecases.leases.create import create_lease
-from moorage.usecases.leases.draw import drawable
-from moorage.usecases.leases.lookout import Lookout
-from moorage.usecases.limits import Limits
-from moorage.usecases.proposal import Naming
-from moorage.usecases.stays import Lifetimes, seen_by
+from moorage.usecases.leases.lease_sweeper import LeaseSweeper
+from moorage.usecases.leases.placement_draw import reservation_candidates
+from moorage.usecases.leases.requests import LeaseRequest
+from moorage.usecases.ledger.allocations import allocate, release
+from moorage.usecases.shared.limits import Limits
 from moorage.workers import effects
 from moorage.workers.expiry import sweep
 
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from moorage.domain.effects import Effect
     from moorage.domain.period import Instant
     from moorage.domain.resources import Amounts
-    from moorage.engine.candidates import Candidate
-    from moorage.engine.snapshot import Snapshot
+    from moorage.engine.candidates.enumerate import Candidate
+    from moorage.engine.state.snapshot import Snapshot
 
 WARM_UP: Final = 4 * DAY
 """Not looked at: until then there are fewer leases than later, as none began before the month."""
@@ -153,9 +153,9 @@ class World:
         # What rests for a while in vain rests by the month's time, and is looked for again.
         self.parts = replace(self.service.parts, stopwatch=self._stopwatch)
         self.begin = self.now = self.service.clock.now()
-        self.outside = Outside(tell=self._hear, end=self._end, hook=self._hear)
+        self.outside = OutwardActions(tell=self._hear, end=self._end, hook=self._hear)
         self.work = Work(self)
-        self.lookout = Lookout(self.parts)
+        self.lookout = LeaseSweeper(self.parts)
         self.lifetimes = Lifetimes(notice=limits.notice)
         self.servers: dict[str, Server] = {}
         self.waiting: dict[int, ServerAsked] = {}
@@ -214,12 +214,12 @@ class World:
         described = read_ensemble(
             {"name": self._name(), "members": [role], "policies": policies if asked.apart else []}
         )
-        ask = LeaseAsk("lease", terms, description=described)
+        ask = LeaseRequest("lease", terms, description=described)
         weight = asked.members * asked.vcpu * (asked.end - asked.start) / HOUR
         self.found.counts["lease hours asked for"] += round(weight)
         name = self._name()
         try:
-            lease = create_lease(self.parts, TENANT, ask, Naming(name, digest=name)).lease
+            lease = create_lease(self.parts, TENANT, ask, RequestIdentity(name, digest=name)).lease
         except Infeasible:
             self.found.counts["leases refused"] += 1
             return
@@ -293,10 +293,10 @@ class World:
         return self._queries.setdefault(wants, made)
 
     def _offered(self, snapshot: Snapshot, query: CandidateQuery) -> list[Mapping[str, Amounts]]:
-        drawn = drawable(self.service.store, snapshot, query)
+        drawn = reservation_candidates(self.service.store, snapshot, query)
         if drawn is not None:
             return _first(drawn.snapshot, drawn.candidates)
-        seen = seen_by(snapshot, query, self.lifetimes)
+        seen = fleet_for_query(snapshot, query, self.lifetimes)
         if any(PREEMPTIBLE in group.resources for group in query.groups):
             for run in RUNS:
                 period = Period(snapshot.taken_at, snapshot.taken_at + run)

@@ -186,9 +186,9 @@ ROWS: Final[tuple[Row, ...]] = (
     Row("wide8", "wide", "8 equal children x 6 groups isolated, limit=1000", reading(f"{devices(6, 'isolate', 0)}&limit=1000"), bound_ms=50, peer=False, same=devices(3, "none", 0)),
     Row("wide8n", "wide", "8 equal children x 6 groups, limit=1000", reading(f"{devices(6, 'none', 0)}&limit=1000"), bound_ms=50, peer=False),
     Row("wide64", "wide", "64 equal children x 16 groups, limit=1000", reading(f"{devices(16, 'isolate', 1)}&limit=1000"), bound_ms=50, peer=False),
-    Row("put", "flat", "PUT allocation", put, 30, target_on_server=15),
+    Row("put", "flat", "PUT allocation", put, 20, target_on_server=12),
     Row("delete", "flat", "PUT allocation + DELETE", put_and_delete, None),
     Row("claim", "flat", "claim cycle (GET 1000 + PUT), 16 clients", claim, 50, clients=16),
-    Row("load", "flat", "loading a host (4 requests)", load, 10),
+    Row("load", "flat", "loading a host (4 requests)", load, 7),
 )
 # fmt: on

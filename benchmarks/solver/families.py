@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.placement import Occupant
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.build import Built, state
+from moorage.engine.joint.build import Built, state
 from moorage.testing.problems import OTHER_PROJECT, Host, request, statement, terrain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from moorage.domain.requests import EnsembleRequest
-    from moorage.engine.terrain import Terrain
+    from moorage.engine.joint.terrain import Terrain
 
 GENERATIONS = ((32, 128), (48, 192), (64, 256), (96, 512))
 """VCPU and GiB of the four kinds of hosts."""

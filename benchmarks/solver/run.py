@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moorage.domain.period import SECOND
-from moorage.engine.build import Built, state
-from moorage.engine.problem import Outcome, Verdict
-from moorage.engine.verify import verify
-from moorage.engine.whynot import explain
+from moorage.engine.explain.refusal import explain
+from moorage.engine.joint.build import Built, state
+from moorage.engine.joint.problem import Outcome, Verdict
+from moorage.engine.joint.verify import verify
 from moorage.solver.cpsat import CpSat
 from moorage.solver.greedy import Greedy
 from moorage.solver.portfolio import Portfolio

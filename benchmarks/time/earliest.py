@@ -17,14 +17,14 @@ from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import Objective
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.snapshot import ProviderState, Snapshot
-from moorage.engine.starts import Starts
+from moorage.engine.capacity.starts import Starts
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 from moorage.testing.service import NINE, TENANT, Service
-from moorage.usecases.ahead import Ahead, soonest
-from moorage.usecases.create_ensemble import described
-from moorage.usecases.joint import request_for
-from moorage.usecases.proposal import Naming
-from moorage.usecases.standing import standing
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import request_for
+from moorage.usecases.ensembles.create import ensemble_from_description
+from moorage.usecases.refusals.earliest_window import WindowRequest, earliest_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,17 +39,19 @@ def earliest(scale: float) -> list[dict[str, Any]]:
     hosts = int(10_000 * scale)
     snapshot = leased(hosts)
     service = Service()
-    ensemble = described(service.parts, TENANT, read_ensemble(LARGE), Naming("e"))
+    ensemble = ensemble_from_description(
+        service.parts, TENANT, read_ensemble(LARGE), RequestIdentity("e")
+    )
     everyone = frozenset(one.name for one in ensemble.members)
     window = Period(NINE, NINE + 5 * DAY)
-    stand = standing(snapshot, ensemble)
+    stand = member_places(snapshot, ensemble)
     request = request_for(ensemble, stand, everyone, window, Objective.SPREAD)
-    ahead = Ahead(ensemble, request, snapshot, ())
+    ahead = WindowRequest(ensemble, request, snapshot, ())
     starts = Starts(NINE, NINE + 365 * DAY, 5 * DAY)
 
     def ask() -> float:
         started = time.process_time()
-        found = soonest(service.parts, ahead, starts, time_limit=60 * SECOND)
+        found = earliest_start(service.parts, ahead, starts, time_limit=60 * SECOND)
         taken = (time.process_time() - started) * 1000
         if found.start is None or not found.proved or found.start < NINE + FULL * DAY // 2:
             raise RuntimeError(f"not the earliest window: {found}")

@@ -11,8 +11,8 @@ from benchmarks.time.world import WINDOW, World, fleet, overlapping, scattered, 
 
 from moorage.api import placement
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import candidates
-from moorage.engine.query import CandidateQuery
+from moorage.engine.candidates.enumerate import candidates
+from moorage.engine.candidates.query import CandidateQuery
 from moorage.testing.service import OPERATOR
 
 SLOTS: dict[str, Any] = {

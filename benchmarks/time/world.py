@@ -18,9 +18,9 @@ from moorage.domain.leases import Terms
 from moorage.domain.period import DAY, HOUR, Period
 from moorage.testing.service import NINE, TENANT, Service
 from moorage.testing.statements import said
-from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.leases.create import create_lease
-from moorage.usecases.proposal import Naming
+from moorage.usecases.leases.requests import LeaseRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,10 +85,10 @@ class World:
     def lease(self, description: dict[str, Any], period: Period) -> float:
         """Processor milliseconds of one grant, by the use case itself."""
         parts = self.service.parts
-        asked = LeaseAsk("bench", Terms(period), description=read_ensemble(description))
+        asked = LeaseRequest("bench", Terms(period), description=read_ensemble(description))
         started = time.process_time()
         with said() as statements:
-            create_lease(parts, TENANT, asked, Naming(parts.ids.uuid()))
+            create_lease(parts, TENANT, asked, RequestIdentity(parts.ids.uuid()))
         taken = (time.process_time() - started) * 1000
         self.statements = len(statements)
         return taken

@@ -9,8 +9,11 @@ WIDTH: Final = "100"
 """Columns that a command's help may use on its page."""
 
 ABOUT_COMMANDS: Final = """\
-`moorage [options] <noun> <verb>`. What follows is what `--help` says. Exit status: 0 done, 2 usage,
-3 infeasible, 4 conflict or stale, 5 quota or forbidden, 1 otherwise."""
+`moorage [options] <noun> <verb>`. This page is the output of `--help`. Exit status: 0 done,
+2 usage, 3 infeasible, 4 conflict or stale, 5 quota or forbidden, 6 not found, 1 otherwise.
+
+A time is absolute (`2026-12-07T08:00Z`), `now`, or relative to the service's time (`+2h`, `1w`;
+`--from=-1d` is past)."""
 
 
 def page() -> str:

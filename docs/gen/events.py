@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from moorage.domain.events import EventType
 
 ABOUT: Final = """\
-What `GET /v1/events` tells and what [subscriptions](../guide/subscriptions.md) have delivered. The
-`subject` is the id of the thing in the second column. A field of the body that does not apply is
-null. Types are asked for by name, or by pattern: `lease.*`, `*`."""
-HEAD: Final = ("Type", "Subject", "Told when", "Body")
+The events of `GET /v1/events` and of [subscriptions](../guide/subscriptions.md). The `subject` is
+the id of the object in the second column. A field of the body that does not apply is null. Types
+are selected by name, or by pattern: `lease.*`, `*`."""
+HEAD: Final = ("Type", "Subject", "Sent when", "Body")
 
 
 def page() -> str:

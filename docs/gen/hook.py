@@ -6,8 +6,10 @@ of its policies, commands and API. Nothing is written into the source tree.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,18 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 _TRANSCRIPT = re.compile(r"^(\s*`{3,}console) (exec|scenario)$", re.MULTILINE)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Say below every page which version it describes, and above it where the sources are.
+
+    A site that publishes the pages names its repository in MOORAGE_SOURCE_URL.
+    """
+    config.copyright = f"Moorage {version('moorage')}"
+    if source := os.environ.get("MOORAGE_SOURCE_URL"):
+        config.repo_url = source
+        config.repo_name = "Source"
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from moorage.telemetry.table import Row
 
 ABOUT: Final = """\
-`GET /metrics` tells these in Prometheus' text form, added up over all workers of one `moorage
-serve`; each replica tells its own. [Operating a cloud's service](../guide/operate.md#watch) says
-who may read it and what to be woken for. A metric with labels appears when it has something to
-tell. `worker` is the number of an HTTP worker; the one that replaces a dead worker has its number,
-and goes on with its counts. `route` is the template of a path, `none` where no route was found."""
+`GET /metrics` has these in Prometheus' text format, summed over all workers of one `moorage
+serve`; each replica has its own. [Operating a cloud's service](../guide/operate.md#watch) describes
+who may read it, and the alert rules. A metric with labels appears with its first value. `worker`
+is the number of an HTTP worker, or `planner-` and that of a planner; a process that replaces
+another has its number and continues its counts. `route` is the
+template of a path, `none` where no route was found."""
 HEAD: Final = ("Metric", "Kind", "Labels", "Meaning")
 
 

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from moorage.http.microversion import Change
 
 ABOUT: Final = """\
-Placement's dialect speaks versions {oldest} to {newest}, asked for with the header
+Placement's API is served in versions {oldest} to {newest}, selected with the header
 `OpenStack-API-Version: placement <version>`; without the header, {oldest}. Each version is one
-declared change, and a *feature* is the name by which the program asks for it. All of them are
-served ([what differs](placement.md)); the OpenStack Placement API reference describes what each
-brings in full."""
+declared change, and a *feature* is its name in the code. The OpenStack Placement API reference
+describes each version in full; [differences](placement.md) are listed."""
 
 
 def page() -> str:

@@ -17,7 +17,7 @@ TITLES: Final = {
 }
 
 ABOUT: Final = """\
-What becomes of capacity that is promised for later: the same month lived through in three ways.
+The use of capacity that is leased for later: the same month simulated in three ways.
 
     make bench-month ARGS="--hosts {hosts} --write"
 
@@ -46,10 +46,10 @@ same joint search, the same ledger.
   a smaller pool refuses many of them."""
 
 WORDS: Final = """\
-*Idle though wanted* counts VCPU hours in which capacity stood idle though somebody waited who would
-have fitted: what is kept for leases. *Lost work* is what servers had done that were ended for a
-lease, if nothing of it was saved; their owners ask for them again, to do it from the start.
-*Useful* is what was used without that: where work can be saved, the truth lies between the two.
+*Idle though wanted* counts VCPU hours of idle capacity, kept for leases, while a waiting request
+would have fitted. *Lost work* is the work of servers that were ended for a lease, if nothing of it
+was saved; their owners request them again and start from the beginning. *Useful* is the use without
+lost work: if work can be saved, the truth lies between the two.
 Where none can, ending servers early for leases costs more than it gains here: then let servers
 declare an end, or lease what must not be ended. *Servers refused* counts those asked for again,
 too."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from gen import (
     commands,
+    errors,
     events,
     metrics,
     microversions,
@@ -29,6 +30,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/microversions.md": microversions.page,
     "reference/settings.md": settings.page,
     "reference/events.md": events.page,
+    "reference/errors.md": errors.page,
     "reference/metrics.md": metrics.page,
     "reference/rules.md": rules.page,
     "reference/cli.md": commands.page,

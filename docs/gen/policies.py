@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from moorage.policies.contract import Example, Policy
 
 ABOUT_POLICIES: Final = """\
-A policy names members by selectors and says how they should stand to each other. Its `strength` is
+A policy names members by selectors and constrains their places. Its `strength` is
 `required`, or `{preferred: weight}`: then each unit by which it is broken costs `weight`.
 [Ensembles and policies](../concept/ensembles.md) explains the ideas. Every example is run by the
 tests."""
 ABOUT_EXAMPLES: Final = """\
-The examples stand on three racks of three hosts each, `r1/h1` to `r3/h3`. Racks r1 and r2 are in
+The examples use three racks of three hosts each, `r1/h1` to `r3/h3`. Racks r1 and r2 are in
 zone z1, rack r3 is in zone z2."""
 
 

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 ABOUT: Final = """\
-The rules a [policy file](../guide/access.md#rules) may change, with what they take by default.
-Every route that asks for a token has one. Roles count when they are roles in a project; whose
-things one then sees is not a matter of rules."""
+The rules that a [policy file](../guide/access.md#rules) may change, with their defaults. Every
+route that needs a token has one. Roles are roles in a project. Rules do not decide whose objects
+a caller sees: that is the project's."""
 NAMES: Final = "Rules of a policy file may refer to these names, change them, and add others."
 OPERATORS: Final = """\
-Whoever meets a rule that is by default for operators acts as one in that request, and in no
-other."""
+A caller who meets a rule that is by default for operators acts as an operator in that request
+only."""
 
 
 def page() -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 ABOUT: Final = """\
 Every setting is an option of `moorage serve`, a key of the configuration file and an environment
 variable. The command line wins over the environment, the environment over the file, the file over
-the default. `moorage config show` shows the values in force, where each came from, and its default;
+the default. `moorage config show` shows each value, its source and its default;
 `moorage serve --show-config` prints them in the form of a configuration file."""
 HEAD: Final = ("Option", "Environment", "Key", "Default", "Meaning")
 

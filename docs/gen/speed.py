@@ -32,10 +32,10 @@ write the results from which this page's tables are made. A row that a run leave
 was."""
 
 LIMIT: Final = """\
-*Limit* is what this machine has to do in any case: take a request and answer it with nothing (the
-row `GET /`), and send the bytes of the answer ({per_megabyte} ms a million). What is above it:
+*Limit* is the least that this machine needs: to take a request and answer it with nothing (the
+row `GET /`), and to send the bytes of the answer ({per_megabyte} ms a million). The rest is:
 
-- **Is there news?** Each read asks the database whether anything was committed since the
+- **Freshness.** Each read asks the database whether anything was committed since the
   snapshot, so that it never shows less than what was acknowledged, by whichever replica. It is
   one round trip, and the largest fixed part of a small answer on PostgreSQL.
 - **Masks.** About a dozen array operations over the rows that are promising: all of them where a

@@ -1,7 +1,7 @@
 """The composition root: the one module that knows every part, and introduces them to each other.
 
 `create_app` makes the WSGI application; any WSGI server can run it. `application` is what an HTTP
-worker of `moorage serve` calls (see `moorage.service`).
+worker of `moorage serve` calls, and `planner` what a planner process calls (see `moorage.service`).
 """
 
 from __future__ import annotations
@@ -18,50 +18,67 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.api import leases, native, placement
 from moorage.api.leases import rules as lease_rules
 from moorage.api.native import rules as native_rules
+from moorage.api.native.protocol import HISTORY as NATIVE
+from moorage.api.native.versions import ID as VERSION_ID
 from moorage.api.placement import rules as placement_rules
+from moorage.http.auth_strategy import auth_strategy
 from moorage.http.cors import with_cors
-from moorage.http.forwarded import with_proxies
-from moorage.http.house import House
 from moorage.http.kernel import Kernel, Mount
 from moorage.http.metrics_page import PATH, MetricsPage
-from moorage.http.strategy import strategy
-from moorage.outward.made import check, delivery, outside
+from moorage.http.planner_client import PlannerClient
+from moorage.http.process_status import ProcessStatus
+from moorage.http.proxy_headers import with_proxies
+from moorage.http.system_routes import ApiVersion, SystemRoutes
+from moorage.outward.outgoing_calls import event_delivery, lease_check, outgoing_calls
 from moorage.settings import Effective, configure
-from moorage.solver import channel
 from moorage.solver.pool import PoolSolver
 from moorage.solver.portfolio import Portfolio
 from moorage.store import Ledger, open_store
 from moorage.store.settable_clock import SettableClock
 from moorage.telemetry import table
+from moorage.telemetry.health_checks import HealthChecks
 from moorage.telemetry.instruments import CONTENT_TYPE, Metrics
-from moorage.telemetry.traces import Traces
-from moorage.telemetry.vitals import Vitals
-from moorage.telemetry.watch import (
-    RequestWatch,
-    StoreWatch,
-    WatchedDeliveries,
-    WatchedEffects,
-    WatchedExpiry,
-    WatchedSolver,
+from moorage.telemetry.observers import (
+    MeteredDeliveries,
+    MeteredEffects,
+    MeteredExpiry,
+    MeteredSolver,
+    RequestMetrics,
+    StoreMetrics,
 )
-from moorage.usecases.effects import carry_out, postpone
-from moorage.usecases.expire import expire
-from moorage.usecases.feed.deliver import deliver
-from moorage.usecases.feed.thresholds import Thresholds
-from moorage.usecases.feed.trim import Trimming, passing
-from moorage.usecases.leases.lookout import Lookout
-from moorage.usecases.leases.simulated import Simulated
-from moorage.usecases.parts import Parts
-from moorage.usecases.waitlist.rounds import Waitlist
-from moorage.workers import deliveries, effects, expiry, lookout
-from moorage.workers.pulse import Pulse
-from moorage.workers.trouble import Trouble
+from moorage.telemetry.traces import Traces
+from moorage.usecases.claims.outcome import expire
+from moorage.usecases.collaborators import Parts
+from moorage.usecases.decide.environment import Strategies
+from moorage.usecases.decide.search_plan import PlaceUnaided
+from moorage.usecases.effect_dispatch import SimulatedServers, carry_out, postpone
+from moorage.usecases.events.deliver import deliver
+from moorage.usecases.events.thresholds import ThresholdWatcher
+from moorage.usecases.events.trim import EventTrimmer, record_passed
+from moorage.usecases.leases.lease_sweeper import LeaseSweeper
+from moorage.usecases.leases.retention import Retention
+from moorage.usecases.preemption.early_ends import EndPreemptible
+from moorage.usecases.preemption.outranking_leases import OutrankLeases
+from moorage.usecases.preemption.restoration import ends_restored_by
+from moorage.usecases.preemption.short_stay import ShortenStay
+from moorage.usecases.refusals.earliest_window import next_window
+from moorage.usecases.refusals.reasons import explain_refusal
+from moorage.usecases.relocation.moved_leases import MoveLeases, MoveLeasesAndEndPreemptible
+from moorage.usecases.shared.admission import Admission
+from moorage.usecases.shared.environment import Environment
+from moorage.usecases.waitlist.attempt import try_entry
+from moorage.usecases.waitlist.rounds import WaitlistWorker
+from moorage.workers import deliveries, effects, expiry
+from moorage.workers.failure_log import FailureLog
+from moorage.workers.health_monitor import HealthMonitor
+from moorage.workers.loop import start_scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from moorage.http.auth import Authenticate
-    from moorage.http.strategy import Strategy
+    from moorage.http.auth_strategy import AuthStrategy
+    from moorage.http.planner_client import Planner
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
     from moorage.store.watch import Watch
@@ -69,11 +86,12 @@ if TYPE_CHECKING:
 
 _EXPIRY_SECONDS: Final = 1.0
 _EFFECTS_SECONDS: Final = 1.0
+_WAITING_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class RandomIds:
-    """Identifiers nobody can guess."""
+    """Random identifiers."""
 
     def uuid(self) -> str:
         """See `Ids`."""
@@ -102,15 +120,15 @@ def create_app(
     metrics = Metrics()
     parts = make_parts(
         settings,
-        store=store or open_ledger(settings, StoreWatch(metrics), clock),
-        solver=WatchedSolver(solver or _solver_in_this_process(), metrics),
+        store=store or open_ledger(settings, StoreMetrics(metrics), clock),
+        solver=MeteredSolver(solver or _solver_in_this_process(), metrics),
     )
-    signs = Signs(metrics, lambda: metrics.page({}), {"database": parts.store.snapshot})
-    return assemble(settings, parts, signs)
+    monitoring = Monitoring(metrics, lambda: metrics.page({}), {"database": parts.store.snapshot})
+    return assemble(settings, parts, monitoring)
 
 
 @dataclass(frozen=True)
-class Signs:
+class Monitoring:
     """What a process shows of itself."""
 
     metrics: Metrics
@@ -120,41 +138,90 @@ class Signs:
     """What `/readyz` asks, by name."""
 
 
+def with_strategies(environment: Environment) -> Parts:
+    """What the use cases are given over these ports: with the strategies of decisions.
+
+    A request that does not fit asks them in this order: those that cost others least come first.
+    """
+    strategies = Strategies(
+        room_makers=(
+            PlaceUnaided(),
+            EndPreemptible(),
+            ShortenStay(),
+            MoveLeases(),
+            MoveLeasesAndEndPreemptible(),
+            OutrankLeases(next_window),
+        ),
+        restore=ends_restored_by,
+        explain=explain_refusal,
+    )
+    return Parts(
+        store=environment.store,
+        solver=environment.solver,
+        ids=environment.ids,
+        limits=environment.limits,
+        stopwatch=environment.stopwatch,
+        pause=environment.pause,
+        strategies=strategies,
+        try_entry=try_entry,
+    )
+
+
 def make_parts(settings: Settings, *, store: Store, solver: Solver) -> Parts:
     """What the use cases are given."""
-    return Parts(
+    environment = Environment(
         store=store,
         solver=solver,
         ids=RandomIds(),
         limits=settings.limits,
         stopwatch=time.monotonic,
         pause=time.sleep,
-        check=check(settings.outward),
+    )
+    return replace(
+        with_strategies(environment),
+        admission=Admission(
+            of_one_project=settings.limits.expensive,
+            in_all=settings.limits.expensive_in_all,
+            waiting=settings.limits.waiting,
+        ),
+        check=lease_check(settings.outward),
     )
 
 
-def assemble(settings: Settings, parts: Parts, signs: Signs) -> Application:
-    """The dialects over these parts, mounted on the kernel."""
-    known = strategy(settings.server.auth, settings.callers)
-    mounts = list(_mounts(settings, parts, known))
-    house = House(
+def assemble(
+    settings: Settings, parts: Parts, monitoring: Monitoring, planner: Planner | None = None
+) -> Application:
+    """The dialects over these parts, mounted on the kernel.
+
+    Expensive requests are handed to the planner, if there is one.
+    """
+    known = auth_strategy(settings.server.auth, settings.callers)
+    mounts = list(_mounts(settings, parts, known, planner))
+    system_routes = SystemRoutes(
         version=version("moorage"),
         places={mount.name: mount.prefix or "/" for mount in mounts},
-        checks=signs.checks,
-        pages={PATH: _metrics_page(settings, signs, known.authenticate)},
+        checks=monitoring.checks,
+        versions=[
+            ApiVersion(VERSION_ID, mount.prefix, str(NATIVE.minimum), str(NATIVE.maximum))
+            for mount in mounts
+            if mount.name == "native"
+        ],
+        pages={PATH: _metrics_page(settings, monitoring, known.authenticate)},
     )
     kernel = Kernel(
         mounts,
         authenticate=known.authenticate,
-        house=house,
+        system_routes=system_routes,
         bounds=settings.server.bounds,
-        watch=RequestWatch(signs.metrics),
+        watch=RequestMetrics(monitoring.metrics),
     )
     open_to_pages = with_cors(kernel, settings.server.cors)
     return with_proxies(open_to_pages, settings.server.trusted_proxies)
 
 
-def _mounts(settings: Settings, parts: Parts, known: Strategy) -> Iterator[Mount]:
+def _mounts(
+    settings: Settings, parts: Parts, known: AuthStrategy, planner: Planner | None
+) -> Iterator[Mount]:
     """The dialects that are served, each with the access rules of all in one policy file."""
     prefixes, rules = settings.server.mounts, settings.rules
     of_placement = placement_rules.defaults(new=rules.new_defaults)
@@ -164,7 +231,7 @@ def _mounts(settings: Settings, parts: Parts, known: Strategy) -> Iterator[Mount
         yield Mount(
             "native",
             prefixes["native"],
-            native.create_app(parts, clock=clock, access=access),
+            native.create_app(parts, clock=clock, access=access, planner=planner),
             open_paths=frozenset(native.OPEN_PATHS),
             unauthorized=known.unauthorized,
         )
@@ -186,7 +253,7 @@ def _mounts(settings: Settings, parts: Parts, known: Strategy) -> Iterator[Mount
         yield Mount(
             "reservation",
             prefixes["reservation"],
-            leases.create_app(parts, access=access),
+            leases.create_app(parts, access=access, planner=planner),
             open_paths=frozenset(leases.OPEN_PATHS),
             unauthorized=known.unauthorized,
         )
@@ -195,74 +262,129 @@ def _mounts(settings: Settings, parts: Parts, known: Strategy) -> Iterator[Mount
 def application(config: Mapping[str, Any]) -> Application:
     """The application of an HTTP worker process, with its background work started.
 
-    `config` is what `moorage.service` sends: the effective settings, the address of the solver
-    processes, the folder where the workers count, and the worker's own name.
+    `config` is what `moorage.service` sends: the effective settings, the addresses of the solver
+    and planner processes, the folder where the workers count, the memory in which all processes
+    show signs of life (descriptor of `ProcessStatus`), and the worker's own name.
     """
-    settings = configure(Effective(**config["effective"]))
-    metrics = Metrics(Path(config["counts"]), config["worker"])
-    metrics.count(table.STARTS, metrics.worker)
-    counted = StoreWatch(metrics)
-    watch: Watch = counted
-    solver: Solver = WatchedSolver(Portfolio(PoolSolver(config["solver"])), metrics)
-    traces = None if settings.traces == "off" else Traces()
-    if traces is not None:
-        watch, solver = traces.watch(watch), traces.solver(solver)
-    ledger = open_ledger(settings, watch)
-    parts = make_parts(settings, store=ledger, solver=solver)
-    up = partial(channel.up, config["solver"], settings.pool.processes)
-    vitals = Vitals(ledger, metrics, solvers_up=up, unwritable=counted.unwritable)
-    pulse = Pulse(vitals.looks, told=vitals.told)
-    pulse.start()  # reads the ledger in before the first request, not during it
-    expire_one = WatchedExpiry(partial(expire, parts), metrics)
-    trouble = Trouble()
+    own = _Process.of(config, plans=False)
+    parts, health, metrics, settings = own.parts, own.health, own.metrics, own.settings
+    monitor = own.start_health_monitor()
+    expire_one = MeteredExpiry(partial(expire, parts), metrics)
+    failures = FailureLog()
     expiry.start(
-        ledger, expire_one, interval=_EXPIRY_SECONDS, done=vitals.round_done, trouble=trouble
+        parts.store, expire_one, interval=_EXPIRY_SECONDS, done=health.round_done, failures=failures
     )
-    _start_effects(parts, settings, metrics, vitals, trouble)
-    checks = {name: partial(pulse.check, name) for name in vitals.looks}
-    signs = Signs(metrics, lambda: metrics.page(vitals.asked), checks)
-    made = assemble(settings, parts, signs)
-    return made if traces is None else traces.app(made)
+    _start_effects(parts, settings, metrics, health, failures)
+    checks = {name: partial(monitor.check, name) for name in health.checks}
+    monitoring = Monitoring(metrics, lambda: metrics.page(health.on_scrape), checks)
+    planner = PlannerClient(config["planner"]) if settings.planners.processes else None
+    made = assemble(settings, parts, monitoring, planner)
+    return made if own.traces is None else own.traces.app(made)
+
+
+def planner(config: Mapping[str, Any]) -> Mapping[str, Application]:
+    """The dialects of a planner process, by the names of their mounts.
+
+    `config` is that of `application`. Callers are known and admitted by the HTTP workers. The first
+    of these opens the database, and migrates it if need be; it is waited for.
+    """
+    status = ProcessStatus(config["status"])
+    while not status.up(status.workers):
+        time.sleep(_WAITING_SECONDS)
+    own = _Process.of(config, plans=True)
+    own.start_health_monitor()
+    threads = own.settings.planners.threads
+    admitted = Admission(of_one_project=threads, in_all=threads)
+    parts = replace(own.parts, admission=admitted)
+    known = auth_strategy(own.settings.server.auth, own.settings.callers)
+    apps = {mount.name: mount.app for mount in _mounts(own.settings, parts, known, None)}
+    return apps if own.traces is None else {name: own.traces.app(app) for name, app in apps.items()}
+
+
+@dataclass(frozen=True)
+class _Process:
+    """What an HTTP worker and a planner process have in common."""
+
+    settings: Settings
+    metrics: Metrics
+    traces: Traces | None
+    parts: Parts
+    health: HealthChecks
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], *, plans: bool) -> _Process:
+        """Open the ledger, and count this start; see `application`."""
+        settings = configure(Effective(**config["effective"]))
+        metrics = Metrics(Path(config["counts"]), config["worker"])
+        metrics.count(table.STARTS, metrics.worker)
+        counted = StoreMetrics(metrics)
+        watch: Watch = counted
+        solver: Solver = MeteredSolver(Portfolio(PoolSolver(config["solver"])), metrics)
+        traces = None if settings.traces == "off" else Traces()
+        if traces is not None:
+            watch, solver = traces.watch(watch), traces.solver(solver)
+        ledger = open_ledger(settings, watch)
+        health = HealthChecks(
+            ledger,
+            metrics,
+            planners=settings.planners.processes > 0 and not plans,
+            unwritable=counted.unwritable,
+            status=ProcessStatus(config["status"]),
+        )
+        return cls(
+            settings, metrics, traces, make_parts(settings, store=ledger, solver=solver), health
+        )
+
+    def start_health_monitor(self) -> HealthMonitor:
+        """Read the ledger before the first request, then check all parts every second."""
+        monitor = HealthMonitor(self.health.checks, on_result=self.health.record)
+        monitor.start()
+        return monitor
 
 
 def _start_effects(
-    parts: Parts, settings: Settings, metrics: Metrics, vitals: Vitals, trouble: Trouble
+    parts: Parts, settings: Settings, metrics: Metrics, health: HealthChecks, failures: FailureLog
 ) -> None:
     """Carry out what is due, and look around for what nobody reports."""
-    reached = outside(settings.outward)
+    reached = outgoing_calls(settings.outward)
     if settings.outward.end_servers == "simulated":
-        reached = replace(reached, end=Simulated(parts.store))
-    work = WatchedEffects(
+        reached = replace(reached, end=SimulatedServers(parts.store))
+    work = MeteredEffects(
         do=partial(carry_out, parts, reached),
         put_off=partial(postpone, parts, reached),
         metrics=metrics,
     )
     effects.start(
-        parts.store, work, interval=_EFFECTS_SECONDS, done=vitals.lane_done, trouble=trouble
+        parts.store, work, interval=_EFFECTS_SECONDS, done=health.lane_done, failures=failures
     )
-    look = partial(lookout.start, interval=_EFFECTS_SECONDS, trouble=trouble)
-    look(Lookout(parts).look, name="leases")
-    look(Waitlist(parts).look, name="waitlist")
-    look(Thresholds(parts).look, name="thresholds")
-    look(Trimming(parts).look, name="trimming")
-    _start_deliveries(parts, settings, metrics, trouble)
+    scan = partial(start_scan, interval=_EFFECTS_SECONDS, failures=failures)
+    scan(LeaseSweeper(parts).look, name="leases")
+    scan(WaitlistWorker(parts).look, name="waitlist")
+    scan(ThresholdWatcher(parts).look, name="thresholds")
+    scan(EventTrimmer(parts).look, name="trimming")
+    scan(Retention(parts).look, name="retention")
+    _start_deliveries(parts, settings, metrics, failures)
 
 
-def _start_deliveries(parts: Parts, settings: Settings, metrics: Metrics, trouble: Trouble) -> None:
+def _start_deliveries(
+    parts: Parts, settings: Settings, metrics: Metrics, failures: FailureLog
+) -> None:
     """Deliver events."""
-    work = WatchedDeliveries(
-        do=partial(deliver, parts, delivery(settings.outward)),
-        note=partial(passing, parts),
+    work = MeteredDeliveries(
+        do=partial(deliver, parts, event_delivery(settings.outward)),
+        note=partial(record_passed, parts),
         metrics=metrics,
     )
-    post = deliveries.Post(parts.store, work, settings.outward.deliveries, trouble)
+    post = deliveries.DeliveryQueue(parts.store, work, settings.outward.deliveries, failures)
     deliveries.start(post, interval=_EFFECTS_SECONDS)
 
 
-def _metrics_page(settings: Settings, signs: Signs, authenticate: Authenticate) -> MetricsPage:
+def _metrics_page(
+    settings: Settings, monitoring: Monitoring, authenticate: Authenticate
+) -> MetricsPage:
     server = settings.server
     return MetricsPage(
-        signs.page, CONTENT_TYPE, server.metrics_from, server.trusted_proxies, authenticate
+        monitoring.page, CONTENT_TYPE, server.metrics_from, server.trusted_proxies, authenticate
     )
 
 

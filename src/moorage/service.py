@@ -6,9 +6,12 @@ The children's work is named, not imported: the supervisor starts at once and st
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import resource
 import sqlite3
 import ssl
+import time
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -16,20 +19,31 @@ from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from moorage import logs
-from moorage.domain.errors import InvalidDescription, MoorageError
-from moorage.http import probe, supervisor, systemd
-from moorage.http.offspring import Program
-from moorage.settings import configure, masked
-from moorage.solver import channel
+from moorage.domain.errors import BadConfiguration, InvalidDescription, MoorageError
+from moorage.http import health_probe, process_queue, process_status, supervisor, systemd
+from moorage.http.child_process import Program
+from moorage.http.process_status import ProcessStatus
+from moorage.http.transport.limits import OWN_FILES
+from moorage.settings import BadSetting, configure, masked
 from moorage.telemetry import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from moorage.http.config import Tls
+    from moorage.http.config import ServerConfig, Tls
     from moorage.settings import Effective, Settings
 
 
+_log = logging.getLogger(__name__)
+
+_HTTP_WORKER: Final = "HTTP worker"
+_PLANNER: Final = "planner"
+_PLANNER_SECONDS: Final = 120.0
+"""How long a service that answers waits for its first planner before it says that it is ready."""
+_TICK: Final = 0.05
+_PLANNER_QUEUE: Final = 1024
+"""Requests that may wait for a planner while one starts; HTTP workers admit only so many."""
+_RESTART: Final = "it can only be changed by a restart"
 _SETTLING: Final = 2.0
 """Seconds an SQLite file has to take up its log at the end."""
 
@@ -38,22 +52,32 @@ class CannotServe(MoorageError):
     """The service cannot start now; says why."""
 
 
-class BadCertificate(InvalidDescription):
+class TooFewFiles(BadConfiguration):
+    """The limit on open files is below what the threads of a worker need; says what to set."""
+
+
+class BadCertificate(BadConfiguration):
     """The certificate or its key cannot be used; says why."""
 
 
-def serve(effective: Effective, announce: Callable[[str], None]) -> int:
+def serve(
+    effective: Effective, announce: Callable[[str], None], reread: Callable[[], Effective]
+) -> int:
     """Run the service until it is told to stop; return the exit status.
+
+    `reread` reads the settings anew, for a reload (SIGHUP).
 
     Raises:
         BadSetting: the settings do not go together.
         BadCertificate: as it says.
+        TooFewFiles: as it says.
         CannotServe: the port or the pid file cannot be had.
     """
-    tell_systemd = systemd.teller(os.environ)
+    tell_systemd = systemd.notifier(os.environ)
     settings = configure(effective)
     config = settings.server
     logs.configure(config.log.level, config.log.form)
+    _require_files(config.bounds.running)
     if config.tls is not None:
         _check_certificate(config.tls)
     try:
@@ -70,10 +94,15 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
         f"moorage: serving on {scheme}://{host}:{port}"
         f" (database {database}, auth {config.auth}, {_mounted(config.mounts)})"
     )
-    address = channel.new_address()
+    address, planners_address = (
+        process_queue.new_address("solver"),
+        process_queue.new_address("planner"),
+    )
+    said: list[str] = [line]
 
     def ready() -> None:
-        announce(line)
+        while said:  # not again after a reload
+            announce(said.pop())
         tell_systemd(systemd.READY)
 
     def end() -> None:
@@ -82,24 +111,102 @@ def serve(effective: Effective, announce: Callable[[str], None]) -> int:
 
     with (
         listener,
-        channel.listen(address, settings.pool.queue) as queue,
+        process_queue.listen(address, settings.pool.queue) as queue,
+        process_queue.listen(planners_address, _PLANNER_QUEUE) as planner_queue,
         files.folder() as counts,
         _pid_file(config.pid_file),
+        _shared_status() as status,
     ):
-        programs = [
-            *_http_workers(settings, effective, listener.fileno(), address, counts),
-            *_solver_workers(settings, queue.fileno(), address),
-        ]
+
+        def programs(effective: Effective, settings: Settings) -> list[Program]:
+            given = {
+                "effective": asdict(effective),
+                "solver": address,
+                "planner": planners_address,
+                "counts": str(counts),
+                "status": status,
+            }
+            return [  # a reload replaces them in this order: a planner is there when it is asked
+                *_planners(settings, given, planner_queue.fileno(), status),
+                *_http_workers(settings, given, listener.fileno(), status),
+                *_solver_workers(settings, queue.fileno(), status),
+            ]
+
+        def renew() -> list[Program] | None:
+            found = _settings_anew(reread, config)
+            if found is not None:
+                tell_systemd(systemd.reloading())
+            return None if found is None else programs(*found)
+
         ended = supervisor.Supervisor(
-            programs,
-            probe=partial(
-                probe.wait_for_answer, config.host, port, encrypted=config.tls is not None
-            ),
+            programs(effective, settings),
+            probe=partial(_wait, settings, port, ProcessStatus(status)),
             on_ready=ready,
             on_end=end,
+            renew=renew,
+            on_exit=partial(_forget, counts),
         ).run()
     _settle(settings.database)
     return ended
+
+
+def _require_files(threads: int) -> None:
+    """Refuse a limit on open files with which a worker could not work on its requests.
+
+    Raises:
+        TooFewFiles: as it says.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # workers raise the soft one
+    least = OWN_FILES + threads
+    if hard not in {resource.RLIM_INFINITY, -1} and hard < least:
+        raise TooFewFiles(
+            f"the limit on open files is {hard}, but a worker with {threads} threads needs {least},"
+            " and one more for each connection: set `ulimit -n 65536` (systemd: LimitNOFILE=65536),"
+            " or fewer threads"
+        )
+
+
+def _wait(settings: Settings, port: int, status: ProcessStatus) -> None:
+    """Return when the service answers, and a planner is up; without one after a while, too."""
+    config = settings.server
+    health_probe.wait_for_answer(config.host, port, encrypted=config.tls is not None)
+    until = time.monotonic() + _PLANNER_SECONDS
+    while settings.planners.processes and not status.up(status.planners):
+        if time.monotonic() > until:
+            _log.error("no planner is ready after %g s; searches wait", _PLANNER_SECONDS)
+            return
+        time.sleep(_TICK)
+
+
+def _settings_anew(
+    reread: Callable[[], Effective], running: ServerConfig
+) -> tuple[Effective, Settings] | None:
+    """The settings of a reload; None, and a line in the log, if they cannot be used."""
+    try:
+        effective = reread()
+        settings = configure(effective)
+        config = settings.server
+        if config.tls is not None:
+            _check_certificate(config.tls)
+        if (config.tls is None) != (running.tls is None):
+            raise BadSetting("tls_cert", effective.sources["tls_cert"], _RESTART)
+        for name in ("host", "port", "pid_file"):
+            if getattr(config, name) != getattr(running, name):
+                raise BadSetting(name, effective.sources[name], _RESTART)
+    except InvalidDescription as error:
+        _log.error("reload refused, the running configuration stays in force: %s", error.message)
+        return None
+    logs.configure(config.log.level, config.log.form)
+    _log.warning("reload started: replacing all processes")
+    return effective, settings
+
+
+def _forget(counts: Path, program: str, number: int) -> None:
+    """Drop what a process that has left said of itself: others must not show it any more."""
+    if program == _HTTP_WORKER:
+        files.forget(counts, str(number))
+    elif program == _PLANNER:
+        files.forget(counts, f"planner-{number}")
 
 
 def _settle(database: str) -> None:
@@ -144,44 +251,87 @@ def _check_certificate(tls: Tls) -> None:
         ) from error
 
 
+@contextlib.contextmanager
+def _shared_status() -> Iterator[int]:
+    """A descriptor of the memory in which all children show their signs of life."""
+    descriptor = process_status.make()
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def _http_workers(
-    settings: Settings, effective: Effective, listener: int, address: str, counts: Path
+    settings: Settings, given: Mapping[str, object], listener: int, status: int
 ) -> Iterator[Program]:
     """The first opens the database, and migrates it if need be, before the others start."""
     config = {
         "application": "moorage.app:application",
         "listener": listener,
         "tls": None if settings.server.tls is None else asdict(settings.server.tls),
-        "wire": asdict(settings.server.wire),
+        "limits": asdict(settings.server.limits),
         "log": asdict(settings.server.log),
+        "status": status,
     }
-    given = {"effective": asdict(effective), "solver": address, "counts": str(counts)}
+    rows = ProcessStatus(status)
     for number in range(settings.server.workers):
         yield Program(
-            f"HTTP worker {number + 1}",
-            "moorage.http.worker:main",
-            config | {"settings": given | {"worker": str(number + 1)}},
-            (listener,),
+            _HTTP_WORKER,
+            "moorage.http.worker_process:main",
+            config | {"settings": given},
+            (listener, status),
             vital=number == 0,
             waits=number > 0,
+            status=rows.worker,
+            silence=settings.server.silence,
         )
 
 
-def _solver_workers(settings: Settings, queue: int, address: str) -> Iterator[Program]:
+def _planners(
+    settings: Settings, given: Mapping[str, object], queue: int, status: int
+) -> Iterator[Program]:
+    """They start at once, and open the database after the first HTTP worker has."""
+    config = {
+        "application": "moorage.app:planner",
+        "settings": given,
+        "listener": queue,
+        "threads": settings.planners.threads,
+        "stuck_seconds": settings.server.limits.stuck_seconds,
+        "log": asdict(settings.server.log),
+        "status": status,
+    }
+    rows = ProcessStatus(status)
+    for _ in range(settings.planners.processes):
+        yield Program(
+            _PLANNER,
+            "moorage.http.planner_process:main",
+            config,
+            (queue, status),
+            serves_others=True,
+            status=rows.planner,
+            silence=settings.server.silence,
+        )
+
+
+def _solver_workers(settings: Settings, queue: int, status: int) -> Iterator[Program]:
     config = {
         "solver": "moorage.solver.cpsat:CpSat",
         "listener": queue,
-        "address": address,
         "memory": settings.pool.memory,
         "log": asdict(settings.server.log),
+        "status": status,
     }
-    for number in range(settings.pool.processes):
+    rows = ProcessStatus(status)
+    for _ in range(settings.pool.processes):
         yield Program(
-            f"solver {number + 1}",
-            "moorage.solver.worker:main",
-            config | {"number": number + 1},
-            (queue,),
+            "solver",
+            "moorage.solver.solver_process:main",
+            config,
+            (queue, status),
             serves_others=True,
+            ends_before_successor=True,
+            status=rows.solver,
+            silence=settings.server.silence,
         )
 
 

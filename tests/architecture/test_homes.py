@@ -20,7 +20,8 @@ HOMES: Mapping[str, tuple[str, ...]] = {
     "sqlalchemy": ("store/*",),
     "alembic": ("store/*",),
     "psycopg": ("store/*",),
-    "oslo_config": ("settings/*", "http/keystone.py", "http/policy_file.py"),
+    "oslo_config": ("settings/*", "http/cors.py", "http/keystone.py", "http/policy_file.py"),
+    "oslo_middleware": ("http/cors.py",),
     "oslo_policy": ("http/policy_file.py",),
     "keystonemiddleware": ("http/*",),
     "httpx": ("client/*", "outward/webhook.py", "outward/subscriber.py", "testing/*"),
@@ -113,6 +114,6 @@ def test_only_commands_that_start_a_server_import_one(package: Path) -> None:
 def test_imports_are_found_wherever_they_hide() -> None:
     source = "from moorage import solver\ndef f():\n    import ortools.sat.python.cp_model\n"
     assert {"moorage.solver", "ortools.sat.python.cp_model"} <= imports(source)
-    assert strangers("moorage.store.tables", {"agent", "client"})
+    assert strangers("moorage.store.schema.tables", {"agent", "client"})
     assert not strangers("moorage.client.api", {"agent", "client"})
     assert not strangers("httpx", {"agent"})

@@ -28,7 +28,7 @@ from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.store import open_store
-from moorage.usecases.ledger_content import ledger_content
+from moorage.usecases.ledger.content import ledger_content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +100,7 @@ def test_nothing_is_found_where_all_is_well(store: Ledger, listing: Path, offlin
     assert kinds(offline) == []
     assert kinds(offline, "--servers", str(listing)) == []
     said = offline("admin", "audit", "--servers", str(listing))
-    assert said.out == "looked at 2 consumers and 2 servers: 0 findings\n"
+    assert said.out == "checked 2 consumers and 2 servers: 0 findings\n"
 
 
 @pytest.mark.parametrize("command", ["audit", "export"])
@@ -159,17 +159,36 @@ def test_the_ledger_by_itself(store: Ledger, offline: Cli) -> None:
     assert kinds(offline) == [("overage", N1), ("dangling", "n3")]
 
 
+def test_hosts_are_compared_with_novas_hypervisors(
+    store: Ledger, listing: Path, offline: Cli, tmp_path: Path
+) -> None:
+    pool = PutInventories("pool", (Inventory("IPV4_ADDRESS", 8),), None)
+    store.commit(Changeset((CreateProvider("pool", "pool"), pool)))
+    hypervisors = tmp_path / "hypervisors.json"
+    rows = [{"ID": "1", "Hypervisor Hostname": name, "State": "up"} for name in ("n1", "n9")]
+    hypervisors.write_text(json.dumps(rows), encoding="utf-8")
+    words = ("--hypervisors", str(hypervisors))
+    assert kinds(offline, *words) == [("departed", N2), ("unregistered", "n9")]
+    said = " ".join(offline("admin", "audit", *words).out.split())
+    assert "n2 is no hypervisor of Nova's; 1 consumer booked there" in said
+    both = offline("admin", "audit", "--servers", "-", "--hypervisors", "-")
+    assert (both.status, "only one list can be read" in both.err) == (2, True)
+    rows[1]["Hypervisor Hostname"] = "n2"
+    hypervisors.write_text(json.dumps(rows), encoding="utf-8")
+    assert kinds(offline, *words, "--servers", str(listing)) == []
+
+
 def test_a_repair_can_be_undone(store: Ledger, listing: Path, offline: Cli, tmp_path: Path) -> None:
     store.commit(Changeset((allocate(GONE, N1, 1), allocate(LOST, N2, 3, None))))
     before = ledger_content(store)
     words = ("admin", "audit", "--servers", str(listing), "--repair")
     refused = offline(*words)
     assert refused.status == 1
-    assert "say --yes" in refused.err
+    assert "repeat with --yes" in refused.err
     assert ledger_content(store) == before
     done = offline(*words, "--yes", "--record", "undo.jsonl")
     assert done.status == 0
-    assert "2 repaired; undo.jsonl brings them back" in done.out
+    assert "2 repaired; undo: moorage admin replay undo.jsonl --to URL" in done.out
     assert ledger_content(store).consumers.keys() == {WEB, DB}
     assert store.idle_consumers() == []
     lines = [json.loads(line) for line in (tmp_path / "undo.jsonl").read_text().splitlines()]
@@ -200,7 +219,7 @@ def send(way: httpx.BaseTransport, line: dict[str, Any]) -> httpx.Response:
 def test_one_that_changes_before_its_repair_is_left(store: Ledger) -> None:
     from moorage.cli.admin import OPERATOR
     from moorage.domain.errors import ConsumerConflict
-    from moorage.usecases.audit import clear_orphan
+    from moorage.usecases.ledger.audit import clear_orphan
 
     found = ledger_content(store).consumers[WEB]
     store.commit(Changeset((allocate(WEB, N2, 3),)))
@@ -251,16 +270,18 @@ def test_a_terminal_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "status", "told"),
     [
-        (("--repair",), "--repair needs --servers"),
-        (("--servers", "no.json"), "no.json: no such file"),
-        (("--servers", "odd.json"), "odd.json: not what"),
-        (("--database", "oracle://x"), "no support for oracle"),
+        (("--repair",), 2, "--repair needs --servers"),
+        (("--servers", "no.json"), 1, "no.json: no such file"),
+        (("--servers", "odd.json"), 1, "odd.json: not what"),
+        (("--database", "oracle://x"), 2, "no support for oracle"),
     ],
 )
-def test_mistakes(words: tuple[str, ...], told: str, store: Ledger, offline: Cli) -> None:
+def test_mistakes(
+    words: tuple[str, ...], status: int, told: str, store: Ledger, offline: Cli
+) -> None:
     Path("odd.json").write_text("{}", encoding="utf-8")
     result = offline("admin", "audit", *words)
-    assert result.status == 1
+    assert result.status == status
     assert told in result.err

@@ -33,8 +33,8 @@ from moorage.domain.providers import Inventory
 from moorage.domain.reservables import ReservableKind
 from moorage.settings import configure, read
 from moorage.store import open_store
-from moorage.usecases.effects import Carried, Outside, carry_out
-from moorage.usecases.leases.view import remaining
+from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out
+from moorage.usecases.leases.queries import remaining
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -235,7 +235,7 @@ def test_a_host_lease_that_has_begun_keeps_its_hosts(
     parts = plain_parts(configure(read({}, {}, files=())), store)
     for lane in Lane:
         while due := store.due_effects(1, lane):
-            assert carry_out(parts, Outside(), due[0]) is Carried.DONE
+            assert carry_out(parts, OutwardActions(), due[0]) is EffectResult.DONE
     assert store.lease(named(60)).state is LeaseState.ACTIVE, "the worker's first look"
     assert taken(offline, blazar).out.splitlines()[-1] == "wrote 0; all equal"
 

@@ -52,8 +52,8 @@ def test_whoever_stops_waiting_is_told_that_the_service_goes_on(
         said = offline("--endpoint", url, *words)
         silent.join()
     assert said.status == 130
-    assert said.err.startswith(f"the service goes on: `{told}`"), said
-    assert f"the same with --id {ID} " in said.err
+    assert said.err.startswith(f"the service continues the request: see `{told}`"), said
+    assert f"a repeat with --id {ID} " in said.err
     assert said.err.count("\n") == 1
 
 

@@ -8,7 +8,7 @@ from moorage.cli.columns import NoColumn, chosen
 from moorage.cli.output import Shown, fields, said, stack, table
 
 ONE = fields(
-    [("id", "1f2e"), ("before start", "nobody"), ("degraded", None), ("claims", None)],
+    [("id", "1f2e"), ("before start", "none"), ("degraded", None), ("claims", None)],
     aside=[("degraded", False), ("claimed", "0/4"), ("id", "another")],
 )
 MANY = table(["lease", "#places"], [("L1", 4), ("L2", None)])
@@ -19,7 +19,7 @@ MANY = table(["lease", "#places"], [("L1", 4), ("L2", None)])
     [
         (["id"], "1f2e", {"id": "1f2e"}),
         (["claimed", "ID"], "0/4  1f2e", {"claimed": "0/4", "id": "1f2e"}),
-        (["before-start"], "nobody", {"before start": "nobody"}),
+        (["before-start"], "none", {"before start": "none"}),
         (["degraded", "claims"], "false  -", {"degraded": False, "claims": None}),
     ],
 )
@@ -42,11 +42,12 @@ def test_what_a_column_says_besides_its_name_is_not_asked_for() -> None:
 
 
 def test_an_empty_listing_stays_empty() -> None:
-    assert chosen(Shown({}, "no hosts are to be away"), ["id"]) == Shown([], "")
+    assert chosen(Shown({}, "no planned windows"), ["id"]) == Shown([], "")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [(ONE, "no column 'x'; there are id, "), (stack(), "there are no columns")]
+    ("text", "told"),
+    [(ONE, "no column 'x'; known are id, "), (stack(), "the output has no columns")],
 )
 def test_what_there_is_none_of_is_misuse(text: Any, told: str) -> None:
     with pytest.raises(NoColumn, match=told):

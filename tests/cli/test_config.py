@@ -41,9 +41,9 @@ def test_every_setting_is_shown_with_its_source_and_its_default(cli: Cli, tmp_pa
 
 def test_what_serve_would_refuse_is_refused(cli: Cli) -> None:
     told = cli("config", "show", "nonsense")
-    assert told.status == 1
+    assert told.status == 2
     assert "there is no setting nonsense" in told.err
     cli.environment["MOORAGE_AUTH"] = "token-file"
     told = cli("config", "show")
-    assert told.status == 1
+    assert told.status == 2
     assert "token-file needs a token_file" in told.err

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from moorage.cli.demo import Disappointed, Run
-from moorage.cli.demo_leases import EDGE
-from moorage.cli.demo_script import SHOP, SIXTY, Step
+from moorage.cli.demo import Run, Unexpected
+from moorage.cli.demo_script import EDGE, SHOP, SIXTY, Step
 
 pytestmark = pytest.mark.process
 
@@ -68,7 +67,7 @@ def test_it_keeps_every_promise(words: tuple[str, ...], story: tuple[Step, ...],
     assert (process.returncode, err) == (0, ""), out
     commands = re.findall(r"^\$ moorage (.*)$", out, re.MULTILINE)
     assert len(commands) == len(story)
-    assert f"# {len(commands)} commands, all as promised, in " in out
+    assert f"# {len(commands)} commands, all as expected, in " in out
     assert "\x1b" not in out
 
 
@@ -90,14 +89,14 @@ def test_an_interrupted_one_leaves_nothing(number: int, demo: Any) -> None:
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        (Step("policy list", (r"^gravity",)), "its output lacks"),
-        (Step("policy list", status=3), "exit status 0, promised was 3"),
-        (Step("policy show gravity"), "exit status 1, promised was 0"),
+        (Step("policy list", (r"^gravity",)), "in its output"),
+        (Step("policy list", status=3), "exit status 0, expected 3"),
+        (Step("policy show gravity"), "exit status 1, expected 0"),
     ],
 )
 def test_a_broken_promise_fails_loudly(step: Step, said: str, offline: Any, tmp_path: Path) -> None:
     with (
         (tmp_path / "out").open("w", encoding="utf-8") as out,
-        pytest.raises(Disappointed, match=said),
+        pytest.raises(Unexpected, match=said),
     ):
         Run(out).step(step)

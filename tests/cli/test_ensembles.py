@@ -55,7 +55,7 @@ def test_a_stay_may_have_an_end_and_yield(sim: Any) -> None:
     assert "2026-11-21T09:00Z .. 2026-11-23T08:00Z, preemptible" in shown
     decision = sim.body("decision", "show", ensemble)["decision"]
     assert decision["interval"]["end"] == "2026-11-23T08:00:00Z"
-    assert "stays until" in sim(*words, "--dry-run").out
+    assert "stays until" in sim(*words, "--name", "another", "--dry-run").out
     assert sim(*words[:-1], "next week").status == 2
     assert sim("ensemble", "delete", ensemble).status == 0
 
@@ -64,7 +64,7 @@ def test_description_only(sim: Any) -> None:
     made = sim.body("ensemble", "create", "--server", "m1.small", "--describe-only")["ensemble"]
     members = sim.body("member", "list", made["id"])["members"]
     assert [one["status"] for one in members] == ["unplaced"]
-    assert sim("ensemble", "show", made["id"], "--map").status == 1
+    assert sim("ensemble", "show", made["id"], "--map").status == 6
     assert sim("ensemble", "delete", made["id"]).status == 0
 
 
@@ -97,7 +97,7 @@ def test_members_are_listed(sim: Any, web: str) -> None:
     ]
 
 
-def test_what_does_not_exist_is_status_1(sim: Any) -> None:
+def test_what_does_not_exist_is_status_6(sim: Any) -> None:
     for words in (
         ("ensemble", "show", "nobody"),
         ("ensemble", "show", str(uuid.uuid4())),
@@ -105,7 +105,7 @@ def test_what_does_not_exist_is_status_1(sim: Any) -> None:
         ("claim", "show", "ffff"),
     ):
         told = sim(*words)
-        assert told.status == 1, words
+        assert told.status == 6, words
         assert len(told.err.splitlines()) == 1
 
 
@@ -160,7 +160,7 @@ def test_a_server_that_differs_is_status_4(sim: Any, web: str) -> None:
 
 def test_confirm_frees_what_is_not_claimed(sim: Any, web: str) -> None:
     sim("claim", "create", web, "web[0]", "--flavor", "m1.small")
-    told = sim("ensemble", "confirm", web)
+    told = sim("ensemble", "confirm", web, "--yes")
     assert told.out == "confirmed 1/2 claimed, 1 released: web[1]\n"
     again = sim("ensemble", "confirm", web)
     assert (again.status, again.out) == (0, "confirmed 1/2 claimed, 0 released\n"), again
@@ -223,7 +223,7 @@ def test_a_server_joins_and_leaves(sim: Any, web: str) -> None:
     listed = sim.body("member", "list", web)["members"]
     newcomer = next(one["name"] for one in listed if one["server_id"] == server)
     left = sim("member", "remove", web, newcomer, "--keep-resources")
-    assert left.out == f"{newcomer} has left {web[:8]}\n", left
+    assert left.out == f"{newcomer} removed from {web[:8]}\n", left
     assert len(sim.body("member", "list", web)["members"]) == 2
 
 
@@ -255,8 +255,39 @@ def test_projects_do_not_see_each_other(sim: Any) -> None:
         ("ensemble", "delete", made["id"]),
         ("member", "list", made["id"]),
     ):
-        assert yours(*words).status == 1
+        assert yours(*words).status == 6
     assert "secret" in sim("ensemble", "list", "--all-projects").out
     assert yours("fleet", "show").status == 5
     assert mine.as_tenant("mine", "reader")("ensemble", "delete", made["id"]).status == 5
     assert mine("ensemble", "delete", made["id"]).status == 0
+
+
+def test_servers_of_one_flavor_are_created_again_under_a_number(sim: Any) -> None:
+    words = ("ensemble", "create", "--server", "m1.small", "--hold", "10m")
+    made = [sim.body(*words)["ensemble"] for _ in range(3)]
+    assert [one["name"] for one in made] == ["m1.small", "m1.small-2", "m1.small-3"]
+    named = sim(*words, "--name", "m1.small")
+    assert named.status == 4
+    assert "another name: --name" in named.err
+    for one in made:
+        assert sim("ensemble", "delete", one["id"]).status == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ensemble", "create", "--server", "m1.small"),
+        ("ensemble", "set", "web"),
+        ("lease", "create", "--flavor", "m1.small", "--duration", "1h"),
+        ("hot", "place", "stack.yaml"),
+        ("offer", "create", "--flavor", "m1.small", "--duration", "1h"),
+        ("offer", "accept", "6f0c"),
+        ("subscription", "create", "--event", "lease.*", "--url", "http://127.0.0.1:9/"),
+        ("template", "instantiate", "upf"),
+    ],
+)
+def test_an_empty_name_is_refused(offline: Any, words: tuple[str, ...]) -> None:
+    for empty in ("", "  "):
+        told = offline(*words, "--name", empty)
+        assert told.status == 2
+        assert "argument --name: a name must not be empty" in told.err

@@ -65,7 +65,7 @@ def test_a_level_that_may_be_misspelt_is_pointed_out(offline: Any, tmp_path: Pat
     odd.write_text(shop.read_text("utf-8").replace("level: rack", "level: rakc"), encoding="utf-8")
     told = offline("ensemble", "check", str(odd))
     assert told.status == 0
-    assert told.out.endswith("level rakc is not a usual one; did you mean rack?\n")
+    assert told.out.endswith("level rakc is not a usual name; did you mean rack?\n")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_every_policy_is_listed_and_shown(offline: Any) -> None:
 def test_a_policy_nobody_knows(offline: Any) -> None:
     told = offline("policy", "show", "gravity")
     assert told.status == 1
-    assert "there are: affinity, " in told.err
+    assert "known are: affinity, " in told.err
 
 
 def test_yaml_says_the_same_as_json(offline: Any) -> None:

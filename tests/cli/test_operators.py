@@ -23,7 +23,7 @@ def test_flavors_come_and_go(sim: Any) -> None:
     shown = sim("flavor", "show", "tiny").out
     assert "HW_CPU_X86_AVX2|STORAGE_DISK_SSD !COMPUTE_NODE" in shown
     assert sim("flavor", "delete", "tiny").out == "deleted tiny\n"
-    assert sim("flavor", "show", "tiny").status == 1
+    assert sim("flavor", "show", "tiny").status == 6
 
 
 @pytest.mark.parametrize("bad", ["VCPU", "VCPU=x", "=1", "VCPU=-1"])
@@ -50,6 +50,12 @@ def test_the_listing_of_openstack_is_loaded(sim: Any, tmp_path: Path) -> None:
     file.write_text(json.dumps(listing), encoding="utf-8")
     assert sim("flavor", "load", str(file)).out == "1 flavor loaded\n"
     assert "HW_CPU_X86_AVX2" in sim("flavor", "show", "c9.small").out
+    listing.append({**listing[0], "ID": "8", "Name": "c9.pci"})
+    listing[1]["Properties"] = {"pci_passthrough:alias": "gpu:1"}
+    file.write_text(json.dumps(listing), encoding="utf-8")
+    loaded = sim("flavor", "load", str(file))
+    assert loaded.status == 4
+    assert "1 flavor loaded\nrefused c9.pci: extra specs that may decide" in loaded.out
     for odd in ("{}", "[1]", "no"):
         file.write_text(odd, encoding="utf-8")
         assert sim("flavor", "load", str(file)).status == 1
@@ -142,3 +148,26 @@ def test_a_host_is_drawn_with_what_is_inside(sim: Any, tmp_path: Path) -> None:
         sim("provider", "tree", found["uuid"]).out == "t1/node [HW_NUMA_ROOT]\n└── pf {VCPU: 2}\n"
     )
     assert sim("provider", "tree", "t2").err == "no resource provider t2\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("capacity", "window", "create", "--gone", "2027-01-01"),
+        ("capacity", "windows", "--duration", "1h"),
+        ("capacity", "calendar", "--from", "2026-12-02", "--to", "2026-12-01"),
+        ("token", "list"),
+    ],
+)
+def test_arguments_that_say_too_little_are_wrong_usage(
+    offline: Any, words: tuple[str, ...]
+) -> None:
+    assert offline(*words).status == 2
+
+
+def test_refusals_of_the_last_hour_are_listed(sim: Any) -> None:
+    asked = sim("ensemble", "create", "--server", "m1.small", "--count", "5000", "--hold", "1m")
+    assert asked.status == 3
+    listed = sim.body("explanation", "list", "--since", "-1h")
+    assert sim.body("explanation", "list", "--since=-1h") == listed
+    assert listed["explanations"]

@@ -3,6 +3,8 @@
 import pytest
 
 from moorage.cli.parser import Parser
+from moorage.cli.times import RelativePeriod, RelativeTime, stretch, time_of
+from moorage.domain.period import HOUR
 
 
 def said(parser: Parser, words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -23,7 +25,7 @@ def test_a_short_usage_is_shown_a_long_one_is_named(capsys: pytest.CaptureFixtur
     for number in range(40):
         parser.add_argument(f"--option-{number}")
     assert said(parser, [], capsys).splitlines()[:-1] == [
-        "usage: moorage lease show ...   (all of it: moorage lease show --help)"
+        "usage: moorage lease show ...   (in full: moorage lease show --help)"
     ]
 
 
@@ -48,3 +50,18 @@ def test_the_nearest_is_suggested(
     assert said(parser, words, capsys).splitlines()[-1].replace("from a, b", "from 'a', 'b'") == (
         f"moorage x: error: {end}"
     )
+
+
+def test_a_time_before_now_stands_after_its_option_as_any_other() -> None:
+    parser = Parser(prog="moorage x")
+    parser.add_argument("--since", type=time_of)
+    parser.add_argument("--down", type=stretch)
+    parser.add_argument("--priority", type=int)
+    parser.add_argument("words", nargs="*")
+    words = ["--since", "-1h", "--down", "-1h/2h", "--priority", "-3", "a"]
+    found = parser.parse_args(words)
+    assert found.since == RelativeTime(-HOUR)
+    assert found.down == RelativePeriod(RelativeTime(-HOUR), 2 * HOUR)
+    assert (found.priority, found.words) == (-3, ["a"])
+    assert parser.parse_args(["--since=-1h"]).since == found.since
+    assert parser.parse_args(["--", "--since", "-1h"]).words == ["--since", "-1h"]

@@ -4,16 +4,21 @@ import io
 from typing import Any
 
 import pytest
-from msgspec import structs
+from msgspec import UNSET, structs
 from rich.console import Console
+from tests.cli.bodies import body
 
-from moorage.cli import explanation, failures, fleet_map, placement_map, told
+from moorage.cli import calendar, decision_text, explanation, failures, placement_map
+from moorage.cli import fleet as fleets
+from moorage.cli.gantt import Scale
 from moorage.cli.output import draw, table
 from moorage.client import errors
 from moorage.client.errors import error_for
-from moorage.client.structs import Additional, Assignment, Decision, Interval, PolicyStatus
 from moorage.domain.errors import Contradiction, InvalidDescription
+from moorage.domain.period import DAY, Period, format_instant
 from moorage.domain.words import counted
+from moorage.wire.capacity import Amounts
+from moorage.wire.decisions import Additional, Assignment, Decision, Interval, PolicyStatus
 
 
 def drawn(picture: Any) -> list[str]:
@@ -23,7 +28,7 @@ def drawn(picture: Any) -> list[str]:
 
 
 def at(member: str, **domains: str) -> Assignment:
-    return Assignment(member=member, domains=domains)
+    return body(Assignment, member=member, domains=domains)
 
 
 def test_racks_are_columns_and_hosts_their_lines() -> None:
@@ -93,13 +98,13 @@ def fleet(hosts: int, capacity: int = 10, booked: int = 5) -> dict[str, Any]:
 
 
 def test_a_small_fleet_has_a_bar_for_each_host() -> None:
-    lines = drawn(fleet_map.picture(fleet(4), None, {}))
+    lines = drawn(fleets.picture(fleet(4), None, {}))
     assert lines[0] == "4 hosts, VCPU 50% booked, revision 3"
     assert sum("█████░░░░░" in line and "5/10" in line for line in lines) == 4
 
 
 def test_a_large_fleet_has_a_cell_for_each_host() -> None:
-    lines = drawn(fleet_map.picture(fleet(120), None, {}))
+    lines = drawn(fleets.picture(fleet(120), None, {}))
     assert sum(line.count("▄") for line in lines[2:]) == 120
     assert len(lines) == 4 + 1 + 3
 
@@ -109,21 +114,57 @@ def test_a_large_fleet_has_a_cell_for_each_host() -> None:
     [(0, 10, "·"), (1, 1000, "▁"), (10, 10, "█"), (30, 10, "█"), (1, 0, "█"), (0, 0, "·")],
 )
 def test_a_cell_shows_the_fill(used: int, capacity: int, cell: str) -> None:
-    assert fleet_map.cell(fleet_map.Bar("h", (), used, capacity)) == cell
+    assert fleets.cell(fleets.Bar("h", (), used, capacity)) == cell
+
+
+def test_closed_hosts_are_neither_empty_nor_full() -> None:
+    for count in (4, 120):
+        some = fleet(count)
+        closed = {"start": None, "end": None, "kind": None, "reason": ""}
+        some["hosts"][0]["closed"] = [{"why": "disabled", **closed}]
+        away = {"why": "away", "end": "2026-12-08T00:00:00Z", "kind": "maintenance"}
+        some["hosts"][1]["closed"] = [{**closed, **away}]
+        some["hosts"][1]["resources"]["VCPU"]["booked"] = 10
+        some["hosts"][2]["closed"] = [{**closed, **away, "why": "planned", "start": away["end"]}]
+        text = "\n".join(drawn(fleets.picture(some, None, {})))
+        assert f"{count} hosts (2 closed), VCPU 50% booked" in text
+        if count == 4:
+            assert text.count("xxxxxxxxxx") == 2
+            assert "away until" in text
+            assert "disabled" in text
+        else:
+            assert "x closed" in text
+            assert text.count("x") == 3
+
+
+def test_a_shared_store_is_no_host() -> None:
+    some = fleet(2)
+    disks = {"DISK_GB": {"capacity": 1000, "booked": 20, "allocated": 20}}
+    store = {"name": "nfs", "domains": {}, "resources": disks, "shares": True, "closed": []}
+    some["hosts"].append(store)
+    lines = drawn(fleets.picture(some, None, {}))
+    assert lines[0] == "2 hosts, VCPU 50% booked, revision 3"
+    assert lines[-1] == "shared: nfs  DISK_GB 20/1000"
 
 
 def test_another_class_can_be_drawn_even_where_hosts_lack_it() -> None:
-    assert any("-" in line for line in drawn(fleet_map.picture(fleet(2), "FPGA", {})))
-    assert "0 hosts" in drawn(fleet_map.picture(fleet(0), None, {}))[0]
+    assert any("-" in line for line in drawn(fleets.picture(fleet(2), "FPGA", {})))
+    assert "0 hosts" in drawn(fleets.picture(fleet(0), None, {}))[0]
 
 
-DECISION = Decision(
-    ensemble_id="e",
+DECISION = body(
+    Decision,
     id="6f0c0000-0000",
     status="held",
     expires_at="2026-11-21T09:10:00.25Z",
-    policies=[PolicyStatus("p"), PolicyStatus("q", satisfied=False, penalty=3)],
-    max_additional={"web": Additional(5), "db": Additional(10, exact=False)},
+    policies=[
+        body(PolicyStatus, name="p", satisfied=True),
+        body(PolicyStatus, name="q", penalty=3),
+    ],
+    max_additional={
+        "web": body(Additional, count=5, exact=True),
+        "db": body(Additional, count=10),
+    },
 )
 
 
@@ -142,33 +183,38 @@ def test_what_bounds_a_stay_is_told(
 ) -> None:
     interval = Interval("2026-11-21T09:00:00Z", end)
     one = structs.replace(DECISION, interval=interval, preemptible=preemptible)
-    assert told.stay(one) == told_of_it
-    assert told.held(one)[1 : 1 + len(told_of_it)] == told_of_it
+    assert decision_text.stay(one) == told_of_it
+    assert decision_text.held(one)[1 : 1 + len(told_of_it)] == told_of_it
 
 
 def test_who_makes_way_for_a_lease_is_named_with_the_end() -> None:
     ends = (None, "2026-12-07T07:25:00Z", "2026-12-05T07:25:00Z", *(["2026-12-08T07:25:00Z"] * 3))
-    places = [Assignment(f"n[{number}]", until=end) for number, end in enumerate(ends)]
+    places = [
+        structs.replace(at(f"n[{number}]"), until=end or UNSET) for number, end in enumerate(ends)
+    ]
     one = structs.replace(DECISION, preemptible=True, assignments=places)
     named = "n[2] until 2026-12-05T07:25Z, n[1] until 2026-12-07T07:25Z, n[3] until"
     line = f"makes way for leases: {named} 2026-12-08T07:25Z, 2 more later"
-    assert told.stay(one) == ["preemptible", line]
+    assert decision_text.stay(one) == ["preemptible", line]
 
 
 def test_a_hold_that_ends_another_day_says_which() -> None:
     one = structs.replace(
         DECISION, computed_at="2026-11-20T09:00:00Z", expires_at="2026-11-21T09:10:00Z"
     )
-    assert told.held_until(one) == "2026-11-21T09:10:00Z"
-    assert told.held_until(structs.replace(one, computed_at="2026-11-21T09:00:00Z")) == "09:10:00Z"
+    assert decision_text.held_until(one) == "2026-11-21T09:10:00Z"
+    assert (
+        decision_text.held_until(structs.replace(one, computed_at="2026-11-21T09:00:00Z"))
+        == "09:10:00Z"
+    )
 
 
 def test_a_decision_is_one_line() -> None:
-    assert told.SEPARATOR.join(told.held(DECISION)) == (
+    assert decision_text.SEPARATOR.join(decision_text.held(DECISION)) == (
         "decision 6f0c0000 held until 09:10:00Z  policies 1/2 (q: no)"
         "  max additional: web 5, db 10+"
     )
-    assert "   policies 1/2 (q: no)   max additional" in told.dry_run(DECISION)
+    assert "   policies 1/2 (q: no)   max additional" in decision_text.dry_run(DECISION)
 
 
 CONFLICT: dict[str, Any] = {
@@ -187,7 +233,7 @@ CONFLICT: dict[str, Any] = {
 
 
 def test_an_explanation_is_two_lines() -> None:
-    assert explanation.told(CONFLICT).splitlines() == [
+    assert explanation.explained(CONFLICT).splitlines() == [
         (
             "infeasible [policy]  conflict (minimal): db-ha needs 4 racks"
             "  <->  racks usable for m1.xlarge: 3"
@@ -215,7 +261,9 @@ def test_a_policy_turned_soft_is_a_relaxation() -> None:
 
 
 def test_an_explanation_without_a_conflict_tells_its_note() -> None:
-    told_ = explanation.told({"verdict": "undecided", "stage": "policy", "note": "time ran out"})
+    told_ = explanation.explained(
+        {"verdict": "undecided", "stage": "policy", "note": "time ran out"}
+    )
     assert told_ == "undecided [policy]  time ran out"
 
 
@@ -226,7 +274,7 @@ def test_what_of_a_stays_time_would_do_is_told_as_options() -> None:
         {"time": "stay", "preemptible": [False, True]},
         {"time": "stay", "start": ["2026-11-21T09:00:00Z", "2026-12-11T18:00:00Z"]},
     ]
-    told_ = explanation.told(
+    told_ = explanation.explained(
         {
             "verdict": "infeasible",
             "stage": "time",
@@ -245,7 +293,7 @@ def test_what_of_a_stays_time_would_do_is_told_as_options() -> None:
 
 
 def test_a_shorter_lead_and_a_window_as_long_are_told_in_words() -> None:
-    told_ = explanation.told(
+    told_ = explanation.explained(
         {
             "stage": "time",
             "relaxations": [
@@ -261,15 +309,15 @@ def test_a_shorter_lead_and_a_window_as_long_are_told_in_words() -> None:
     assert told_.splitlines()[1:] == [
         "relaxations (each solved): 1. --lead 30m   2. --cleaning 0s",
         (
-            "as long, but later: 2026-12-11T18:00Z .. 2026-12-29T09:00Z"
-            " (proved for an ensemble; a lease may begin sooner)"
+            "same length, later: 2026-12-11T18:00Z .. 2026-12-29T09:00Z"
+            " (proved for an ensemble; a lease may start sooner)"
         ),
     ]
 
 
 def test_every_conflict_and_the_note_are_told() -> None:
     second = {"conflict": [{"resources": "b", "needs": "17 VCPU"}], "minimal": True}
-    told_ = explanation.told({**CONFLICT, "more_conflicts": [second], "note": "independent"})
+    told_ = explanation.explained({**CONFLICT, "more_conflicts": [second], "note": "independent"})
     assert told_.splitlines()[1:3] == [
         "and another conflict (minimal): resources b needs 17 VCPU",
         "note: independent",
@@ -280,7 +328,7 @@ def test_every_conflict_and_the_note_are_told() -> None:
 def test_a_conflict_of_many_sides_has_a_line_for_each() -> None:
     sides = [*CONFLICT["conflict"], {"policy": "pair"}, {"topology": "VCPU free", "have": 104}]
     many = CONFLICT["relaxations"] * 3
-    said = explanation.told({**CONFLICT, "conflict": sides, "relaxations": many}).splitlines()
+    said = explanation.explained({**CONFLICT, "conflict": sides, "relaxations": many}).splitlines()
     assert said[:6] == [
         "infeasible [policy]  conflict (minimal):",
         "  db-ha needs 4 racks",
@@ -322,7 +370,7 @@ def test_only_differences_that_matter_are_told() -> None:
         (error_for(412, {}), 4),
         (error_for(403, {}), 5),
         (error_for(401, {}), 5),
-        (error_for(404, {}), 1),
+        (error_for(404, {}), 6),
         (error_for(503, {}), 1),
         (errors.Unreachable("http://x", "why"), 1),
         (InvalidDescription("x"), 1),
@@ -336,7 +384,7 @@ def test_statuses_are_those_promised(error: Exception, status: int) -> None:
 def test_a_terminal_gets_colour() -> None:
     out = io.StringIO()
     Console(file=out, force_terminal=True, color_system="standard", width=80).print(
-        fleet_map.picture(fleet(2), None, {})
+        fleets.picture(fleet(2), None, {})
     )
     assert "\x1b[" in out.getvalue()
 
@@ -365,7 +413,18 @@ def test_where_a_refusal_is_in_a_nested_file_is_told() -> None:
 
 
 def test_a_member_that_moved_says_where_to() -> None:
-    decision = Decision("e", id="9b1e0000-0", status="held", assignments=[at("a[0]", host="h2")])
-    assert told.moved("a[0]", decision) == (
-        "a[0] now stands at host h2  decision 9b1e0000 held until -"
+    decision = body(Decision, id="9b1e0000-0", status="held", assignments=[at("a[0]", host="h2")])
+    assert decision_text.moved("a[0]", decision) == (
+        "a[0] now at host h2  decision 9b1e0000 held until -"
     )
+
+
+def test_a_host_that_is_away_is_not_drawn_as_full() -> None:
+    """Away for a day, here again, then full: three columns of a day each."""
+    window = Period(0, 3 * DAY)
+    amounts = [
+        Amounts(at=format_instant(0), available=0, busy=1.0, total=0, away=8),
+        Amounts(at=format_instant(DAY), available=8, busy=0.0, total=8, away=0),
+        Amounts(at=format_instant(2 * DAY), available=0, busy=1.0, total=8, away=0),
+    ]
+    assert calendar.cells(amounts, Scale(window, 3), plain=True) == "x.#"

@@ -5,6 +5,7 @@ import json
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,9 +75,9 @@ def test_a_call_of_the_service_imports_no_extras_of_the_network_library() -> Non
         (["ensemble", "list", "-f", "xml"], "invalid choice"),
         (["ensemble", "list", "--frob"], "unrecognized"),
         (["ensemble", "set", "x", "--member", "db4"], "NAME:FIELD=VALUE"),
-        (["ensemble", "set", "x", "--dry-run"], "say what changes"),
+        (["ensemble", "set", "x", "--dry-run"], "give --member, --policy"),
         (["leese", "list"], r"mean:\n  moorage lease list "),
-        (["capacity", "fit"], "say what shall fit: ENSEMBLE, --template or --flavor"),
+        (["capacity", "fit"], "give one of ENSEMBLE, --template and --flavor"),
         (["capacity", "fit", "--flavor", "m1", "--role", "web"], "--role: only with ENSEMBLE"),
         (["capacity", "fit", "--flavor", "m1", "--param", "n=1"], "--param: only with --template"),
         (["--nonsense"], "no such command|unrecognized"),
@@ -192,6 +193,41 @@ def test_bash_completes_with_nothing_but_bash(typed: str, offered: list[str], of
     )
     ran = subprocess.run(["bash", "-c", typing], capture_output=True, text=True, check=True)
     assert (ran.stdout.split(), ran.stderr) == (offered, "")
+
+
+def test_bash_asks_the_service_for_names(tmp_path: Path, offline: Any) -> None:
+    """What the script calls is the program that is being typed; here one that notes how."""
+    program = tmp_path / "moorage"
+    program.write_text(
+        '#!/bin/sh\nprintf "%s\\n" "$@" > "$0.asked"\nprintf "%s\\n" shop shed yard\n'
+    )
+    program.chmod(0o755)
+    script = offline("complete", "bash").out
+    for typed, kind in (
+        ("ensemble show sh", "ensemble"),
+        ("ensemble show --map sh", "ensemble"),
+        ("lease create --flavor sh", "flavor"),
+    ):
+        words = [str(program), *typed.split(" ")]
+        typing = (
+            f"{script}\nCOMP_WORDS=({shlex.join(words)})\nCOMP_CWORD={len(words) - 1}\n"
+            '_moorage; printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        ran = subprocess.run(["bash", "-c", typing], capture_output=True, text=True, check=True)
+        assert (ran.stdout.split(), ran.stderr) == (["shop", "shed"], "")
+        asked = program.with_name("moorage.asked").read_text().split()
+        assert asked == ["complete", "--names", kind]
+
+
+def test_names_are_never_run_by_the_shell(tmp_path: Path, offline: Any) -> None:
+    program, ran = tmp_path / "moorage", tmp_path / "ran"
+    name = f"sh$(touch${{IFS}}{ran})"
+    program.write_text(f"#!/bin/sh\nprintf '%s\\n' '{name}' shop\n")
+    program.chmod(0o755)
+    words = shlex.join([str(program), "ensemble", "show", "sh"])
+    typing = f"{offline('complete', 'bash').out}\nCOMP_WORDS=({words})\nCOMP_CWORD=3\n_moorage"
+    subprocess.run(["bash", "-c", typing], capture_output=True, text=True, check=True)
+    assert not ran.exists()
 
 
 def test_every_command_can_be_completed(offline: Any) -> None:

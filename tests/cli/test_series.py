@@ -17,11 +17,11 @@ HOUR = ["--duration", "1h"]
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([*CREATE, *DAILY, "--end", "2026-12-07", "--times", "2"], "give --duration"),
-        ([*CREATE, *DAILY, *HOUR], "give --times or --until-date"),
+        ([*CREATE, *DAILY, "--end", "2026-12-07", "--times", "2"], "needs --duration"),
+        ([*CREATE, *DAILY, *HOUR], "give either --times or --until-date"),
         (
             [*CREATE, *DAILY, *HOUR, "--times", "2", "--until-date", "2026-12-24"],
-            "give --times or --until-date",
+            "give either --times or --until-date",
         ),
         ([*CREATE, *HOUR, "--times", "2"], "--times: only with --every"),
         ([*CREATE, *HOUR, "--zone", "UTC"], "--zone: only with --every"),
@@ -30,7 +30,7 @@ HOUR = ["--duration", "1h"]
             "not with --ensemble",
         ),
         ([*CREATE, *DAILY, *HOUR, "--start", "soon", "--times", "2"], "not a time"),
-        (["series", "extend", "x"], "give --times or --until-date"),
+        (["series", "extend", "x"], "give either --times or --until-date"),
         (["series", "cancel", "x", "--from", "2", "--only", "3"], "not allowed with"),
     ],
 )

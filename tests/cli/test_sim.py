@@ -53,7 +53,7 @@ def test_a_life(offline: Any, mark: str) -> None:
     started = offline(*START)
     assert re.fullmatch(
         r"three-racks: 9 hosts, 4 domains, 4 flavors, load of 3 consumers\n"
-        r"simulation moorage-sim at http://127\.0\.0\.1:\d+, it is 2026-11-21T09:00:00Z\n"
+        r"simulation moorage-sim at http://127\.0\.0\.1:\d+, its clock shows 2026-11-21T09:00:00Z\n"
         r"to use it: export OS_CLOUD=moorage-sim\n",
         started.out,
     ), started
@@ -64,7 +64,7 @@ def test_a_life(offline: Any, mark: str) -> None:
     assert offline("sim", "clock").out == f"{NOW}\n"
     holds_lapse_when_time_is_set(offline)
     assert offline("sim", "clock", NOW).status == 4
-    assert offline("sim", "clock", "tomorrow").status == 1
+    assert offline("sim", "clock", "tomorrow").status == 2
     assert offline("sim", "clock").out == "2026-11-21T09:10:00Z\n"
     assert offline("sim", "stop").out == "stopped moorage-sim\n"
     assert offline("sim", "stop").err == "no simulation called moorage-sim\n"
@@ -81,7 +81,7 @@ def holds_lapse_when_time_is_set(offline: Any) -> None:
     assert offline("sim", "clock", "2026-11-21T09:10:00Z").out == "2026-11-21T09:10:00Z\n"
     members = offline.body("member", "list", made["ensemble"]["id"])["members"]
     assert [one["status"] for one in members] == ["unplaced"]
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 100
     while offline.body("decision", "list")["decisions"][0]["status"] != "expired":
         assert time.monotonic() < deadline, "the lapse was never noted"
         time.sleep(0.1)
@@ -95,7 +95,7 @@ def killed(offline: Any, mark: str) -> registry.Registration:
     assert registration is not None
     os.killpg(registration.pid, signal.SIGKILL)
     os.waitpid(registration.pid, 0)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 100
     while marked(mark):
         assert time.monotonic() < deadline, "its children outlived it"
         time.sleep(0.05)
@@ -117,7 +117,7 @@ def test_a_killed_simulation_is_taken_up_again(offline: Any, mark: str) -> None:
     assert (again.status, "moorage sim resume --name moorage-sim" in again.err) == (4, True)
     resumed = offline("sim", "resume")
     assert re.fullmatch(
-        r"simulation moorage-sim at http://\S+, it is 2026-11-21T09:05:00Z\n", resumed.out
+        r"simulation moorage-sim at http://\S+, its clock shows 2026-11-21T09:05:00Z\n", resumed.out
     ), resumed
     assert offline.body("sim", "list")["simulations"][0]["status"] == "running"
     held = offline.body("decision", "show", made["decision"]["id"])["decision"]
@@ -152,7 +152,7 @@ def test_a_killed_simulation_is_said_to_be_gone(offline: Any, mark: str) -> None
     [
         (("--fleet", "no.yaml"), 1, "no.yaml: no such file"),
         (("--fleet", "shop.yaml"), 1, "line"),
-        (("--fleet", "three-racks.yaml", "--now", "soon"), 1, "RFC 3339"),
+        (("--fleet", "three-racks.yaml", "--now", "soon"), 2, "not a time"),
         (("--fleet", "three-racks.yaml", "--name", "../x"), 1, "not a name"),
         ((), 2, "--fleet"),
     ],
@@ -173,7 +173,7 @@ def test_a_taken_port_is_told(offline: Any, mark: str) -> None:
         told = offline(*START, "--port", str(taken.getsockname()[1]))
     assert told.status == 1
     assert "cannot listen on 127.0.0.1" in told.err
-    deadline = time.monotonic() + 30  # a child sees within a moment that its parent has gone
+    deadline = time.monotonic() + 100  # a child sees within a moment that its parent has gone
     while marked(mark) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert marked(mark) == []
@@ -195,7 +195,7 @@ def test_one_that_takes_long_is_waited_for_as_long_as_it_lives(
         assert start(slow, 60).endpoint == "http://127.0.0.1:9"
         with pytest.raises(sim_process.DidNotStart, match="the server ended: no room for it"):
             start(dead, 60)
-        with pytest.raises(sim_process.DidNotStart, match="does not answer after 0 s: it said"):
+        with pytest.raises(sim_process.DidNotStart, match="does not answer after 0 s: its log"):
             start(silent, 0.1)
     finally:
         sim_process.discard(tmp_path / "sim")
@@ -232,9 +232,9 @@ def test_ctrl_c_during_a_call_is_quiet(offline: Any) -> None:
         silent.listen()
         offline.environment["MOORAGE_ENDPOINT"] = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with program("ensemble", "list", environment=offline.environment) as asking:
-            silent.settimeout(20)
+            silent.settimeout(100)
             connection, _ = silent.accept()
             asking.send_signal(signal.SIGINT)
-            out, err = asking.communicate(timeout=20)
+            out, err = asking.communicate(timeout=100)
             connection.close()
     assert (asking.returncode, out, err) == (130, "", "")

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.bodies import body
 
-from moorage.cli.policy_standing import standing
-from moorage.client.structs import Ensemble, Member, Policy, Role, Violation
+from moorage.cli.ensemble import standing
+from moorage.wire.ensembles import Ensemble, Role, Violation
+from moorage.wire.members import Member
 
 pytestmark = pytest.mark.process
 
@@ -65,7 +67,7 @@ def test_a_server_that_broke_a_policy_is_seen_and_drawn(sim: Any, web: str) -> N
 def test_what_confirm_gave_back_is_not_met(sim: Any, web: str) -> None:
     assert "yes (slack" in sim("ensemble", "show", web).out
     sim("claim", "create", web, "web[0]", "--flavor", "m1.small")
-    assert sim("ensemble", "confirm", web).status == 0
+    assert sim("ensemble", "confirm", web, "--yes").status == 0
     assert "so far (1 of 2 placed)" in sim("ensemble", "show", web).out
     drawn = sim("ensemble", "show", web, "--map").out
     assert drawn.endswith("not placed: web[1]\n")
@@ -74,7 +76,7 @@ def test_what_confirm_gave_back_is_not_met(sim: Any, web: str) -> None:
 def test_claims_are_listed_when_nothing_is_in_force(sim: Any, web: str) -> None:
     sim("claim", "create", web, "web[0]", "--flavor", "m1.small")
     assert sim("decision", "release", web).status == 0
-    assert "released (what it decided" in sim("decision", "show", web).out
+    assert "released (past places" in sim("decision", "show", web).out
     listed = sim("claim", "list", web)
     assert listed.status == 0, listed
     assert "web[0]" in listed.out
@@ -95,7 +97,7 @@ def test_more_of_a_role_needs_no_flavor(sim: Any, web: str) -> None:
     assert sim("member", "add", web, "--role", "web").status == 0
     assert len(sim.body("member", "list", web)["members"]) == 5
     both = sim("member", "add", web, "--role", "web", "--server", web, "--count", "2")
-    assert "one server is one member" in both.err
+    assert "not with --server" in both.err
 
 
 def test_a_resource_that_no_host_has_is_an_error(sim: Any) -> None:
@@ -118,20 +120,27 @@ def test_a_resource_that_no_host_has_is_an_error(sim: Any) -> None:
 )
 def test_a_policy_stands_as_its_members_do(selectors: Any, said: str) -> None:
     policy = {"name": "p", "type": "affinity", **selectors}
-    broken = [Violation("p", "text")] if selectors.get("members") == ["a"] else []
-    ensemble = Ensemble(
-        id="e",
-        members=[Role("a"), Role("b", count=2), Role("c", tags=["t"])],
-        policies=[Policy("p", "affinity")],
+    broken = [Violation("p", [], "text", 1)] if selectors.get("members") == ["a"] else []
+    ensemble = body(
+        Ensemble,
+        members=[
+            body(Role, name="a"),
+            body(Role, name="b", count=2),
+            body(Role, name="c", tags=["t"]),
+        ],
+        policies=[policy],
         compliance=broken,
     )
     members = [
-        Member("a[0]", "a", "held"),
-        Member("b[0]", "b", "active"),
-        Member("b[1]", "b", "unplaced"),
-        Member("c[0]", "c", "held"),
+        body(Member, name=f"{role}[{number}]", role=role, status=status)
+        for role, number, status in (
+            ("a", 0, "held"),
+            ("b", 0, "active"),
+            ("b", 1, "unplaced"),
+            ("c", 0, "held"),
+        )
     ]
-    assert standing(ensemble, [policy], members) == [said]
+    assert standing(ensemble, members) == [said]
 
 
 @pytest.mark.parametrize("where", ["missing/placed.yaml", ""])
@@ -155,10 +164,10 @@ def test_f_is_the_format_beside_a_flavor_too(sim: Any) -> None:
 def test_a_member_placed_anew_is_told_with_its_decision(sim: Any, web: str) -> None:
     words = ("--flavor", "m1.medium", "--on-mismatch", "redecide_member")
     told = sim("claim", "create", web, "web[0]", *words)
-    assert re.search(r"\nweb\[0\] now stands at .*host h\d  decision \w{8} held", told.out), told
+    assert re.search(r"\nweb\[0\] now at .*host h\d  decision \w{8} held", told.out), told
     second = sim("claim", "create", web, "web[1]", "--flavor", "m1.small").out.split()[1]
     told = sim("claim", "set", second, "--failed", "--redecide")
-    assert re.search(r"\nweb\[1\] now stands at .*host h\d  decision \w{8} held", told.out), told
+    assert re.search(r"\nweb\[1\] now at .*host h\d  decision \w{8} held", told.out), told
 
 
 def test_decisions_are_listed_whole_in_80_columns(sim: Any, web: str) -> None:

@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cli.bodies import body
 
-from moorage.cli import told
+from moorage.cli import decision_text
 from moorage.cli.columns import chosen
 from moorage.cli.event import what
 from moorage.cli.member import listed
 from moorage.cli.output import Shown, draw, stack, table
 from moorage.cli.times import minute
-from moorage.client.events import Event
-from moorage.client.structs import Member
+from moorage.wire.events import Event
+from moorage.wire.members import Member
 
 LEASES = table(
     ["lease", "id", "name", "status", "start", "end", "#priority", "roles"],
@@ -72,7 +73,7 @@ def test_a_quiet_column_is_there_where_there_is_something_in_it(
 def test_members_with_servers_fit_into_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     domains = {"zone": "z-3hhcb", "rack": "r-5gt96", "host": "h-s7d4w"}
     server = "8d0a7a8e-5ad0-4c5e-9b0e-4f3d6a1d2c3b"
-    one = Member("web[0]", "active", domains=domains, server_id=server)
+    one = body(Member, name="web[0]", status="active", domains=domains, server_id=server)
     lines = _lines(80, monkeypatch, listed([one]))
     assert (len(lines), max(map(len, lines)) <= 80) == (3, True), lines
     assert "z-3hhcb/r-5gt96/h-s7d4w" in lines[2]
@@ -80,8 +81,8 @@ def test_members_with_servers_fit_into_eighty_columns(monkeypatch: pytest.Monkey
 
 def test_places_without_the_same_levels_are_told_in_full() -> None:
     every = [{"rack": "r1", "host": "h1"}, {"host": "h2"}, {}]
-    assert told.places(every) == ("place", ["rack r1, host h1", "host h2", "-"])
-    assert told.places(every[:1] + every[2:]) == ("place (rack/host)", ["r1/h1", "-"])
+    assert decision_text.places(every) == ("place", ["rack r1, host h1", "host h2", "-"])
+    assert decision_text.places(every[:1] + every[2:]) == ("place (rack/host)", ["r1/h1", "-"])
 
 
 def test_an_instant_keeps_the_part_of_a_second_it_has() -> None:
@@ -125,5 +126,5 @@ def test_every_word_of_every_cell_is_to_be_read(cells: list[list[str]], columns:
 )
 def test_a_threshold_says_what_was_measured_and_the_bound(more: dict[str, Any], said: str) -> None:
     crossed = "above" if "above_share" in more else "below"
-    body = {"zone": None, "before": None, "above_share": None, **more, "crossed": crossed}
-    assert what(Event("1", "capacity.threshold", "2026-11-21T00:00:00Z", body=body)) == said
+    detail = {"zone": None, "before": None, "above_share": None, **more, "crossed": crossed}
+    assert what(body(Event, type="capacity.threshold", body=detail)) == said

@@ -23,7 +23,7 @@ def test_it_waits_is_shown_and_given_up(sim: Any) -> None:
     many = ("--project", "busy", "lease", "create", *MOST, "--count", "2", *WHEN)
     told = sim(*many)
     assert told.status == 0, told
-    assert "waiting for quota  nobody before it\nlease-units limit 1" in told.out
+    assert "waiting for quota  first in line\nlease-units limit 1" in told.out
     assert "estimate: none: lease-units limit 1" in told.out
     dry = sim(*many, "--wait-until", "2027-02-01", "--dry-run")
     assert dry.out.startswith("would wait for quota"), dry
@@ -34,7 +34,7 @@ def test_it_waits_is_shown_and_given_up(sim: Any) -> None:
     for said in ("waits for  quota", "latest     2027-03-01T08:00Z", "places     2"):
         assert said in shown
     no_lease = sim("--project", "busy", "lease", "show", "w")
-    assert (no_lease.status, no_lease.err) == (1, "no lease w yet: it is on the waitlist\n")
+    assert (no_lease.status, no_lease.err) == (6, "no lease w yet: it is on the waitlist\n")
     given_up = sim("--project", "busy", "waitlist", "cancel", one["id"][:8])
     assert given_up.out == f"waitlist entry {one['id'][:8]}  cancelled\n"
     assert sim("--project", "busy", "waitlist", "cancel", one["id"]).status == 4

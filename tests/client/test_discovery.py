@@ -121,10 +121,11 @@ def test_what_yaml_says_of_a_broken_secret_is_not_repeated(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     clouds(tmp_path / "clouds.yaml", "clouds: {prod: {ensemble_endpoint_override: 'http://m'}}")
-    clouds(tmp_path / "secure.yaml", "clouds: {prod: {auth: {token: [sesame}}}")
-    with pytest.raises(NoEndpoint, match=r"secure\.yaml: it is no YAML") as caught:
-        find(Wishes(cloud="prod"), environment)
-    assert "sesame" not in str(caught.value)
+    for text in ("{token: [sesame}", "{token: sesame, until: 2026-13-45}"):
+        clouds(tmp_path / "secure.yaml", f"clouds: {{prod: {{auth: {text}}}}}")
+        with pytest.raises(NoEndpoint, match=r"secure\.yaml: it is no YAML") as caught:
+            find(Wishes(cloud="prod"), environment)
+        assert "sesame" not in str(caught.value)
 
 
 KEYSTONE = {"OS_AUTH_URL": "http://127.0.0.1:9/v3", "OS_USERNAME": "ann", "OS_PASSWORD": "sesame"}

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from moorage.client.fleet_body import body
 from moorage.client.fleet_file import read_fleet
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.fleet_expansion import ExpandedFleet, expand
-from moorage.domain.fleet_parts import parts
+from moorage.domain.fleet_expansion import ExpandedFleet, expand, parts
 from moorage.domain.topology import Level
 
 FLEETS = Path(__file__).parents[2] / "fleets"
@@ -129,7 +128,7 @@ def test_a_flavor_may_be_called_by_a_number() -> None:
         (
             "VCPU: 4",
             "VCPU: {total: 4, allocation_ratio: .nan}",
-            "hosts[0].inventories.VCPU.allocation_ratio",
+            "hosts[0].inventories.VCPU",
             9,
         ),
         ("name: h1", "name: h{n}", "hosts[0].name", 8),

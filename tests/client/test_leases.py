@@ -38,9 +38,9 @@ def week(name: str = "week", count: int = 2, **more: Any) -> dict[str, Any]:
 def test_a_lease_goes_through_its_life(operator: Moorage) -> None:
     dry = operator.leases.create(week(), dry_run=True).value
     assert operator.leases.all().value.leases == []
-    assert dry.decision is not None
+    assert dry.decision
     made = operator.leases.create(week(lead="PT30M")).value
-    assert made.decision is not None
+    assert made.decision
     assert made.decision.lease_id == made.lease.id
     assert made.decision.interval.end == END
     lease = operator.leases.show(made.lease.id).value
@@ -120,9 +120,9 @@ def test_a_name_means_the_ensemble_that_is_in_use(operator: Moorage) -> None:
     assert operator.ensembles.find("week") == second.ensemble_id
     assert operator.ensembles.find(first.lease.ensemble_id[:8]) == first.lease.ensemble_id
     described = {"name": "week", "members": [{"name": "n", "count": 1, "flavor": "m1.small"}]}
-    operator.ensembles.create(described)
-    with pytest.raises(errors.Ambiguous):
-        operator.ensembles.find("week")
+    with pytest.raises(errors.NameTaken) as refused:
+        operator.ensembles.create(described)
+    assert refused.value.existing == second.ensemble_id
 
 
 def test_a_lease_means_its_ensemble(operator: Moorage) -> None:
@@ -145,11 +145,9 @@ def test_a_lease_means_its_ensemble(operator: Moorage) -> None:
 def test_an_ensemble_whose_places_were_given_back_leaves_its_name(operator: Moorage) -> None:
     described = {"name": "shop", "members": [{"name": "n", "count": 1, "flavor": "m1.small"}]}
     first = operator.ensembles.create({**described, "decide": {"hold": "PT10M"}}).value
-    assert first.decision is not None
-    assert first.decision.id is not None
+    assert first.decision
     operator.decisions.release(first.decision.id, first.decision.generation)
     second = operator.ensembles.create({**described, "decide": {"hold": "PT10M"}}).value
-    assert second.ensemble is not None
     assert operator.ensembles.find("shop") == second.ensemble.id
 
 
@@ -159,6 +157,8 @@ def test_who_ends_early_is_told_as_far_as_one_may_know(operator: Moorage) -> Non
     operator.ensembles.create({"name": "batch", "members": members, "decide": decide})
     lease = operator.leases.create(week()).value.lease
     shown = operator.leases.show(lease.id).value.displaced
+    assert shown
     assert shown.count == 2
+    assert shown.consumers
     assert [one.declared_end for one in shown.consumers] == [None, None]
     assert all(one.end is not None and one.end < START for one in shown.consumers)

@@ -9,7 +9,7 @@ from moorage.client.hypervisor_list import DISABLED, Terms, placed, read_hypervi
 from moorage.client.server_list import read_servers
 from moorage.client.topology_rules_file import read_topology_rules
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.fleet_trees import provider_uuid
+from moorage.domain.fleet_expansion import provider_uuid
 
 HYPERVISOR = {
     "ID": "9",

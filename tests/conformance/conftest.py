@@ -13,9 +13,9 @@ from moorage.api.placement import create_app
 from moorage.api.placement.access import DEFAULT
 from moorage.http.access_rules import Access
 from moorage.http.auth import noauth2
-from moorage.http.house import House
+from moorage.http.error_answers import unauthorized_bare
 from moorage.http.kernel import Kernel, Mount
-from moorage.http.refusals import unauthorized_bare
+from moorage.http.system_routes import SystemRoutes
 from moorage.store import open_store
 from moorage.usecases.ports import Store
 
@@ -51,7 +51,7 @@ class Wire:
         self.prefix = prefix
         app = create_app(store, RandomIds(), access=access)
         mount = Mount("placement", prefix, app, unauthorized=unauthorized_bare)
-        self.kernel = Kernel([mount], authenticate=noauth2, house=House("0", {}, {}))
+        self.kernel = Kernel([mount], authenticate=noauth2, system_routes=SystemRoutes("0", {}, {}))
 
     def __call__(
         self,

@@ -99,7 +99,7 @@ def _json(text: str) -> Any:
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The lease API of a server with three hosts of 64 VCPU."""
     home = tmp_path_factory.mktemp("served")
-    server = Replica(home, f"sqlite:///{home}/ledger.db")
+    server = Replica(home, f"sqlite:///{home}/ledger.db", "--planners", "1")
     server.start()
     server.up()
     newest = {**ADMIN, "OpenStack-API-Version": "placement 1.39"}

@@ -25,7 +25,7 @@ pytestmark = [
 
 NOVA = {"X-Auth-Token": "nova:service", "X-Roles": "service", "Content-Type": "application/json"}
 HOURS = "CUSTOM_MOORAGE_HOURS"
-SECONDS = 60
+SECONDS = 100
 
 
 @pytest.fixture(scope="module")

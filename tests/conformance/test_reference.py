@@ -1,5 +1,7 @@
 """The reference's own wire tests, against `moorage serve` over HTTP, on each kind of database.
 
+On MariaDB they are run by `make nightly`: what the store promises is tested on it at every push.
+
 They are the gabbi files of the PyPI package, unmodified, one test a file. Files and fixtures stay
 in their package; `reference_world` says what the fixtures build on.
 """
@@ -87,7 +89,7 @@ def served_on_server(
         databases.release(url)
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+@pytest.fixture(params=["sqlite", "postgresql", pytest.param("mariadb", marks=pytest.mark.nightly)])
 def served(request: pytest.FixtureRequest) -> Served:
     found: Served = request.getfixturevalue(f"served_on_{request.param}")
     return found

@@ -32,7 +32,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.usecases.ledger_content import ledger_content
+from moorage.usecases.ledger.content import ledger_content
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Committed

@@ -74,11 +74,9 @@ def test_nobody_overtakes_what_is_proposed_alone(stocked: Ledger, many: ThreadPo
         assert stocked.allocations_of_consumer("mine") is None
         return claim("mine", left)
 
-    began = time.monotonic()
-    done = stocked.commit_alone(propose)
-    assert time.monotonic() - began < 10, "it waited for those who wait for it"
-    assert done is not None
-    assert {type(one.exception(10)) for one in crowd} == {CapacityExceeded}
+    assert stocked.commit_alone(propose) is not None
+    # Had it waited for those who wait for it, they would have been told to come again.
+    assert {type(one.exception(60)) for one in crowd} == {CapacityExceeded}
     assert used(stocked) == ROOM
 
 
@@ -96,8 +94,8 @@ def test_what_is_read_alone_is_so_still_when_it_is_written(
 
     alone = [many.submit(stocked.commit_alone, change) for _ in range(6)]
     freely = [many.submit(lambda: stocked.commit(change())) for _ in range(CROWD)]
-    assert [one.exception(30) for one in alone] == [None] * 6
-    assert {type(one.exception(30)) for one in freely} <= {type(None), ConsumerConflict}
+    assert [one.exception(60) for one in alone] == [None] * 6
+    assert {type(one.exception(60)) for one in freely} <= {type(None), ConsumerConflict}
 
 
 def test_nothing_proposed_is_nothing_written(stocked: Ledger) -> None:
@@ -115,10 +113,8 @@ def test_an_error_is_told_and_keeps_nobody_waiting(stocked: Ledger) -> None:
         stocked.commit_alone(propose)
     with pytest.raises(CapacityExceeded):
         stocked.commit_alone(lambda: claim("mine", ROOM + 1))
-    began = time.monotonic()
     stocked.commit(claim("next"))
     assert stocked.commit_alone(lambda: claim("mine")) is not None
-    assert time.monotonic() - began < 5
     assert used(stocked) == 2
 
 
@@ -134,13 +130,11 @@ def test_a_holder_that_is_killed_holds_up_nobody(stocked: Ledger, database_url: 
             waiting = one.submit(stocked.commit, claim("mine"))
             time.sleep(0.3)
             assert not waiting.done(), "it was not alone"
-            began = time.monotonic()
             os.kill(holder.pid, signal.SIGKILL)
-            waiting.result(10)
-            assert time.monotonic() - began < 5
+            waiting.result(30)  # long before the holder would have ended by itself
     finally:
         holder.kill()
-        holder.wait(10)
+        holder.wait(60)
         assert holder.stdout is not None
         holder.stdout.close()
     second = open_store(database_url)

@@ -31,7 +31,7 @@ from moorage.domain.period import Period
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import EMPTY
 from moorage.store import open_store
-from moorage.store.tables import metadata
+from moorage.store.schema.tables import metadata
 
 if TYPE_CHECKING:
     from tests.contract.conftest import SetClock

@@ -106,6 +106,7 @@ def test_a_rewrite_replaces_the_whole_set_and_its_owner(store: Ledger) -> None:
     assert done.provider_generations == {"a": 2, "b": 2}, "the one left behind is not bumped"
     assert used(store) == {"a": 0, "b": 3}
     assert store.usages("p") == []
+    assert store.usages("q") == store.usages("q", "v")
     ((owner, booking),) = store.usages("q", "v")
     assert (owner.uuid, owner.type, booking.provider) == ("c", "INSTANCE", "b")
     assert store.usages("q", "u") == []

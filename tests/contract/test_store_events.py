@@ -32,13 +32,13 @@ from moorage.domain.errors import (
 from moorage.domain.events import (
     BEGINNING,
     EVERYTHING,
+    DerivedEvent,
     Event,
     EventCursor,
     EventFilter,
-    Happened,
 )
 from moorage.domain.leases import LeaseState
-from moorage.domain.subscriptions import DeadLetter, Subscription, Wants
+from moorage.domain.subscriptions import DeadLetter, Subscription, SubscriptionFilter
 from moorage.store import open_store
 from moorage.usecases.ports import Page
 
@@ -48,7 +48,9 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.store import Ledger
 
-SUBSCRIPTION = Subscription("s", "p", "u", "mine", Wants(("lease.*",)), "http://h/", "whsec_")
+SUBSCRIPTION = Subscription(
+    "s", "p", "u", "mine", SubscriptionFilter(("lease.*",)), "http://h/", "whsec_"
+)
 
 
 def write(store: Ledger, *changes: Change) -> None:
@@ -56,7 +58,7 @@ def write(store: Ledger, *changes: Change) -> None:
 
 
 def event(subject: str, type_: str = "lease.notice", project: str = "p") -> PutEvent:
-    return PutEvent(Happened(type_, project, subject, 0, {"n": subject}))
+    return PutEvent(DerivedEvent(type_, project, subject, 0, {"n": subject}))
 
 
 def subjects(store: Ledger, after: EventCursor = BEGINNING, limit: int = 1_000) -> list[str]:
@@ -148,8 +150,10 @@ def test_readers_beside_many_writers_miss_nothing(database_url: str) -> None:
         for n in range(each):
             write(stores[number], event(f"{number}.{n}"), event(f"{number}.{n}+"))
 
+    begin = stores[-1].told.newest()
+
     def follow() -> None:
-        cursor = stores[-1].told.newest()
+        cursor = begin
         while True:
             last = done.is_set()
             page = stores[-1].told.page("p", cursor, EVERYTHING, 7)

@@ -266,6 +266,30 @@ def test_an_effect_that_is_done_stays_done(store: Ledger) -> None:
     assert [one.state for one in store.effects("l")] == [EffectState.DONE]
 
 
+def test_who_yields_and_what_is_booked_is_read_exactly_while_it_lives(
+    store: Ledger, clock: SetClock
+) -> None:
+    lapsing = hold("lapsing", "a", 1, period=Period(1_000), lapses_at=3_900)
+    write(store, preemptible("m", 1), preemptible("held", 1), lapsing)
+    write(store, SwapHold("m", Consumer("server", "p")))
+    write(store, EndBookings(frozenset({"held", "server"}), 3_900, "l"))
+    every = [booking for _, booking in store.bookings()]
+    assert len(every) == 3
+    seen: list[set[str]] = []
+    for clock.instant in (3_899, 3_900, 3_901):
+        living = {one.consumer: one.yields_to for one in every if one.live(clock.instant)}
+        yielding = {one for one, lease in living.items() if lease == "l"}
+        assert {one.uuid for one, _ in store.bookings()} == living.keys()
+        assert {one.uuid for one, _ in store.yielding("l")} == yielding
+        seen.append(yielding)
+    assert seen == [{"held", "server"}, {"server"}, {"server"}], "it is overrun"
+
+
+def test_an_effect_that_is_gone_is_not_found(store: Ledger) -> None:
+    with pytest.raises(NotFound):
+        write(store, PutEffect(replace(effect("e", 500), attempts=1), 0))
+
+
 def test_due_effects_are_found_by_lane(store: Ledger) -> None:
     told = replace(effect("told", 300), kind=EffectKind.NOTIFY)
     write(store, *(PutEffect(one, None) for one in (effect("life", 400), told)))

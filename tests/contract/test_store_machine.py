@@ -46,9 +46,9 @@ from moorage.store.opening import connect
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moorage.engine.snapshot import Snapshot
-    from moorage.store.backends import Backend
-    from moorage.store.session import Session
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.store.backend import Backend
+    from moorage.store.database.session import Session
 
 PROVIDERS = ("a", "b")
 CLASSES = ("VCPU", "DISK_GB")

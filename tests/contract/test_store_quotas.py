@@ -14,7 +14,7 @@ from moorage.domain.errors import LimitExceeded, NotFound, QuotaExceeded
 from moorage.domain.leases import Lease, LeaseState, Terms
 from moorage.domain.offers import Offer, OfferState
 from moorage.domain.period import Period
-from moorage.domain.quotas import Quota, QuotaDefaults, QuotaName, Use
+from moorage.domain.quotas import Quota, QuotaDefaults, QuotaName, QuotaUse
 
 if TYPE_CHECKING:
     from tests.contract.conftest import SetClock
@@ -43,16 +43,16 @@ def test_what_is_said_of_a_project_comes_back(store: Ledger) -> None:
 def test_a_lease_counts_for_what_it_was_and_is(store: Ledger, clock: SetClock) -> None:
     one = lease("l", 4)
     write(store, PutLease(one, None))
-    assert store.uses_of_lease("l") == (Use(4, 5_000, 9_000),)
+    assert store.uses_of_lease("l") == (QuotaUse(4, 5_000, 9_000),)
     clock.instant = 6_000
     write(store, PutLease(replace(one, units=2), 0))
-    assert store.uses_of_lease("l") == (Use(4, 5_000, 6_000), Use(2, 6_000, 9_000))
+    assert store.uses_of_lease("l") == (QuotaUse(4, 5_000, 6_000), QuotaUse(2, 6_000, 9_000))
     clock.instant = 7_000
     write(store, PutLease(replace(one, units=2, state=LeaseState.CLOSED), 1))
-    assert store.uses_of_lease("l") == (Use(4, 5_000, 6_000), Use(2, 6_000, 7_000))
+    assert store.uses_of_lease("l") == (QuotaUse(4, 5_000, 6_000), QuotaUse(2, 6_000, 7_000))
     lessee = store.lessee("p", 0)
     assert (len(lessee.uses), lessee.ends) == (2, [])
-    assert store.lessee("p", 6_500).uses == [Use(2, 6_000, 7_000)]
+    assert store.lessee("p", 6_500).uses == [QuotaUse(2, 6_000, 7_000)]
     assert store.lessee("p", 0, but="l").uses == []
 
 
@@ -107,7 +107,7 @@ def test_offers_that_are_over_and_those_of_others_do_not_count(
     bound = BoundOffers("p", offers=1, held=2, requested=2)
     write(store, PutLease(replace(offer("x", 2), project_id="other"), None))
     write(store, PutLease(offer("o1", 2), None), bound)
-    with pytest.raises(LimitExceeded, match="offers held: limit 1, used 1, requested 1"):
+    with pytest.raises(LimitExceeded, match="offers limit 1 used 1 requested 1"):
         write(store, PutLease(offer("o2", 2), None), bound)
     clock.instant = 4_000
     write(store, PutLease(offer("o2", 2, 5_000), None), bound)

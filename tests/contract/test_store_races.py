@@ -206,15 +206,16 @@ def test_a_killed_writer_lets_the_others_go_on(database_url: str) -> None:
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITER, url, "w", "1000000"], stderr=subprocess.DEVNULL
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 100
     while store.snapshot().classes["VCPU"].used[0] < 5 and time.monotonic() < deadline:
         time.sleep(0.01)
     writer.kill()
     writer.wait()
-    # Where it is a server's: what had begun to commit may end after its client.
-    time.sleep(0.2)
-    seen = store.snapshot()
-    assert seen.classes["VCPU"].used[0] >= 5
+    seen = int(store.snapshot().classes["VCPU"].used[0])
+    assert seen >= 5
     store.commit(claim("mine", "a"))
-    assert store.snapshot().classes["VCPU"].used.tolist() == [seen.classes["VCPU"].used[0] + 1]
+    [now] = store.snapshot().classes["VCPU"].used.tolist()
+    # Where it is a server's: the one that had begun to commit may end after its client.
+    assert now - seen in {1, 2}
+    assert store.consumer("mine") is not None
     store.close()

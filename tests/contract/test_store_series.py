@@ -16,7 +16,7 @@ from moorage.domain.leases import Lease, LeaseState, Occurrence, Reservation
 from moorage.domain.offers import Offer, OfferState
 from moorage.domain.recurrence import Recurrence, parse_every
 from moorage.domain.requests import Objective
-from moorage.domain.series import LeftOut, Series
+from moorage.domain.series import Series, SkippedOccurrence
 from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
@@ -38,7 +38,10 @@ SERIES = Series(
     terms=LEASE.terms,
     model=MODEL,
     reach=4,
-    left_out=(LeftOut(2, 5_000, 9_000, "time: lease L1", "x"), LeftOut(3, 6_000, 9_500, "no")),
+    left_out=(
+        SkippedOccurrence(2, 5_000, 9_000, "time: lease L1", "x"),
+        SkippedOccurrence(3, 6_000, 9_500, "no"),
+    ),
     actions={"on_end": ("notify",)},
     objective=Objective.PACK,
     digest="request",

@@ -203,6 +203,7 @@ def shell_in(directory: Path) -> Iterator[Shell]:
     assert not left, f"the page left {len(left)} processes running"
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.parametrize(
     "path", PAGES, ids=[str(path.relative_to(ROOT)).removesuffix(".md") for path in PAGES]

@@ -17,9 +17,7 @@ from moorage.domain.fleet import (
     PlacedLoad,
     Spread,
 )
-from moorage.domain.fleet_expansion import expand
-from moorage.domain.fleet_parts import parts
-from moorage.domain.fleet_trees import aggregate_uuid, provider_uuid
+from moorage.domain.fleet_expansion import aggregate_uuid, expand, parts, provider_uuid
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import Level
 

@@ -11,11 +11,11 @@ from tests.contract.test_store_leases import LEASE
 from moorage.domain.capacity_windows import CapacityWindow, WindowKind
 from moorage.domain.changes import DropCapacityWindow, PutClaim, PutEffect, PutLease
 from moorage.domain.decisions import Claim, ClaimState
+from moorage.domain.derived_events import derive_events
 from moorage.domain.effects import ENDED, EVICTION, Effect, EffectKind, EffectState
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.events import EVENT_TYPES, EventCursor, check_pattern, matches
-from moorage.domain.happened import happened
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import Period
 
@@ -44,6 +44,10 @@ class Stood:
     def decision_state(self, id_: str) -> str | None:
         raise AssertionError(id_)
 
+    def untold_refusals(self, explanation_id: str) -> int | None:
+        del explanation_id
+        return None
+
     def window(self, id_: str) -> CapacityWindow:
         return CapacityWindow(id_, WindowKind.MAINTENANCE, ("h1", "h2"), Period(5, 9))
 
@@ -52,7 +56,7 @@ class Stood:
 
 
 def told(change: Change, before: Lease | None = None) -> list[str]:
-    found = list(happened((change,), Stood(before)))
+    found = list(derive_events((change,), Stood(before)))
     for one in found:
         assert set(one.body) == BODIES[one.type]
     return [one.type for one in found]
@@ -73,7 +77,7 @@ def test_a_lease_tells_its_states_and_what_becomes_of_it() -> None:
     assert moved(degraded=True, missing=2) == ["lease.degraded", "lease.missing"]
     assert moved(degraded=True, proposal=PROPOSAL) == ["lease.degraded", "lease.missing"]
     hurt = replace(LEASE, degraded=True, missing=2, proposal=PROPOSAL)
-    (one,) = happened((PutLease(replace(hurt, missing=1), 4),), Stood(hurt))
+    (one,) = derive_events((PutLease(replace(hurt, missing=1), 4),), Stood(hurt))
     assert (one.type, one.generation, one.body["missing"]) == ("lease.missing", 5, 1)
     assert one.body["proposal"] == {"policy": "one", "max": [1, 2]}
     assert told(PutLease(LEASE, 4), hurt) == ["lease.whole"]
@@ -92,7 +96,7 @@ def test_who_yields_is_told_without_whom_it_yields_to() -> None:
     }
     warning = Effect("w", EffectKind.WARN, "s", "p", 1, 1, details=details)
     assert told(PutEffect(warning, None)) == ["member.warned"]
-    (one,) = happened((PutEffect(warning, None),), Stood())
+    (one,) = derive_events((PutEffect(warning, None),), Stood())
     assert "of-another-project" not in str(one.body)
     assert told(PutEffect(replace(warning, state=EffectState.DONE), 1)) == []
     ended = Effect("d", EffectKind.DELETE, "s", "p", 1, 1, details={**details, "reason": EVICTION})
@@ -101,7 +105,7 @@ def test_who_yields_is_told_without_whom_it_yields_to() -> None:
     assert told(PutEffect(replace(ended, attempts=1), 0)) == []
     assert told(PutEffect(replace(ended, state=EffectState.DONE), 0)) == []
     done = replace(ended, state=EffectState.DONE, details={**ended.details, ENDED: True})
-    (one,) = happened((PutEffect(done, 1),), Stood())
+    (one,) = derive_events((PutEffect(done, 1),), Stood())
     assert (one.type, one.subject) == ("member.evicted", "s")
     reprieve = Effect(
         "r", EffectKind.REPRIEVE, "s", "p", 1, 1, details={"server": "s", "ends": None}
@@ -158,7 +162,7 @@ def test_hosts_that_are_to_be_away_are_counted_not_named() -> None:
         "capacity_window": "w", "kind": "delivery", "edge": "there", "hosts": ["h1", "h2"],
         "start": "a", "end": "b", "reason": "",
     })  # fmt: skip
-    told = happened((DropCapacityWindow("w"), PutEffect(effect, 0)), Stood())
+    told = derive_events((DropCapacityWindow("w"), PutEffect(effect, 0)), Stood())
     found = {one.type: one.body for one in told}
     assert {name: body["hosts"] for name, body in found.items()} == {
         "capacity.removed": 2,

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import HOUR, format_instant, to_datetime
 from moorage.domain.recurrence import (
-    Every,
     Recurrence,
+    RecurrenceRule,
     Unit,
     dates,
-    instant_of,
+    instant_of_local_time,
+    local_time_at,
     parse_every,
-    wall_of,
 )
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -28,9 +28,10 @@ LORD_HOWE = ZoneInfo("Australia/Lord_Howe")
 ZONES = (ZoneInfo("UTC"), BERLIN, NEW_YORK, APIA, LORD_HOWE)
 
 RULES = st.one_of(
-    st.builds(Every, st.sampled_from(Unit), st.integers(1, 5)),
+    st.builds(RecurrenceRule, st.sampled_from(Unit), st.integers(1, 5)),
     st.builds(
-        lambda days: Every(Unit.WEEK, days=days), st.frozensets(st.integers(0, 6), min_size=1)
+        lambda days: RecurrenceRule(Unit.WEEK, days=days),
+        st.frozensets(st.integers(0, 6), min_size=1),
     ),
 )
 DATES = st.dates(date(2019, 1, 1), date(2031, 12, 31))
@@ -42,7 +43,7 @@ def starts(text: str, every: str, zone: ZoneInfo, count: int) -> list[str]:
     return [format_instant(one) for one in islice(recurrence.starts(zone), count)]
 
 
-def is_due(every: Every, first: date, day: date) -> bool:
+def is_due(every: RecurrenceRule, first: date, day: date) -> bool:
     """Whether a day is one of the rule's: said of one day, without counting."""
     apart = (day - first).days
     if every.days:
@@ -57,26 +58,26 @@ def is_due(every: Every, first: date, day: date) -> bool:
 
 
 @given(RULES, DATES)
-def test_dates_are_those_of_a_brute_force_over_days(every: Every, first: date) -> None:
+def test_dates_are_those_of_a_brute_force_over_days(every: RecurrenceRule, first: date) -> None:
     found = list(islice(dates(every, first), 12))
     days = (first + timedelta(days=n) for n in range((found[-1] - first).days + 1))
     assert found == [day for day in days if is_due(every, first, day)]
 
 
 @given(RULES)
-def test_a_rule_is_read_as_it_is_written(every: Every) -> None:
+def test_a_rule_is_read_as_it_is_written(every: RecurrenceRule) -> None:
     assert parse_every(str(every)) == every
 
 
 @given(RULES, DATES, st.times(), st.sampled_from(ZONES))
 def test_starts_grow_and_clocks_show_what_was_asked(
-    every: Every, first: date, clock: object, zone: ZoneInfo
+    every: RecurrenceRule, first: date, clock: object, zone: ZoneInfo
 ) -> None:
     wall = datetime.combine(first, clock)  # type: ignore[arg-type]  # what st.times() gives
     found = list(islice(Recurrence(wall, zone.key, every).starts(zone), 40))
     assert found == sorted(set(found))
     for one in found:
-        shown = wall_of(one, zone)
+        shown = local_time_at(one, zone)
         if shown.time() != clock:
             # Only where the clock is put forward over it; then as much later, and never earlier.
             gap = shown - datetime.combine(shown.date(), wall.time())
@@ -89,9 +90,9 @@ def test_starts_grow_and_clocks_show_what_was_asked(
 
 @given(st.builds(datetime.combine, DATES, st.times()), st.sampled_from(ZONES))
 def test_an_instant_shows_the_clock_it_was_made_of(wall: datetime, zone: ZoneInfo) -> None:
-    again = wall_of(instant_of(wall, zone), zone)
+    again = local_time_at(instant_of_local_time(wall, zone), zone)
     assert again >= wall
-    assert instant_of(again, zone) == instant_of(wall, zone)
+    assert instant_of_local_time(again, zone) == instant_of_local_time(wall, zone)
 
 
 def test_eight_in_the_morning_stays_eight_when_clocks_change() -> None:

@@ -13,10 +13,10 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.templates import (
     Parameter,
     check_placeholders,
-    filled,
-    judged,
+    checked_value,
+    fill_placeholders,
+    parameter_values,
     read_parameters,
-    values,
 )
 
 COUNT = Parameter("count", "number", default=4, least=1, most=50)
@@ -29,7 +29,7 @@ def test_a_placeholder_alone_is_its_value_and_within_a_text_its_text() -> None:
         "members": [{"name": "upf", "count": "{count}", "tags": "{tags}"}],
         "metadata": {"braces": "{{count}}", "both": "{count}{site}"},
     }
-    assert filled(source, {"count": 4, "site": "north", "tags": ["a", "b"]}) == {
+    assert fill_placeholders(source, {"count": 4, "site": "north", "tags": ["a", "b"]}) == {
         "name": "upf-north",
         "members": [{"name": "upf", "count": 4, "tags": ["a", "b"]}],
         "metadata": {"braces": "{count}", "both": "4north"},
@@ -37,8 +37,10 @@ def test_a_placeholder_alone_is_its_value_and_within_a_text_its_text() -> None:
 
 
 def test_what_yaml_makes_of_a_bare_placeholder_is_the_parameter() -> None:
-    assert filled({"count": {"count": None}}, {"count": 4}) == {"count": 4}
-    assert filled({"metadata": {"other": None}}, {"count": 4}) == {"metadata": {"other": None}}
+    assert fill_placeholders({"count": {"count": None}}, {"count": 4}) == {"count": 4}
+    assert fill_placeholders({"metadata": {"other": None}}, {"count": 4}) == {
+        "metadata": {"other": None}
+    }
 
 
 @pytest.mark.parametrize(
@@ -86,9 +88,13 @@ def test_parameters_are_read_with_their_bounds() -> None:
         ({"a": {"type": "number", "min": "1"}}, "parameters.a.min"),
         ({"a": {"allowed": "b"}}, "parameters.a.allowed"),
         ({"a": {"allowed": ["b", 1]}}, "parameters.a.allowed"),
+        ({"a": {"type": ["number"]}}, "parameters.a.type"),
+        ({"a": {"type": "number", "min": 10**400}}, "parameters.a.min"),
+        ({"a": {"type": "number", "max": float("nan")}}, "parameters.a.max"),
+        ({"a": {"type": "number", "default": -(10**400)}}, "parameters.a.default"),
         ({f"p{i}": {} for i in range(65)}, "parameters"),
     ],
-    ids=range(12),
+    ids=range(16),
 )
 def test_a_declaration_that_means_nothing_is_refused(source: object, path: str) -> None:
     with pytest.raises(InvalidDescription) as refused:
@@ -97,10 +103,10 @@ def test_a_declaration_that_means_nothing_is_refused(source: object, path: str) 
 
 
 def test_values_come_from_the_caller_or_the_default() -> None:
-    assert values((COUNT, FLAVOR), {"flavor": "small"}) == {"count": 4, "flavor": "small"}
-    assert values((COUNT,), {"count": "7"}) == {"count": 7}
+    assert parameter_values((COUNT, FLAVOR), {"flavor": "small"}) == {"count": 4, "flavor": "small"}
+    assert parameter_values((COUNT,), {"count": "7"}) == {"count": 7}
     switch, names = Parameter("on", "boolean"), Parameter("names", "list")
-    assert values((switch, names), {"on": "True", "names": "a,b"}) == {
+    assert parameter_values((switch, names), {"on": "True", "names": "a,b"}) == {
         "on": True,
         "names": ["a", "b"],
     }
@@ -122,19 +128,19 @@ def test_values_that_a_parameter_may_not_have_are_refused(
     given_values: dict[str, object], path: str
 ) -> None:
     with pytest.raises(InvalidDescription) as refused:
-        values((COUNT, FLAVOR), given_values)
+        parameter_values((COUNT, FLAVOR), given_values)
     assert refused.value.path == path
 
 
 def test_a_template_that_is_too_large_is_refused() -> None:
     with pytest.raises(InvalidDescription, match="more than"):
-        filled({"members": [0] * 60_000}, {})
+        fill_placeholders({"members": [0] * 60_000}, {})
 
 
 @given(st.text(max_size=40))
 def test_doubled_braces_come_back_single(text: str) -> None:
     escaped = text.replace("{", "{{").replace("}", "}}")
-    assert filled({"name": escaped}, {}) == {"name": text}
+    assert fill_placeholders({"name": escaped}, {}) == {"name": text}
 
 
 @given(st.text(alphabet="{}ab ", max_size=12))
@@ -142,17 +148,17 @@ def test_any_text_is_filled_or_refused(text: str) -> None:
     stray = re.sub(r"\{\{|\}\}|\{a\}", "", text)
     if "{" in stray or "}" in stray:
         with pytest.raises(InvalidDescription) as refused:
-            filled({"name": text}, {"a": 1})
+            fill_placeholders({"name": text}, {"a": 1})
         assert refused.value.path == "name"
     else:
-        assert filled({"name": text}, {"a": 1}).keys() == {"name"}
+        assert fill_placeholders({"name": text}, {"a": 1}).keys() == {"name"}
 
 
 @given(st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)))
 def test_a_number_is_judged_by_its_bounds(value: object) -> None:
     fits = isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= 50
     if fits:
-        assert judged(COUNT, value, "p") == value
+        assert checked_value(COUNT, value, "p") == value
     else:
         with pytest.raises(InvalidDescription):
-            judged(COUNT, value, "p")
+            checked_value(COUNT, value, "p")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,10 +54,10 @@ def test_a_host_stands_in_the_domains_above_it(
 
 def test_a_distance_names_the_level_within_which_hosts_are_that_near(topology: Topology) -> None:
     assert topology.level_within(0) == Level("location", HOST)
-    assert topology.level_within(1) == RACK
-    assert topology.level_within(2) == ZONE
+    assert topology.level_within(1) == replace(RACK, or_below=True)
+    assert topology.level_within(2) == replace(ZONE, or_below=True)
     assert topology.level_within(3) is None
-    assert topology.level_within(1, "power") == Level("power", "pdu")
+    assert topology.level_within(1, "power") == Level("power", "pdu", or_below=True)
 
 
 def test_an_unknown_level_is_named(topology: Topology) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from moorage.client.topology_rules_file import read_topology_rules
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.fleet_trees import aggregate_uuid
+from moorage.domain.fleet_expansion import aggregate_uuid
 from moorage.domain.topology import Level
 from moorage.domain.topology_rules import HostFacts, apply, unplaced
 

@@ -4,7 +4,14 @@ import pytest
 
 from moorage.domain.leases import reservation_class
 from moorage.domain.period import HOUR, LONGEST
-from moorage.domain.virtual import HOURS, MOST, PREEMPTIBLE, RESERVATION, reservation_of, wish_of
+from moorage.domain.virtual_classes import (
+    HOURS,
+    MOST,
+    PREEMPTIBLE,
+    RESERVATION,
+    declared_terms,
+    reservation_of,
+)
 
 ID = "0b1f3f8a-6a5d-4f0f-8d3a-6d3f4a0c9c11"
 
@@ -13,12 +20,12 @@ ID = "0b1f3f8a-6a5d-4f0f-8d3a-6d3f4a0c9c11"
     "amounts", [{}, {"VCPU": 1}, {"CUSTOM_GPU": 1}, {"CUSTOM_MOORAGE_BERTH": 2}]
 )
 def test_nearly_everybody_wishes_nothing(amounts: dict[str, int]) -> None:
-    assert wish_of([amounts, {"DISK_GB": 5}]) is None
+    assert declared_terms([amounts, {"DISK_GB": 5}]) is None
 
 
 def test_a_wish_is_summed_over_groups() -> None:
     name = reservation_class(ID)
-    found = wish_of([{"VCPU": 1, HOURS: 2}, {HOURS: 1, PREEMPTIBLE: 1, name: 1}, {name: 1}])
+    found = declared_terms([{"VCPU": 1, HOURS: 2}, {HOURS: 1, PREEMPTIBLE: 1, name: 1}, {name: 1}])
     assert found is not None
     assert (found.hours, found.life, found.preemptible) == (3, 3 * HOUR, True)
     assert dict(found.reservations) == {name: 2}

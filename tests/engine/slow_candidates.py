@@ -10,9 +10,9 @@ from moorage.domain.bookings import Booking
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import SHARES, candidates
-from moorage.engine.query import CandidateQuery, Rules
-from moorage.engine.snapshot import ProviderState, Snapshot
+from moorage.engine.candidates.enumerate import SHARES, candidates
+from moorage.engine.candidates.query import CandidateQuery, Rules
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 
 @dataclass(frozen=True)

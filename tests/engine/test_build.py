@@ -14,8 +14,8 @@ from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import EnsembleRequest
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.build import build
-from moorage.engine.snapshot import ProviderState, Snapshot
+from moorage.engine.joint.build import build
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 from moorage.testing.problems import OTHER_PROJECT, PROJECT, statement
 
 NOW = 1_000 * HOUR

@@ -26,9 +26,16 @@ from tests.engine.slow_candidates import (
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import HOUR, Period
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import SHARES, Batch, batches, candidates, first, summary_rows
-from moorage.engine.query import CandidateQuery, Rules
-from moorage.engine.snapshot import ProviderState, Snapshot
+from moorage.engine.candidates.enumerate import (
+    SHARES,
+    Batch,
+    batches,
+    candidates,
+    first,
+    summary_rows,
+)
+from moorage.engine.candidates.query import CandidateQuery, Rules
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 
 @given(st.data())

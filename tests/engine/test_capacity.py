@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.period import FOREVER
-from moorage.engine.capacity import shortfall
-from moorage.engine.timeline import NOTHING, Spans
+from moorage.engine.time.capacity_check import shortfall
+from moorage.engine.time.occupancy import NOTHING, Spans
 
 LAST = 10
 Items = list[tuple[int, int, int, int]]

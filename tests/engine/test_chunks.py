@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.engine.chunks import SIZE, Chunks
+from moorage.engine.state.chunks import SIZE, Chunks
 
 LENGTHS = st.one_of(st.integers(0, 5), st.integers(SIZE - 2, SIZE + 2), st.just(3 * SIZE))
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.period import SECOND
-from moorage.engine.classes import classes, enough
-from moorage.engine.cost import cost, holds
+from moorage.engine.joint.cost import cost, holds
+from moorage.engine.joint.equivalence_classes import classes, enough
 from moorage.solver.exhaustive import Exhaustive
 from moorage.testing.problems import random_built, story_a
 

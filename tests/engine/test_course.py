@@ -8,9 +8,9 @@ from tests.engine.test_timeline import spans, windows
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory, ResourceProvider
-from moorage.engine.course import Course
-from moorage.engine.snapshot import ProviderState, Snapshot
-from moorage.engine.timeline import Spans, peaks
+from moorage.engine.state.snapshot import ProviderState, Snapshot
+from moorage.engine.time.load_profile import Course
+from moorage.engine.time.occupancy import Spans, peaks
 
 Items = list[tuple[int, int, int, int]]
 

@@ -9,10 +9,10 @@ import pytest
 
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import candidates
-from moorage.engine.query import CandidateQuery
-from moorage.engine.snapshot import ProviderState, Snapshot
-from moorage.engine.view import Part, Plot
+from moorage.engine.candidates.enumerate import candidates
+from moorage.engine.candidates.query import CandidateQuery
+from moorage.engine.state.fleet_view import Part, Plot
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.ensembles import Group, Role
-from moorage.engine.build import build
-from moorage.engine.cost import holds
-from moorage.engine.counting import refuted
-from moorage.engine.cuts import lesson
-from moorage.engine.instance import dumps, dumps_built, loads, loads_built
-from moorage.engine.problem import Solves, Verdict
-from moorage.engine.proved import solve
-from moorage.engine.served import misserved
-from moorage.engine.verify import WrongAnswer, places, verify
+from moorage.engine.joint.build import build
+from moorage.engine.joint.cost import holds
+from moorage.engine.joint.counting import refuted
+from moorage.engine.joint.device_check import misserved
+from moorage.engine.joint.device_cuts import lesson
+from moorage.engine.joint.instance import dumps, dumps_built, loads, loads_built
+from moorage.engine.joint.problem import Solves, Verdict
+from moorage.engine.joint.proved_solve import solve
+from moorage.engine.joint.verify import WrongAnswer, places, verify
 from moorage.policies.primitives import NeverTogether, Pooled
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
@@ -210,7 +210,10 @@ def test_what_cannot_be_served_together_becomes_a_cut() -> None:
     found = solve(Portfolio(CpSat()), built.problem, time_limit=LIMIT, seed=0)
     assert found.verdict is Verdict.INFEASIBLE
     (learned,) = lesson(
-        built.problem, assigned, first.hosts, assigned.assign(built.problem, first.hosts).refused[0]
+        built.problem,
+        assigned,
+        first.hosts,
+        assigned.assign(built.problem.role_of, built.problem.moving, first.hosts).refused[0],
     ).cuts
     assert learned == NeverTogether(hosts=frozenset({0}), counts=(("a", 2), ("b", 1)))
     with_cut = replace(built.problem, cuts=(learned,))
@@ -269,7 +272,7 @@ def test_a_search_that_errs_is_caught(slot: int, wrong: str, fault: str) -> None
     problem, proof = built.problem, built.problem.proof
     assert proof is not None
     rows = np.array([0])
-    givers = list(proof.assign(problem, rows).givers[0])
+    givers = list(proof.assign(problem.role_of, problem.moving, rows).givers[0])
     assert not list(misserved(problem, proof, rows, {0: tuple(givers)}))
     givers[slot] = proof.devices.position_of[wrong]
     faults = list(misserved(problem, proof, rows, {0: tuple(givers)}))
@@ -282,7 +285,7 @@ def test_taking_too_much_of_one_device_is_caught() -> None:
     problem, proof = built.problem, built.problem.proof
     assert proof is not None
     rows = np.array([0, 0])
-    givers = proof.assign(problem, rows).givers
+    givers = proof.assign(problem.role_of, problem.moving, rows).givers
     poor = replace(proof, devices=replace(proof.devices, free=proof.devices.free // 4))
     faults = list(misserved(problem, poor, rows, givers))
     assert any("taken 16, free 4" in one for one in faults), faults

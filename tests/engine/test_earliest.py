@@ -14,11 +14,11 @@ from moorage.domain.period import FOREVER, HOUR, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.requests import EnsembleRequest
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.build import build
-from moorage.engine.conflicts import Oracle
-from moorage.engine.earliest import earliest
-from moorage.engine.snapshot import Snapshot
-from moorage.engine.starts import Starts, candidates, enough_in_all, plausible
+from moorage.engine.capacity.earliest_start import earliest
+from moorage.engine.capacity.starts import Starts, candidates, enough_in_all, plausible
+from moorage.engine.explain.conflicts import Oracle
+from moorage.engine.joint.build import build
+from moorage.engine.state.snapshot import Snapshot
 from moorage.solver.exhaustive import Exhaustive
 from moorage.testing.problems import PROJECT, statement
 

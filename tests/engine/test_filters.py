@@ -6,8 +6,8 @@ from moorage.domain.bookings import Booking
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine import filters
-from moorage.engine.snapshot import ProviderState, Snapshot
+from moorage.engine.state import provider_filters
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 
 def three_hosts() -> Snapshot:
@@ -30,7 +30,9 @@ def three_hosts() -> Snapshot:
 
 
 def passing(snapshot: Snapshot, group: RequestGroup) -> set[str]:
-    mask, _ = filters.narrow(snapshot.alive, filters.same_provider(snapshot, group))
+    mask, _ = provider_filters.narrow(
+        snapshot.alive, provider_filters.same_provider(snapshot, group)
+    )
     return {snapshot.uuids[row] for row in np.flatnonzero(mask)}
 
 
@@ -56,10 +58,14 @@ def test_each_rule_alone() -> None:
 def test_membership_of_the_root_counts_for_its_tree_where_asked() -> None:
     snapshot = three_hosts()
     wanted = RequestGroup(member_of=(frozenset({"agg"}),))
-    mask, _ = filters.narrow(snapshot.alive, filters.own_or_root_aggregates(snapshot, wanted))
+    mask, _ = provider_filters.narrow(
+        snapshot.alive, provider_filters.own_or_root_aggregates(snapshot, wanted)
+    )
     assert {snapshot.uuids[row] for row in np.flatnonzero(mask)} == {"h1", "child"}
     unwanted = RequestGroup(not_member_of=frozenset({"agg"}))
-    mask, _ = filters.narrow(snapshot.alive, filters.own_or_root_aggregates(snapshot, unwanted))
+    mask, _ = provider_filters.narrow(
+        snapshot.alive, provider_filters.own_or_root_aggregates(snapshot, unwanted)
+    )
     assert {snapshot.uuids[row] for row in np.flatnonzero(mask)} == {"h2"}
 
 
@@ -70,15 +76,18 @@ def test_rejections_are_counted_per_reason_and_once_per_row() -> None:
         required=(frozenset({"SSD", "NVME"}),),
         forbidden=frozenset({"GPU"}),
     )
-    mask, rejected = filters.narrow(snapshot.alive, filters.same_provider(snapshot, group))
+    mask, rejected = provider_filters.narrow(
+        snapshot.alive, provider_filters.same_provider(snapshot, group)
+    )
     assert rejected == {"trait:NVME|SSD": 1, "forbidden:GPU": 1, "capacity:VCPU": 1}
     assert int(mask.sum()) == 1
 
 
 def test_rows_of_deleted_providers_are_neither_kept_nor_counted() -> None:
     snapshot = three_hosts().with_states(removed=["h2"])
-    mask, rejected = filters.narrow(
-        snapshot.alive, filters.same_provider(snapshot, RequestGroup(resources={"VCPU": 8}))
+    mask, rejected = provider_filters.narrow(
+        snapshot.alive,
+        provider_filters.same_provider(snapshot, RequestGroup(resources={"VCPU": 8})),
     )
     assert not mask.any()
     assert rejected == {"unit:VCPU": 2}

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.engine.forest import Forest, ranges
+from moorage.engine.state.provider_trees import Forest, ranges
 
 
 @given(st.lists(st.integers(-1, 9), min_size=1, max_size=10), st.data())

@@ -8,8 +8,8 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.topology import Topology
-from moorage.engine.freed import FreedLog, freed
-from moorage.engine.snapshot import ProviderState, Snapshot
+from moorage.engine.state.freed_capacity import FreedLog, freed
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 
 def provider(name: str, *, revision: int = 0, vcpu: int = 8) -> ResourceProvider:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
-from moorage.engine.instance import (
+from moorage.engine.joint.instance import (
     dumps,
     dumps_built,
     dumps_outcome,
@@ -18,8 +18,8 @@ from moorage.engine.instance import (
     recorded,
     with_recorded,
 )
-from moorage.engine.problem import Outcome, Verdict
-from moorage.engine.verify import verify
+from moorage.engine.joint.problem import Outcome, Verdict
+from moorage.engine.joint.verify import verify
 from moorage.solver.greedy import Greedy
 from moorage.testing.problems import random_built, story_a
 

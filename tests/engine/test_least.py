@@ -5,7 +5,7 @@ from itertools import chain, combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.engine.least import least
+from moorage.engine.explain.min_hitting_set import least
 
 Families = st.lists(st.frozensets(st.integers(0, 5), max_size=4), max_size=5)
 Weights = st.lists(st.integers(1, 40), min_size=6, max_size=6)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from moorage.domain.ensembles import MemberName, PolicyStatement, edges
 from moorage.domain.placement import Placement
-from moorage.engine.build import Built
-from moorage.engine.missed import Leaving, broken_without
-from moorage.engine.rules import Rule
+from moorage.engine.joint.build import Built
+from moorage.engine.joint.policy_rules import Rule
+from moorage.engine.joint.removal_impact import Leaving, broken_without
 from moorage.testing.problems import random_built
 
 

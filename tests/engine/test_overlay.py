@@ -6,8 +6,8 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import FOREVER, Instant, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
-from moorage.engine.overlay import exchanged, overflow, without, worsens
-from moorage.engine.snapshot import ProviderState, Snapshot
+from moorage.engine.state.overlay import exchanged, overflow, without, worsens
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 NOW = 1_000
 
@@ -79,6 +79,19 @@ def test_the_first_instant_without_room(amount: int, period: Period, at: int | N
     state = snapshot.state(0)
     found = overflow(state, state.bookings, {"VCPU": amount}, period, snapshot.taken_at)
     assert found == at
+
+
+def test_of_several_classes_without_room_the_first_instant_counts() -> None:
+    inventories = (Inventory("VCPU", 10), Inventory("MEMORY_MB", 10))
+    provider = ResourceProvider("a", "a", None, "a", inventories=inventories)
+    for vcpu_from, memory_from in ((5_000, 3_000), (3_000, 5_000)):
+        bookings = (
+            Booking("x", "a", {"VCPU": 8}, Period(vcpu_from)),
+            Booking("y", "a", {"MEMORY_MB": 8}, Period(memory_from)),
+        )
+        state = ProviderState(provider, bookings, ())
+        asked = {"VCPU": 4, "MEMORY_MB": 4}
+        assert overflow(state, bookings, asked, Period(NOW), NOW) == 3_000
 
 
 def test_who_is_there_in_a_period() -> None:

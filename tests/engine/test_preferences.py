@@ -6,9 +6,9 @@ import pytest
 from moorage.domain.period import SECOND
 from moorage.domain.requests import Objective
 from moorage.domain.topology import EMPTY
-from moorage.engine.build import Built, state
-from moorage.engine.cost import MOST_FILL, objective_cost, preference_scale
-from moorage.engine.verify import verify
+from moorage.engine.joint.build import Built, state
+from moorage.engine.joint.cost import MOST_FILL, objective_cost, preference_scale
+from moorage.engine.joint.verify import verify
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
 from moorage.solver.greedy import Greedy

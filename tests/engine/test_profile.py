@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory, ResourceProvider
-from moorage.engine.profile import counted, hosts_where, profile
-from moorage.engine.snapshot import ProviderState, Snapshot
+from moorage.engine.capacity.capacity_over_time import counted, hosts_where, profile
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 NOW = 10
 LAST = 40

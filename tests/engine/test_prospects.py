@@ -8,9 +8,9 @@ from moorage.domain.bookings import Booking
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.prospects import prospects
-from moorage.engine.query import CandidateQuery
-from moorage.engine.snapshot import ProviderState, Snapshot
+from moorage.engine.candidates.query import CandidateQuery
+from moorage.engine.candidates.tree_cache import prospects
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 HOST = ResourceProvider("h0", "h0", None, "h0", inventories=(Inventory("VCPU", 4),))
 OTHER = replace(HOST, uuid="h1", name="h1", root_uuid="h1", traits=frozenset({"T"}))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.period import DAY, HOUR, SECOND, Period, format_instant, parse_instant
-from moorage.domain.quotas import UNLIMITED, QuotaName, Use
-from moorage.engine.quotas import Asked, Ceiling, Lessee, judge, peak, room
+from moorage.domain.quotas import UNLIMITED, QuotaName, QuotaUse
+from moorage.engine.time.quotas import Asked, Ceiling, Lessee, judge, peak, room
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,8 +26,8 @@ def ceiling(limits: Mapping[QuotaName, int], window: int = WINDOW) -> Ceiling:
     return Ceiling(lambda name: limits.get(name, UNLIMITED), window)
 
 
-def use(start: int, length: int, units: int) -> Use:
-    return Use(units, start * SECOND, (start + length) * SECOND)
+def use(start: int, length: int, units: int) -> QuotaUse:
+    return QuotaUse(units, start * SECOND, (start + length) * SECOND)
 
 
 USES = st.lists(
@@ -37,11 +37,11 @@ HOURS = 3600
 """Unit-seconds of a unit-hour: all limits below are in whole hours, so units are made large."""
 
 
-def units_at(uses: Sequence[Use], second: int) -> int:
+def units_at(uses: Sequence[QuotaUse], second: int) -> int:
     return sum(u.units for u in uses if u.start <= second * SECOND < u.end)
 
 
-def in_window(uses: Sequence[Use], second: int) -> int:
+def in_window(uses: Sequence[QuotaUse], second: int) -> int:
     """Unit-seconds of those that the window touches which begins at this second."""
     at = second * SECOND
     return sum(
@@ -51,7 +51,9 @@ def in_window(uses: Sequence[Use], second: int) -> int:
     )
 
 
-def passes(limits: Mapping[QuotaName, int], others: Sequence[Use], own: Sequence[Use]) -> bool:
+def passes(
+    limits: Mapping[QuotaName, int], others: Sequence[QuotaUse], own: Sequence[QuotaUse]
+) -> bool:
     """Counted at every second where the lease itself is."""
     every = [*others, *own]
     for second in range(-WINDOW // SECOND, LAST):
@@ -65,15 +67,15 @@ def passes(limits: Mapping[QuotaName, int], others: Sequence[Use], own: Sequence
     return True
 
 
-def moved(own: Sequence[Use], by: int) -> list[Use]:
-    return [Use(u.units, u.start + by * SECOND, u.end + by * SECOND) for u in own]
+def moved(own: Sequence[QuotaUse], by: int) -> list[QuotaUse]:
+    return [QuotaUse(u.units, u.start + by * SECOND, u.end + by * SECOND) for u in own]
 
 
 @given(USES, st.integers(0, 20), st.integers(1, 9), st.integers(1, 5), st.integers(0, 9))
 def test_units_and_hours_are_judged_as_if_counted_at_every_second(
-    others: list[Use], start: int, length: int, units: int, most: int
+    others: list[QuotaUse], start: int, length: int, units: int, most: int
 ) -> None:
-    big = [Use(u.units * HOURS, u.start, u.end) for u in others]
+    big = [QuotaUse(u.units * HOURS, u.start, u.end) for u in others]
     own = [use(start, length, units * HOURS)]
     limits = {QuotaName.UNITS: most * HOURS, QuotaName.UNIT_HOURS: most * 5}
     asked = Asked(Period(own[0].start, own[0].end), own)
@@ -88,22 +90,22 @@ def test_units_and_hours_are_judged_as_if_counted_at_every_second(
 
 @given(USES, st.integers(0, 20), st.integers(1, 9), st.integers(0, 12), st.integers(0, 60))
 def test_the_room_is_what_just_passes(
-    others: list[Use], start: int, length: int, units: int, hours: int
+    others: list[QuotaUse], start: int, length: int, units: int, hours: int
 ) -> None:
-    big = [Use(u.units * HOURS, u.start, u.end) for u in others]
+    big = [QuotaUse(u.units * HOURS, u.start, u.end) for u in others]
     limits = {QuotaName.UNITS: units * HOURS, QuotaName.UNIT_HOURS: hours}
     period = Period(start * SECOND, (start + length) * SECOND)
     most = room(ceiling(limits), Lessee(big, ()), period, 0)
     assert most is not None
     for more, fits in ((most, True), (most + 1, False)):
-        one = [Use(more, period.start, period.end)]
+        one = [QuotaUse(more, period.start, period.end)]
         if more:
             assert passes(limits, big, one) is fits
 
 
 @given(USES, st.integers(0, 40))
-def test_the_peak_is_the_highest_level_from_now_on(uses: list[Use], now: int) -> None:
-    big = [Use(u.units * HOURS, u.start, u.end) for u in uses]
+def test_the_peak_is_the_highest_level_from_now_on(uses: list[QuotaUse], now: int) -> None:
+    big = [QuotaUse(u.units * HOURS, u.start, u.end) for u in uses]
     limits = ceiling({})
     windows = range(now - WINDOW // SECOND, LAST)
     assert peak(limits, big, QuotaName.UNITS, now * SECOND) == max(
@@ -115,9 +117,11 @@ def test_the_peak_is_the_highest_level_from_now_on(uses: list[Use], now: int) ->
 
 
 def test_the_story_of_two_leases_in_one_window() -> None:
-    first = Use(4, parse_instant("2026-12-07T08:00:00Z"), parse_instant("2026-12-11T18:00:00Z"))
+    first = QuotaUse(
+        4, parse_instant("2026-12-07T08:00:00Z"), parse_instant("2026-12-11T18:00:00Z")
+    )
     start, end = parse_instant("2026-12-14T08:00:00Z"), parse_instant("2026-12-18T18:00:00Z")
-    asked = Asked(Period(start, end), [Use(4, start, end)])
+    asked = Asked(Period(start, end), [QuotaUse(4, start, end)])
     limits = ceiling({QuotaName.UNIT_HOURS: 500}, 30 * DAY)
     found = judge(
         limits, Lessee([first], [first.end]), asked, parse_instant("2026-12-01T00:00:00Z")
@@ -148,8 +152,8 @@ def test_the_story_of_two_leases_in_one_window() -> None:
     ],
 )
 def test_each_limit_says_when_it_would_pass(limits: dict[QuotaName, int], told: str) -> None:
-    others = Lessee([Use(1, 9 * HOUR, 10 * HOUR)], [7 * HOUR, 4 * HOUR, 5 * HOUR])
-    asked = Asked(Period(9 * HOUR, 11 * HOUR), [Use(2, 9 * HOUR, 11 * HOUR)])
+    others = Lessee([QuotaUse(1, 9 * HOUR, 10 * HOUR)], [7 * HOUR, 4 * HOUR, 5 * HOUR])
+    asked = Asked(Period(9 * HOUR, 11 * HOUR), [QuotaUse(2, 9 * HOUR, 11 * HOUR)])
     found = judge(ceiling(limits), others, asked, 0)
     assert found is not None
     assert found.message == told
@@ -157,8 +161,8 @@ def test_each_limit_says_when_it_would_pass(limits: dict[QuotaName, int], told: 
 
 def test_what_takes_no_more_than_it_did_passes() -> None:
     limits = dict.fromkeys(QuotaName, 0)
-    before = [Use(4, 2 * HOUR, 8 * HOUR)]
-    others = Lessee([Use(9, 0, 20 * HOUR)], [20 * HOUR])
+    before = [QuotaUse(4, 2 * HOUR, 8 * HOUR)]
+    others = Lessee([QuotaUse(9, 0, 20 * HOUR)], [20 * HOUR])
     for start, end, units, fits in (
         (2, 8, 4, True),
         (3, 7, 3, True),
@@ -167,7 +171,7 @@ def test_what_takes_no_more_than_it_did_passes() -> None:
     ):
         period = Period(start * HOUR, end * HOUR)
         asked = Asked(
-            period, [Use(units, period.start, period.end)], Period(2 * HOUR, 8 * HOUR), before
+            period, [QuotaUse(units, period.start, period.end)], Period(2 * HOUR, 8 * HOUR), before
         )
         assert (judge(ceiling(limits), others, asked, 0) is None) is fits
 
@@ -178,12 +182,12 @@ def test_what_takes_no_more_than_it_did_passes() -> None:
     st.tuples(st.integers(1, 5), st.integers(5, 30), st.integers(0, 3), st.integers(1, 40)),
 )
 def test_when_it_passes_is_true_of_all_limits_together(
-    others: list[Use], own: tuple[int, int, int], most: tuple[int, int, int, int]
+    others: list[QuotaUse], own: tuple[int, int, int], most: tuple[int, int, int, int]
 ) -> None:
     """Asked with the start it names, at the time it names, it passes; not a second before."""
     start, length, units = own
     unit_limit, hours, leases, horizon = most
-    big = [Use(u.units * HOURS, u.start, u.end) for u in others]
+    big = [QuotaUse(u.units * HOURS, u.start, u.end) for u in others]
     limits = ceiling(
         {
             QuotaName.UNITS: unit_limit * HOURS,
@@ -195,7 +199,7 @@ def test_when_it_passes_is_true_of_all_limits_together(
 
     def refused(begin: int, now: int) -> QuotaExceeded | None:
         lessee = Lessee(big, [u.end for u in big if u.end > now])
-        one = Use(units * HOURS, begin, begin + length * SECOND)
+        one = QuotaUse(units * HOURS, begin, begin + length * SECOND)
         return judge(limits, lessee, Asked(Period(one.start, one.end), [one]), now)
 
     first = start * SECOND
@@ -217,9 +221,11 @@ def test_when_it_passes_is_true_of_all_limits_together(
 
 def test_a_start_that_the_horizon_forbids_says_when_to_ask_for_it() -> None:
     now = parse_instant("2026-11-21T00:00:00Z")
-    taken = Use(3, parse_instant("2026-11-23T00:00:00Z"), parse_instant("2026-11-23T10:00:00Z"))
+    taken = QuotaUse(
+        3, parse_instant("2026-11-23T00:00:00Z"), parse_instant("2026-11-23T10:00:00Z")
+    )
     start = parse_instant("2026-11-24T00:00:00Z")
-    asked = Asked(Period(start, start + 20 * HOUR), [Use(4, start, start + 20 * HOUR)])
+    asked = Asked(Period(start, start + 20 * HOUR), [QuotaUse(4, start, start + 20 * HOUR)])
     limits = ceiling({QuotaName.UNIT_HOURS: 100, QuotaName.HORIZON: 10 * DAY}, 30 * DAY)
     found = judge(limits, Lessee([taken], [taken.end]), asked, now)
     assert found is not None

@@ -3,8 +3,8 @@
 import pytest
 
 from moorage.domain.topology import EMPTY
-from moorage.engine.build import state
-from moorage.engine.whynot import explain
+from moorage.engine.explain.refusal import explain
+from moorage.engine.joint.build import state
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.problems import Host, request, statement, terrain

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from moorage.domain.ensembles import MemberName
 from moorage.domain.topology import Level
-from moorage.engine.cost import holds
-from moorage.engine.problem import Problem
-from moorage.engine.sequential import sequential
+from moorage.engine.joint.cost import holds
+from moorage.engine.joint.problem import Problem
+from moorage.engine.joint.sequential import sequential
 from moorage.policies.primitives import (
     Apart,
     AtLeastDomains,

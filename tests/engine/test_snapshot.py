@@ -14,8 +14,8 @@ from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.topology import Attachment, Domain, Level, Topology
-from moorage.engine.arrivals import Arrived
-from moorage.engine.snapshot import ProviderState, Snapshot
+from moorage.engine.state.arrivals import Arrived
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 NAMES = tuple("abcdef")
 CLASSES = ("VCPU", "MEMORY_MB", "CUSTOM_X")

@@ -11,11 +11,11 @@ from moorage.domain.ensembles import MemberName, PolicyStatement
 from moorage.domain.period import SECOND
 from moorage.domain.placement import Placement
 from moorage.domain.topology import Attachment, Domain, Level, Topology
-from moorage.engine.build import Built, state
-from moorage.engine.cost import excess, holds
-from moorage.engine.counting import refuted
-from moorage.engine.standing import Broken, eased
-from moorage.engine.verify import WrongAnswer, verify
+from moorage.engine.joint.build import Built, state
+from moorage.engine.joint.cost import excess, holds
+from moorage.engine.joint.counting import refuted
+from moorage.engine.joint.standing_violations import Broken, eased
+from moorage.engine.joint.verify import WrongAnswer, verify
 from moorage.policies.primitives import Apart
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import every_placement

@@ -7,11 +7,11 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import candidates
-from moorage.engine.query import CandidateQuery
-from moorage.engine.sharing import SHARES
-from moorage.engine.snapshot import ProviderState, Snapshot
-from moorage.engine.stays import PLENTY, with_plenty, within
+from moorage.engine.candidates.enumerate import candidates
+from moorage.engine.candidates.query import CandidateQuery
+from moorage.engine.state.bounded_view import PLENTY, with_plenty, within
+from moorage.engine.state.sharing import SHARES
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 NOW = 10
 CAPACITY = 8

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.period import FOREVER, Period
-from moorage.engine.timeline import NOTHING, Spans, breakpoints, levels, peaks
+from moorage.engine.time.occupancy import NOTHING, Spans, breakpoints, levels, peaks
 
 LAST = 12
 """Instants 0..LAST; nothing changes later, so `FOREVER` is as good as LAST + 1."""

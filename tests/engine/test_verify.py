@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.ensembles import MemberName
-from moorage.engine.cost import cost, holds, preference_scale
-from moorage.engine.verify import WrongAnswer, verify
+from moorage.engine.joint.cost import cost, holds, preference_scale
+from moorage.engine.joint.verify import WrongAnswer, verify
 from moorage.testing.problems import random_built, story_a
 
 GOOD = [1, 4, 7, 0, 3, 6, 2, 5, 8]

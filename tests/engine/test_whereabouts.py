@@ -2,8 +2,8 @@
 
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import ResourceProvider
-from moorage.engine.snapshot import ProviderState, Snapshot
-from moorage.engine.whereabouts import Whereabouts
+from moorage.engine.state.consumer_locations import Whereabouts
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 
 def state(name: str, *consumers: str) -> ProviderState:

@@ -10,9 +10,9 @@ from moorage.domain.explain import Element, Stage
 from moorage.domain.period import Duration
 from moorage.domain.placement import Place
 from moorage.domain.topology import EMPTY
-from moorage.engine.build import Built, state
-from moorage.engine.problem import Outcome, Problem
-from moorage.engine.whynot import WhyNot, explain
+from moorage.engine.explain.refusal import WhyNot, explain
+from moorage.engine.joint.build import Built, state
+from moorage.engine.joint.problem import Outcome, Problem
 from moorage.solver.cpsat import CpSat
 from moorage.solver.greedy import Greedy
 from moorage.solver.portfolio import Portfolio
@@ -76,6 +76,13 @@ def test_a_shortage_by_load_is_a_matter_of_capacity() -> None:
     assert found.stage is Stage.CAPACITY
 
 
+def test_load_does_not_hide_that_not_even_an_empty_fleet_would_do() -> None:
+    hosts = [Host("h1", {"VCPU": 8}, {"VCPU": 6}), Host("h2", {"VCPU": 8}, {"VCPU": 8})]
+    apart = statement("apart", "anti-affinity", "a")
+    found = why(state(request({"a": (3, {"VCPU": 2})}, [apart]), terrain(hosts, EMPTY)))
+    assert found.stage is Stage.STATIC
+
+
 def test_a_trait_nobody_has_is_told_as_a_trait() -> None:
     asked = request({"a": (1, {"VCPU": 1})})
     role = Role("a", {"VCPU": 1}, required=(frozenset({"CUSTOM_GPU"}),))
@@ -114,14 +121,38 @@ def test_two_independent_conflicts_are_both_named() -> None:
     assert "independent" in found.note
 
 
-def test_a_fleet_closed_to_the_request_has_no_conflict_to_name() -> None:
+def test_a_fleet_closed_to_the_request_is_told_as_closed() -> None:
     fleet = terrain([Host("h1", {"VCPU": 8})], EMPTY)
     found = why(
         state(request({"a": (1, {"VCPU": 1})}), fleet, closed={"exclusive": frozenset({"h1"})})
     )
-    assert found.conflicts == ()
-    assert found.note == "no host is open to this request, whatever is set aside"
+    (conflict,) = found.conflicts
+    assert conflict.elements == (
+        Element("closed", "hosts that other ensembles keep to themselves"),
+    )
+    assert found.note == "no single small change makes it fit"
     assert found.rejected == {"exclusive": 1}
+
+
+def test_hosts_that_others_keep_are_told_beside_the_size_that_does_not_fit_elsewhere() -> None:
+    big, small = Host("h1", {"MEMORY_MB": 64}), Host("h2", {"MEMORY_MB": 2})
+    kept = {"exclusive/a": frozenset({"h1"}), "disabled": frozenset[str]()}
+    asked = request({"a": (1, {"MEMORY_MB": 8}), "b": (1, {"MEMORY_MB": 1})})
+    found = why(state(asked, terrain([big, small], EMPTY), closed=kept))
+    (conflict,) = found.conflicts
+    assert conflict.elements == (
+        Element("closed", "hosts that other ensembles keep to themselves"),
+        Element("resources", "a"),
+    )
+    assert conflict.needs == ("", "8 MEMORY_MB for each of 1 x a")
+    assert conflict.minimal
+
+
+def test_closed_hosts_are_not_told_where_they_would_not_help() -> None:
+    hosts = [Host("h1", {"MEMORY_MB": 4}), Host("h2", {"MEMORY_MB": 2})]
+    kept = {"exclusive": frozenset({"h1"})}
+    built = state(request({"a": (1, {"MEMORY_MB": 8})}), terrain(hosts, EMPTY), closed=kept)
+    assert why(built).conflicts[0].elements == (Element("resources", "a"),)
 
 
 def test_a_new_policy_that_fixed_members_break_is_named_alone() -> None:

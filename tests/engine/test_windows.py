@@ -14,9 +14,9 @@ from moorage.domain.ensembles import MemberName, Role
 from moorage.domain.period import HOUR, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.requests import EnsembleRequest
-from moorage.engine.build import build
-from moorage.engine.problem import Verdict
-from moorage.engine.windows import Party, joint, shares, slots
+from moorage.engine.joint.build import build
+from moorage.engine.joint.problem import Verdict
+from moorage.engine.joint.windows import Party, joint, shares, slots
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
 from moorage.testing.problems import PROJECT, statement
@@ -24,7 +24,7 @@ from moorage.testing.problems import PROJECT, statement
 if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.ensembles import PolicyStatement
-    from moorage.engine.snapshot import Snapshot
+    from moorage.engine.state.snapshot import Snapshot
 
 
 def hours(start: int, end: int) -> Period:

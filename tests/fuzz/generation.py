@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.fuzz import bodies, queries
 from tests.fuzz.sides import Call
@@ -211,6 +211,33 @@ def _share(world: World, minor: int, own: str = "") -> Call:
     return _at(minor, "PUT", _path(world, "/traits", own), body)
 
 
+ROUTES: Final = (
+    *("", "/", "/resource_classes", "/resource_classes/{class}", "/resource_providers"),
+    *("/resource_providers/{uuid}", "/resource_providers/{uuid}/inventories"),
+    *("/resource_providers/{uuid}/inventories/{class}", "/resource_providers/{uuid}/usages"),
+    *("/resource_providers/{uuid}/aggregates", "/resource_providers/{uuid}/allocations"),
+    *("/resource_providers/{uuid}/traits", "/allocations", "/allocations/{consumer}"),
+    *("/allocation_candidates", "/traits", "/traits/{trait}", "/usages", "/reshaper"),
+    *("/nothing", "/nothing/", "//", "/traits/a/b", "/resource_providers/"),
+)
+"""Every route, and some that are none."""
+METHODS: Final = ("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "COPY")
+
+
+def _anything(world: World, minor: int) -> Call:
+    """Any method on any route, with a body or without."""
+    path = world.random.choice(ROUTES).format_map(
+        {
+            "uuid": world.provider(),
+            "class": world.resource_class(),
+            "consumer": world.consumer(),
+            "trait": world.trait(),
+        }
+    )
+    body: Any = world.random.choice([None, None, {}, {"name": "CUSTOM_X"}, []])
+    return _at(minor, world.random.choice(METHODS), path, body)
+
+
 _MAKERS: Final[Mapping[str, Callable[[World, int], Call]]] = {
     "create provider": _create_provider,
     "update provider": _update_provider,
@@ -233,6 +260,7 @@ _MAKERS: Final[Mapping[str, Callable[[World, int], Call]]] = {
     "usages": _usages,
     "candidates": _candidates,
     "reshape": _reshape,
+    "anything": _anything,
 }
 
 MIXED: Final = Mix(
@@ -258,8 +286,9 @@ MIXED: Final = Mix(
         "usages": 4,
         "candidates": 6,
         "reshape": 5,
+        "anything": 8,
     },
-    spoiled=0.15,
+    spoiled=0.2,
 )
 """Everything."""
 

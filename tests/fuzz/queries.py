@@ -129,7 +129,9 @@ def _group(world: World, minor: int, suffix: str, *, with_resources: bool) -> Pa
     pairs: Pairs = []
     if with_resources:
         pairs.append((f"resources{suffix}", resources(world)))
-    if minor >= 17 and world.chance(0.25 if with_resources else 0.7):
+    if minor >= 36 and not with_resources and world.chance(0.25):
+        pairs.append((f"required{suffix}", f"!{world.trait()}"))
+    elif minor >= 17 and world.chance(0.25 if with_resources else 0.7):
         pairs += required(world, minor, f"required{suffix}")
     if minor >= 21 and world.chance(0.15):
         pairs += member_of(world, minor, f"member_of{suffix}")

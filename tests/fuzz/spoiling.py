@@ -24,12 +24,29 @@ RAW: Final = (b"", b" ", b"{", b"[]", b"null", b"1", b'"x"', b'{"a": 1,}', b"\xf
 """Bodies that are no objects, or no JSON."""
 
 
+BODY_TYPES: Final = (
+    *("application/JSON", "Application/json", "application/json;charset=latin-1", "", "json"),
+    *("application/json ; charset=utf-8", " application/json", "application/json, text/plain"),
+)
+"""Types of bodies, hardly one of them written as the reference wants it."""
+
+ACCEPTED: Final = (
+    *("application/json", "application/JSON", "APPLICATION/*", "*/*", "", "garbage", "a/b/c"),
+    *("application/json;q=0", "application/json;q=0, */*", "application/json;version=1"),
+    *("text/html, application/JSON;q=0.5", "application/json;q=2", "text/*;q=0.2, */*;q=0"),
+)
+"""Accept headers, some of which accept JSON."""
+
+
 def spoiled(world: World, call: Call) -> Call:
     """The same request with one thing wrong; now and then nothing is."""
     kinds = [_header, _version, _method, _query, _path]
     if call.body is not None:
         kinds = [*([_body] * 8), _raw, *kinds]
-    return world.random.choice(kinds)(world, call)
+    once = world.random.choice(kinds)(world, call)
+    # Two things wrong show which of them is refused first.
+    again = [_header, _version, _method, _query, _path]
+    return world.random.choice(again)(world, once) if world.chance(0.3) else once
 
 
 def _body(world: World, call: Call) -> Call:
@@ -70,11 +87,11 @@ def _header(world: World, call: Call) -> Call:
             ("content-type", None),
             ("content-type", "text/plain"),
             ("content-type", "application/json; charset=utf-8"),
-            ("content-type", "application/JSON"),
+            *(("content-type", value) for value in BODY_TYPES),
+            *(("accept", value) for value in ACCEPTED),
             ("accept", "text/html"),
             ("accept", "text/plain"),
             ("accept", "application/xml"),
-            ("accept", "application/json"),
             ("accept", "text/html, */*;q=0.1"),
             ("x-auth-token", None),
             ("x-auth-token", "nobody"),
@@ -101,6 +118,10 @@ def _version(world: World, call: Call) -> Call:
             ),
             *("placement latest", "placement 2.0", "compute 2.1", "compute 2.1, placement 1.10"),
             *("Placement 1.20", "placement 1.-1", "placement 1.1.1", "placement 01.10", ""),
+            *("placement 1.039", "placement 1.040", "placement 1.00", "placement  1.10 "),
+            *("placement\t1.10", "placement 1. 10", "placement +1.10", "placement 1_0.1"),
+            *("placement 1.10, placement", "placement 1.1_0", "placement,placement 1.3"),
+            *("placement LATEST", "placement 1.10 x"),
             *[f"placement 1.{world.random.randint(0, NEWEST)}"] * 12,
         ]
     )
@@ -108,7 +129,7 @@ def _version(world: World, call: Call) -> Call:
 
 
 def _method(world: World, call: Call) -> Call:
-    methods = ("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH")
+    methods = ("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "COPY", "get")
     return replace(call, method=world.random.choice(methods))
 
 

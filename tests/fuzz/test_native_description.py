@@ -6,6 +6,7 @@ names, and nothing is an internal error.
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,11 +25,10 @@ from tests.servers.replica import Replica
 
 from moorage.api.native.routes import ROUTES
 from moorage.client.fleet_file import read_fleet
-from moorage.domain.fleet_expansion import expand
-from moorage.domain.fleet_parts import parts
+from moorage.domain.fleet_expansion import expand, parts
 from moorage.store import open_store
 from moorage.testing.service import OPERATOR
-from moorage.usecases.load_fleet import load_fleet
+from moorage.usecases.ledger.fleet_loading import load_fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -69,7 +69,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
     for part in parts(expand(read_fleet(roomy))):
         load_fleet(ledger, OPERATOR, part)
     ledger.close()
-    server = Replica(home, database)
+    server = Replica(home, database, "--planners", "1")
     server.start()
     server.up()
     yield server
@@ -99,7 +99,7 @@ def paths(server: Replica) -> Iterator[Mapping[str, dict[str, str]]]:
         _, found = server.ask("GET", f"/v1/{noun}", None, JSON)
         for one in found[listed]:
             server.ask("DELETE", f"/v1/{noun}/{one['id']}", None, JSON)
-    made = post("/ensembles", {"ensemble": {"name": "pair", **PAIR}})
+    made = post("/ensembles", {"ensemble": {"name": f"pair-{uuid.uuid4()}", **PAIR}})
     own, decision = made["ensemble"]["id"], made["decision"]["id"]
     wanted = {"member": "web[0]", "server": {"name": "web-0", "flavorRef": "m1.small"}}
     claim = post(f"/decisions/{decision}/claims", {"claim": wanted})["claim"]

@@ -5,7 +5,7 @@ import pytest
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Compiled, Source, compile_template
 from moorage.heat.conditions import MAX_DEPTH
-from moorage.heat.emit import Decided, prepare
+from moorage.heat.placed_template import Decided, prepare
 
 TEMPLATE = """\
 heat_template_version: wallaby

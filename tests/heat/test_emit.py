@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Compiled, Source, compile_template
-from moorage.heat.emit import Decided, Emitted, prepare
 from moorage.heat.naming import HANDED_DOWN
+from moorage.heat.placed_template import Decided, Emitted, prepare
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ENSEMBLE = "b1d7b1d7-0000-4000-8000-000000000000"

@@ -3,12 +3,12 @@
 import pytest
 
 from moorage.domain.errors import InvalidDescription
-from moorage.heat.expect import mapping
+from moorage.heat.deferred_values import Later, Reference, pending
 from moorage.heat.functions import Scope, resolve
-from moorage.heat.later import Later, Reference, pending
-from moorage.heat.marked import Marked, parse
 from moorage.heat.paths import ROOT
+from moorage.heat.typed_yaml import mapping
 from moorage.heat.versions import VERSIONS
+from moorage.heat.yaml_tree import Marked, parse
 
 PARAMETERS = """
 name: shop

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
-from moorage.heat.marked import MAX_DEPTH, MAX_NODES, MAX_TEXT, Plain, mark, parse
+from moorage.heat.yaml_tree import MAX_DEPTH, MAX_NODES, MAX_TEXT, Plain, mark, parse
 
 TEXT = """\
 list:
@@ -21,7 +21,7 @@ PLAIN = st.recursive(
     st.none()
     | st.booleans()
     | st.integers()
-    | st.floats(allow_nan=False)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs"))),
     lambda inner: (
         st.lists(inner, max_size=4) | st.dictionaries(st.text("abc_-", min_size=1), inner)

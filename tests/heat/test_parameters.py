@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
-from moorage.heat.expect import mapping
-from moorage.heat.marked import Plain, mark, parse
 from moorage.heat.parameters import read_values
+from moorage.heat.typed_yaml import mapping
+from moorage.heat.work_limit import MAX_WORK, Work
+from moorage.heat.yaml_tree import Plain, mark, parse
 
 
 def value_of(schema: str, given_value: Plain = None, default: Plain = None) -> Plain:
@@ -16,12 +17,13 @@ def value_of(schema: str, given_value: Plain = None, default: Plain = None) -> P
         declared,
         {} if given_value is None else {"p": mark(given_value, line=9, path="given.p")},
         {} if default is None else {"p": mark(default, line=8, path="default.p")},
+        Work(),
     )
     return values.by_name["p"].plain()
 
 
 def notes_of(schema: str) -> tuple[str, ...]:
-    return read_values(mapping(parse("p: " + schema)), {}, {}).notes
+    return read_values(mapping(parse("p: " + schema)), {}, {}, Work()).notes
 
 
 def test_the_first_source_wins() -> None:
@@ -116,11 +118,12 @@ def test_defaults_are_judged_as_well() -> None:
 
 def test_an_undeclared_parameter_is_refused() -> None:
     with pytest.raises(InvalidDescription, match="no parameter 'q'"):
-        read_values({}, {"q": mark(1, line=1, path="given.q")}, {})
+        read_values({}, {"q": mark(1, line=1, path="given.q")}, {}, Work())
 
 
 def test_an_undeclared_default_is_none_of_our_business() -> None:
-    assert read_values({}, {}, {"q": mark(1, line=1, path="default.q")}).by_name == {}
+    found = read_values({}, {}, {"q": mark(1, line=1, path="default.q")}, Work())
+    assert found.by_name == {}
 
 
 def test_what_is_not_judged_is_noted() -> None:
@@ -131,23 +134,47 @@ def test_what_is_not_judged_is_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(a+)+", "(a|aa)*b", r"(a)\\1", "(?=a)a", "a*b*c*d*", "a" * 300]
+    ("pattern", "why"),
+    [
+        ("(a)\\\\1", "back reference"),
+        ("(?=a)a", "(?=a"),
+        ("(?<!a)a", "(?<!"),
+        ("a" * 600, "longer than"),
+        ("(a*)*", "may be empty"),
+    ],
 )
-def test_a_pattern_that_could_take_for_ever_is_noted(pattern: str) -> None:
-    schema = (
-        f'{{type: string, default: {"a" * 40}!, constraints: [{{allowed_pattern: "{pattern}"}}]}}'
-    )
+def test_a_pattern_that_is_not_matched_is_noted_with_its_place(pattern: str, why: str) -> None:
+    schema = f'{{type: string, default: aa!, constraints: [{{allowed_pattern: "{pattern}"}}]}}'
     (note,) = notes_of(schema)
-    assert "not matched" in note
+    assert note.startswith("p.constraints[0].allowed_pattern (line 1): the pattern was not matched")
+    assert why in note
+
+
+@pytest.mark.parametrize("pattern", ["(a|.)" * 60 + "b", "(a|aa)+b", "(a|a)+b", "((a|b)+c?)+d"])
+def test_a_pattern_of_exponentially_many_paths_ends(pattern: str) -> None:
+    schema = f'{{type: string, constraints: [{{allowed_pattern: "{pattern}"}}]}}'
+    with pytest.raises(InvalidDescription, match="does not match"):
+        value_of(schema, "a" * 200)
+
+
+def test_patterns_are_paid_for_in_values() -> None:
+    schema = "{type: string, constraints: [{allowed_pattern: '((a|b)(a|.)){1,400}'}]}"
+    declared = {f"p{i}": mapping(parse("p: " + schema))["p"] for i in range(100)}
+    given_values = {name: mark("ab" * 400, line=1, path=f"given.{name}") for name in declared}
+    one = Work()
+    read_values({"p0": declared["p0"]}, {"p0": given_values["p0"]}, {}, one)
+    assert MAX_WORK / 100 < one.done < MAX_WORK / 2
+    with pytest.raises(InvalidDescription, match=f"more than {MAX_WORK} values"):
+        read_values(declared, given_values, {}, Work())
 
 
 @given(st.text("()[]{}?*+|\\^$.ab01,-", max_size=30), st.text("ab01", max_size=256))
-def test_any_pattern_ends_soon(pattern: str, text: str) -> None:
+def test_any_pattern_is_matched_noted_or_refused(pattern: str, text: str) -> None:
     constraint: Plain = [{"allowed_pattern": pattern}]
     declared = {
         "p": mark({"type": "string", "constraints": constraint}, line=1, path="parameters.p")
     }
     try:
-        read_values(declared, {"p": mark(text, line=2, path="given.p")}, {})
+        read_values(declared, {"p": mark(text, line=2, path="given.p")}, {}, Work())
     except InvalidDescription as error:
         assert error.line == 1  # noqa: PT017 - either outcome is right, each in its form

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Compiled, Source, compile_template
-from moorage.heat.emit import Decided, Emitted, prepare
-from moorage.heat.found import Found, Resource
+from moorage.heat.expanded_template import Found, Resource
+from moorage.heat.placed_template import Decided, Emitted, prepare
 from moorage.heat.resources import Nested, os_nova_server
-from moorage.heat.standalone import kept_names
+from moorage.heat.standalone_template import kept_names
 
 SERVER = {"type": "OS::Nova::Server", "properties": {"flavor": {"get_param": "size"}}}
 GROUPS = {

@@ -10,8 +10,8 @@ import pytest
 
 from moorage.app import create_app
 from moorage.http.auth import noauth2
-from moorage.http.house import House
-from moorage.http.kernel import Bounds, Kernel, Mount
+from moorage.http.kernel import Kernel, Mount, RequestLimits
+from moorage.http.system_routes import SystemRoutes
 from moorage.http.wsgi import Application, Environ, Headers, StartResponse
 from moorage.settings import configure, read
 from moorage.store import open_store
@@ -105,15 +105,22 @@ def client() -> MakeClient:
     def make(
         apps: Mapping[str, Application] | None = None,
         *,
-        bounds: Bounds | None = None,
+        bounds: RequestLimits | None = None,
         checks: Mapping[str, Callable[[], object]] | None = None,
         **mount: Any,
     ) -> Client:
         given = {"/v1": show} if apps is None else apps
         places = {prefix or "root": prefix or "/" for prefix in given}
-        house = House(version="1", places=places, checks=checks or {})
+        system_routes = SystemRoutes(version="1", places=places, checks=checks or {})
         mounts = [Mount(prefix or "root", prefix, app, **mount) for prefix, app in given.items()]
-        return Client(Kernel(mounts, authenticate=noauth2, house=house, bounds=bounds or Bounds()))
+        return Client(
+            Kernel(
+                mounts,
+                authenticate=noauth2,
+                system_routes=system_routes,
+                bounds=bounds or RequestLimits(),
+            )
+        )
 
     return make
 

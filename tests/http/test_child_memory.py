@@ -10,7 +10,7 @@ import pytest
 GROWS = """
 import resource
 import numpy as np
-from moorage.http.child import _keep_memory
+from moorage.http.child_main import _keep_memory
 _keep_memory()
 
 def renew() -> None:

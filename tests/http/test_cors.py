@@ -1,12 +1,14 @@
 """Cross-origin requests: who gets the permission, and that nobody else notices."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
 
 from moorage.http.cors import CorsConfig, with_cors
-from moorage.http.wsgi import Environ, StartResponse
+from moorage.http.wsgi import Environ, Headers, StartResponse
+
+pytestmark = pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")
 
 HOME, STRANGER = "https://home.example", "https://stranger.example"
 CONFIG = CorsConfig(frozenset({HOME}), allow_headers=frozenset({"x-auth-token"}))
@@ -26,8 +28,10 @@ def ask(config: CorsConfig, method: str, **environ: str) -> tuple[str, dict[str,
         seen.update(status=status, headers=headers)
         return lambda _: None
 
-    body = b"".join(with_cors(app, config)({"REQUEST_METHOD": method, **environ}, start_response))
-    return seen["status"], dict(seen["headers"]), body
+    request = {"REQUEST_METHOD": method, "PATH_INFO": "/", "wsgi.url_scheme": "http", **environ}
+    request |= {"SERVER_NAME": "moorage.example", "SERVER_PORT": "80"}
+    body = b"".join(with_cors(app, config)(request, start_response))
+    return seen["status"], {name.lower(): text for name, text in seen["headers"]}, body
 
 
 def preflight(origin: str, method: str = "PUT", headers: str = "") -> dict[str, str]:
@@ -67,8 +71,40 @@ def test_answers_are_shared_with_allowed_origins_only() -> None:
     assert "access-control-allow-credentials" not in found, "never together with any origin"
 
 
-def test_options_without_a_preflight_is_an_ordinary_method() -> None:
-    assert ask(CONFIG, "OPTIONS", HTTP_ORIGIN=HOME)[0] == "404 Not Found"
+def test_options_that_the_application_refuses_is_answered_as_by_the_reference() -> None:
+    assert ask(CONFIG, "OPTIONS") == ("200 OK", {"content-length": "0"}, b"")
+    status, found, _ = ask(CONFIG, "OPTIONS", HTTP_ORIGIN=HOME)
+    assert (status, found) == ("200 OK", {"content-length": "0"})
+
+
+def test_an_answer_in_parts_stays_one() -> None:
+    closed: list[bool] = []
+
+    class Parts:
+        def __iter__(self) -> Iterator[bytes]:
+            yield from (b"one", b"two")
+
+        def close(self) -> None:
+            closed.append(True)
+
+    def streamed(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        start_response("200 OK", [])
+        return Parts()
+
+    request = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "wsgi.url_scheme": "http"}
+    request |= {"SERVER_NAME": "h", "SERVER_PORT": "80", "HTTP_ORIGIN": HOME}
+    started: list[str] = []
+
+    def start_response(
+        status: str, headers: Headers, exc_info: object = None, /
+    ) -> Callable[[bytes], object]:
+        started.append(status)
+        return lambda _: None
+
+    answer: Any = with_cors(streamed, CONFIG)(request, start_response)
+    assert list(answer) == [b"one", b"two"]
+    answer.close()
+    assert (started, closed) == (["200 OK"], [True])
 
 
 def test_without_allowed_origins_the_application_stands_alone() -> None:
@@ -99,7 +135,8 @@ def test_the_settings_reach_the_whole_application(whole: Any) -> None:
     unknown = client("GET", path, token=None, environ={"HTTP_ORIGIN": HOME})
     assert (unknown.status, unknown.headers["access-control-allow-origin"]) == (401, HOME)
     assert unknown.headers["access-control-expose-headers"] == "X-OpenStack-Request-Id"
-    assert client("OPTIONS", path, environ={"HTTP_ORIGIN": HOME}).status == 405
+    ordinary = client("OPTIONS", path, environ={"HTTP_ORIGIN": HOME})
+    assert (ordinary.status, ordinary.body) == (200, b"")
 
 
 def test_without_the_settings_options_is_an_ordinary_method(whole: Any) -> None:

@@ -1,6 +1,8 @@
 """Accept and Content-Type, as far as the dialects need them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from moorage.http.negotiation import accepts, media_type
 
@@ -12,18 +14,40 @@ from moorage.http.negotiation import accepts, media_type
         ("", True),
         ("*/*", True),
         ("application/json", True),
-        ("Application/JSON; charset=utf-8", True),
+        ("Application/JSON", True),
+        ("Application/JSON; charset=utf-8", False),
+        ("application/json;version=1, application/json;q=0.5", True),
+        ("*/*;version=1", True),
         ("application/*", True),
         ("text/html, */*;q=0.8", True),
         ("text/html", False),
         ("text/html,application/xml;q=0.9", False),
         ("*/*, application/json;q=0", False),
-        ("application/json;q=nonsense", False),
-        ("nonsense", False),
+        ("application/json;q=0, */*", False),
+        # What cannot be read is no header.
+        ("application/json;q=nonsense", True),
+        ("nonsense", True),
+        ("text/html application/xml", True),
     ],
 )
 def test_is_json_welcome(header: str | None, welcome: bool) -> None:  # noqa: FBT001 - a table
     assert accepts(header, "application/json") is welcome
+
+
+PIECES = (
+    *("application/json", "Application/*", "*/*", "text/html", "*", "/", "json", "a/b/c"),
+    *(";", " ; ", ";q=0", ";q=0.5", ";Q=1", ";q=2", ";q=0.1234", ";version=1", ';v="a,b"', ";ext"),
+    *(",", ", ", " ,,", " ", "\t", "é"),
+)
+
+
+@pytest.mark.filterwarnings("ignore")
+@given(st.lists(st.sampled_from(PIECES), max_size=7).map("".join))
+def test_headers_are_read_as_the_reference_reads_them(header: str) -> None:
+    from webob.acceptparse import create_accept_header
+
+    theirs = create_accept_header(header or None).acceptable_offers(["application/json"])
+    assert accepts(header, "application/json") is bool(theirs)
 
 
 @pytest.mark.parametrize(

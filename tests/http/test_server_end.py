@@ -15,8 +15,8 @@ SIZE = 32 * 1024 * 1024
 
 PROGRAM = f"""
 import sys
-from moorage.http.config import Wire
-from moorage.http.server import serve
+from moorage.http.transport.limits import ConnectionLimits
+from moorage.http.worker_process import serve
 
 def application(environ, start_response):
     if environ["PATH_INFO"] == "/small":
@@ -25,8 +25,8 @@ def application(environ, start_response):
     start_response("200 OK", [("content-length", "{SIZE}")])
     return [b"x" * {SIZE}] if environ["PATH_INFO"] == "/whole" else iter([b"x" * {SIZE // 32}] * 32)
 
-wire = Wire(connections=4, threads=2, idle_seconds=60, body_seconds=60)
-serve(application, int(sys.argv[1]), wire=wire)
+limits = ConnectionLimits(connections=4, threads=2, idle_seconds=60, body_seconds=60)
+serve(application, int(sys.argv[1]), limits=limits)
 """
 
 INTERRUPTED = f"""
@@ -74,7 +74,7 @@ def test_an_answer_that_is_still_being_sent_is_sent_whole(path: str) -> None:
                 while received < SIZE and (more := client.recv(1 << 20)):
                     received += len(more)
                 assert received == SIZE
-                assert served.wait(30) == 0
+                assert served.wait(200) == 0
 
 
 @pytest.mark.process
@@ -83,7 +83,16 @@ def test_a_signal_at_any_step_of_its_waiting_ends_it() -> None:
         listener.settimeout(0)
         words = [sys.executable, "-c", INTERRUPTED, str(listener.fileno())]
         with ending(subprocess.Popen(words, pass_fds=[listener.fileno()])) as served:
-            assert served.wait(30) == 0
+            assert served.wait(200) == 0
+
+
+def refuses(place: tuple[str, int]) -> bool:
+    """Whether nobody listens there."""
+    try:
+        socket.create_connection(place, timeout=60).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 SMALL = b"GET /small HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -105,10 +114,14 @@ def test_who_was_connected_before_the_end_is_answered_and_who_comes_later_refuse
                 client.sendall(SMALL)
                 served.send_signal(signal.SIGTERM)
                 served.send_signal(signal.SIGCONT)
-                assert b"connection: close" in client.makefile("rb").read()
-            with pytest.raises(ConnectionRefusedError):
-                socket.create_connection(place, timeout=60)
-            assert served.wait(30) == 0
+                with client.makefile("rb") as stream:  # to its end
+                    assert stream.read().endswith(b"small")
+            # It may have answered an instant before it closes its listener: the system completes
+            # connections until then, and resets them.
+            deadline = time.monotonic() + 100
+            while not refuses(place):
+                assert time.monotonic() < deadline
+            assert served.wait(200) == 0
 
 
 @pytest.mark.process
@@ -140,4 +153,4 @@ def test_a_newcomer_gets_the_place_that_was_unused_for_longest() -> None:
             while received < SIZE:
                 received += len(busy.recv(1 << 20))
             served.send_signal(signal.SIGTERM)
-            assert served.wait(30) == 0
+            assert served.wait(200) == 0

@@ -104,9 +104,10 @@ def test_a_file_broken_later_changes_nothing(
 def test_a_file_broken_or_missing_at_the_start_is_refused(path: Path) -> None:
     with pytest.raises(InvalidDescription, match="cannot read"):
         TokenFile(str(path))
-    path.write_text("- [")
-    with pytest.raises(InvalidDescription, match="is no YAML"):
-        TokenFile(str(path))
+    for text in ("- [", "- {name: a, expires: 2026-13-45}", "- !!bool maybe", "- " + "9" * 5_000):
+        path.write_text(text)
+        with pytest.raises(InvalidDescription, match="is no YAML"):
+            TokenFile(str(path))
 
 
 def test_an_open_file_is_warned_about_and_no_token_is_logged(
@@ -116,11 +117,11 @@ def test_an_open_file_is_warned_about_and_no_token_is_logged(
     token = make("ann", "member")
     path.chmod(0o644)
     strategy = TokenFile(str(path))
-    assert "open to every user" in caplog.text
+    assert "readable by every user" in caplog.text
     forged = secret.new_token("ann")
     ask(strategy, token)
     ask(strategy, forged)
-    assert "a wrong token under the name ann" in caplog.text
+    assert "wrong token for name ann" in caplog.text
     for one in (token, forged):
         assert one.rpartition(".")[2] not in caplog.text
 

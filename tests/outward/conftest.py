@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from moorage.usecases.effects import Message
+from moorage.usecases.effect_dispatch import Message
 
 MESSAGE = Message("effect-1", "server-1", {"id": "effect-1", "kind": "delete", "n": 1})
 

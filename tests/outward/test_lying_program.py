@@ -8,9 +8,9 @@ from tests.usecases.leases.conftest import World, build
 
 from moorage.domain.changes import Changeset, DeleteAllocations
 from moorage.domain.effects import EffectKind, EffectState, Lane
-from moorage.outward.program import Program
-from moorage.usecases.effects import Carried, Outside, carry_out
-from moorage.usecases.leases.lookout import Lookout
+from moorage.outward.program import HookProgram
+from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out
+from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ echo "ended"
 """
 
 
-def asked(world: World, outside: Outside) -> list[Carried]:
+def asked(world: World, outside: OutwardActions) -> list[EffectResult]:
     """What came of every end of a server that is due."""
     due = world.service.store.due_effects(10, Lane.END)
     return [carry_out(world.service.parts, outside, one) for one in due]
@@ -35,16 +35,16 @@ def test_a_program_that_ends_nobody_is_asked_again_until_the_server_is_gone(
         log, hook = tmp_path / "log", tmp_path / "hook"
         hook.write_text(LIES.format(log=log))
         hook.chmod(0o755)
-        outside = Outside(end=Program(str(hook), 10.0), attempts=2)
+        outside = OutwardActions(end=HookProgram(str(hook), 10.0), attempts=2)
         server = here.server(4, until=2)
         made = here.lease(3, 5, vcpu=4)
         here.go_to(2)
-        lookout = Lookout(here.service.parts)
+        lookout = LeaseSweeper(here.service.parts)
         lookout.look()
         store = here.service.store
         for hour in (2, 3, 4):
             here.go_to(hour)
-            assert asked(here, outside) == [Carried.AGAIN]
+            assert asked(here, outside) == [EffectResult.AGAIN]
             lookout.look()
             # The arithmetic believes the ledger: the server is in the lease's way.
             assert store.lease(made.lease.id).missing == 1
@@ -56,7 +56,7 @@ def test_a_program_that_ends_nobody_is_asked_again_until_the_server_is_gone(
         store.commit(Changeset((DeleteAllocations(server),)))
         here.go_to(4.5)
         lookout.look()
-        assert asked(here, outside) == [Carried.DONE]
+        assert asked(here, outside) == [EffectResult.DONE]
         assert len(log.read_text().split()) == 3
         (effect,) = (one for one in store.effects(server) if one.kind is EffectKind.DELETE)
         assert (effect.state, effect.outcome) == (EffectState.DONE, "the server is gone")

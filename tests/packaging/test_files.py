@@ -1,5 +1,6 @@
 """The files of `packaging/`, judged by the programs they are for, where these are installed."""
 
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models import dashboard
 
 from moorage.cli.output import USAGE
 from moorage.telemetry import table
@@ -115,7 +118,31 @@ def test_alerts_name_metrics_that_exist() -> None:
         names = set(re.findall(r"moorage_\w+", alert["expr"]))
         assert {re.sub(r"_(bucket|count|sum)$", "", name) for name in names} <= told
         assert f"`{alert['alert']}`" in guide, "the guide says what each alert means"
+        assert alert["labels"]["severity"] in {"critical", "warning"}
+        assert set(alert["annotations"]) == {"summary", "description"}
     assert len(alerts) >= 10
+
+
+def test_grafana_can_load_the_dashboard() -> None:
+    """Its own schema reads it, nothing is lost on the way, and every metric in it exists."""
+    source = json.loads((PACKAGING / "grafana" / "moorage.json").read_text())
+    loaded = dashboard.Dashboard.from_json(source)
+    assert json.loads(JSONEncoder(sort_keys=True).encode(loaded)).keys() >= source.keys()
+    assert (loaded.uid, loaded.title) == ("moorage", "Moorage")
+    panels = [one for one in loaded.panels or [] if isinstance(one, dashboard.Panel)]
+    assert len(panels) >= 15
+    assert len({one.id_val for one in panels}) == len(panels)
+    known = {row.name for row in table.TABLE}
+    for panel, kept in zip(
+        panels, (p for p in source["panels"] if p["type"] != "row"), strict=True
+    ):
+        assert panel.grid_pos is not None
+        assert kept["targets"], panel.title
+        for one in kept["targets"]:
+            names = set(re.findall(r"moorage_\w+", one["expr"]))
+            assert {re.sub(r"_(bucket|count|sum)$", "", name) for name in names} <= known, (
+                panel.title
+            )
 
 
 def test_the_container_is_built_from_locks_and_runs_without_root() -> None:

@@ -5,7 +5,7 @@ import pytest
 from moorage.domain.ensembles import MemberName, PolicyStatement
 from moorage.domain.placement import Occupant, Placement
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.ground import FleetGround
+from moorage.engine.joint.policy_view import FleetGround
 from moorage.policies import discover, parse
 from moorage.policies.contract import Example
 from moorage.testing.problems import OTHER_PROJECT, PROJECT, Host, terrain

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.placement import Placement
-from moorage.engine.cost import excess
-from moorage.engine.rules import rules
+from moorage.engine.joint.cost import excess
+from moorage.engine.joint.policy_rules import rules
 from moorage.policies import discover
 from moorage.testing.problems import PARAMETERS, random_built
 

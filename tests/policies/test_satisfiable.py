@@ -13,7 +13,7 @@ from moorage.domain.errors import Contradiction, InvalidDescription, UnknownName
 from moorage.domain.placement import Placement
 from moorage.domain.topology import Level
 from moorage.policies.contradiction import refuse_contradictions
-from moorage.policies.ideal import IdealGround
+from moorage.policies.ideal_fleet import IdealGround
 from moorage.policies.registry import parse
 from moorage.policies.satisfiable import Satisfiable
 from moorage.policies.satisfiable import judge as count

@@ -8,9 +8,9 @@ from moorage.domain.ensembles import PolicyStatement, Selector
 from moorage.domain.errors import Contradiction
 from moorage.domain.period import SECOND
 from moorage.domain.topology import Level
-from moorage.engine.problem import Verdict
+from moorage.engine.joint.problem import Verdict
 from moorage.policies.contradiction import refuse_contradictions as check
-from moorage.policies.wishes import WishGround
+from moorage.policies.hypothetical_fleet import WishGround
 from moorage.solver.exhaustive import Exhaustive
 from moorage.testing.problems import random_built, request, shop, statement
 

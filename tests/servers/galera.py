@@ -144,7 +144,7 @@ class Node(MariadbServer):
         """Cut it off from the others, not from its clients; or take that back."""
         option = f"gmcast.isolate={int(alone)}"
         ask(self.url, f"SET GLOBAL wsrep_provider_options = '{option}'")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 100
         while self.serves() == alone:
             assert time.monotonic() < deadline
             time.sleep(0.02)

@@ -29,7 +29,7 @@ from tests.servers.ports import free_port
 from tests.servers.unprivileged import give, user
 
 from moorage.store import open_store
-from moorage.store.tables import metadata
+from moorage.store.schema.tables import metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,7 +166,7 @@ class MariadbServer:
 
     def wait(self) -> None:
         """Until it lets somebody in."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 100
         while True:
             try:
                 self._greet()
@@ -207,7 +207,7 @@ class MariadbServer:
     def _end(self, sign: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(sign)
-            self._process.wait(30)
+            self._process.wait(60)
             released(self._process)
             self._process = None
 

@@ -43,7 +43,7 @@ class Pair:
         for server in (self.primary, self.standby):
             _tell(server, f"ALTER SYSTEM SET synchronous_standby_names = '{names}'")
             _tell(server, "SELECT pg_reload_conf()")
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 100
             while _tell(server, "SHOW synchronous_standby_names") != names:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)

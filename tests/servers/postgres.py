@@ -29,7 +29,7 @@ from tests.servers.ports import free_port
 from tests.servers.unprivileged import give, may_enter, user
 
 from moorage.store import open_store
-from moorage.store.tables import metadata
+from moorage.store.schema.tables import metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,7 +139,7 @@ class PostgresServer:
 
     def wait(self) -> None:
         """Until it lets somebody in."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 100
         while True:
             try:
                 psycopg.connect(self.url, connect_timeout=2).close()
@@ -158,7 +158,7 @@ class PostgresServer:
         """SIGINT breaks connections and shuts down; SIGQUIT leaves at once, without a word."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(30)
+            self._process.wait(60)
             released(self._process)
             self._process = None
 
@@ -172,6 +172,15 @@ class PostgresServer:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(child), signal.SIGKILL)
         self.end(signal.SIGKILL)
+
+    def signal_all(self, number: signal.Signals) -> None:
+        """To the server and each of its processes."""
+        assert self._process is not None
+        pid = self._process.pid
+        os.kill(pid, number)
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(child), number)
 
     def kill_a_backend(self, pid: int) -> None:
         """SIGKILL to one backend: the server throws everybody out and recovers."""

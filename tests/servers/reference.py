@@ -82,7 +82,7 @@ def reference(folder: Path, database: str) -> Iterator[Placement]:
     finally:
         process.stdin.close()
         try:
-            process.wait(20)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

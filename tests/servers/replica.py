@@ -28,7 +28,7 @@ Unacknowledged = (OSError, http.client.HTTPException)
 
 
 class Replica:
-    """One service; its log and home are in the folder."""
+    """One service, without planner processes unless said; its log and home are in the folder."""
 
     def __init__(self, folder: Path, database: str, *options: str) -> None:
         self._folder, self._database, self._options = folder, database, options
@@ -44,7 +44,9 @@ class Replica:
         self.port = 0
         dropped = ("MOORAGE_", "PYTHONDONTWRITEBYTECODE")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-        options = ("--port", "0", "--database", self._database, "--log-level", "warning")
+        options = ["--port", "0", "--database", self._database, "--log-level", "warning"]
+        if "--planners" not in self._options:
+            options += ["--planners", "0"]
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "moorage.cli.main", "serve", *options, *self._options],
@@ -65,7 +67,7 @@ class Replica:
             line = self._process.stdout.readline()
             assert "serving on" in line, self.log()
             self.port = int(line.partition("://")[2].partition(" ")[0].rpartition(":")[2])
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 100
         while not self._healthy():
             assert time.monotonic() < deadline, self.log()
             time.sleep(0.02)
@@ -74,6 +76,21 @@ class Replica:
         with contextlib.suppress(*Unacknowledged):
             return self.ask("GET", "/healthz")[0] == 200
         return False
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's."""
+        assert self._process is not None
+        return self._process.pid
+
+    def text(self, path: str) -> str:
+        """The body of an answer that is no JSON."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("GET", path, headers=MEMBER)
+            return connection.getresponse().read().decode()
+        finally:
+            connection.close()
 
     def log(self) -> str:
         """The end of what it wrote to its log."""
@@ -113,7 +130,12 @@ class Replica:
         """SIGTERM to the supervisor; wait until it has ended well."""
         assert self._process is not None
         self._process.terminate()
-        assert self._process.wait(20) == 0, self.log()
+        assert self._process.wait(60) == 0, self.log()
+
+    def reload(self) -> None:
+        """SIGHUP to the supervisor, which replaces every process; does not wait for that."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGHUP)
 
     def kill_worker(self) -> None:
         """SIGKILL to the process that answers requests; the supervisor makes a new one."""
@@ -128,7 +150,7 @@ class Replica:
         """Nobody of it runs any more."""
         self.kill_everything()
         if self._process is not None:
-            self._process.wait(20)
+            self._process.wait(60)
             released(self._process)
             assert self._process.stdout is not None
             self._process.stdout.close()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.settings import BadSetting, read
-from moorage.settings.effective import masked
+from moorage.settings.effective_values import masked
 
 SECRETS = (
     *("password", "passwd", "sslpassword", "PASSWORD", "p%61ssword", "ssl_key_password"),
@@ -41,6 +41,34 @@ PLAIN = ("sslmode", "sslkey", "ssl_key", "ssl_ca", "host", "connect_timeout", "u
 )
 def test_what_is_shown_of_a_url(url: str, shown: str) -> None:
     assert masked(url) == f"{url.partition('://')[0]}://{shown}"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://user:hunter2@ss word@:host", "postgresql://user:***@:host"),
+        ("postgresql://user:hun@ss/wo@ter2@host/db", "postgresql://user:***@host/db"),
+        ("postgres:/user:hunter2@h", "postgres:***@h"),
+        ("postgresql:///user:hunter2@h/db", "postgresql:***@h/db"),
+        ("postgresql//user:hunter2@h", "postgresql//user:***@h"),
+        ("postgresql:user:hunter2@h", "postgresql:***@h"),
+        ("user:hunter2@h", "user:***@h"),
+        ("postgresql://us/er:hunter2@h/db", "postgresql:***@h/db"),
+        ("postgresql://user:hunter2", "postgresql://user:***"),
+        ("postgresql://user:hunter2/db", "postgresql://user:***"),
+        ("postgres:/user:hunter2", "postgres:/user:***"),
+        ("postgresql://user:hunter2 @", "postgresql://user:***@"),
+        # These are none, and shown.
+        ("postgresql://me@one:1,two:2/db", "postgresql://me@one:1,two:2/db"),
+        ("postgresql://[::1]:5432/db", "postgresql://[::1]:5432/db"),
+        ("sqlite:////srv/a:b@c.db", "sqlite:////srv/a:b@c.db"),
+        ("sqlite://", "sqlite://"),
+    ],
+)
+def test_what_is_shown_of_what_is_no_url(url: str, shown: str) -> None:
+    assert masked(url) == shown
+    assert masked(repr(url)) == repr(shown) or shown.endswith("***")
+    assert "hunter2" not in masked(repr(url))
 
 
 @given(

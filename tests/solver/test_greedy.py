@@ -8,10 +8,10 @@ import pytest
 from moorage.domain.period import SECOND
 from moorage.domain.requests import EnsembleRequest
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.build import Built, state
-from moorage.engine.problem import Verdict
-from moorage.engine.terrain import Terrain
-from moorage.engine.verify import verify
+from moorage.engine.joint.build import Built, state
+from moorage.engine.joint.problem import Verdict
+from moorage.engine.joint.terrain import Terrain
+from moorage.engine.joint.verify import verify
 from moorage.solver.greedy import Greedy
 from moorage.testing.problems import Host, request, statement, story_a, terrain
 

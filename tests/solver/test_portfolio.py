@@ -10,10 +10,10 @@ from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND, Duration
 from moorage.domain.requests import Objective
 from moorage.domain.topology import EMPTY, HOST, Level
-from moorage.engine.build import Built, state
-from moorage.engine.cost import cost, holds
-from moorage.engine.problem import Outcome, Problem, Verdict
-from moorage.engine.verify import verify
+from moorage.engine.joint.build import Built, state
+from moorage.engine.joint.cost import cost, holds
+from moorage.engine.joint.problem import Outcome, Problem, Verdict
+from moorage.engine.joint.verify import verify
 from moorage.policies.primitives import Apart
 from moorage.solver import cpsat
 from moorage.solver.cpsat import CpSat

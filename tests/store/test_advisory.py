@@ -10,11 +10,12 @@ from sqlalchemy import create_engine
 
 from moorage.domain.changes import Changeset, DeleteAllocations, ReplaceAllocations
 from moorage.domain.consumers import Consumer
-from moorage.store import advisory, open_store
-from moorage.store.footprint import Footprint, footprint
+from moorage.store import open_store
+from moorage.store.changelog.footprint import Footprint, footprint
+from moorage.store.postgresql import locks
 
 if TYPE_CHECKING:
-    from moorage.store.session import Question
+    from moorage.store.database.session import Question
 
 HELD = "SELECT classid, objid, objsubid, mode FROM pg_locks WHERE locktype = 'advisory'"
 BY_FUNCTION = "moorage_begin"
@@ -39,13 +40,13 @@ def put(consumer: str, providers: tuple[str, ...], generation: int | None) -> Re
 def test_only_newcomers_are_locked_without_a_look_at_where_they_stand(
     changes: tuple[Any, ...], *, brief: bool
 ) -> None:
-    statement, _ = advisory.begin(footprint(Changeset(changes)))
+    statement, _ = locks.begin(footprint(Changeset(changes)))
     assert (BY_FUNCTION not in str(statement)) is brief
 
 
 def test_what_is_relied_on_is_left_to_the_function() -> None:
     relying = Changeset((put("c", ("a",), None),), relies_on={"b": 1})
-    assert BY_FUNCTION in str(advisory.begin(footprint(relying))[0])
+    assert BY_FUNCTION in str(locks.begin(footprint(relying))[0])
 
 
 def test_both_ways_lock_the_same(postgres_url: str) -> None:
@@ -68,9 +69,9 @@ def test_both_ways_lock_the_same(postgres_url: str) -> None:
         Footprint(ids={"name it's"}, providers={"p"}),
         Footprint(ids={"i"}),
     ):
-        brief = advisory.begin(found)
+        brief = locks.begin(found)
         assert BY_FUNCTION not in str(brief[0])
-        locks = held(brief)
-        assert locks == held(advisory.by_function(found))
-        assert len(locks) == 1 + found.size
+        taken = held(brief)
+        assert taken == held(locks.by_function(found))
+        assert len(taken) == 1 + found.size
     engine.dispose()

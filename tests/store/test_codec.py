@@ -24,7 +24,7 @@ from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Place
 from moorage.domain.requests import Objective
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.store import bodies
+from moorage.store.values import stored_bodies
 
 Values = st.SearchStrategy[Any]
 
@@ -155,29 +155,29 @@ flavors = st.builds(Flavor, text, text, amounts, choices, names, tables(text))
 
 @given(value=ensembles)
 def test_ensembles(value: Ensemble) -> None:
-    assert bodies.ENSEMBLE.decode(bodies.ENSEMBLE.encode(value)) == value
+    assert stored_bodies.ENSEMBLE.decode(stored_bodies.ENSEMBLE.encode(value)) == value
 
 
 @given(value=decisions)
 def test_decisions(value: Decision) -> None:
-    back = bodies.DECISION.decode(bodies.DECISION.encode(value))
+    back = stored_bodies.DECISION.decode(stored_bodies.DECISION.encode(value))
     assert back == value
     assert list(back.places) == list(value.places)
 
 
 @given(value=claims)
 def test_claims(value: Claim) -> None:
-    assert bodies.CLAIM.decode(bodies.CLAIM.encode(value)) == value
+    assert stored_bodies.CLAIM.decode(stored_bodies.CLAIM.encode(value)) == value
 
 
 @given(value=explanations)
 def test_explanations(value: Explanation) -> None:
-    assert bodies.EXPLANATION.decode(bodies.EXPLANATION.encode(value)) == value
+    assert stored_bodies.EXPLANATION.decode(stored_bodies.EXPLANATION.encode(value)) == value
 
 
 @given(value=flavors)
 def test_flavors(value: Flavor) -> None:
-    assert bodies.FLAVOR.decode(bodies.FLAVOR.encode(value)) == value
+    assert stored_bodies.FLAVOR.decode(stored_bodies.FLAVOR.encode(value)) == value
 
 
 @given(racks=st.lists(words, unique=True, max_size=4), lines=st.none() | st.integers(1, 99))
@@ -192,12 +192,12 @@ def test_topologies(racks: list[str], lines: int | None) -> None:
         [Attachment(f"host-{rack}", f"r-{rack}") for rack in racks]
         + [Attachment(f"host-{rack}", "z", "power") for rack in racks],
     )
-    assert bodies.TOPOLOGY.decode(bodies.TOPOLOGY.encode(value)) == value
+    assert stored_bodies.TOPOLOGY.decode(stored_bodies.TOPOLOGY.encode(value)) == value
 
 
 def test_a_body_written_before_a_field_was_added_takes_its_default() -> None:
-    old = bodies.FLAVOR.encode(Flavor("1", "small", {"VCPU": 1}))
+    old = stored_bodies.FLAVOR.encode(Flavor("1", "small", {"VCPU": 1}))
     assert '"extra_specs"' in old
     without = old.replace(',"extra_specs":[]', "")
     assert "extra_specs" not in without
-    assert bodies.FLAVOR.decode(without) == Flavor("1", "small", {"VCPU": 1})
+    assert stored_bodies.FLAVOR.decode(without) == Flavor("1", "small", {"VCPU": 1})

@@ -6,13 +6,16 @@ import pytest
 from sqlalchemy import func, select
 
 from moorage.domain.changes import Changeset, CreateProvider, DeleteProvider
-from moorage.store import numbered, open_store, states, tables
+from moorage.store import open_store
+from moorage.store.read import provider_states
+from moorage.store.schema import tables
+from moorage.store.sqlite import log
 
 
 @pytest.fixture
 def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbered, "TRIM_EVERY", 5)
-    monkeypatch.setattr(numbered, "KEPT", 3)
+    monkeypatch.setattr(log, "TRIM_EVERY", 5)
+    monkeypatch.setattr(log, "KEPT", 3)
 
 
 def test_who_slept_longer_than_the_log_loads_everything(tmp_path: Path, short_log: None) -> None:
@@ -44,13 +47,13 @@ def test_a_difference_loads_only_what_changed(
     store.commit(Changeset(tuple(CreateProvider(name, name) for name in "abc")))
     store.snapshot()
     loaded: list[str] = []
-    load = states.states
+    load = provider_states.states
 
     def watched(connection: object, uuids: set[str]) -> object:
         loaded.extend(sorted(uuids))
         return load(connection, uuids)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(states, "states", watched)
+    monkeypatch.setattr(provider_states, "states", watched)
     store.commit(Changeset((CreateProvider("d", "d"), DeleteProvider("b"))))
     assert set(store.snapshot().row_of) == {"a", "c", "d"}
     assert loaded == ["b", "d"]

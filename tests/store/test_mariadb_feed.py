@@ -11,7 +11,9 @@ from tests.servers.mariadb import Databases, MariadbServer, ask
 from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.providers import Inventory
-from moorage.store import Ledger, mariadb_log, open_store, states
+from moorage.store import Ledger, open_store
+from moorage.store.mariadb import log
+from moorage.store.read import provider_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,13 +64,13 @@ def said(store: Ledger) -> dict[str, object]:
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Notes whenever everything is loaded."""
     found: list[str] = []
-    load = states.every_state
+    load = provider_states.every_state
 
     def watched(connection: object) -> object:
         found.append("everything")
         return load(connection)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(states, "every_state", watched)
+    monkeypatch.setattr(provider_states, "every_state", watched)
     return found
 
 
@@ -148,8 +150,8 @@ def test_a_commit_that_could_not_be_seen_is_seen_with_the_next_look(
 def test_who_slept_longer_than_the_log_loads_everything(
     mariadb_url: str, store: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mariadb_log, "TRIM_EVERY", 5)
-    monkeypatch.setattr(mariadb_log, "KEPT", 3)
+    monkeypatch.setattr(log, "TRIM_EVERY", 5)
+    monkeypatch.setattr(log, "KEPT", 3)
     loaded = loads(monkeypatch)
     with opened(mariadb_url) as sleeper:
         sleeper.snapshot()

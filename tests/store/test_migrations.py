@@ -17,10 +17,12 @@ from moorage.domain.changes import Changeset, DeleteAllocations, ReplaceAllocati
 from moorage.domain.consumers import Consumer
 from moorage.domain.errors import CapacityExceeded, ConsumerConflict
 from moorage.domain.leases import Lease, LeaseState, Terms, Yielding
-from moorage.domain.period import FOREVER, Period
-from moorage.store import bodies, open_store
+from moorage.domain.period import DAY, FOREVER, Period
+from moorage.domain.records import RecordKind, RecordPlace
+from moorage.store import open_store
 from moorage.store.opening import connect
-from moorage.store.upgrade import MIGRATIONS
+from moorage.store.schema.upgrade import MIGRATIONS
+from moorage.store.values import stored_bodies
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,7 +166,7 @@ def _write_lease(
 ) -> None:
     terms = Terms(Period(5, 9), before_start=before_start)
     lease = Lease(id_, project, "u", "wéek", "e", "d", terms, LeaseState.PENDING, ())
-    body = json.loads(bodies.LEASE.encode(lease))
+    body = json.loads(stored_bodies.LEASE.encode(lease))
     del body["serial"]
     connection.execute(
         text(
@@ -173,3 +175,37 @@ def _write_lease(
         ),
         {"id": id_, "project": project, "body": json.dumps(body)},
     )
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "mariadb"])
+def test_what_was_over_before_is_kept_from_the_upgrade_on(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    """Its end is written nowhere, so its time as a record begins anew."""
+    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    if kind != "sqlite":
+        database = str(request.getfixturevalue(f"{kind}_databases").empty())
+    store_at("0024", database)
+    backend = connect(database)
+    backend.upgrade(_write_ended_leases)
+    backend.close()
+    store = open_store(database)
+    now = store.now()
+    for before, ids in ((now - DAY, ()), (now + DAY, ("closed", "lapsed"))):
+        found = store.records.deletable(RecordKind.LEASE, before, RecordPlace(), 10)
+        assert found.ids == ids
+    store.close()
+
+
+def _write_ended_leases(connection: Connection) -> None:
+    for serial, state in enumerate(("closed", "lapsed", "active"), 1):
+        state_of = LeaseState.ACTIVE if state == "active" else LeaseState.CLOSED
+        lease = Lease(state, "p", "u", "l", "e", "d", Terms(Period(5, 9)), state_of, ())
+        connection.execute(
+            text(
+                "INSERT INTO leases (id, project_id, name, ensemble_id, state, start_at, end_at,"
+                " generation, serial, body) VALUES (:id, 'p', 'l', :id, :id, 5, 9, 0, :serial,"
+                " :body)"
+            ),
+            {"id": state, "serial": serial, "body": stored_bodies.LEASE.encode(lease)},
+        )

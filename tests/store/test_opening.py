@@ -1,5 +1,6 @@
 """Opening a ledger: migrations, standard names, and errors one can act on."""
 
+import os
 import sqlite3
 import stat
 from pathlib import Path
@@ -9,11 +10,14 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, literal, select
 
+from moorage.domain.changes import Changeset, CreateProvider
 from moorage.domain.errors import Busy, InvalidDescription
-from moorage.store import is_missing, open_store, sqlite, tables
+from moorage.store import is_missing, open_store
 from moorage.store.opening import connect
-from moorage.store.sqlite import SqliteBackend
-from moorage.store.upgrade import upgrade
+from moorage.store.schema import tables
+from moorage.store.schema.upgrade import upgrade
+from moorage.store.sqlite import backend
+from moorage.store.sqlite.backend import SqliteBackend
 
 
 def test_migrations_make_exactly_the_tables_of_the_code(tmp_path: Path) -> None:
@@ -85,6 +89,27 @@ def test_the_database_is_safe_against_power_loss_and_dangling_rows(tmp_path: Pat
     backend.close()
 
 
+def test_a_file_that_is_made_is_its_owners_alone(tmp_path: Path) -> None:
+    before = os.umask(0o000)
+    try:
+        store = open_store(f"sqlite:///{tmp_path / 'ledger.db'}")
+        store.commit(Changeset((CreateProvider("a", "a"),)))
+        modes = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()}
+        store.close()
+    finally:
+        os.umask(before)
+    beside = ("", "-wal", "-shm", "-writer")
+    assert modes == dict.fromkeys((f"ledger.db{one}" for one in beside), 0o600)
+
+
+def test_a_file_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    path.touch(0o660)
+    path.chmod(0o660)
+    open_store(f"sqlite:///{path}").close()
+    assert {one.stat().st_mode & 0o777 for one in tmp_path.iterdir()} == {0o660}
+
+
 def test_a_private_database_is_gone_when_closed() -> None:
     backend = connect("sqlite://")
     assert isinstance(backend, SqliteBackend)
@@ -125,7 +150,7 @@ def test_a_directory_as_database_is_a_clear_error(tmp_path: Path) -> None:
 def test_a_foreign_lock_ends_in_busy_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "_PRAGMAS", ("PRAGMA busy_timeout = 20", *sqlite._PRAGMAS[1:]))
+    monkeypatch.setattr(backend, "_PRAGMAS", ("PRAGMA busy_timeout = 20", *backend._PRAGMAS[1:]))
     path = tmp_path / "ledger.db"
     store = open_store(f"sqlite:///{path}")
     stranger = sqlite3.connect(path, isolation_level=None)

@@ -34,12 +34,13 @@ from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
 from moorage.domain.errors import MoorageError, NotFound
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory
-from moorage.engine.snapshot import ProviderState, Snapshot
-from moorage.store import Ledger, open_store, states
-from moorage.store.backends import Backend
+from moorage.engine.state.snapshot import ProviderState, Snapshot
+from moorage.store import Ledger, open_store
+from moorage.store.backend import Backend
+from moorage.store.changelog.local_commits import KEPT, Added, Ended, Own
+from moorage.store.database.session import CursorSession
 from moorage.store.opening import connect
-from moorage.store.own import KEPT, Added, Ended, Own
-from moorage.store.session import CursorSession
+from moorage.store.read import provider_states
 
 PROVIDERS = ("a", "b")
 BOOKING = Booking("one", "a", {"VCPU": 1}, Period(1_000))
@@ -83,13 +84,13 @@ def file(tmp_path: Path) -> str:
 def reread(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Providers whose bookings are read again."""
     found: list[str] = []
-    load = states.rebooked
+    load = provider_states.rebooked
 
     def watched(connection: object, known: dict[str, ProviderState]) -> object:
         found.extend(sorted(known))
         return load(connection, known)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(states, "rebooked", watched)
+    monkeypatch.setattr(provider_states, "rebooked", watched)
     return found
 
 

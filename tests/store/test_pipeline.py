@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from moorage.store.wire import Call, Wire
+from moorage.store.postgresql.connection import Call, Wire
 
 
 def test_an_end_that_fails_is_that_error_and_the_connection_stands(postgres_url: str) -> None:

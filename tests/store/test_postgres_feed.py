@@ -11,7 +11,9 @@ import pytest
 from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.providers import Inventory
-from moorage.store import Ledger, open_store, states, visible
+from moorage.store import Ledger, open_store
+from moorage.store.postgresql import log
+from moorage.store.read import provider_states
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,13 +106,13 @@ def test_a_commit_that_never_ends_is_not_seen(postgres_url: str, store: Ledger) 
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Notes whenever everything is loaded."""
     found: list[str] = []
-    load = states.every_state
+    load = provider_states.every_state
 
     def watched(connection: object) -> object:
         found.append("everything")
         return load(connection)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(states, "every_state", watched)
+    monkeypatch.setattr(provider_states, "every_state", watched)
     return found
 
 
@@ -131,8 +133,8 @@ def test_nothing_is_loaded_wholly_while_the_line_stands(
 def test_who_slept_longer_than_the_log_loads_everything(
     postgres_url: str, store: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visible, "TRIM_EVERY", 5)
-    monkeypatch.setattr(visible, "KEPT", 3)
+    monkeypatch.setattr(log, "TRIM_EVERY", 5)
+    monkeypatch.setattr(log, "KEPT", 3)
     loaded = loads(monkeypatch)
     with opened(postgres_url) as sleeper:
         sleeper.snapshot()
@@ -155,8 +157,8 @@ def test_who_slept_longer_than_the_log_loads_everything(
 def test_the_log_is_not_cut_over_a_commit_that_has_not_ended(
     postgres_url: str, store: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visible, "TRIM_EVERY", 5)
-    monkeypatch.setattr(visible, "KEPT", 3)
+    monkeypatch.setattr(log, "TRIM_EVERY", 5)
+    monkeypatch.setattr(log, "KEPT", 3)
     with slow_writer(postgres_url, "a") as connection, opened(postgres_url) as sleeper:
         sleeper.snapshot()
         for number in range(20):

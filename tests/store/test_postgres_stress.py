@@ -27,11 +27,12 @@ import random, sys, time
 import psycopg
 from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import Consumer
-from moorage.store import open_store, pipeline
+from moorage.store import open_store
+from moorage.store.postgresql.session import PipelineSession
 url, name, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
 dice, store, turn = random.Random(seed), open_store(url), 0
 
-commit = pipeline.PipelineSession.commit
+commit = PipelineSession.commit
 
 def late(session):
     # After everything is written and before it ends: commits end in another order.
@@ -40,7 +41,7 @@ def late(session):
         time.sleep(dice.expovariate(50))
     commit(session)
 
-pipeline.PipelineSession.commit = late
+PipelineSession.commit = late
 
 while True:
     host = dice.choice("abcd")
@@ -100,7 +101,7 @@ class Crowd:
 
     def go_on(self, steps: int) -> None:
         """Wait until so many more were acknowledged."""
-        enough, deadline = self.promised + steps, time.monotonic() + 30
+        enough, deadline = self.promised + steps, time.monotonic() + 100
         while self.promised < enough:
             assert time.monotonic() < deadline, "the writers stand still"
             time.sleep(0.01)
@@ -178,8 +179,11 @@ def test_no_reader_ever_misses_a_commit(postgres_server: PostgresServer) -> None
             reader.stop()
     assert [reader.stale for reader in readers] == [[], []]
     assert min(reader.looked for reader in readers) > 20
-    time.sleep(0.3)  # what the last ones killed had begun to commit
     fresh = open_store(url)
-    assert content(stores[0]) == content(stores[1]) == content(fresh)
+    deadline = time.monotonic() + 100
+    # What the last ones killed had begun to commit may end meanwhile.
+    while not content(stores[0]) == content(stores[1]) == content(fresh):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     for store in (*stores, fresh):
         store.close()

@@ -9,14 +9,14 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from moorage.domain.errors import NotFound
 from moorage.store.opening import connect
-from moorage.store.upgrade import upgrade
+from moorage.store.schema.upgrade import upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from moorage.store.backends import Backend
-    from moorage.store.session import Session
+    from moorage.store.backend import Backend
+    from moorage.store.database.session import Session
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from moorage.store.sqlite_peek import Peek
+from moorage.store.sqlite.revision_peek import Peek
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

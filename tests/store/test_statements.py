@@ -8,8 +8,8 @@ import weakref
 from sqlalchemy import BindParameter, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from moorage.store import tables
-from moorage.store.statements import Speech
+from moorage.store.database.statements import Speech
+from moorage.store.schema import tables
 
 ROWS = tables.leases.c
 

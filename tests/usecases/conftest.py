@@ -11,7 +11,7 @@ from moorage.domain.changes import Changeset, Committed
 from moorage.domain.period import Instant
 from moorage.store import Ledger
 from moorage.testing.service import Service
-from moorage.usecases.parts import Parts
+from moorage.usecases.collaborators import Parts
 
 ROOT = Path(__file__).parents[2]
 

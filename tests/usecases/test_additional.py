@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.domain.describe import read_ensemble
-from moorage.engine.problem import Outcome, Problem, Verdict
+from moorage.engine.joint.problem import Outcome, Problem, Verdict
 from moorage.testing.service import OPERATOR, Service
-from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.joint import Ask
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ports import Solver
-from moorage.usecases.proposal import Naming
 
 POLICIES: dict[str, dict[str, Any]] = {
     "apart": {"type": "anti-affinity", "members": ["a"], "level": "host", "max_per_domain": 2},
@@ -47,8 +47,8 @@ def test_it_is_the_largest_number_that_fits(service: Service) -> None:
             service.parts,
             OPERATOR,
             read_ensemble(description),
-            Ask(additional=("a",)),
-            Naming(service.parts.ids.uuid()),
+            DecisionOptions(additional=("a",)),
+            RequestIdentity(service.parts.ids.uuid()),
         )
         assert made.decision is not None
         assert made.decision.at_least == frozenset()
@@ -94,8 +94,8 @@ def test_counting_for_all_roles_takes_less_time_than_one_decision_may(service: S
         read_ensemble(
             {"name": "e", "members": [{"name": n, "resources": {"VCPU": 1}} for n in names]}
         ),
-        Ask(additional=names),
-        Naming(service.parts.ids.uuid()),
+        DecisionOptions(additional=names),
+        RequestIdentity(service.parts.ids.uuid()),
     )
     assert made.decision is not None
     assert made.decision.max_additional == dict.fromkeys(names, 0)

@@ -7,7 +7,7 @@ import pytest
 from moorage.domain.bookings import BookingState
 from moorage.domain.period import HOUR, MINUTE
 from moorage.testing.service import OPERATOR, Service
-from moorage.usecases.expire import expire
+from moorage.usecases.claims.outcome import expire
 
 SERVER = "aaaaaaaa-0000-4000-8000-00000000000a"
 

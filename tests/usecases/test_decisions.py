@@ -6,7 +6,7 @@ import pytest
 
 from moorage.domain.period import HOUR, MINUTE
 from moorage.testing.service import OPERATOR, OTHER, Service
-from moorage.usecases.limits import Limits
+from moorage.usecases.shared.limits import Limits
 
 ANY = {"If-Match": "*"}
 ONE = {"name": "one", "members": [{"name": "vm", "count": 1, "resources": {"VCPU": 2}}]}
@@ -17,7 +17,8 @@ def code(answer: Any) -> tuple[int, str]:
 
 
 def made(service: Service, **fields: object) -> Any:
-    return service.call("POST", "/ensembles", {"ensemble": {**ONE, **fields}})
+    named = {**ONE, "name": service.ids.uuid(), **fields}
+    return service.call("POST", "/ensembles", {"ensemble": named})
 
 
 def test_a_renewed_hold_lives_on(service: Service, held: dict[str, Any]) -> None:
@@ -152,6 +153,55 @@ def test_an_exclusive_host_stays_closed_to_strangers(
     assert answer.status_code == closed, answer.text
     mine = service.call("POST", "/ensembles", {"ensemble": stranger})
     assert mine.status_code == 201, "the project itself may come in"
+
+
+def test_only_members_with_the_tag_are_kept_out(service: Service) -> None:
+    keeper = {
+        "name": "keeper",
+        "members": [{"name": "vm", "count": 9, "resources": {"VCPU": 1}}],
+        "policies": [
+            {"name": "quiet", "type": "exclusive", "members": ["vm"], "against": "tag:noisy"},
+            {"name": "apart", "type": "anti-affinity", "members": ["vm"]},
+        ],
+        "decide": {},
+    }
+    kept = service.call("POST", "/ensembles", {"ensemble": keeper})
+    assert kept.status_code == 201, kept.text
+
+    def asked(*roles: str) -> int:
+        members = [
+            {
+                "name": role,
+                "count": 1,
+                "resources": {"VCPU": 1},
+                "tags": ["noisy"] if role == "builder" else [],
+            }
+            for role in roles
+        ]
+        body = {"ensemble": {"name": "-".join(roles), "members": members, "decide": {}}}
+        return service.call("POST", "/ensembles", body).status_code
+
+    assert asked("web") == 201
+    assert asked("builder") == 409, "every host is kept from it"
+    assert asked("builder", "web") == 409
+
+    path = f"/ensembles/{kept.json['ensemble']['id']}"
+    smaller = {"ensemble": {"members": [{"name": "vm", "count": 8}]}}
+    answer = service.call("PATCH", path, smaller, headers=ANY)
+    assert answer.status_code == 200, answer.text
+    body = {
+        "ensemble": {
+            "name": "both",
+            "members": [
+                {"name": "builder", "count": 1, "resources": {"VCPU": 1}, "tags": ["noisy"]},
+                {"name": "web", "count": 1, "resources": {"VCPU": 1}},
+            ],
+            "policies": [{"name": "apart", "type": "anti-affinity", "members": ["*"]}],
+            "decide": {},
+        }
+    }
+    both = service.call("POST", "/ensembles", body)
+    assert both.status_code == 201, both.text
 
 
 def test_deleting_an_ensemble_frees_its_holds(service: Service, held: dict[str, Any]) -> None:

@@ -11,18 +11,18 @@ from moorage.domain.changes import Changeset, PutTraits, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.decisions import Decision
 from moorage.domain.describe import read_ensemble
-from moorage.domain.fleet_trees import provider_uuid
+from moorage.domain.fleet_expansion import provider_uuid
 from moorage.domain.requests import RequestGroup
-from moorage.engine.instance import dumps_built, loads_built
-from moorage.engine.problem import Verdict
-from moorage.engine.proved import solve
-from moorage.engine.query import CandidateQuery
+from moorage.engine.candidates.query import CandidateQuery
+from moorage.engine.joint.instance import dumps_built, loads_built
+from moorage.engine.joint.problem import Verdict
+from moorage.engine.joint.proved_solve import solve
 from moorage.testing.service import OPERATOR, TENANT, Service
-from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.joint import Ask
-from moorage.usecases.parts import Parts
-from moorage.usecases.presented import candidates_for, presented, take_place
-from moorage.usecases.proposal import Naming
+from moorage.usecases.claims.presented import candidates_for, presented_claim, take_place
+from moorage.usecases.collaborators import Parts
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.create import create_ensemble
 
 SERVER = "aaaaaaaa-0000-4000-8000-00000000000a"
 
@@ -69,13 +69,17 @@ def body(*members: dict[str, object], policies: tuple[object, ...] = ()) -> dict
 
 
 def create(service: Service, *members: dict[str, object], policies: tuple[object, ...] = ()) -> Any:
-    asked = {**body(*members, policies=policies), "decide": {"hold": "PT10M"}}
+    asked = {
+        **body(*members, policies=policies),
+        "name": service.ids.uuid(),
+        "decide": {"hold": "PT10M"},
+    }
     return service.call("POST", "/ensembles", {"ensemble": asked})
 
 
 def decided(parts: Parts, *members: dict[str, object]) -> Decision:
-    naming = Naming(parts.ids.uuid())
-    made = create_ensemble(parts, TENANT, read_ensemble(body(*members)), Ask(), naming)
+    naming = RequestIdentity(parts.ids.uuid())
+    made = create_ensemble(parts, TENANT, read_ensemble(body(*members)), DecisionOptions(), naming)
     assert made.decision is not None
     return made.decision
 
@@ -294,7 +298,7 @@ def test_nova_is_shown_the_claim_on_exactly_its_providers(edge: Service) -> None
     server = {"resources": {"VCPU": 8, "MEMORY_MB": 8192}}
     path = f"/decisions/{made['decision']['id']}/claims"
     claim = edge.call("POST", path, {"claim": {"member": "upf[0]", "server": server}}).json["claim"]
-    shown = presented(edge.store, f"req-{claim['id']}")
+    shown = presented_claim(edge.store, f"req-{claim['id']}")
     assert shown is not None
     query = CandidateQuery(
         (

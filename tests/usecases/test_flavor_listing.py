@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from moorage.domain.changes import Changeset, PutFlavor
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.flavors import Flavor
+from moorage.domain.resources import amounts
 from moorage.testing.service import OPERATOR, Service
-from moorage.usecases.flavor_listing import read_listing
+from moorage.usecases.ledger.flavors import read_row
 
 ROW: dict[str, Any] = {
     "ID": "42",
@@ -22,7 +25,7 @@ ROW: dict[str, Any] = {
 
 
 def test_amounts_are_what_nova_would_ask_for() -> None:
-    (flavor,) = read_listing([ROW])
+    flavor = read_row(ROW, "flavors[0]")
     assert flavor.resources == {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 102}
 
 
@@ -34,20 +37,21 @@ def test_amounts_are_what_nova_would_ask_for() -> None:
             "resources:VCPU": "0",
             "trait:HW_CPU_X86_AVX2": "required",
             "trait:CUSTOM_OLD": "forbidden",
-            "hw:cpu_policy": "dedicated",
+            "hw:cpu_policy": "shared",
+            "quota:cpu_shares": "100",
         },
         (
             "resources:VGPU='1', resources:VCPU='0', trait:HW_CPU_X86_AVX2='required', "
-            "trait:CUSTOM_OLD='forbidden', hw:cpu_policy='dedicated'"
+            "trait:CUSTOM_OLD='forbidden', hw:cpu_policy='shared', quota:cpu_shares='100'"
         ),
     ],
 )
 def test_properties_in_either_form(properties: object) -> None:
-    (flavor,) = read_listing([{**ROW, "Properties": properties, "Swap": ""}])
+    flavor = read_row({**ROW, "Properties": properties, "Swap": ""}, "flavors[0]")
     assert flavor.resources == {"VGPU": 1, "MEMORY_MB": 8192, "DISK_GB": 100}
     assert flavor.required == (frozenset({"HW_CPU_X86_AVX2"}),)
     assert flavor.forbidden == {"CUSTOM_OLD"}
-    assert flavor.extra_specs == {"hw:cpu_policy": "dedicated"}
+    assert flavor.extra_specs == {"hw:cpu_policy": "shared", "quota:cpu_shares": "100"}
 
 
 @pytest.mark.parametrize(
@@ -58,19 +62,83 @@ def test_properties_in_either_form(properties: object) -> None:
         ({"Properties": "a=b"}, "flavors[0].Properties"),
         ({"Properties": {"resources:VGPU": "some"}}, "flavors[0].Properties.resources:VGPU"),
         ({"ID": ""}, "flavors[0].ID"),
+        ({"RAM": "9" * 13}, "flavors[0].RAM"),
+        ({"Properties": {"resources:vgpu": "1"}}, "flavors[0].Properties.resources:vgpu"),
+        ({"Properties": {"resources1:VGPU": "1"}}, "flavors[0].Properties.resources1:VGPU"),
+        ({"Properties": {"trait1:CUSTOM_A": "required"}}, "flavors[0].Properties.trait1:CUSTOM_A"),
+        ({"Properties": {"trait:CUSTOM_A": "preferred"}}, "flavors[0].Properties.trait:CUSTOM_A"),
+        ({"Properties": {"group_policy": "isolate"}}, "flavors[0].Properties.group_policy"),
+        (
+            {"Properties": {"pci_passthrough:alias": "gpu:1"}},
+            "flavors[0].Properties.pci_passthrough:alias",
+        ),
+        ({"Properties": {"hw:cpu_policy": "dedicated"}}, "flavors[0].Properties.hw:cpu_policy"),
+        ({"Properties": {"hw:numa_nodes": "2"}}, "flavors[0].Properties.hw:numa_nodes"),
+        ({"Properties": {"hw:mem_page_size": "1GB"}}, "flavors[0].Properties.hw:mem_page_size"),
+        ({"Properties": {"ssd": "true"}}, "flavors[0].Properties.ssd"),
+        ({"Properties": {"os:secure_boot": "required"}}, "flavors[0].Properties.os:secure_boot"),
+        ({"Properties": {"new:thing": "1"}}, "flavors[0].Properties.new:thing"),
     ],
 )
 def test_a_wrong_row_is_named(change: dict[str, Any], path: str) -> None:
     with pytest.raises(InvalidDescription) as caught:
-        read_listing([{**ROW, **change}])
+        read_row({**ROW, **change}, "flavors[0]")
     assert caught.value.path == path
+    assert path.rpartition(".")[2] in caught.value.message
 
 
-def test_an_entry_that_cannot_be_read_is_named() -> None:
-    broken = {column: value for column, value in ROW.items() if column != "Ephemeral"}
-    with pytest.raises(InvalidDescription) as caught:
-        read_listing([ROW, broken])
-    assert caught.value.message == "flavors[1] (m1.gpu): column Ephemeral is missing"
+def test_one_that_cannot_be_loaded_is_named_and_keeps_no_other_out(service: Service) -> None:
+    lacking = {column: value for column, value in ROW.items() if column != "Ephemeral"}
+    rows = [
+        {**ROW, "ID": "1", "Name": "a"},
+        lacking,
+        {**ROW, "ID": "2", "Name": "b", "Properties": {"pci_passthrough:alias": "gpu:1"}},
+        {**ROW, "ID": "3", "Name": "c", "Properties": {"trait:CUSTOM_NOWHERE": "required"}},
+        {**ROW, "ID": "4", "Name": "a"},
+        {**ROW, "ID": "5", "Name": "d", "Properties": {"hw_rng:allowed": "true"}},
+    ]
+    answer = service.call("POST", "/flavors/load", {"flavors": rows}, caller=OPERATOR)
+    assert answer.status_code == 200, answer.text
+    assert [one["name"] for one in answer.json["flavors"]] == ["a", "d"]
+    refused = {(one["row"], one["name"]): one for one in answer.json["refused"]}
+    assert list(refused) == [(1, "m1.gpu"), (2, "b"), (3, "c"), (4, "a")]
+    assert refused[1, "m1.gpu"]["path"] == "flavors[1].Ephemeral"
+    assert "pci_passthrough:alias: it asks for a device" in refused[2, "b"]["why"]
+    assert "CUSTOM_NOWHERE" in refused[3, "c"]["why"]
+    assert "already exists" in refused[4, "a"]["why"]
+    names = {one["name"] for one in service.call("GET", "/flavors").json["flavors"]}
+    assert {"a", "d"} <= names
+    assert not {"b", "c", "m1.gpu"} & names
+
+
+@pytest.mark.parametrize(
+    ("specs", "path"),
+    [
+        ({"hw:cpu_policy": "dedicated"}, "flavor.extra_specs.hw:cpu_policy"),
+        ({"resources:VGPU": "1"}, "flavor.extra_specs.resources:VGPU"),
+        ({"trait:CUSTOM_A": "required"}, "flavor.extra_specs.trait:CUSTOM_A"),
+    ],
+)
+def test_no_way_in_takes_an_extra_spec_that_decides_the_place(
+    service: Service, specs: dict[str, str], path: str
+) -> None:
+    flavor = {"name": "x", "resources": {"VCPU": 1}, "extra_specs": specs}
+    for where, body in (
+        ("/flavors", {"flavor": flavor}),
+        ("/fleet", {"fleet": {"flavors": [flavor]}}),
+    ):
+        answer = service.call("POST", where, body, caller=OPERATOR)
+        assert answer.status_code == 400, answer.text
+        assert answer.json["errors"][0]["path"] == path
+
+
+def test_a_flavor_stored_before_such_were_refused_is_not_placed(service: Service) -> None:
+    old = Flavor("9", "old", amounts({"VCPU": 1}), extra_specs={"hw:numa_nodes": "2"})
+    service.store.commit(Changeset((PutFlavor(old),)))
+    body = {"explanation": {"members": [{"name": "a", "flavor": "old"}]}}
+    answer = service.call("POST", "/explanations", body)
+    assert answer.status_code == 400, answer.text
+    assert answer.json["errors"][0]["path"] == "members[0].flavor.hw:numa_nodes"
 
 
 def test_loaded_flavors_are_used_and_deleted(service: Service) -> None:

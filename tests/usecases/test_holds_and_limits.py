@@ -11,15 +11,15 @@ from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import LimitExceeded
 from moorage.domain.period import SECOND, Duration
 from moorage.domain.requests import Objective
-from moorage.engine.problem import Outcome, Problem
+from moorage.engine.joint.problem import Outcome, Problem
 from moorage.testing.service import NINE, OPERATOR, Service
-from moorage.usecases.add_members import Adding, add_members
-from moorage.usecases.change_ensemble import Change, change_ensemble
-from moorage.usecases.create_ensemble import Made, create_ensemble
-from moorage.usecases.hold import renew
-from moorage.usecases.joint import Ask
-from moorage.usecases.parts import Parts
-from moorage.usecases.proposal import Naming
+from moorage.usecases.claims.hold import renew
+from moorage.usecases.collaborators import Parts
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
+from moorage.usecases.ensembles.create import EnsembleResult, create_ensemble
+from moorage.usecases.ensembles.members import MemberAddition, add_members
 
 
 @dataclass
@@ -33,19 +33,22 @@ class Slow:
         return self.service.parts.solver.solve(problem, time_limit=time_limit, seed=seed)
 
 
-def create(parts: Parts, ask: Ask, count: int = 2, *, on: str = "az1") -> Made:
+def create(
+    parts: Parts, ask: DecisionOptions, count: int = 2, *, on: str = "az1"
+) -> EnsembleResult:
+    naming = RequestIdentity(parts.ids.uuid())
     body: dict[str, Any] = {
-        "name": "e",
+        "name": naming.id,
         "members": [{"name": "a", "count": count, "resources": {"VCPU": 1}}],
         "policies": [{"name": "on", "type": "fence", "members": ["a"], "domains": [on]}],
     }
-    return create_ensemble(parts, OPERATOR, read_ensemble(body), ask, Naming(parts.ids.uuid()))
+    return create_ensemble(parts, OPERATOR, read_ensemble(body), ask, naming)
 
 
 @pytest.mark.parametrize("additional", [(), ("a",)])
 def test_a_hold_counts_from_the_answer(service: Service, additional: tuple[str, ...]) -> None:
     parts = replace(service.parts, solver=Slow(service))
-    made = create(parts, Ask(hold=3 * SECOND, additional=additional))
+    made = create(parts, DecisionOptions(hold=3 * SECOND, additional=additional))
     decision, now = made.decision, service.clock.now()
     assert decision is not None
     assert now >= NINE + 4 * SECOND
@@ -62,11 +65,11 @@ def test_places_held_are_limited_whoever_comes_at_the_same_time(
     limits = replace(service.parts.limits, held_members=5)
 
     def create_another() -> None:
-        create(replace(service.parts, limits=limits), Ask(), 4, on="r1")
+        create(replace(service.parts, limits=limits), DecisionOptions(), 4, on="r1")
 
     parts = replace(overtaken(create_another), limits=limits)
     with pytest.raises(LimitExceeded) as refused:
-        create(parts, Ask(), 4, on="r2")
+        create(parts, DecisionOptions(), 4, on="r2")
     assert (refused.value.used, refused.value.requested, refused.value.limit) == (4, 4, 5)
     assert service.store.held(OPERATOR.project_id) == 4
     assert len(service.store.ensembles(project_id=None)) == 1
@@ -74,7 +77,7 @@ def test_places_held_are_limited_whoever_comes_at_the_same_time(
 
 def test_holding_anew_what_is_held_needs_no_more_room(service: Service) -> None:
     parts = replace(service.parts, limits=replace(service.parts.limits, held_members=4))
-    made = create(parts, Ask(), 4)
+    made = create(parts, DecisionOptions(), 4)
     body = {"decision": {"ensemble_id": made.ensemble.id}}
     again = service.call("POST", "/decisions", body, caller=OPERATOR)
     assert again.status_code == 201, again.text
@@ -93,7 +96,7 @@ def test_what_was_proved_of_another_fleet_is_proved_no_more(
     service: Service, overtaken: Callable[[Callable[[], object]], Parts]
 ) -> None:
     """An answer that still holds after a commit in between may no longer be the best."""
-    usual = create(service.parts, Ask(), 1, on="h1").decision
+    usual = create(service.parts, DecisionOptions(), 1, on="h1").decision
     assert usual is not None
     assert usual.solve.proven
     parts = overtaken(lambda: mark(service, "h1"))
@@ -105,7 +108,7 @@ def test_what_was_proved_of_another_fleet_is_proved_no_more(
             solves.append(problem)
             return real.solve(problem, time_limit=time_limit, seed=seed)
 
-    packed = Ask(objective=Objective.PACK)
+    packed = DecisionOptions(objective=Objective.PACK)
     late = create(replace(parts, solver=Counting()), packed, 1, on="h1").decision
     assert late is not None
     assert len(solves) == 1
@@ -115,17 +118,17 @@ def test_what_was_proved_of_another_fleet_is_proved_no_more(
 
 def test_what_follows_from_a_decision_is_held_until_its_end(service: Service) -> None:
     """However long the answer takes, and however often: the end neither drifts nor comes early."""
-    made = create(service.parts, Ask(hold=60 * SECOND))
+    made = create(service.parts, DecisionOptions(hold=60 * SECOND))
     assert made.decision is not None
     until = made.decision.expires_at
     service.clock.pass_by(7 * SECOND)
     slow = replace(service.parts, solver=Slow(service))
-    more = Change(members=({"name": "a", "count": 3},))
+    more = ChangeRequest(members=({"name": "a", "count": 3},))
     decision = change_ensemble(slow, OPERATOR, made.ensemble.id, more, None).decision
     assert decision is not None
     assert (decision.expires_at, decision.hold) == (until, 49 * SECOND)
-    adding = Adding({"name": "a", "count": 1})
-    naming = Naming(service.parts.ids.uuid())
+    adding = MemberAddition({"name": "a", "count": 1})
+    naming = RequestIdentity(service.parts.ids.uuid())
     added = add_members(slow, OPERATOR, made.ensemble.id, adding, naming).decision
     assert added is not None
     assert added.expires_at == until
@@ -135,20 +138,20 @@ def test_what_follows_from_a_decision_is_held_until_its_end(service: Service) ->
 def test_a_renewal_meanwhile_counts(
     service: Service, overtaken: Callable[[Callable[[], object]], Parts]
 ) -> None:
-    made = create(service.parts, Ask(hold=60 * SECOND))
+    made = create(service.parts, DecisionOptions(hold=60 * SECOND))
     assert made.decision is not None
     until, id_ = made.decision.expires_at + 9 * SECOND, made.decision.id
     parts = overtaken(lambda: renew(service.parts, OPERATOR, id_, until, None))
-    more = Change(members=({"name": "a", "count": 3},))
+    more = ChangeRequest(members=({"name": "a", "count": 3},))
     decision = change_ensemble(parts, OPERATOR, made.ensemble.id, more, None).decision
     assert decision is not None
     assert decision.expires_at == until
 
 
 def test_a_hold_that_lapses_meanwhile_is_not_gone_on_with(service: Service) -> None:
-    made = create(service.parts, Ask(hold=3 * SECOND))
+    made = create(service.parts, DecisionOptions(hold=3 * SECOND))
     slow = replace(service.parts, solver=Slow(service))
-    more = Change(members=({"name": "a", "count": 3},))
+    more = ChangeRequest(members=({"name": "a", "count": 3},))
     decision = change_ensemble(slow, OPERATOR, made.ensemble.id, more, None).decision
     assert decision is not None
     assert decision.expires_at > service.clock.now(), "a hold of its own"

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.topology import Level
-from moorage.usecases.labels import ALPHABET, bucket, label
+from moorage.usecases.shared.host_labels import ALPHABET, label
 
 RACK, HOST = Level("location", "rack"), Level("location", "host")
 
@@ -29,10 +29,3 @@ def test_sixty_racks_of_many_ensembles_do_not_collide() -> None:
     for ensemble in range(50):
         labels = {label(f"salt-{ensemble}", RACK, f"r{i}") for i in range(60)}
         assert len(labels) == 60
-
-
-@given(st.integers(0, 10**6))
-def test_a_bucket_says_only_the_order_of_magnitude(count: int) -> None:
-    text = bucket(count)
-    assert text in {"0", "1+", "10+", "100+", "1000+"}
-    assert int(text.removesuffix("+")) <= count

@@ -14,12 +14,11 @@ from moorage.domain.errors import HoldExpired, InUse, NotFound
 from moorage.domain.period import HOUR, MINUTE
 from moorage.domain.providers import Inventory
 from moorage.testing.service import NINE, OPERATOR, OTHER, TENANT, Service
-from moorage.usecases.claim_outcome import activate, fail
-from moorage.usecases.confirm import confirm
-from moorage.usecases.expire import expire
-from moorage.usecases.hold import release, renew
-from moorage.usecases.members import leave
-from moorage.usecases.parts import Parts
+from moorage.usecases.claims.confirm import confirm
+from moorage.usecases.claims.hold import release, renew
+from moorage.usecases.claims.outcome import activate, expire, fail
+from moorage.usecases.collaborators import Parts
+from moorage.usecases.ensembles.members import leave
 from moorage.workers.expiry import Swept, sweep
 
 SERVER = "aaaaaaaa-0000-4000-8000-00000000000a"

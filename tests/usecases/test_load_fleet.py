@@ -8,13 +8,11 @@ import pytest
 
 from moorage.client.fleet_file import read_fleet
 from moorage.domain.errors import Conflict, Forbidden, UnknownName
-from moorage.domain.fleet_expansion import ExpandedFleet, expand
-from moorage.domain.fleet_parts import FleetPart, parts
-from moorage.domain.fleet_trees import provider_uuid
+from moorage.domain.fleet_expansion import ExpandedFleet, FleetPart, expand, parts, provider_uuid
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.store import Ledger, open_store
-from moorage.usecases.load_fleet import load_fleet
+from moorage.usecases.ledger.fleet_loading import load_fleet
 from moorage.usecases.ports import Caller
 
 OPERATOR = Caller("root", "ops", frozenset({"admin"}))

@@ -10,10 +10,10 @@ import pytest
 from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
-from moorage.usecases.add_members import Adding, add_members
-from moorage.usecases.limits import Limits
-from moorage.usecases.parts import Parts
-from moorage.usecases.proposal import Naming
+from moorage.usecases.collaborators import Parts
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.ensembles.members import MemberAddition, add_members
+from moorage.usecases.shared.limits import Limits
 
 ANY = {"If-Match": "*"}
 SERVER = "cccccccc-0000-4000-8000-00000000000c"
@@ -118,9 +118,9 @@ def test_the_same_request_on_two_connections_adds_its_members_once(
     service: Service, overtaken: Callable[[Callable[[], object]], Parts]
 ) -> None:
     path, _ = placed(service)
-    naming = Naming(REQUEST, "fingerprint")
+    naming = RequestIdentity(REQUEST, "fingerprint")
     ensemble = path.removeprefix("/ensembles/")
-    more = Adding({"name": "db", "count": 4})
+    more = MemberAddition({"name": "db", "count": 4})
     quick = partial(add_members, service.parts, TENANT, ensemble, more, naming)
     slow = add_members(overtaken(quick), TENANT, ensemble, more, naming)
     assert len(slow.ensemble.members) == len(service.store.ensemble(ensemble).members) == 5

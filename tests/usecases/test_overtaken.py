@@ -18,15 +18,15 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import Infeasible, NotFound, StaleGeneration
 from moorage.domain.period import Duration
-from moorage.engine.problem import Outcome, Problem
+from moorage.engine.joint.problem import Outcome, Problem
 from moorage.testing.service import TENANT, Service
-from moorage.usecases.change_ensemble import Change, change_ensemble
-from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.delete_ensemble import delete_ensemble
-from moorage.usecases.hold import release
-from moorage.usecases.joint import Ask
-from moorage.usecases.parts import Parts
-from moorage.usecases.proposal import Naming
+from moorage.usecases.claims.hold import release
+from moorage.usecases.collaborators import Parts
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
+from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.ensembles.delete import delete_ensemble
 
 
 @dataclass
@@ -64,7 +64,11 @@ def place(service: Service, solver: Overtaken, size: int, *, parts: Parts | None
     }
     parts = replace(parts or service.parts, solver=solver)
     return create_ensemble(
-        parts, TENANT, read_ensemble(description), Ask(), Naming(parts.ids.uuid())
+        parts,
+        TENANT,
+        read_ensemble(description),
+        DecisionOptions(),
+        RequestIdentity(parts.ids.uuid()),
     )
 
 
@@ -120,7 +124,7 @@ def test_a_member_that_moves_away_meanwhile_is_seen(
 
     apart = {"name": "apart", "type": "anti-affinity", "members": ["vm"]}
     parts = overtaken(move)
-    change = Change(members=({"name": "vm", "count": 2},), policies=(apart,))
+    change = ChangeRequest(members=({"name": "vm", "count": 2},), policies=(apart,))
     grown = change_ensemble(parts, TENANT, made.ensemble.id, change, None)
     assert grown.decision is not None
     places = {str(name): place.host for name, place in grown.decision.places.items()}

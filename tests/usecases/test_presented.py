@@ -12,10 +12,10 @@ from moorage.domain.period import HOUR, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import candidates
-from moorage.engine.query import CandidateQuery
-from moorage.engine.snapshot import ProviderState, Snapshot
-from moorage.usecases.presented import Presented, candidates_for
+from moorage.engine.candidates.enumerate import candidates
+from moorage.engine.candidates.query import CandidateQuery
+from moorage.engine.state.snapshot import ProviderState, Snapshot
+from moorage.usecases.claims.presented import PresentedClaim, candidates_for
 
 NAME = MemberName("db", 0)
 MEMBER = Member(NAME, "member")
@@ -69,7 +69,7 @@ def test_as_if_the_hold_were_not_and_the_rest_of_the_fleet_neither(
     everybody = list(candidates(snapshot, query))
 
     place = next(one for state in states for one in state.bookings if one.consumer == "member")
-    presented = Presented(CLAIM, ENSEMBLE, MEMBER, held, place)
+    presented = PresentedClaim(CLAIM, ENSEMBLE, MEMBER, held, place)
     shown = list(candidates_for(snapshot, query, presented))
 
     without = Snapshot.empty().with_states(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
-from moorage.usecases.limits import Limits
+from moorage.usecases.shared.limits import Limits
 
 ID = "aaaaaaaa-0000-4000-8000-00000000000b"
 TOO_MUCH = [{"name": "x", "count": 1, "resources": {"VCPU": 600}}]
@@ -94,7 +94,7 @@ def test_a_name_that_means_nothing_is_told_to_everybody(service: Service, type_:
         "members": [{"name": "a", "count": 1, "resources": {"VCPU": 1}}],
         "policies": [policy],
     }
-    for caller, kind in ((TENANT, "domain or aggregate"), (OPERATOR, "host, domain or aggregate")):
+    for caller, kind in ((TENANT, "zone or aggregate"), (OPERATOR, "host, domain or aggregate")):
         told = service.call("POST", "/ensembles", {"ensemble": body}, caller=caller)
         assert told.status_code == 400, told.text
         (error,) = told.json["errors"]

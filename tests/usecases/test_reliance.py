@@ -10,12 +10,12 @@ from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import read_ensemble
 from moorage.domain.topology import DEFAULT_TREE
 from moorage.testing.service import OPERATOR, Service
-from moorage.usecases.compliance import broken_policies
-from moorage.usecases.create_ensemble import Made, create_ensemble
-from moorage.usecases.joint import Ask
-from moorage.usecases.parts import Parts
+from moorage.usecases.collaborators import Parts
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.create import EnsembleResult, create_ensemble
+from moorage.usecases.ensembles.policy_checks import broken_policies
 from moorage.usecases.ports import Caller
-from moorage.usecases.proposal import Naming
 
 # Operators, of two projects: they may name hosts in policies.
 MINE = Caller("ann", "project-a", frozenset({"admin"}))
@@ -34,8 +34,10 @@ def exclusive(level: str) -> dict[str, Any]:
     return {"name": "alone", "type": "exclusive", "members": ["vm"], "level": level}
 
 
-def create(parts: Parts, caller: Caller, body: dict[str, Any]) -> Made:
-    return create_ensemble(parts, caller, read_ensemble(body), Ask(), Naming(parts.ids.uuid()))
+def create(parts: Parts, caller: Caller, body: dict[str, Any]) -> EnsembleResult:
+    return create_ensemble(
+        parts, caller, read_ensemble(body), DecisionOptions(), RequestIdentity(parts.ids.uuid())
+    )
 
 
 def refused(service: Service, caller: Caller, body: dict[str, Any]) -> bool:
@@ -54,7 +56,7 @@ NEIGHBOUR = one("neighbour", "h2")
 def test_a_rack_is_kept_from_strangers_that_come_at_the_same_time(
     service: Service, overtaken: Overtaken, slow: dict[str, Any], quick: dict[str, Any]
 ) -> None:
-    made: list[Made] = []
+    made: list[EnsembleResult] = []
     parts = overtaken(lambda: made.append(create(service.parts, OTHER, quick)))
     with pytest.raises(Exception, match="no placement meets the request"):
         create(parts, MINE, slow)
@@ -105,7 +107,7 @@ def test_topology_that_moves_is_looked_at_again(service: Service, overtaken: Ove
 
 
 def test_other_racks_may_change_meanwhile(service: Service, overtaken: Overtaken) -> None:
-    made: list[Made] = []
+    made: list[EnsembleResult] = []
     parts = overtaken(lambda: made.append(create(service.parts, OTHER, one("far", "h4"))))
     snapshot = service.store.snapshot()
     owner = create(parts, MINE, RACK_OWNER)
@@ -117,7 +119,7 @@ def test_other_racks_may_change_meanwhile(service: Service, overtaken: Overtaken
 def test_no_keeper_is_beyond_a_page(service: Service) -> None:
     body = one("k", "h1", exclusive("host"))
     body["members"][0]["count"] = 0
-    naming = Naming(service.parts.ids.uuid())
+    naming = RequestIdentity(service.parts.ids.uuid())
     first = create_ensemble(service.parts, OTHER, read_ensemble(body), None, naming).ensemble
     more = (replace(first, id=service.parts.ids.uuid()) for _ in range(1_000))
     service.store.commit(Changeset(tuple(PutEnsemble(ensemble, None) for ensemble in more)))

@@ -10,7 +10,7 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.errors import DuplicateName, Forbidden, InUse, InvalidDescription, NotFound
 from moorage.domain.reservables import WHOLE_HOST
 from moorage.testing.service import OPERATOR, TENANT
-from moorage.usecases import reservables
+from moorage.usecases.blazar import reservables
 
 NETWORK = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
 SERVER = Consumer("11111111-1111-4111-8111-111111111111", "project-z", "zoe", "INSTANCE")

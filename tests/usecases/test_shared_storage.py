@@ -57,6 +57,43 @@ def ensemble(shared: Service) -> str:
     return str(shared.call("POST", "/ensembles", {"ensemble": body}).json["ensemble"]["id"])
 
 
+def test_capacity_counts_what_hosts_share(shared: Service) -> None:
+    asked = {"resources": "DISK_GB:10"}
+    found = shared.call("GET", "/capacity", caller=OPERATOR, query=asked).json["capacity"]
+    (part,) = found["parts"]
+    (row,) = part["resources"]["DISK_GB"]
+    assert (row["total"], row["allocated"], row["available"]) == (1_000, 20, 980)
+    assert {one["count"] for one in part["fit"]} == {98}
+    assert part["hosts"] == 1
+    every = shared.call("GET", "/capacity", caller=OPERATOR).json["capacity"]["parts"][0]
+    assert set(every["resources"]) == {"VCPU", "DISK_GB"}
+
+
+def test_a_store_that_serves_no_host_asked_about_is_not_counted(shared: Service) -> None:
+    far = "66666666-6666-4666-8666-666666666666"
+    vcpus = PutInventories(far, (Inventory("VCPU", 16),), None)
+    shared.store.commit(
+        Changeset(
+            (
+                CreateProvider(far, "n2"),
+                vcpus,
+                PutTraits(far, frozenset({"HW_CPU_X86_AVX2"}), None),
+            )
+        )
+    )
+    asked = {"resources": "DISK_GB:10", "required": "HW_CPU_X86_AVX2"}
+    (part,) = shared.call("GET", "/capacity", caller=OPERATOR, query=asked).json["capacity"][
+        "parts"
+    ]
+    assert [row["total"] for row in part["resources"]["DISK_GB"]] == [0]
+    assert [one["count"] for one in part["fit"]] == [0]
+
+
+def test_the_store_is_no_host_in_the_fleet(shared: Service) -> None:
+    hosts = shared.call("GET", "/fleet", caller=OPERATOR).json["fleet"]["hosts"]
+    assert {one["name"]: one["shares"] for one in hosts} == {"n1": False, "nfs": True}
+
+
 def test_it_stands_on_its_host(shared: Service, ensemble: str) -> None:
     path = f"/ensembles/{ensemble}/members"
     server = {"server_id": SERVER, "name": "web"}

@@ -21,16 +21,21 @@ from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.store import open_store
 from moorage.testing.service import OPERATOR, TENANT
-from moorage.usecases import take_over as use_case
-from moorage.usecases.ledger_content import ledger_content
-from moorage.usecases.take_over import Permission, Plan, plan, take_over
+from moorage.usecases.ledger import placement_takeover as use_case
+from moorage.usecases.ledger.content import ledger_content
+from moorage.usecases.ledger.placement_takeover import (
+    TakeoverPermission,
+    TakeoverPlan,
+    plan,
+    take_over,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moorage.store import Ledger
 
-ADD, UPDATE, MIRROR = Permission
+ADD, UPDATE, MIRROR = TakeoverPermission
 
 
 def provider(uuid: str, parent: str | None = None, root: str | None = None) -> ResourceProvider:
@@ -63,7 +68,9 @@ def store() -> Iterator[Ledger]:
     ledger.close()
 
 
-def planned(store: Ledger, source: Content = SOURCE, topology: Topology | None = None) -> Plan:
+def planned(
+    store: Ledger, source: Content = SOURCE, topology: Topology | None = None
+) -> TakeoverPlan:
     return plan(store, OPERATOR, source, topology=topology)
 
 

@@ -15,22 +15,26 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from moorage.app import with_strategies
 from moorage.domain.changes import Changeset, PutEffect
 from moorage.domain.effects import Effect, EffectKind, EffectState, Lane
 from moorage.domain.period import SECOND
-from moorage.outward.program import Program
+from moorage.outward.program import HookProgram
 from moorage.store import Ledger, open_store
 from moorage.testing.service import SeededIds
-from moorage.usecases.effects import Message, Outside, carry_out, postpone
-from moorage.usecases.limits import Limits
-from moorage.usecases.parts import Parts
-from moorage.workers import effects, lookout
+from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out, postpone
+from moorage.usecases.shared.environment import Environment
+from moorage.usecases.shared.limits import Limits
+from moorage.workers import effects
+from moorage.workers.loop import start_scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-DEADLINE = 60.0
+    from moorage.usecases.collaborators import Parts
+
+DEADLINE = 100.0
 
 
 class NoSolver:
@@ -45,11 +49,13 @@ class Work:
     """The use cases, bound to a store and to somebody outside."""
 
     store: Ledger
-    outside: Outside
+    outside: OutwardActions
 
     @property
     def parts(self) -> Parts:
-        return Parts(self.store, NoSolver(), SeededIds(), Limits(), time.monotonic, time.sleep)
+        return with_strategies(
+            Environment(self.store, NoSolver(), SeededIds(), Limits(), time.monotonic, time.sleep)
+        )
 
     def carry_out(self, effect: Effect) -> object:
         return carry_out(self.parts, self.outside, effect)
@@ -90,7 +96,7 @@ def test_one_that_never_answers_keeps_no_other_lane_waiting(store: Ledger) -> No
         return "at last"
 
     written(store, "told", EffectKind.NOTIFY)
-    running = effects.start(store, Work(store, Outside(tell=silent)), interval=0.02)
+    running = effects.start(store, Work(store, OutwardActions(tell=silent)), interval=0.02)
     assert asked.wait(DEADLINE)
     written(store, "lived", EffectKind.CLOSE)
     written(store, "hooked", EffectKind.HOOK)
@@ -112,7 +118,7 @@ def test_in_a_lane_the_longest_due_is_first_also_of_what_comes_meanwhile(store: 
 
     written(store, "c", EffectKind.NOTIFY, due=3)
     written(store, "a", EffectKind.NOTIFY, due=1)
-    work = Work(store, Outside(tell=tell))
+    work = Work(store, OutwardActions(tell=tell))
     found = effects.once(store, work, Lane.TELL, stop=Event())
     assert (heard, found) == (["a", "b", "c"], effects.Round(3, 0))
 
@@ -128,7 +134,7 @@ def test_one_that_breaks_is_put_off_and_does_not_stop_the_rest(
 
     written(store, "bad", EffectKind.NOTIFY, due=1)
     written(store, "good", EffectKind.NOTIFY, due=2)
-    work = Broken(store, Outside())
+    work = Broken(store, OutwardActions())
     with caplog.at_level(logging.ERROR):
         found = effects.once(store, work, Lane.TELL, stop=Event())
     assert found == effects.Round(2, 1)
@@ -153,7 +159,7 @@ def test_a_database_out_of_reach_ends_no_loop(
 
     monkeypatch.setattr(store, "due_effects", failing)
     good: list[Lane] = []
-    running = effects.start(store, Work(store, Outside()), interval=0.01, done=good.append)
+    running = effects.start(store, Work(store, OutwardActions()), interval=0.01, done=good.append)
     written(store, "e", EffectKind.NOTIFY)
     wait_for(lambda: state(store, "e") is EffectState.DONE)
     wait_for(lambda: set(good) == set(Lane))
@@ -173,10 +179,10 @@ def test_the_lookout_goes_on_after_a_failure(caplog: pytest.LogCaptureFixture) -
             enough.set()
         return len(looks) < 3
 
-    running = lookout.start(look, interval=0.01)
+    running = start_scan(look, interval=0.01)
     assert enough.wait(DEADLINE)
     running.close()
-    assert "a round of lookout failed" in caplog.text
+    assert "a round of scan failed" in caplog.text
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres", "mariadb"])
@@ -204,7 +210,7 @@ def test_of_several_replicas_one_tells(
         threads = [
             Thread(
                 target=effects.run,
-                args=(each, Work(each, Outside(tell=tell)), Lane.TELL),
+                args=(each, Work(each, OutwardActions(tell=tell)), Lane.TELL),
                 kwargs={"stop": stop, "interval": 0.01},
             )
             for each in stores
@@ -224,7 +230,7 @@ def _lines(path: Path, least: int) -> bool:
 
 def _work_until_killed(url: str, hook: str) -> None:
     store = open_store(url)
-    outside = Outside(hook=Program(hook, 30.0), timeout=2 * SECOND)
+    outside = OutwardActions(hook=HookProgram(hook, 30.0), timeout=2 * SECOND)
     effects.run(store, Work(store, outside), Lane.HOOK, stop=Event(), interval=0.01)
 
 
@@ -248,7 +254,7 @@ def test_a_worker_killed_between_taking_and_recording_loses_nothing(
         process.join(DEADLINE)
         assert state(store, "e") is EffectState.PENDING
         assert store.effects("of e")[0].attempts == number
-    outside = Outside(hook=Program(str(hook), 30.0), timeout=2 * SECOND)
+    outside = OutwardActions(hook=HookProgram(str(hook), 30.0), timeout=2 * SECOND)
     stop = Event()
     last = Thread(
         target=partial(effects.run, store, Work(store, outside), Lane.HOOK),

@@ -1,45 +1,43 @@
-"""What the commands of `moorage admin` share: the ledger at hand, and who they are to it.
+"""Shared parts of `moorage admin`: the ledger, and connections to other services.
 
-These commands open the service's database themselves, by the settings of `moorage serve`: what they
-write (generations, overages, records as another service has them) no API offers, on purpose, and
-they work before a service runs as well as beside several. Everything is written through the store's
-own commits, so that running replicas see it at once.
+These commands open the service's database themselves, by the settings of `moorage serve`. They
+write what no API lets a client write: generations, overages, records as another service has them.
+They work with no service running, and beside running ones, which see every commit at once.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from moorage.cli.parser import WrongUsage
 from moorage.domain.errors import InvalidDescription
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
-    from typing import TextIO
+    from collections.abc import Iterator
 
     from moorage.client.placement_wire import PlacementWire
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
     from moorage.store import Ledger
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
 
 CATALOG: Final = "catalog"
 OPERATOR: Final = Caller(user_id="operator", project_id="operator", roles=frozenset({"admin"}))
-"""Whoever can open the database."""
+"""The caller in `moorage admin`: access to the database makes an operator."""
 
 
 def declare_database(parser: argparse.ArgumentParser) -> None:
-    """Where the ledger is."""
+    """Declare the options that select the ledger."""
     parser.add_argument(
         "--database",
         metavar="URL",
-        help="the ledger's database; default: as `moorage serve` has it (file, MOORAGE_DATABASE)",
+        help="the ledger's database (default: the service's setting `database`)",
     )
-    parser.add_argument("--config-file", metavar="FILE", help="read this file and no other")
+    parser.add_argument("--config-file", metavar="FILE", help="read only this configuration file")
 
 
 def _configured(args: argparse.Namespace) -> Settings:
@@ -52,7 +50,7 @@ def _configured(args: argparse.Namespace) -> Settings:
 
 @contextmanager
 def ledger(args: argparse.Namespace) -> Iterator[Ledger]:
-    """The ledger, opened (made, where there is none) and in the end closed.
+    """Open the ledger, creating it if absent, and close it in the end.
 
     Raises:
         BadSetting, InvalidDescription, Busy: it cannot be opened.
@@ -66,7 +64,7 @@ def ledger(args: argparse.Namespace) -> Iterator[Ledger]:
 
 @contextmanager
 def present_ledger(args: argparse.Namespace) -> Iterator[Ledger]:
-    """The ledger for those who only look: a mistyped file must not pass for an empty ledger.
+    """Open an existing ledger for reading; a file that does not exist is an error.
 
     Raises:
         BadSetting, InvalidDescription, Busy: it cannot be opened, or there is none.
@@ -84,7 +82,7 @@ def present_ledger(args: argparse.Namespace) -> Iterator[Ledger]:
 
 @contextmanager
 def trial_ledger(args: argparse.Namespace) -> Iterator[Ledger]:
-    """The ledger for a dry run: where there is none, an empty one in memory stands for it.
+    """Open the ledger for a dry run: an empty one in memory if there is none.
 
     Raises:
         BadSetting, InvalidDescription, Busy: it cannot be opened.
@@ -108,7 +106,7 @@ def _opened(url: str) -> Iterator[Ledger]:
 
 
 def placement_over(store: Ledger) -> Application:
-    """The Placement API over the ledger, in this process, for whoever calls it here."""
+    """The Placement API over the ledger, as an application in this process."""
     from moorage.app import create_app
     from moorage.settings import configure, read
 
@@ -117,74 +115,47 @@ def placement_over(store: Ledger) -> Application:
 
 
 def parts_over(store: Ledger, args: argparse.Namespace) -> Parts:
-    """What use cases are given, with the limits of the service."""
+    """The collaborators of use cases, with the limits of the service."""
     from moorage.app import plain_parts
 
     return plain_parts(_configured(args), store)
 
 
-@contextmanager
-def progress(stderr: TextIO) -> Iterator[Callable[[str, int, int], None]]:
-    """A function that shows what is being done, how far, of how many; only on a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    from moorage.cli.output import console
-
-    target = console(stderr)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    tasks: dict[str, Any] = {}
-    with Progress(
-        *columns, console=target, transient=True, disable=not target.is_terminal
-    ) as drawn:
-
-        def show(what: str, done: int, of: int) -> None:
-            if what not in tasks:
-                tasks[what] = drawn.add_task(what, total=of)
-            drawn.update(tasks[what], completed=done, total=of)
-
-        yield show
-
-
-@dataclass
-class Adder:
-    """Adds up what is done, for a bar."""
-
-    tell: Callable[[str, int, int], None]
-    what: str
-    of: int
-    done: int = 0
-
-    def advance(self, more: int) -> None:
-        """So much more is done."""
-        self.done += more
-        self.tell(self.what, self.done, self.of)
-
-
 def declare_access(parser: argparse.ArgumentParser, word: str) -> None:
-    """How to talk to a Placement service over REST."""
+    """Declare the options for reading a Placement service over REST."""
     declare_credentials(parser, word)
     add = parser.add_argument
     add("--connections", type=int, default=8, metavar="N", help="requests at once (default 8)")
 
 
 def declare_credentials(parser: argparse.ArgumentParser, word: str) -> None:
-    """How to talk to any service over REST."""
+    """Declare the options for a connection to any service over REST."""
     add = parser.add_argument
     add(
         f"--{word}-token",
         metavar="TOKEN",
         dest="other_token",
-        help="its token (default $OS_TOKEN, else noauth2's admin)",
+        help="its token (default: $OS_TOKEN, else `admin`, as noauth2 takes it)",
     )
-    add("--keystone", action="store_true", help="get tokens by OS_CLOUD or the variables OS_*")
-    add("--timeout", type=float, default=60.0, metavar="SECONDS", help="per answer (default 60)")
+    add(
+        "--keystone",
+        action="store_true",
+        help="log in with Keystone, by OS_CLOUD or the OS_ variables",
+    )
+    add(
+        "--timeout",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="for each answer (default 60)",
+    )
 
 
 @contextmanager
 def service(url: str, args: argparse.Namespace, kind: str = "placement") -> Iterator[PlacementWire]:
-    """A service of that type, as the options of `declare_credentials` say.
+    """A connection to a service of that type, by the options of `declare_credentials`.
 
-    Its URL may be `catalog`: then Keystone's catalog tells it.
+    Its URL may be `catalog`: then Keystone's catalog gives it.
     """
     from moorage.client.credentials import GivenToken, Keystone
     from moorage.client.keystone import from_environment, trust
@@ -201,7 +172,7 @@ def service(url: str, args: argparse.Namespace, kind: str = "placement") -> Iter
     options = Options(connections=connections, timeout=args.timeout, service=kind)
     if url == CATALOG:
         if not isinstance(credentials, Keystone):
-            raise InvalidDescription("the catalog is Keystone's: say --keystone as well")
+            raise WrongUsage("an endpoint is looked up in Keystone's catalog: add --keystone")
         url = credentials.endpoint(kind)
     with PlacementWire(url, credentials, options) as wire:
         yield wire

@@ -1,4 +1,4 @@
-"""`moorage admin audit`: what the ledger has that is not so, and its repair."""
+"""`moorage admin audit`: finds inconsistencies in the ledger, and repairs them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli.admin import OPERATOR, Adder, declare_database, present_ledger, progress
+from moorage.cli.admin import OPERATOR, declare_database, present_ledger
 from moorage.cli.command import Command
+from moorage.cli.files import find, read_text, reading
 from moorage.cli.output import CONFLICT, OK, Shown, draw, stack, table
-from moorage.cli.shipped import find, read_text, reading
+from moorage.cli.parser import WrongUsage
+from moorage.cli.progress import Adder, progress
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import counted
 
@@ -21,28 +23,31 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from moorage.store import Ledger
-    from moorage.usecases.audit import Audit as Found
-    from moorage.usecases.audit import Finding, NovaView
+    from moorage.usecases.ledger.audit import Audit as Found
+    from moorage.usecases.ledger.audit import Finding, NovaView
 
 
 _ALWAYS = 10
 _SHARE = 10
-"""So many orphans are repaired without a word, or this part of all consumers if that is more."""
+"""Orphans repaired without `--at-most`: so many, or this part of all consumers if more."""
 _RECORD = "moorage-audit-%Y%m%dT%H%M%SZ.jsonl"
 
 
 class Audit(Command):
-    """Look for what is not as it should be: orphans, overages, dangling references.
+    """Check the ledger: orphans, overages, dangling references.
 
-    With --servers the ledger is compared with Nova's servers: allocations of servers that are not
-    there, servers without allocations or with some on another host. The list is as old as its
-    file: what was allocated less than ten minutes before it, or after, is not called an orphan.
+    With --servers the ledger is compared with Nova's servers. Found are allocations whose server
+    does not exist (orphans), servers without allocations, and servers allocated on another host.
+    An allocation younger than the list, or less than ten minutes older, is never an orphan.
 
-    --repair deletes the orphans' allocations, after showing them and asking; each only if it has
-    not changed since. Where they are more than a tenth of all consumers (and more than ten),
-    --at-most must say so: a list of one project, or of the first thousand servers, makes orphans
-    of all others. Before each, the request that would bring it back is written to a record,
-    which `moorage admin replay` can send. The exit status is 4 if anything is found and left.
+    With --hypervisors hosts are compared with Nova's. Found are hosts that Nova no longer has, and
+    hypervisors that are no resource providers.
+
+    --repair lists the orphans, asks, and deletes their allocations, each only if it is unchanged.
+    More than ten orphans, and more than a tenth of all consumers, need --at-most: a list of one
+    project, or of the first thousand servers, makes orphans of all others. Before a deletion its
+    undo is written to a record, which `moorage admin replay` sends. The exit status is 4 if
+    findings remain.
     """
 
     examples = """
@@ -52,37 +57,46 @@ class Audit(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Against what, and what to do."""
         add = parser.add_argument
         add(
             "--servers",
             metavar="FILE",
-            help="of `openstack server list --all-projects --long -f json`; - reads standard input",
+            help="output of `openstack server list --all-projects --long -f json`; - reads stdin",
+        )
+        add(
+            "--hypervisors",
+            metavar="FILE",
+            help="output of `openstack hypervisor list -f json`; - reads stdin",
         )
         add("--repair", action="store_true", help="delete the allocations of orphans")
-        add("--yes", action="store_true", help="... without asking")
+        add("--yes", action="store_true", help="with --repair: do not ask")
         add(
             "--at-most",
             type=int,
             metavar="N",
-            help="refuse to repair more (default ten, or a tenth of all consumers)",
+            help="repair at most so many (default: ten, or a tenth of all consumers)",
         )
         add(
             "--record",
             metavar="FILE",
-            help="where requests that undo a repair go (default moorage-audit-TIME.jsonl)",
+            help="file for the requests that undo the repair (default: moorage-audit-TIME.jsonl)",
         )
         declare_database(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Look, show, and repair what may be."""
-        from moorage.usecases.audit import audit
+        from moorage.usecases.ledger.audit import audit
 
         if args.repair and not args.servers:
-            raise InvalidDescription("--repair needs --servers: orphans are told by Nova's list")
-        nova = _nova(args.servers)
+            raise WrongUsage(
+                "--repair needs --servers: orphans are found by comparing with Nova's servers"
+            )
+        if args.servers == args.hypervisors == "-":
+            raise WrongUsage(
+                "only one list can be read from standard input: give the other as a file"
+            )
+        nova, hypervisors = _nova(args.servers), _hypervisors(args.hypervisors)
         with present_ledger(args) as store:
-            found = audit(store, OPERATOR, nova)
+            found = audit(store, OPERATOR, nova, hypervisors)
             orphans = [one for one in found.findings if one.orphan is not None]
             if not (args.repair and orphans):
                 return _shown(found, {})
@@ -95,13 +109,13 @@ class Audit(Command):
         return _shown(found, outcome, str(record))
 
     def _confirm(self, args: argparse.Namespace, found: Found, orphans: Sequence[Finding]) -> None:
-        """Show what is to go and wait for a yes; without a terminal only --yes is one."""
+        """Show what would be deleted and ask for a yes; without a terminal --yes is needed."""
         if args.yes:
             return
         if not sys.stdin.isatty() or args.servers == "-":
             raise InvalidDescription(
-                f"{counted(len(orphans), 'orphan')} found; say --yes to have the allocations"
-                " deleted, or answer on a terminal"
+                f"{counted(len(orphans), 'orphan')} found; repeat with --yes to delete their"
+                " allocations, or run on a terminal to be asked"
             )
         draw(_listed(found.findings), self.app.stderr)
         count = counted(len(orphans), "orphan")
@@ -112,13 +126,13 @@ class Audit(Command):
 
 
 def _check_whole(found: Found, orphans: int, allowed: int | None) -> None:
-    """Let a repair pass that is no larger than what was allowed, or what is to be expected."""
+    """Refuse a repair that is larger than allowed, or than can be expected."""
     most = max(_ALWAYS, found.consumers // _SHARE) if allowed is None else allowed
     if orphans > most:
         raise InvalidDescription(
             f"{counted(orphans, 'orphan')} among {counted(found.consumers, 'consumer')},"
-            f" more than {most}: does the list have the servers of all projects (--all-projects),"
-            f" and not the first thousand alone (--limit -1)? If so, say --at-most {orphans}"
+            f" more than {most}: check that the list has all servers of all projects"
+            f" (--all-projects --limit -1); if so, repeat with --at-most {orphans}"
         )
 
 
@@ -126,7 +140,7 @@ def _nova(file: str | None) -> NovaView | None:
     if file is None:
         return None
     from moorage.client.server_list import read_servers
-    from moorage.usecases.audit import NovaView
+    from moorage.usecases.ledger.audit import NovaView
 
     with reading(file):
         servers = read_servers(read_text(file))
@@ -134,12 +148,21 @@ def _nova(file: str | None) -> NovaView | None:
     return NovaView({one.uuid: one for one in servers}, int(taken * 1_000_000))
 
 
+def _hypervisors(file: str | None) -> frozenset[str] | None:
+    if file is None:
+        return None
+    from moorage.client.hypervisor_list import read_names
+
+    with reading(file):
+        return read_names(read_text(file))
+
+
 def _repair(
     store: Ledger, orphans: Sequence[Finding], record: Path, adder: Adder
 ) -> dict[str, str]:
-    """Consumer -> `deleted`, or why not. What undoes a deletion is on the disk before it."""
+    """Consumer -> `deleted`, or why not. A deletion's undo is written to disk before it."""
     from moorage.domain.errors import ConsumerConflict, ProviderConflict
-    from moorage.usecases.audit import clear_orphan
+    from moorage.usecases.ledger.audit import clear_orphan
 
     outcome: dict[str, str] = {}
     with record.open("ab") as file:
@@ -156,11 +179,11 @@ def _repair(
 
 
 def _note(file: BinaryIO, one: Finding) -> None:
-    from moorage.client.replaying import line
-    from moorage.domain.replay import restoring
+    from moorage.client.request_replay import line
+    from moorage.domain.replay import restoring_request
 
     assert one.orphan is not None, "chosen by it"
-    file.write(line(restoring(one.orphan)))
+    file.write(line(restoring_request(one.orphan)))
     file.flush()
     os.fsync(file.fileno())
 
@@ -179,13 +202,13 @@ def _shown(found: Found, outcome: Mapping[str, str], record: str | None = None) 
         "record": record,
     }
     parts: list[Any] = [_listed(found.findings, outcome)] if found.findings else []
-    looked = counted(found.consumers, "consumer")
+    checked = counted(found.consumers, "consumer")
     if found.servers is not None:
-        looked += f" and {counted(found.servers, 'server')}"
-    verdict = f"looked at {looked}: {counted(len(found.findings), 'finding')}"
+        checked += f" and {counted(found.servers, 'server')}"
+    verdict = f"checked {checked}: {counted(len(found.findings), 'finding')}"
     if record is not None:
         deleted = sum(one == "deleted" for one in outcome.values())
-        verdict += f", {deleted} repaired; {record} brings them back"
+        verdict += f", {deleted} repaired; undo: moorage admin replay {record} --to URL"
     return Shown(body, stack(*parts, verdict), CONFLICT if left else OK)
 
 

@@ -1,4 +1,4 @@
-"""`moorage admin export|replay`: the way out, in the words of the Placement API."""
+"""`moorage admin export|replay`: exports the ledger as Placement API requests."""
 
 from __future__ import annotations
 
@@ -6,18 +6,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli.admin import (
-    Adder,
-    declare_access,
-    declare_database,
-    present_ledger,
-    progress,
-    service,
-)
+from moorage.cli.admin import declare_access, declare_database, present_ledger, service
 from moorage.cli.command import Command
+from moorage.cli.differences import as_plain, spelled_out
+from moorage.cli.files import Unreadable, Unwritable, reading
 from moorage.cli.output import CONFLICT, OK, Shown, stack
-from moorage.cli.shipped import Unreadable, Unwritable, reading
-from moorage.domain.errors import InvalidDescription
+from moorage.cli.parser import WrongUsage
+from moorage.cli.progress import Adder, progress
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
@@ -28,17 +23,15 @@ if TYPE_CHECKING:
     from moorage.domain.content import Content
     from moorage.domain.replay import Request
 
-SHOWN = 20
-
 
 class Export(Command):
     """Write the ledger back as requests of the Placement API.
 
     One JSON object a line: method, path, microversion and body, in an order in which an empty
-    Placement service accepts them. With --to they are sent to one, and what it has afterwards is
-    compared with the ledger: all must be equal but generations, which a service counts itself.
-    Overfull inventories are handed over as they are. Ensembles, holds and topology have no
-    words there and stay behind.
+    Placement service accepts them. With --to they are sent to such a service, and its content is
+    then compared with the ledger; only generations, which a service counts itself, may differ.
+    Overfull inventories are sent as they are. Ensembles, holds and topology are not exported:
+    Placement has no requests for them.
     """
 
     examples = """
@@ -47,7 +40,6 @@ class Export(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Where to."""
         to = parser.add_mutually_exclusive_group()
         to.add_argument("--output", metavar="FILE", help="default: standard output")
         to.add_argument("--to", metavar="URL", help="an empty Placement service")
@@ -55,9 +47,8 @@ class Export(Command):
         declare_database(parser)
 
     def act(self, args: argparse.Namespace) -> Shown | None:
-        """Write, or send and compare."""
         from moorage.domain.replay import requests
-        from moorage.usecases.ledger_content import ledger_content
+        from moorage.usecases.ledger.content import ledger_content
 
         with present_ledger(args) as store:
             content = ledger_content(store)
@@ -82,7 +73,7 @@ class Export(Command):
 
 
 def _write(every: Sequence[Request], write: Callable[[bytes], object]) -> None:
-    from moorage.client.replaying import line
+    from moorage.client.request_replay import line
 
     for one in every:
         write(line(one))
@@ -95,31 +86,29 @@ def _send(
     tell: Callable[[str, int, int], None],
 ) -> Shown:
     from moorage.client.placement_source import read_service
-    from moorage.client.replaying import check_empty, replay
+    from moorage.client.request_replay import check_empty, replay
     from moorage.domain.content import differences, without_generations
 
     check_empty(wire)
     replay(wire, every, advance=Adder(tell, "sending", len(every)).advance)
     found = read_service(wire, advance=tell)
     unlike = list(differences(without_generations(content), without_generations(found)))
-    body = {
+    body: dict[str, Any] = {
         "sent": len(every),
-        "differences": [
-            {"kind": one.kind, "subject": one.subject, "way": one.way.value, "detail": one.detail}
-            for one in unlike
-        ],
+        "differences": [as_plain(one) for one in unlike],
     }
-    told = [f"{one.kind} {one.subject} {one.way.value} {one.detail}" for one in unlike[:SHOWN]]
     verdict = counted(len(unlike), "difference") if unlike else "all equal"
-    text: Any = stack(*told, f"sent {counted(len(every), 'request')}; {verdict}")
+    text: Any = stack(
+        *spelled_out(body["differences"]), f"sent {counted(len(every), 'request')}; {verdict}"
+    )
     return Shown(body, text, CONFLICT if unlike else OK)
 
 
 class Replay(Command):
     """Send the requests of a file to a Placement service, one after the other.
 
-    The file is what `moorage admin export` wrote, or the record of an audit's repair. The first
-    request that is refused ends it, and its number is told; --start goes on from a number.
+    The file is written by `moorage admin export`, or is the record of an audit's repair. Sending
+    stops at the first refused request and prints its number; --start continues from a number.
     """
 
     examples = """
@@ -127,7 +116,6 @@ class Replay(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What, where to, from where on."""
         parser.add_argument("file", metavar="FILE", help="- reads standard input")
         parser.add_argument("--to", metavar="URL", required=True, help="a Placement service")
         parser.add_argument(
@@ -136,11 +124,10 @@ class Replay(Command):
         declare_access(parser, "to")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Send."""
-        from moorage.client.replaying import replay
+        from moorage.client.request_replay import replay
 
         if args.start < 1:
-            raise InvalidDescription("requests are counted from 1", path="--start")
+            raise WrongUsage("requests are counted from 1", path="--start")
         with reading(args.file):
             every = list(_read(args.file))
         with progress(self.app.stderr) as tell, service(args.to, args) as wire:
@@ -151,7 +138,7 @@ class Replay(Command):
 
 
 def _read(name: str) -> Iterator[Request]:
-    from moorage.client.replaying import read_lines
+    from moorage.client.request_replay import read_lines
 
     if name == "-":
         yield from read_lines(sys.stdin.buffer)

@@ -1,4 +1,4 @@
-"""`moorage admin import placement`: take over a running Placement service."""
+"""`moorage admin import placement`: imports a running Placement service."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.admin import (
     CATALOG,
     OPERATOR,
-    Adder,
     declare_access,
     declare_database,
     ledger,
     placement_over,
-    progress,
     service,
     trial_ledger,
 )
 from moorage.cli.command import Command
 from moorage.cli.differences import SHOWN, as_plain, side_by_side, spelled_out
+from moorage.cli.files import read_text, reading
 from moorage.cli.output import CONFLICT, OK, Shown, stack
-from moorage.cli.shipped import read_text, reading
+from moorage.cli.progress import Adder, progress
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
@@ -32,20 +31,20 @@ if TYPE_CHECKING:
     from moorage.domain.content import Content, Difference
     from moorage.domain.topology import Topology
     from moorage.store import Ledger
-    from moorage.usecases.take_over import Permission, Plan
+    from moorage.usecases.ledger.placement_takeover import TakeoverPermission, TakeoverPlan
 
 
 class Placement(Command):
-    """Take over a Placement service: all it knows, with UUIDs and generations.
+    """Take over a Placement service: all its records, with UUIDs and generations.
 
-    The source is read over REST (http://…) or from its database (mysql://…, postgresql://…,
-    sqlite:///…), never written. What the ledger has already and the source has just so is left
-    alone, so an import that was broken off is simply started again; anything else in the ledger
-    is refused unless --update or --mirror say what is to become of it. Overfull inventories are
-    taken over as they are, and listed. Then everything is compared once more, and the service's
-    own API is asked the same questions as the source's. The exit status is 4 if anything differs.
+    The source is only read: over REST (http://…) or from its database (mysql://…, postgresql://…,
+    sqlite:///…). Records that are equal in the ledger are left alone, so an interrupted import is
+    repeated. Records that differ are refused without --update, records that only the ledger has
+    are refused without --mirror. Overfull inventories are taken over as they are, and listed.
+    Afterwards everything is compared, and the same queries are sent to both APIs. The exit status
+    is 4 if anything differs.
 
-    A topology file may give hosts their places by rules over names, aggregates and traits.
+    A topology file may place hosts by rules over names, aggregates and traits.
     """
 
     examples = """
@@ -55,7 +54,6 @@ class Placement(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """From where, and what may happen to what is there."""
         add = parser.add_argument
         add(
             "--from",
@@ -65,21 +63,20 @@ class Placement(Command):
             help="endpoint or database, or `catalog` to look the endpoint up (with --keystone)",
         )
         declare_access(parser, "from")
-        add("--topology", metavar="FILE", help="rules or a mapping: where hosts stand")
+        add("--topology", metavar="FILE", help="where hosts are: a mapping, or rules")
         kept = parser.add_mutually_exclusive_group()
         kept.add_argument(
-            "--update", action="store_true", help="what differs becomes as the source has it"
+            "--update", action="store_true", help="replace records that differ by the source's"
         )
         kept.add_argument(
-            "--mirror", action="store_true", help="besides, what only the ledger has is removed"
+            "--mirror", action="store_true", help="also remove records that only the ledger has"
         )
         add("--dry-run", action="store_true", help="read and compare, write nothing")
         declare_database(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Read, plan, write, compare."""
         from moorage.domain.content import counts, overages
-        from moorage.usecases.take_over import plan, take_over
+        from moorage.usecases.ledger.placement_takeover import plan, take_over
 
         rules = _rules(args.topology)
         permission = _permission(args)
@@ -112,7 +109,7 @@ class Placement(Command):
 
 @dataclass(frozen=True)
 class _Source:
-    """Where everything comes from: `wire` is None for a database."""
+    """The source of an import: `wire` is None for a database."""
 
     url: str
     wire: PlacementWire | None
@@ -137,16 +134,16 @@ def _source(args: argparse.Namespace) -> Iterator[_Source]:
         yield _Source(args.source, wire, args.connections)
 
 
-def _permission(args: argparse.Namespace) -> Permission:
-    from moorage.usecases.take_over import Permission
+def _permission(args: argparse.Namespace) -> TakeoverPermission:
+    from moorage.usecases.ledger.placement_takeover import TakeoverPermission
 
     if args.mirror:
-        return Permission.MIRROR
-    return Permission.UPDATE if args.update else Permission.ADD
+        return TakeoverPermission.MIRROR
+    return TakeoverPermission.UPDATE if args.update else TakeoverPermission.ADD
 
 
 def _rules(file: str | None) -> Callable[[Content], Topology] | None:
-    """What makes a topology of a content; the file is read first, before anything is asked."""
+    """The topology of a content by rules; the file is read before the source is."""
     if file is None:
         return None
     from moorage.client.topology_rules_file import read_topology_rules
@@ -184,7 +181,7 @@ def _unplaced(content: Content, topology: Topology | None) -> dict[str, list[str
 
 @dataclass(frozen=True)
 class Verified:
-    """How the ledger compares with what was to be taken over."""
+    """The comparison of the ledger with the imported content."""
 
     ledger: Mapping[str, int]
     differences: Sequence[Difference]
@@ -197,13 +194,13 @@ class Verified:
 def verify(
     store: Ledger, source: _Source, content: Content, tell: Callable[[str, int, int], None]
 ) -> Verified:
-    """Compare everything, then ask both APIs the same questions."""
+    """Compare all content, then send the same queries to both APIs."""
     from moorage.client.credentials import GivenToken
     from moorage.client.placement_wire import Options, PlacementWire, within
+    from moorage.client.probe_fingerprints import fingerprints
     from moorage.client.probes import probes
-    from moorage.client.probing import fingerprints
     from moorage.domain.content import counts, differences
-    from moorage.usecases.ledger_content import ledger_content
+    from moorage.usecases.ledger.content import ledger_content
 
     found = ledger_content(store)
     unlike = list(differences(content, found))
@@ -220,7 +217,7 @@ def verify(
     return Verified(counts(found), unlike, len(asked), odd)
 
 
-# --- telling --------------------------------------------------------------------------------
+# --- printing -------------------------------------------------------------------------------
 
 
 def _overage(one: Any) -> dict[str, Any]:  # noqa: ANN401 - content.Overage
@@ -233,10 +230,10 @@ def _overage(one: Any) -> dict[str, Any]:  # noqa: ANN401 - content.Overage
     }
 
 
-def _told_plan(planned: Plan, permission: Permission) -> Shown:
-    from moorage.domain.content import Way, counts, overages
+def _told_plan(planned: TakeoverPlan, permission: TakeoverPermission) -> Shown:
+    from moorage.domain.content import DifferenceWay, counts, overages
     from moorage.domain.errors import Conflict
-    from moorage.usecases.take_over import check
+    from moorage.usecases.ledger.placement_takeover import check
 
     refusal = None
     try:
@@ -256,7 +253,7 @@ def _told_plan(planned: Plan, permission: Permission) -> Shown:
         "unplaced": _unplaced(planned.source, planned.topology),
         "differences": [as_plain(one) for one in planned.differences],
     }
-    unlike = [one for one in body["differences"] if one["way"] != Way.MISSING]
+    unlike = [one for one in body["differences"] if one["way"] != DifferenceWay.MISSING]
     parts = [side_by_side(body), *_remarks(body), *spelled_out(unlike)]
     if refusal is not None:
         return Shown(body, stack(*parts, f"would be refused: {refusal}"), CONFLICT)
@@ -276,7 +273,7 @@ def _remarks(body: Mapping[str, Any]) -> Iterator[Any]:
     if len(body["overages"]) > SHOWN:
         yield f"… and {len(body['overages']) - SHOWN} more overfull inventories"
     for tree, names in body["unplaced"].items():
-        yield f"without a place in tree {tree}: {counted(len(names), 'host')}, {names[0]} the first"
+        yield f"not placed in tree {tree}: {counted(len(names), 'host')}, the first is {names[0]}"
 
 
 def _removed(count: int) -> str:
@@ -291,5 +288,5 @@ def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
     )
     if body["questions"]:
         same = body["questions"] - len(body["answered_differently"])
-        verdict += f"; {same} of {body['questions']} questions answered alike"
+        verdict += f"; {same} of {body['questions']} queries answered alike"
     return stack(*parts, verdict)

@@ -1,4 +1,4 @@
-"""`moorage admin import blazar`: take over a running Blazar."""
+"""`moorage admin import blazar`: imports a running Blazar."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.admin import (
     CATALOG,
     OPERATOR,
-    Adder,
     declare_credentials,
     declare_database,
     ledger,
     parts_over,
-    progress,
     service,
     trial_ledger,
 )
 from moorage.cli.command import Command
 from moorage.cli.differences import SHOWN, as_plain, side_by_side, spelled_out
 from moorage.cli.output import CONFLICT, OK, Shown, stack
+from moorage.cli.progress import Adder, progress
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
@@ -28,20 +27,20 @@ if TYPE_CHECKING:
     from moorage.domain.content import Difference
     from moorage.domain.reservation_content import ReservationContent
     from moorage.store import Ledger
-    from moorage.usecases.reservations.take_over import Refused
+    from moorage.usecases.blazar.takeover import NotTakenOver
 
 
 class Blazar(Command):
-    """Take over a Blazar: what it offers for reservation, and leases not ended.
+    """Take over a Blazar: its reservable hosts and floating IPs, and leases not ended.
 
-    Hosts, floating IPs and leases are read over REST (version 1), as an operator, and never
-    written. Leases keep their ids and their reservations', so that flavors with
-    CUSTOM_RESERVATION_<ID> go on working, their names, dates, projects and users. Each is granted
-    here with a proof; one that cannot be, since Blazar overbooks, is listed with the reason.
-    What the ledger has already is left alone, so an import that was broken off is simply started
-    again. In the end everything is compared. The exit status is 4 if anything differs.
+    The source is only read, over REST (version 1), as an operator. Leases keep their names, dates,
+    projects, users and ids, and their reservations' ids, so that flavors with
+    CUSTOM_RESERVATION_<ID> go on working. Each lease is granted here with a proof; one that Blazar
+    has overbooked is listed with the reason. Records that the ledger has already are left alone,
+    so an interrupted import is repeated. Afterwards everything is compared. The exit status is 4
+    if anything differs.
 
-    Hosts are those of the ledger, by name: take over Placement first.
+    Hosts are found by name in the ledger: import Placement first.
     """
 
     examples = """
@@ -50,7 +49,6 @@ class Blazar(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """From where, and into which ledger."""
         add = parser.add_argument
         add(
             "--from",
@@ -60,14 +58,17 @@ class Blazar(Command):
             help="endpoint, or `catalog` to look it up (with --keystone)",
         )
         declare_credentials(parser, "from")
-        add("--dry-run", action="store_true", help="read and judge, write nothing")
+        add("--dry-run", action="store_true", help="read and compare, write nothing")
         declare_database(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Read, write, compare."""
         from moorage.client.blazar_source import SERVICE, endpoint_of, read_blazar
-        from moorage.usecases.reservations.compare import differences
-        from moorage.usecases.reservations.take_over import foreseen, missing, take_over
+        from moorage.usecases.blazar.takeover import (
+            differences,
+            foreseeable_refusals,
+            missing,
+            take_over,
+        )
 
         url = args.source if args.source == CATALOG else endpoint_of(args.source)
         opened = trial_ledger if args.dry_run else ledger
@@ -80,7 +81,7 @@ class Blazar(Command):
             parts = parts_over(store, args)
             lacking = missing(store, content)
             if args.dry_run:
-                refused = foreseen(parts, lacking)
+                refused = foreseeable_refusals(parts, lacking)
             else:
                 writing = Adder(tell, "writing", lacking.steps)
                 refused = take_over(parts, OPERATOR, lacking, advance=lambda: writing.advance(1))
@@ -97,7 +98,7 @@ class Blazar(Command):
 def _body(
     store: Ledger,
     content: ReservationContent,
-    refused: Sequence[Refused],
+    refused: Sequence[NotTakenOver],
     unlike: Sequence[Difference],
 ) -> dict[str, Any]:
     return {
@@ -113,10 +114,10 @@ def _body(
 
 
 def _found(store: Ledger, content: ReservationContent) -> dict[str, int]:
-    """How much of the source the ledger has."""
+    """How much of the source is in the ledger."""
     from dataclasses import replace
 
-    from moorage.usecases.reservations.take_over import missing
+    from moorage.usecases.blazar.takeover import missing
 
     lacking = missing(store, content)
     lost = replace(
@@ -132,8 +133,9 @@ def _told_plan(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
 
 
 def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
-    told = len(body["differences"])
-    verdict = f"wrote {body['written']}; {counted(told, 'difference') if told else 'all equal'}"
+    unlike = len(body["differences"])
+    verdict = f"wrote {body['written']}; "
+    verdict += counted(unlike, "difference") if unlike else "all equal"
     reasons = {(one["kind"], one["id"]) for one in body["refused"]}
     reasons |= {(one["kind"], one["name"]) for one in body["refused"]}
     rest = [one for one in body["differences"] if (one["kind"], one["subject"]) not in reasons]
@@ -141,9 +143,9 @@ def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
 
 
 def _refused(body: Mapping[str, Any]) -> Iterator[str]:
-    told = body["refused"]
-    for one in told[:SHOWN]:
+    refused = body["refused"]
+    for one in refused[:SHOWN]:
         name = one["name"] if one["name"] == one["id"] else f"{one['name']} ({one['id']})"
         yield f"{one['kind']} {name} cannot be taken over: {one['reason']}"
-    if len(told) > SHOWN:
-        yield f"… and {len(told) - SHOWN} more"
+    if len(refused) > SHOWN:
+        yield f"… and {len(refused) - SHOWN} more"

@@ -1,4 +1,4 @@
-"""`moorage capacity calendar`: what is free and busy, in the terminal."""
+"""`moorage capacity calendar`: free and busy capacity, in the terminal."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final, TextIO
 from moorage.cli.command import Command
 from moorage.cli.gantt import NOW, NOW_LINE, Scale, axis, column, filled, labels, length
 from moorage.cli.output import Shown, console, stack
+from moorage.cli.parser import WrongUsage
 from moorage.cli.ticks import ticks
 from moorage.cli.times import TIME_HELP, minute, time_of
 from moorage.client.errors import ApiError
-from moorage.domain.errors import InvalidDescription, UnknownName
+from moorage.domain.errors import UnknownName
 from moorage.domain.period import DAY, SECOND, Period, format_duration, parse_instant
 
 if TYPE_CHECKING:
@@ -19,14 +20,16 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from moorage.client.capacity import Amounts, Capacity
+    from moorage.client.answer import Answer
     from moorage.client.moorage import Moorage
-    from moorage.client.structs import Answer
+    from moorage.wire.capacity import Amounts, CapacityValue
 
 CELLS: Final = "·▁▂▃▄▅▆▇█"
 """From free to busy, in eighths; anything that is taken at all shows at least the second."""
 PLAIN: Final = ".1234567#"
 """The same where only ASCII can be shown."""
+AWAY: Final = "x"
+"""All hosts of the row are planned to be away, at every instant of the column."""
 ASCII: Final = str.maketrans({"─": "-", "┬": "+", NOW: "v", NOW_LINE: "|", "…": "~"})
 AHEAD: Final = 30 * DAY
 EVERYWHERE: Final = "all"
@@ -39,8 +42,8 @@ _LEFT: Final = 30
 class Calendar(Command):
     """Draw what is free and busy: a row for each zone and resource class.
 
-    A mark is the busiest instant of its stretch of time. No host is named, and tenants see it
-    in eighths. With -f json the same as data.
+    A mark shows the busiest instant of its column. Tenants see the load in eighths and no host
+    names. With -f json the same as data.
     """
 
     examples = """
@@ -51,22 +54,20 @@ class Calendar(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and from when to when."""
         parser.add_argument("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP)
         parser.add_argument("--to", type=time_of, metavar="T", help="default: 30 days later")
         parser.add_argument("--zone", metavar="NAME", help="a zone; operators: any domain")
         parser.add_argument(
             "--by",
             metavar="LEVEL",
-            help="rows by rack, host, ...; default: zone, if there is any",
+            help="rows by rack, host, ... (default: zone, if there are zones)",
         )
         parser.add_argument(
-            "--resource-class", action="append", metavar="CLASS", help="only of these"
+            "--resource-class", action="append", metavar="CLASS", help="only this class; repeatable"
         )
         parser.add_argument("--ascii", action="store_true", help="draw with ASCII only")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Draw."""
         width = max(console(self.app.stdout).width, _LEFT + _LEAST)
         with self.client() as client:
             found = _ask(client, args, width - _LEFT)
@@ -76,18 +77,18 @@ class Calendar(Command):
         return Shown(found.body, drawn(found.value, classes, width, plain=plain))
 
 
-def _ask(client: Moorage, args: argparse.Namespace, columns: int) -> Answer[Capacity]:
-    """The worst of each column's time.
+def _ask(client: Moorage, args: argparse.Namespace, columns: int) -> Answer[CapacityValue]:
+    """Ask for the lowest free capacity in each column's time.
 
     Raises:
-        InvalidDescription: the end is not after the beginning.
+        WrongUsage: the end is not after the beginning.
     """
     span = AHEAD
     if args.to:
         start = args.since or client.capacity.over_time(zone=args.zone, step="P1000D").value.start
         span = parse_instant(args.to) - parse_instant(start)
         if span <= 0:
-            raise InvalidDescription("a calendar ends after it starts")
+            raise WrongUsage("--to must be after --from")
     step = max(-(-span // (columns * SECOND)), 1) * SECOND
     asked = {
         "since": args.since,
@@ -103,11 +104,11 @@ def _ask(client: Moorage, args: argparse.Namespace, columns: int) -> Answer[Capa
     return client.capacity.over_time(**asked)
 
 
-def _check(found: Capacity, classes: frozenset[str]) -> None:
-    """Let classes pass that some host has, if there are any hosts.
+def _check(found: CapacityValue, classes: frozenset[str]) -> None:
+    """Refuse classes that no host has, if there are any hosts.
 
     Raises:
-        UnknownName: nobody has one of them.
+        UnknownName: no host has one of them.
     """
     known = {name for one in found.parts for name in one.resources}
     for name in sorted(classes - known) if found.parts else ():
@@ -115,7 +116,7 @@ def _check(found: Capacity, classes: frozenset[str]) -> None:
 
 
 def speaks_unicode(out: TextIO) -> bool:
-    """Whether block characters can be written there."""
+    """Whether the output's encoding has block characters."""
     encoding = getattr(out, "encoding", None) or "utf-8"
     try:
         CELLS.encode(encoding)
@@ -124,8 +125,10 @@ def speaks_unicode(out: TextIO) -> bool:
     return True
 
 
-def drawn(found: Capacity, classes: frozenset[str], width: int, *, plain: bool) -> RenderableType:
-    """The calendar, at most `width` columns where that leaves room for anything."""
+def drawn(
+    found: CapacityValue, classes: frozenset[str], width: int, *, plain: bool
+) -> RenderableType:
+    """The calendar, at most `width` columns wide if that leaves room for any."""
     rows = [
         (one.domain or EVERYWHERE, name, amounts)
         for one in found.parts
@@ -133,7 +136,7 @@ def drawn(found: Capacity, classes: frozenset[str], width: int, *, plain: bool) 
         if not classes or name in classes
     ]
     if not rows:
-        return "no hosts, or nothing of these classes"
+        return "no hosts with these resource classes"
     where = column("zone", [domain for domain, _, _ in rows], 12)
     what = column("class", [name for _, name, _ in rows], _LEFT - 16)
     left = len(where[0]) + len(what[0]) + 4
@@ -154,27 +157,33 @@ def drawn(found: Capacity, classes: frozenset[str], width: int, *, plain: bool) 
 
 
 def cells(amounts: Sequence[Amounts], scale: Scale, *, plain: bool) -> str:
-    """A mark for each column: how busy it is at the busiest instant in it."""
+    """A mark for each column: the load at its busiest instant.
+
+    Where hosts are planned to be away, and nothing is left of them, it says so.
+    """
     busy = [0.0] * scale.columns
+    away = [True] * scale.columns
     starts = [parse_instant(one.at) for one in amounts]
     for one, start, end in zip(amounts, starts, [*starts[1:], scale.window.end], strict=True):
         if start < end:
             for at in scale.stretch(Period(start, end)):
                 busy[at] = max(busy[at], one.busy)
+                away[at] = away[at] and bool(one.away) and one.total == 0
     marks = PLAIN if plain else CELLS
     eighths = len(marks) - 1
     return "".join(
-        marks[0] if not share else marks[max(1, min(int(share * eighths), eighths))]
-        for share in busy
+        AWAY if gone else marks[max(1, min(int(share * eighths), eighths))] if share else marks[0]
+        for share, gone in zip(busy, away, strict=True)
     )
 
 
-def _legend(scale: Scale, found: Capacity, width: int, *, plain: bool) -> list[str]:
+def _legend(scale: Scale, found: CapacityValue, width: int, *, plain: bool) -> list[str]:
     marks = PLAIN if plain else CELLS
     said = [
         f"{marks[0]} free",
         f"{marks[1]} to {marks[-2]} busy in eighths",
         f"{marks[-1]} nothing left",
+        f"{AWAY} away",
         f"{NOW} now {minute(found.computed_at)}",
         f"a column is {length(scale.column)}",
     ]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from moorage.cli.command import Command
+from moorage.cli.ensemble_source import parameter_argument
 from moorage.cli.flavor import amount
 from moorage.cli.output import Shown, stack, table
-from moorage.cli.template import parameter_argument
+from moorage.cli.parser import WrongUsage
 from moorage.cli.times import TIME_HELP, length, minute, span, time_of
-from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import HOUR, format_duration, parse_instant
 from moorage.domain.words import counted
 
@@ -20,28 +20,31 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from moorage.client import capacity
-    from moorage.client.capacity import Amounts, Capacity, Course, FreeWindows
+    from moorage.wire import capacity
 
 ROWS: Final = 25
-"""Lines of a table unless a step is said: then the step is chosen so that there are no more."""
+"""The most lines of a table without a given step: the step is chosen accordingly."""
 _STEPS: Final = tuple(n * HOUR for n in (1, 3, 6, 12, 24, 48, 168, 336, 672))
 
 
 def scope(parser: argparse.ArgumentParser) -> None:
-    """When, where and what size: the same for every question about capacity."""
+    """Declare the options of period, domain and size that all questions about capacity share."""
     parser.add_argument("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP)
     parser.add_argument("--to", type=time_of, metavar="T", help="default: 30 days later")
     parser.add_argument("--zone", metavar="NAME", help="a zone; operators: any domain")
-    parser.add_argument("--flavor", metavar="FLAVOR", help="how many of it fit")
+    parser.add_argument("--flavor", metavar="FLAVOR", help="count how many of it fit")
     parser.add_argument(
-        "--resource", action="append", type=amount, metavar="CLASS=AMOUNT", help="of what fits"
+        "--resource",
+        action="append",
+        type=amount,
+        metavar="CLASS=AMOUNT",
+        help="count how many of these amounts fit",
     )
     parser.add_argument("--required", action="append", metavar="TRAIT", help="A, A|B or !A")
 
 
 def said(args: argparse.Namespace) -> dict[str, str | None]:
-    """The same as the API's parameters."""
+    """These options as the API's parameters."""
     resources = ",".join(f"{name}:{value}" for name, value in args.resource or ())
     return {
         "since": args.since,
@@ -56,8 +59,8 @@ def said(args: argparse.Namespace) -> dict[str, str | None]:
 class Show(Command):
     """Show capacity over time, and how many of a flavor fit.
 
-    Time is looked at in steps. A line tells the worst of its step: the least that is available,
-    the most that is taken, and how many fit all through it; it holds until the next line.
+    Time is divided into steps. A line shows the lowest values of its step: the least available, the
+    busiest, and how many fit throughout it; it holds until the next line.
     """
 
     examples = """
@@ -67,7 +70,6 @@ class Show(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What about."""
         scope(parser)
         parser.add_argument("--step", type=span, metavar="DURATION", help="such as 1h or 1d")
         parser.add_argument("--by", metavar="LEVEL", help="a table for each zone, rack, host, ...")
@@ -76,7 +78,6 @@ class Show(Command):
         )
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         asked = said(args)
         with self.client() as client:
             if not args.every:
@@ -86,32 +87,32 @@ class Show(Command):
 
 
 def _step(args: argparse.Namespace) -> str:
-    """A round step, so that the table is no longer than `ROWS`."""
+    """A round step for which the table has at most `ROWS` lines."""
     whole = 30 * 24 * HOUR
     if args.since and args.to:
         whole = parse_instant(args.to) - parse_instant(args.since)
     return format_duration(next((one for one in _STEPS if one * ROWS >= whole), _STEPS[-1]))
 
 
-def _tables(found: Capacity) -> RenderableType:
+def _tables(found: capacity.CapacityValue) -> RenderableType:
     parts: list[RenderableType] = []
     for one in found.parts:
         heading = _heading(found, one)
         parts += ["", heading, ""] if parts else [heading, ""]
         parts.append(_table(found, one))
-    return stack(*parts) if parts else "no such hosts"
+    return stack(*parts) if parts else "no hosts"
 
 
-def _heading(found: Capacity, one: Course) -> str:
+def _heading(found: capacity.CapacityValue, one: capacity.Course) -> str:
     where = one.domain or "everywhere"
-    hosts = "" if one.hosts is None else f", {counted(one.hosts, 'host')}"
-    step = f", each line the worst of {length(found.step)}" if found.step else ""
+    hosts = f", {counted(one.hosts, 'host')}" if one.hosts is not msgspec.UNSET else ""
+    step = f", lowest value in each {length(found.step)} step" if found.step else ""
     rough = "" if found.exact else ", counts rounded down"
     return f"{where}{hosts}{step}{rough}"
 
 
-def _table(found: Capacity, one: Course) -> RenderableType:
-    """A line where something changes."""
+def _table(found: capacity.CapacityValue, one: capacity.Course) -> RenderableType:
+    """A table with a line for each change."""
     exact = found.exact
     away = any(row.away for every in one.resources.values() for row in every)
     unbacked = any(row.unbacked for every in one.resources.values() for row in every)
@@ -123,35 +124,33 @@ def _table(found: Capacity, one: Course) -> RenderableType:
     rows: list[tuple[object, ...]] = []
     instants = sorted({row.at for every in one.resources.values() for row in every} | set(counts))
     by_time = {name: {row.at: row for row in every} for name, every in one.resources.items()}
-    last: dict[str, Amounts] = {}
+    last: dict[str, capacity.Amounts] = {}
     fits: int | None = None
-    told: object = None
+    before: object = None
     for at in instants:
         fits = counts.get(at, fits)
         last |= {name: every[at] for name, every in by_time.items() if at in every}
         here = [msgspec.structs.replace(row, at="") for row in last.values()], fits
-        if here == told:
+        if here == before:
             continue
-        told = here
-        for number, (name, row) in enumerate(sorted(last.items())):
+        before = here
+        for name, row in sorted(last.items()):
             amounts = [row.total, *([row.away] if away else []), row.reserved, row.allocated]
             amounts += [row.unbacked] if unbacked else []
-            fit = ((fits if number == 0 else None),) if one.fit is not None else ()
-            when = minute(at) if number == 0 else ""
-            rows.append((when, name, *(amounts if exact else ()), row.available, _busy(row), *fit))
-    return table(columns, rows)
+            shown = (*(amounts if exact else ()), row.available, _busy(row))
+            rows.append((minute(at), name, *shown, *((fits,) if one.fit is not None else ())))
+    return table(columns, rows, merged=["from", "#fit"])
 
 
-def _busy(row: Amounts) -> str:
-    """A share; none of what is not there."""
+def _busy(row: capacity.Amounts) -> str:
+    """The used share of a total; empty without a total."""
     return "-" if row.total == 0 else f"{row.busy:.0%}"
 
 
 class Fit(Command):
     """Count how many more members, ensembles or servers of a flavor fit.
 
-    By the joint search, with all policies, and everybody placed staying put: the number that
-    one can really reach.
+    Counted by the joint search, with all policies, while all placed members stay where they are.
     """
 
     examples = """
@@ -162,22 +161,22 @@ class Fit(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What shall fit, and when."""
         self._usage_error = parser.error
         parser.add_argument("ensemble", nargs="?", metavar="ENSEMBLE", help="its name or id")
-        parser.add_argument("--role", help="members of it; without: whole ensembles like it")
+        parser.add_argument(
+            "--role", help="count members of this role (default: whole ensembles like it)"
+        )
         parser.add_argument("--template", metavar="TEMPLATE", help="its name or id, or NAME@3")
         parameter_argument(parser)
         parser.add_argument("--flavor", metavar="FLAVOR")
         parser.add_argument("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP)
-        parser.add_argument("--to", type=time_of, metavar="T", help="default: for ever")
+        parser.add_argument("--to", type=time_of, metavar="T", help="default: no end")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Count."""
         if sum(one is not None for one in (args.ensemble, args.template, args.flavor)) != 1:
-            self._usage_error("say what shall fit: ENSEMBLE, --template or --flavor, one of them")
+            self._usage_error("give one of ENSEMBLE, --template and --flavor")
         if args.role is not None and args.ensemble is None:
-            self._usage_error("argument --role: only with ENSEMBLE, whose role it is")
+            self._usage_error("argument --role: only with ENSEMBLE")
         if args.param and args.template is None:
             self._usage_error("argument --param: only with --template")
         body: dict[str, Any] = {
@@ -195,7 +194,7 @@ class Fit(Command):
 
 
 def _sentence(fit: capacity.Fit) -> str:
-    """`additional 8   limited by one-per-host (20 hosts)   quota allows 30`."""
+    """A sentence: `additional 8   limited by one-per-host (20 hosts)   quota allows 30`."""
     said = [f"additional {fit.additional}{'' if fit.exact else ' or more'}"]
     if fit.limited_by:
         said.append("limited by " + ", ".join(_limit(one) for one in fit.limited_by))
@@ -205,14 +204,14 @@ def _sentence(fit: capacity.Fit) -> str:
 
 
 def _limit(one: capacity.Limit) -> str:
-    # What is neither a policy nor an amount, such as devices or traits, is said by what it needs.
+    # A limit that is no policy and no amount, such as devices or traits, is named by its needs.
     name = one.policy or (f"{'/'.join(one.classes)} of {one.role}" if one.classes else one.needs)
-    numbers = ", ".join(f"{label}: {number}" for label, number in one.facts.items())
+    numbers = ", ".join(f"{label}: {number}" for label, number in (one.facts or {}).items())
     return f"{name} ({numbers})" if numbers else name
 
 
 class Windows(Command):
-    """Find when so many of a flavor fit for so long."""
+    """Find when a number of servers of a flavor fit for a duration."""
 
     examples = """
         moorage capacity windows --flavor m1.large --count 10 --duration 4h
@@ -220,15 +219,13 @@ class Windows(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What, how many and how long."""
         scope(parser)
         parser.add_argument("--count", type=int, default=1, metavar="N", help="default: 1")
         parser.add_argument("--duration", type=span, required=True, metavar="DURATION")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Find."""
         if not (args.flavor or args.resource):
-            raise InvalidDescription("say what shall fit: --flavor or --resource")
+            raise WrongUsage("give --flavor or --resource")
         with self.client() as client:
             found = client.capacity.windows(
                 count=str(args.count), duration=args.duration, **said(args)
@@ -236,8 +233,8 @@ class Windows(Command):
         return Shown(found.body, _windows(found.value))
 
 
-def _windows(found: FreeWindows) -> RenderableType:
+def _windows(found: capacity.Windows) -> RenderableType:
     if not found.windows:
-        return f"never between {minute(found.start)} and {minute(found.end)}"
+        return f"no window between {minute(found.start)} and {minute(found.end)}"
     rows = [(minute(one.earliest), minute(one.latest), one.count) for one in found.windows]
     return table(["begin from", "begin until", "#fit"], rows)

@@ -1,45 +1,31 @@
-"""`moorage capacity window create|list|show|delete`: hosts that are to be away."""
+"""`moorage capacity window create|list|show|delete`: planned unavailability of hosts."""
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import told_lease
+from moorage.cli import lease_text
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, fields, short, stack, table
-from moorage.cli.times import TIME_HELP, minute, span, time_of, time_or_now
-from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import format_instant, parse_duration, parse_instant
+from moorage.cli.parser import WrongUsage
+from moorage.cli.times import TIME_HELP, minute, stretch, time_of, time_or_now
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
+    import argparse
+
     from rich.console import RenderableType
 
-    from moorage.client.capacity import Planned
-    from moorage.client.leases import Lease
-
-
-def _stretch(text: str) -> tuple[str, str]:
-    """`2026-12-09T06:00Z/24h` or `FROM/TO` as two times."""
-    start, slash, rest = text.partition("/")
-    if not slash:
-        raise argparse.ArgumentTypeError("write FROM/DURATION or FROM/TO: 2026-12-09T06:00Z/24h")
-    first = time_of(start)
-    try:
-        length = parse_duration(span(rest))
-    except argparse.ArgumentTypeError:
-        return first, time_of(rest)
-    return first, format_instant(parse_instant(first) + length)
+    from moorage.wire.capacity import PlannedWindow
+    from moorage.wire.leases import Lease
 
 
 class Create(Command):
-    """Plan that hosts are away: maintenance, decommission or delivery.
+    """Plan when hosts are unavailable: maintenance, decommission or delivery.
 
-    From then on nobody gets capacity there that would be needed in that time. Leases in the way
-    that have not started get other places; where they have none it is refused, with the earliest
-    time at which it would not be. Servers that are there stay, and are listed: they are yours to
-    move.
+    New placements that would use these hosts in that period are refused. Leases on them that have
+    not started get other places; if there are none, the window is refused with the earliest
+    possible one. Running servers stay and are listed: move them yourself.
     """
 
     examples = """
@@ -50,27 +36,27 @@ class Create(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which hosts, and when."""
         add = parser.add_argument
-        add("--host", action="append", default=[], metavar="HOST", help="its name or UUID")
-        add("--domain", action="append", default=[], metavar="NAME", help="all hosts of it")
+        add(
+            "--host", action="append", default=[], metavar="HOST", help="a name or UUID; repeatable"
+        )
+        add("--domain", action="append", default=[], metavar="NAME", help="all of its hosts")
         when = parser.add_mutually_exclusive_group(required=True)
         when.add_argument(
-            "--down", type=_stretch, metavar="FROM/DURATION", help="maintenance; or FROM/TO"
+            "--down", type=stretch, metavar="FROM/DURATION", help="maintenance; or FROM/TO"
         )
         when.add_argument(
-            "--gone", type=time_or_now, metavar="T", help="decommission: gone from then on"
+            "--gone", type=time_or_now, metavar="T", help="decommission: from then on, for good"
         )
         when.add_argument(
-            "--there", type=time_of, metavar="T", help=f"delivery: not there before; {TIME_HELP}"
+            "--there", type=time_of, metavar="T", help=f"delivery: unavailable before; {TIME_HELP}"
         )
-        add("--reason", default="", help="for people")
-        add("--dry-run", action="store_true", help="judge it, write nothing")
+        add("--reason", default="", help="a note, shown to operators")
+        add("--dry-run", action="store_true", help="check it, write nothing")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Plan."""
         if not (args.host or args.domain):
-            raise InvalidDescription("say which hosts: --host or --domain")
+            raise WrongUsage("give --host or --domain")
         window: dict[str, Any] = {
             "hosts": args.host,
             "domains": args.domain,
@@ -80,7 +66,7 @@ class Create(Command):
         with self.client() as client:
             found = client.capacity.plan(window, dry_run=args.dry_run)
             one = found.value
-            moved = [client.leases.show(lease).value for lease in one.moved_leases]
+            moved = [client.leases.show(lease).value for lease in one.moved_leases or ()]
         said = ["would be" if args.dry_run else f"window {short(one.id)}", one.kind]
         said.append(f"{counted(len(one.hosts), 'host')} away {_period(one)}")
         line = "  ".join(said)
@@ -92,8 +78,8 @@ class Create(Command):
 
 
 def _whose(lease: Lease) -> str:
-    """`L3 shop-week of nfv`: a handle says which of its project's, and operators see all."""
-    return f"{told_lease.called(lease)} {lease.name} of {lease.project_id}"
+    """A lease with its project, for operators who see all: `L3 shop-week of nfv`."""
+    return f"{lease_text.called(lease)} {lease.name} of {lease.project_id}"
 
 
 def _when(args: argparse.Namespace) -> dict[str, Any]:
@@ -105,10 +91,9 @@ def _when(args: argparse.Namespace) -> dict[str, Any]:
 
 
 class List(Command):
-    """List when hosts are away."""
+    """List planned windows."""
 
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
-        """List."""
         with self.client() as client:
             found = client.capacity.planned()
         rows = [
@@ -116,18 +101,16 @@ class List(Command):
             for one in found.value
         ]
         columns = ["id", "kind", "status", "hosts", "from", "to"]
-        return Shown(found.body, table(columns, rows) if rows else "no hosts are to be away")
+        return Shown(found.body, table(columns, rows) if rows else "no planned windows")
 
 
 class Show(Command):
-    """Show when hosts are away, and who is on them then."""
+    """Show a planned window, and the bookings on its hosts in that period."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         parser.add_argument("window", metavar="WINDOW", help="its id, or the beginning of it")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         with self.client() as client:
             found = client.capacity.window(client.capacity.find(args.window))
         one = found.value
@@ -143,34 +126,32 @@ class Show(Command):
 
 
 class Delete(Command):
-    """Think better of it: the hosts are there."""
+    """Delete a planned window; its hosts are available again."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         parser.add_argument("window", metavar="WINDOW", help="its id, or the beginning of it")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Delete."""
         with self.client() as client:
             window = client.capacity.find(args.window)
             client.capacity.drop(window)
         return Shown({"deleted": window}, f"deleted {short(window)}")
 
 
-def _period(one: Planned) -> str:
+def _period(one: PlannedWindow) -> str:
     return f"{minute(one.start)} .. {_to(one)}"
 
 
-def _to(one: Planned) -> str:
-    return minute(one.end) if one.end else "for ever"
+def _to(one: PlannedWindow) -> str:
+    return minute(one.end) if one.end else "no end"
 
 
-def _hosts(one: Planned) -> str:
+def _hosts(one: PlannedWindow) -> str:
     return one.hosts[0] if len(one.hosts) == 1 else counted(len(one.hosts), "host")
 
 
-def _staying(one: Planned) -> list[RenderableType]:
-    """Who has to be moved, or ends by himself."""
+def _staying(one: PlannedWindow) -> list[RenderableType]:
+    """The bookings that must be moved, or end by themselves."""
     if not one.staying:
         return []
     rows = [
@@ -185,6 +166,6 @@ def _staying(one: Planned) -> list[RenderableType]:
     ]
     return [
         "",
-        "there in that time:",
+        "still booked there in that period:",
         table(["host", "consumer", "project", "state", "ends"], rows),
     ]

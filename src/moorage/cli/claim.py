@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import told
+from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble import newest
+from moorage.cli.lease_text import called
 from moorage.cli.output import Shown, clock_time, fields, short, table
+from moorage.cli.parser import ensemble_argument
 from moorage.cli.times import minute
-from moorage.cli.told_lease import called
 from moorage.client.lookup import UUID, pick
 from moorage.domain.errors import WrongState
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
 
     from moorage.client.moorage import Moorage
-    from moorage.client.structs import Decision
+    from moorage.wire.decisions import Decision
 
 CURRENT = frozenset({"held", "confirmed", "closed"})
 """States in which a decision says where members stand."""
@@ -26,9 +27,9 @@ CURRENT = frozenset({"held", "confirmed", "closed"})
 class Create(Command):
     """Take a member's held place for the server described.
 
-    The server's description is compared with the member's: the same or narrower is taken,
-    anything else is refused with the differing fields (exit status 4). The answer says how
-    the server request presents its claim to the scheduler.
+    The server's description is compared with the member's: an equal or narrower one is accepted,
+    any other is refused with the differing fields (exit status 4). The output has the header by
+    which the server request presents its claim to the scheduler.
     """
 
     examples = """
@@ -36,23 +37,23 @@ class Create(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose place, for what."""
-        parser.add_argument(
-            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
-        )
+        ensemble_argument(parser)
         parser.add_argument("member", metavar="MEMBER", help="such as db[0]")
         parser.add_argument("--flavor", required=True, help="the server's flavor")
         parser.add_argument("--image", help="the server's image")
-        parser.add_argument("--network", action="append", default=[], help="may be repeated")
-        parser.add_argument("--lifetime", metavar="1h", help="how long the claim may build")
+        parser.add_argument(
+            "--network", action="append", default=[], help="the server's network; repeatable"
+        )
+        parser.add_argument(
+            "--lifetime", metavar="1h", help="how long the server may take to build"
+        )
         parser.add_argument(
             "--on-mismatch",
             choices=("refuse", "redecide_member"),
-            help="what to do where the server differs (default: refuse)",
+            help="what to do if the server differs (default: refuse)",
         )
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Claim."""
         server: dict[str, Any] = {"flavorRef": args.flavor}
         if args.image:
             server["imageRef"] = args.image
@@ -67,17 +68,17 @@ class Create(Command):
             decision = _in_force(client, args)
             answer = client.claims.create(str(decision.id), claim)
             anew = client.claims.anew(answer.body)
-        text = told.claimed(answer.value, decision if anew is None else anew)
+        text = decision_text.claimed(answer.value, decision if anew is None else anew)
         if anew is not None:
-            text += f"\n{told.moved(args.member, anew)}"
+            text += f"\n{decision_text.moved(args.member, anew)}"
         return Shown(answer.body, text)
 
 
 def _in_force(client: Moorage, args: argparse.Namespace) -> Decision:
-    """The decision by which the ensemble's members stand.
+    """The decision that the ensemble's current places come from.
 
     Raises:
-        WrongState: there is none (any more); says what came of it, and what gives places again.
+        WrongState: there is none, or it is over; says why, and how to get places again.
     """
     decisions = client.decisions.all(ensemble_id=client.ensembles.find(args.ensemble)).value
     for decision in decisions:
@@ -88,24 +89,24 @@ def _in_force(client: Moorage, args: argparse.Namespace) -> Decision:
 
 
 def _over(client: Moorage, last: Decision, member: str) -> str:
-    """Why nothing of an ensemble's last decision is to be had any more."""
+    """Why the places of an ensemble's last decision are no longer available."""
     if last.lease_id is None:
-        told = f"decision {short(str(last.id))}"
+        name = f"decision {short(str(last.id))}"
         if last.status == "expired":
-            return f"{told} expired at {minute(last.expires_at)}"
-        return f"{told} is {last.status}"
+            return f"{name} expired at {minute(last.expires_at)}"
+        return f"{name} is {last.status}"
     lease = client.leases.show(last.lease_id).value
     if lease.status == "closed":
-        return f"lease {called(lease)} is over"
+        return f"lease {called(lease)} has ended"
     return (
-        f"lease {called(lease)} expired at {minute(lease.expires_at)}, and what nobody had claimed"
-        f" is freed; `moorage lease grow {called(lease)} --role {member.partition('[')[0]}=N`"
-        " gives it more places"
+        f"lease {called(lease)} expired at {minute(lease.expires_at)} and its unclaimed places were"
+        f" freed; `moorage lease grow {called(lease)} --role {member.partition('[')[0]}=N`"
+        " adds places"
     )
 
 
 def find(client: Moorage, text: str) -> str:
-    """A claim's id by its beginning, among the claims of decisions in force."""
+    """The id of a claim for an id's beginning, among the claims of current decisions."""
     if UUID.fullmatch(text):
         return text
     claims = [
@@ -121,15 +122,13 @@ class Show(Command):
     """Show a claim."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         parser.add_argument("claim", metavar="CLAIM", help="its id, or the beginning")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         with self.client() as client:
             answer = client.claims.show(find(client, args.claim))
         one = answer.value
-        headers = (one.present_as.get("header") or {}).items()
+        headers = one.present_as.header.items()
         text = fields(
             [
                 ("id", one.id),
@@ -148,13 +147,9 @@ class List(Command):
     """List the claims of an ensemble's newest decision, also when its hold has lapsed."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose."""
-        parser.add_argument(
-            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
-        )
+        ensemble_argument(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """List."""
         with self.client() as client:
             decision = newest(client, client.ensembles.find(args.ensemble))
             answer = client.claims.all(str(decision.id))
@@ -172,7 +167,7 @@ class List(Command):
 
 
 class Set(Command):
-    """Report what became of a claimed server.
+    """Report the outcome of a claimed server.
 
     Active: its hold becomes the server's allocation, in one transaction. Failed: the place
     is released, or with --redecide another one is found for the member.
@@ -184,16 +179,16 @@ class Set(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and what."""
         parser.add_argument("claim", metavar="CLAIM", help="its id, or the beginning")
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--active", action="store_true", help="it runs; needs --server")
+        what.add_argument("--active", action="store_true", help="it is running; needs --server")
         what.add_argument("--failed", action="store_true", help="it could not be built")
         parser.add_argument("--server", metavar="UUID", help="the server's id")
-        parser.add_argument("--redecide", action="store_true", help="with --failed")
+        parser.add_argument(
+            "--redecide", action="store_true", help="with --failed: find another place"
+        )
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Report."""
         change: dict[str, Any] = {"status": "active" if args.active else "failed"}
         if args.server:
             change["server_id"] = args.server
@@ -206,5 +201,5 @@ class Set(Command):
         text = f"claim {short(one.id)}  {one.member}  {one.status}"
         text += f"  server {one.server_id}" if one.server_id else ""
         if anew is not None:
-            text += f"\n{told.moved(one.member, anew)}"
+            text += f"\n{decision_text.moved(one.member, anew)}"
         return Shown(answer.body, text)

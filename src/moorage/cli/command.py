@@ -1,4 +1,4 @@
-"""What a command is: arguments, an act, something to show.
+"""The base class of commands: arguments, action, output.
 
 cliff asks for a class to inherit from; this is that class and the only one. A command writes
 `arguments` and `act`; parsing, formats, errors and exit statuses are settled here once.
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cliff import command
 
-from moorage.cli.columns import SHOWING, NoColumn, chosen
-from moorage.cli.output import FORMATS, OK, show
+from moorage.cli.columns import SHOWING, NoColumn, chosen, without_words, write
+from moorage.cli.output import CELLS, FORMAT_HELP, FORMATS, OK, show
 from moorage.cli.parser import Parser
+from moorage.cli.times import RelativePeriod, RelativeTime
+from moorage.domain.period import parse_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from moorage.cli.output import Shown
     from moorage.client.discovery import Access, Wishes
     from moorage.client.moorage import Moorage
+    from moorage.domain.period import Instant
 
 
 class Command(command.Command):
@@ -35,11 +38,11 @@ class Command(command.Command):
     examples: ClassVar[str] = ""
 
     def _load_hooks(self) -> None:
-        """Look for no plug-ins: the table of commands is all there is, and help stays quick."""
+        """Load no plug-ins: the table of commands is complete, and help stays quick."""
         self._hooks = []
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The parser, with the formats every command has."""
+        """The parser with the formats that every command has."""
         parser = Parser(
             prog=prog_name,
             description=textwrap.dedent(self.get_description()),
@@ -57,7 +60,7 @@ class Command(command.Command):
                 action="append",
                 metavar="COLUMN",
                 dest="columns",
-                help="only this of what is shown; repeatable",
+                help="show only this column or field; repeatable",
             )
         return parser
 
@@ -70,22 +73,23 @@ class Command(command.Command):
         """Declare the command's own arguments; none by default."""
 
     def formats(self, parser: argparse.ArgumentParser) -> None:
-        """Declare `-f`; a command where it means something else says so."""
+        """Declare `-f`; overridden where it has another meaning."""
         parser.add_argument(
             "-f",
             "--format",
             choices=FORMATS,
             default="table",
             dest="form",
-            help="table for people (default); json or yaml: the API's own answer",
+            help=FORMAT_HELP,
         )
 
     def act(self, args: argparse.Namespace) -> Shown | None:
-        """Do it. None: everything was said while doing."""
+        """Run the command. None: it has printed everything itself."""
         raise NotImplementedError
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Act and show; errors are the application's to tell."""
+        """Run the command and print its output; errors are printed by the application."""
+        self._resolve_times(parsed_args)
         shown = self.act(parsed_args)
         if shown is None:
             return OK
@@ -94,25 +98,48 @@ class Command(command.Command):
                 shown = chosen(shown, parsed_args.columns)
             except NoColumn as error:
                 self._misused(f"argument -c/--column: {error}")
-        show(shown, parsed_args.form, self.app.stdout)
+        elif parsed_args.form in CELLS and (self.cmd_name or "").endswith(" list"):
+            shown = without_words(shown)
+        if parsed_args.form in CELLS:
+            write(shown.text, parsed_args.form, self.app.stdout)
+        else:
+            show(shown, parsed_args.form, self.app.stdout)
         return shown.status
 
+    def now(self, args: argparse.Namespace) -> Instant:  # noqa: ARG002 - others need them
+        """The time that relative times refer to: the service's."""
+        with self.client() as client:
+            return parse_instant(client.now())
+
+    def _resolve_times(self, args: argparse.Namespace) -> None:
+        """Make relative times among the arguments absolute.
+
+        Raises:
+            InvalidDescription: one lies beyond the times that may be given.
+        """
+        kinds = RelativeTime | RelativePeriod
+        relative = {name: one for name, one in vars(args).items() if isinstance(one, kinds)}
+        if relative:
+            now = self.now(args)
+            for name, one in relative.items():
+                setattr(args, name, one.since(now))
+
     def wishes(self) -> Wishes:
-        """What the global options say about endpoint and identity."""
+        """Endpoint and identity in the global options."""
         from moorage.client.discovery import Wishes
 
         given = self.app.options
         return Wishes(given.endpoint, given.token, given.project, given.role, given.os_cloud)
 
     def access(self) -> Access:
-        """The endpoint and identity in force."""
+        """The endpoint and identity to use."""
         from moorage.client.discovery import find
 
         return find(self.wishes(), os.environ)
 
     @contextmanager
     def client(self) -> Iterator[Moorage]:
-        """A client for the endpoint in force, closed afterwards."""
+        """A client for that endpoint, closed afterwards."""
         from moorage.client.moorage import connect
 
         with connect(self.access()) as client:

@@ -1,10 +1,18 @@
-"""`moorage complete`: the shell's completion, as a script that needs nothing but the shell."""
+"""`moorage complete`: the shell completion script.
+
+Nouns, verbs and options need nothing but the shell; names of things are asked from the service.
+
+cliff's completion is not used: it knows neither zsh nor names, stops at an option before the
+command, needs the bash-completion package, and takes typed words for names of variables, which
+makes bash run a `$(...)` among them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from importlib import import_module
 from string import Template
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.cli.command import Command
@@ -13,14 +21,15 @@ from moorage.cli.output import Shown
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 SHELLS: Final = ("bash", "zsh")
 
 _SCRIPT: Final = Template("""\
 # Completion for moorage. Load it in this shell with: source <(moorage complete $shell)
 ${before}_moorage() {
-  local current="$${COMP_WORDS[COMP_CWORD]}" command= offered= word skip=0 at
+  local current="$${COMP_WORDS[COMP_CWORD]}" previous="$${COMP_WORDS[COMP_CWORD - 1]}"
+  local command= offered= things= word skip=0 at
   for ((at = 1; at < COMP_CWORD; at++)); do
     word="$${COMP_WORDS[at]}"
     if ((skip)); then [[ "$$word" == "=" ]] || skip=0; continue; fi
@@ -34,17 +43,46 @@ ${before}_moorage() {
   case "$$command" in
 $cases
   esac
+  case "$$command" in
+$things
+  esac
+  case "$$previous" in
+$options
+  esac
+  if [[ -n "$$things" && "$$current" != -* ]]; then
+    # Others chose these names: read line by line, as compgen -W would run what is in $$(...).
+    while IFS= read -r word; do
+      if [[ "$$word" == "$$current"* ]]; then COMPREPLY+=("$$word"); fi
+    done < <("$${COMP_WORDS[0]}" complete --names "$$things" 2>/dev/null)
+    return
+  fi
   if [[ "$$current" == -* || ( -n "$$offered" && "$$offered" != -* ) ]]; then
     COMPREPLY=($$(compgen -W "$$offered" -- "$$current"))
   fi
 }
 complete -o bashdefault -o default -F _moorage moorage
 """)
+THINGS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "ensemble": ("/v1/ensembles", "ensembles"),
+        "decision": ("/v1/decisions", "decisions"),
+        "lease": ("/v1/leases", "leases"),
+        "series": ("/v1/series", "series"),
+        "offer": ("/v1/offers", "offers"),
+        "entry": ("/v1/waitlist", "entries"),
+        "template": ("/v1/templates", "templates"),
+        "subscription": ("/v1/subscriptions", "subscriptions"),
+        "flavor": ("/v1/flavors", "flavors"),
+    }
+)
+"""What an argument or an option of this name means: its listing, and the listing's key."""
+_PLAIN: Final = re.compile(r"[\w@%+:.,/][\w@%+:.,/-]*")
+"""A word without special characters of any shell: completing it runs nothing."""
 _BEFORE: Final = {"bash": "", "zsh": "autoload -Uz bashcompinit && bashcompinit\n"}
 
 
 class Complete(Command):
-    """Print what makes your shell complete nouns, verbs and options.
+    """Print the completion script for your shell.
 
     Where no word of moorage's own can follow, files are completed.
     """
@@ -56,17 +94,24 @@ class Complete(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """For whom."""
         parser.add_argument(
             "shell", nargs="?", choices=SHELLS, default="bash", help="default: bash"
         )
+        parser.add_argument(
+            "--names",
+            choices=sorted(THINGS),
+            metavar="THING",
+            help="print the names of these things instead, as the script asks for them",
+        )
 
     def formats(self, parser: argparse.ArgumentParser) -> None:
-        """No `-f`: the shell reads one form only."""
+        """No `-f`: there is only one form."""
         parser.set_defaults(form="table")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Print."""
+        if args.names is not None:
+            names = self._names(args.names)
+            return Shown({"names": names}, "\n".join(names))
         own = self.app.parser._option_string_actions  # noqa: SLF001 - argparse has no public list
         valued = [name for name, action in own.items() if action.nargs is None]
         follows = {"": [*sorted({name.split()[0] for name in COMMANDS}), *own]}
@@ -77,18 +122,39 @@ class Complete(Command):
             before=_BEFORE[args.shell],
             valued=" | ".join(valued),
             cases="\n".join(_cases(follows)),
+            things="\n".join(filter(None, map(self._things, COMMANDS))),
+            options=_options_of_things(),
         )
         return Shown({"shell": args.shell, "script": script}, script.rstrip("\n"))
 
+    def _names(self, kind: str) -> list[str]:
+        """The words for a thing of this kind: its handle and name, else its id."""
+        path, key = THINGS[kind]
+        with self.client() as client:
+            found = client.listing(path, key)
+        words = set()
+        for one in found:
+            said = {str(one.get(name) or "") for name in ("handle", "name")}
+            words |= {word for word in said if _PLAIN.fullmatch(word)} or {str(one["id"])}
+        return sorted(words)
+
+    def _parser(self, name: str) -> argparse.ArgumentParser:
+        command = self.app.command_manager.commands[name].load()(self.app, None, name)
+        return command.get_parser(name)
+
+    def _things(self, name: str) -> str:
+        """A branch for a command whose first argument is a thing, else nothing."""
+        actions = self._parser(name)._get_positional_actions()  # noqa: SLF001 - as below
+        kind = actions[0].dest if actions else ""
+        return f'    "{name}") things={kind} ;;' if kind in THINGS else ""
+
     def _options(self, name: str) -> Iterable[str]:
-        module, _, kind = COMMANDS[name][0].partition(":")
-        command: Command = getattr(import_module(module), kind)(self.app, None, name)
-        parser = command.get_parser(name)
+        parser = self._parser(name)
         return sorted(parser._option_string_actions)  # noqa: SLF001 - argparse has no public list
 
 
 def _verbs() -> dict[str, list[str]]:
-    """Noun -> its verbs; nouns that are commands by themselves have none."""
+    """Noun -> its verbs; nouns that are commands themselves have none."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for name in COMMANDS:
         noun, _, verb = name.partition(" ")
@@ -97,8 +163,13 @@ def _verbs() -> dict[str, list[str]]:
     return {noun: sorted(verbs) for noun, verbs in found.items()}
 
 
+def _options_of_things() -> str:
+    """A branch for each option that takes a thing, such as `--flavor`."""
+    return "\n".join(f"    --{kind}) things={kind} ;;" for kind in THINGS)
+
+
 def _cases(follows: dict[str, list[str]]) -> Iterator[str]:
-    """A branch for each command: the whole of it, or with its arguments behind."""
+    """A branch for each command, complete or followed by its arguments."""
     for name, words in follows.items():
         pattern = f'"{name}" | "{name} "*' if name in COMMANDS else f'"{name}"'
         yield f'    {pattern}) offered="{" ".join(words)}" ;;'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.cli import told
+from moorage.cli import confirm, decision_text
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, fields, moment, short, stack, table
 from moorage.cli.placement_map import natural
@@ -16,18 +16,21 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from moorage.client.answer import Answer
     from moorage.client.moorage import Moorage
-    from moorage.client.structs import Answer, Decision
+    from moorage.wire.decisions import Decision
 
 
 def _which(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "decision", metavar="DECISION", help="its id, or the beginning; an ensemble's: its newest"
+        "decision",
+        metavar="DECISION",
+        help="id, its beginning, or an ensemble: its newest decision",
     )
 
 
 def find(client: Moorage, text: str) -> Answer[Decision]:
-    """The decision of that id, or beginning of one; or the newest decision of an ensemble."""
+    """The decision with an id or its beginning, or the newest decision of an ensemble."""
     try:
         return client.decisions.show(client.decisions.find(text))
     except (Missing, NotFound):
@@ -38,16 +41,14 @@ def find(client: Moorage, text: str) -> Answer[Decision]:
 
 
 class Show(Command):
-    """Show a decision: who stands where, and how it was found."""
+    """Show a decision: the place of each member, and how it was found."""
 
     examples = "moorage decision show 6f0c"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         _which(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         with self.client() as client:
             answer = find(client, args.decision)
         one = answer.value
@@ -62,19 +63,20 @@ class Show(Command):
                 ("found by", found_by(one)),
             ]
         )
-        ends = told.ends(one.assignments)
+        ends = decision_text.ends(one.assignments)
         ordered = sorted(one.assignments, key=lambda item: natural(item.member))
-        title, stands = told.places([item.domains for item in ordered])
+        title, stands = decision_text.places([item.domains for item in ordered])
         places = [
             (
                 *(item.member, place, short(item.claimed_by or "-")),
-                *((told.until(item),) if ends else ()),
+                *((decision_text.until(item),) if ends else ()),
             )
             for item, place in zip(ordered, stands, strict=True)
         ]
         columns = ["member", title, "claim", *(["until"] if ends else [])]
         policies = [
-            (item.name, told.met(item), item.slack, item.penalty or "") for item in one.policies
+            (item.name, decision_text.met(item), item.slack, item.penalty or "")
+            for item in one.policies
         ]
         parts: list[RenderableType] = [head, "", table(columns, places)]
         if policies:
@@ -83,7 +85,7 @@ class Show(Command):
 
 
 def _stays(decision: Decision) -> str | None:
-    """From when to when, where that is bounded or may become so."""
+    """The period of a placement that is bounded or may become so."""
     interval = decision.interval
     if interval.end is None:
         return "preemptible" if decision.preemptible else None
@@ -95,14 +97,16 @@ _PAST = frozenset({"expired", "released", "superseded"})
 
 
 def _status(status: str) -> str:
-    """A decision that is over says where members were to stand, not where they do."""
+    """The status; of a decision that no longer holds, where current places are shown."""
     return (
-        f"{status} (what it decided; ensemble show says what stands)" if status in _PAST else status
+        f"{status} (past places; current ones: moorage ensemble show)"
+        if status in _PAST
+        else status
     )
 
 
 def found_by(decision: Decision) -> str:
-    """`cpsat in 38 ms, cost 2 (proven best), seed 0, at revision 7`."""
+    """How it was found: `cpsat in 38 ms, cost 2 (proven best), seed 0, at revision 7`."""
     solve = decision.solve
     proof = "proven best" if solve.optimal else f"no better than {solve.bound:g}"
     return (
@@ -115,11 +119,9 @@ class List(Command):
     """List decisions, newest first."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose."""
-        parser.add_argument("--ensemble", help="only of this ensemble")
+        parser.add_argument("--ensemble", help="only decisions of this ensemble")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """List."""
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble) if args.ensemble else None
             answer = client.decisions.all(ensemble_id=ensemble_id)
@@ -129,7 +131,7 @@ class List(Command):
                 short(one.ensemble_id),
                 one.status,
                 len(one.assignments),
-                told.held_until(one),
+                decision_text.held_until(one),
                 moment(one.computed_at),
             )
             for one in answer.value
@@ -139,49 +141,50 @@ class List(Command):
 
 
 class Renew(Command):
-    """Hold a decision's places longer.
+    """Extend the hold of a decision.
 
-    The new hold runs from now on. How often and how long is the service's to bound.
+    The new hold starts now. The service limits its length and the number of renewals.
     """
 
     examples = "moorage decision renew 6f0c --hold 30m"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and how long."""
         _which(parser)
         parser.add_argument("--hold", required=True, metavar="10m", help="from now on")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Renew."""
         with self.client() as client:
             found = find(client, args.decision).value
             answer = client.decisions.renew(str(found.id), args.hold, found.generation)
-        return Shown(answer.body, told.SEPARATOR.join(told.held(answer.value)))
+        return Shown(answer.body, decision_text.SEPARATOR.join(decision_text.held(answer.value)))
 
 
 class Confirm(Command):
-    """Close a decision: what is claimed stays, the rest is freed."""
+    """Close a decision: what is claimed stays, the rest is freed.
+
+    If places would be freed, it asks first; without a terminal it needs --yes.
+    """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         _which(parser)
+        confirm.yes_argument(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Confirm."""
         with self.client() as client:
-            answer = client.decisions.confirm(str(find(client, args.decision).value.id))
-        return Shown(answer.body, told.confirmed(answer.body))
+            found = find(client, args.decision).value
+            if not args.yes:
+                confirm.ask(client, found, self.app.stderr)
+            answer = client.decisions.confirm(str(found.id))
+        return Shown(answer.body, decision_text.confirmed(answer.body))
 
 
 class Release(Command):
-    """Give a decision's places back."""
+    """Release a decision's places."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         _which(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Release."""
         with self.client() as client:
             found = find(client, args.decision).value
             body = client.decisions.release(str(found.id), found.generation).body

@@ -1,4 +1,4 @@
-"""`moorage demo`: the main job, really run, with everything it says checked."""
+"""`moorage demo`: runs the main use cases and checks their output."""
 
 from __future__ import annotations
 
@@ -40,38 +40,39 @@ _PAUSE: Final = 0.3
 """Seconds for which a command is typed again, and between two of them."""
 
 
-class Disappointed(MoorageError):
-    """A command of the demonstration did not do what it promises."""
+class Unexpected(MoorageError):
+    """A command of the demonstration did not give the expected result."""
 
 
 class Demo(Command):
-    """Run the main job for real: from an empty fleet to relaxations that work.
+    """Run a demonstration: from an empty fleet to a held placement and a refusal.
 
-    Starts servers of its own on free ports over temporary databases, runs the commands as
-    you would and prints what they print. Every answer is checked; the exit status is 0 only
-    if all of it held. Nothing is left behind.
+    Starts servers on free ports over temporary databases, runs commands against them and prints
+    each command with its output. Every output is checked; the exit status is 0 only if all are as
+    expected. Servers and files are removed at the end.
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """How much."""
         what = parser.add_mutually_exclusive_group()
-        what.add_argument("--brief", action="store_true", help="without the thousand hosts")
-        what.add_argument("--leases", action="store_true", help="a month of leases instead")
+        what.add_argument(
+            "--brief", action="store_true", help="only the first part, without the thousand hosts"
+        )
+        what.add_argument(
+            "--leases", action="store_true", help="the demonstration of leases instead"
+        )
 
     def act(self, args: argparse.Namespace) -> Shown | None:
-        """Run."""
-        from moorage.cli import demo_leases
-        from moorage.cli.demo_script import FIRST, SECOND, SHOP, SIXTY
+        from moorage.cli.demo_script import EDGE, EDGE_NAME, FIRST, PROJECT, SECOND, SHOP, SIXTY
 
         begun = time.monotonic()
         run = Run(self.app.stdout)
         steps = 0
         stories = [(FIRST, SHOP), (SECOND, SIXTY)][: 1 if args.brief else 2]
         if args.leases:
-            stories = [(demo_leases.NAME, demo_leases.EDGE)]
+            stories = [(EDGE_NAME, EDGE)]
         with ended_by_signal(), place_of_its_own():
             if args.leases:
-                os.environ |= {"MOORAGE_PROJECT": demo_leases.PROJECT, "MOORAGE_ROLE": "admin"}
+                os.environ |= {"MOORAGE_PROJECT": PROJECT, "MOORAGE_ROLE": "admin"}
             for name, story in stories:
                 os.environ["OS_CLOUD"] = name
                 for step in story:
@@ -79,18 +80,18 @@ class Demo(Command):
                     steps += 1
         seconds = time.monotonic() - begun
         run.remark(
-            f"{steps} commands, all as promised, in {seconds:.1f} s. Nothing is left running."
+            f"{steps} commands, all as expected, in {seconds:.1f} s. Nothing is left running."
         )
         return None
 
 
 def fitted(text: str, out: TextIO) -> str:
-    """The text as this output shows it best: a terminal in lines no longer than it is wide."""
+    """The text fitted to the output: folded to the width of a terminal."""
     return folded(text, shutil.get_terminal_size().columns) if out.isatty() else text
 
 
 class Run:
-    """Runs steps one after the other; knows the id of what was created last."""
+    """Runs steps in order; remembers the id created last."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -99,10 +100,10 @@ class Run:
         self._claim = ""
 
     def step(self, step: Step) -> None:
-        """Print the command, run it, check what it did.
+        """Print the command, run it, check its result.
 
         Raises:
-            Disappointed: another exit status, or a fact that is missing in the output.
+            Unexpected: another exit status, or a fact that is missing in the output.
             KeyboardInterrupt: the command was interrupted.
         """
         if step.remark:
@@ -129,7 +130,7 @@ class Run:
             self._claim = claimed["id"]
 
     def remark(self, text: str) -> None:
-        """A line that is not a command's."""
+        """Print a line that is not a command's."""
         line = fitted(f"# {text}", self._out).replace(f"\n{_INDENT}", "\n# ")
         self._out.write(f"\n{_DIM}{line}{_PLAIN}\n" if self._pretty else f"\n{line}\n")
 
@@ -142,12 +143,12 @@ class Run:
 
     def _check(self, step: Step, words: list[str], status: int, output: str) -> None:
         if status != step.status:
-            raise Disappointed(
-                f"moorage {' '.join(words)}: exit status {status}, promised was {step.status}"
+            raise Unexpected(
+                f"moorage {' '.join(words)}: exit status {status}, expected {step.status}"
             )
         for fact in step.facts:
             if not re.search(fact, output, re.MULTILINE):
-                raise Disappointed(f"moorage {' '.join(words)}: its output lacks {fact!r}")
+                raise Unexpected(f"moorage {' '.join(words)}: no {fact!r} in its output")
 
 
 def _has(step: Step, output: str) -> bool:
@@ -165,7 +166,7 @@ def ran(words: list[str], out: TextIO) -> tuple[int, str]:
 
 
 def folded(text: str, width: int) -> str:
-    """Text whose long lines go on below, indented; what has no blanks stays whole."""
+    """Text with long lines folded and indented; parts without blanks stay whole."""
     lines = text.split("\n")
     return "\n".join(
         line
@@ -178,43 +179,43 @@ def folded(text: str, width: int) -> str:
 
 
 class Tee(io.TextIOBase):
-    """Writes through, and keeps a copy. Is a terminal if the other is, and then folds for it."""
+    """A stream that copies what it writes. Is a terminal if the other is, and then folds."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._copy: list[str] = []
 
     def write(self, text: str) -> int:
-        """Write to both."""
+        """Write to both streams."""
         self._copy.append(text)
         return self._out.write(fitted(text, self._out))
 
     def flush(self) -> None:
-        """Flush what is behind."""
+        """Flush the other stream."""
         self._out.flush()
 
     def isatty(self) -> bool:
-        """Whether it ends at a terminal."""
+        """Whether the other stream is a terminal."""
         return self._out.isatty()
 
     def fileno(self) -> int:
-        """The other's."""
+        """The other stream's descriptor."""
         return self._out.fileno()
 
     @property
     def encoding(self) -> str:  # type: ignore[override] # read-only here as there
-        """The other's."""
+        """The other stream's encoding."""
         return self._out.encoding
 
     def kept(self) -> str:
-        """Everything written so far."""
+        """All text written so far."""
         return "".join(self._copy)
 
 
 @contextlib.contextmanager
 def place_of_its_own() -> Iterator[None]:
-    """A directory with the examples, and registrations apart from the user's; all undone."""
-    from moorage.cli.shipped import read_text
+    """A temporary directory with the examples and registrations of its own; undone afterwards."""
+    from moorage.cli.files import read_text
 
     before, environment = Path.cwd(), dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="moorage-demo-") as directory:
@@ -235,7 +236,7 @@ def place_of_its_own() -> Iterator[None]:
 
 
 def _end_all() -> None:
-    """Stop whatever a story that broke off has left running."""
+    """Stop the simulations that an aborted story has left running."""
     from moorage.cli.sim_process import end
     from moorage.client import registry
 
@@ -245,7 +246,7 @@ def _end_all() -> None:
 
 @contextlib.contextmanager
 def ended_by_signal() -> Iterator[None]:
-    """SIGTERM ends the demonstration as Ctrl-C does: what it started is stopped."""
+    """Handle SIGTERM as Ctrl-C: started servers are stopped."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

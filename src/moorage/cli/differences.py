@@ -1,4 +1,4 @@
-"""How a source and the ledger compare after taking over: told alike, whatever was taken over."""
+"""The differences between the ledger and another service, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from moorage.domain.content import Difference
 
 SHOWN: Final = 20
-"""Differences that the table spells out; `-f json` has them all."""
+"""The most differences that are listed; `-f json` has them all."""
 
 
 def as_plain(one: Difference) -> dict[str, str]:
@@ -21,15 +21,15 @@ def as_plain(one: Difference) -> dict[str, str]:
 
 
 def side_by_side(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
-    """How many of each kind the source has, and the ledger."""
+    """The number of records of each kind in the source and in the ledger."""
     rows = [(name, number, body["ledger"][name]) for name, number in body["source"].items()]
     return table(["", "#source", "#ledger"], rows)
 
 
-def spelled_out(told: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """The first plain differences, a line each, and how many more there are."""
-    for one in told[:SHOWN]:
+def spelled_out(differences: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """The first differences, a line each, and how many more there are."""
+    for one in differences[:SHOWN]:
         detail = f": {one['detail']}" if one["detail"] else ""
         yield f"{one['kind']} {one['subject']} {one['way']}{detail}"
-    if len(told) > SHOWN:
-        yield f"… and {len(told) - SHOWN} more"
+    if len(differences) > SHOWN:
+        yield f"… and {len(differences) - SHOWN} more"

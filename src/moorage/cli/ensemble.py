@@ -4,25 +4,91 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import policy_standing, told
+from moorage.cli import confirm, decision_text
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, console, fields, short, stack, table
+from moorage.cli.parser import ensemble_argument
 from moorage.cli.projects import Listing
 from moorage.client.errors import Missing
-from moorage.client.structs import Assignment
+from moorage.wire.decisions import Assignment
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
     from moorage.client.moorage import Moorage
-    from moorage.client.structs import Decision, Ensemble, Member
+    from moorage.wire.decisions import Decision, PolicyStatus
+    from moorage.wire.ensembles import Ensemble
+    from moorage.wire.members import Member
+
+
+UNPLACED = "unplaced"
+
+
+def standing(ensemble: Ensemble, members: Sequence[Member]) -> list[str]:
+    """A few words for each policy: `yes (slack 0)`, `NO`, `so far (1 of 3 placed)`, `-`."""
+    broken = {one.policy for one in ensemble.compliance or ()}
+    decision = ensemble.decision
+    decided = {one.name: one for one in decision.policies} if decision else {}
+    known = {one.member for one in decision.assignments} if decision else set()
+    tags = {role.name: set(role.tags) for role in ensemble.members}
+    states = []
+    for policy in ensemble.policies:
+        concerned = [one for one in members if _selected(one, policy, tags)]
+        placed = {one.name for one in concerned if one.status != UNPLACED}
+        status = decided.get(policy["name"])
+        if policy["name"] in broken:
+            states.append(_broken(policy, status))
+        elif not placed:
+            states.append("-")
+        elif len(placed) < len(concerned):
+            states.append(f"so far ({len(placed)} of {len(concerned)} placed)")
+        else:
+            states.append(_met(status if placed <= known else None))
+    return states
+
+
+def violations(ensemble: Ensemble) -> list[str]:
+    """A line for each violation: `VIOLATED apart: host h1 holds 2`; preferred ones `not met`."""
+    required = {
+        one["name"] for one in ensemble.policies if not isinstance(one.get("strength"), dict)
+    }
+    return [
+        f"{'VIOLATED' if one.policy in required else 'not met:'} {one.policy}: {one.text}"
+        for one in ensemble.compliance or ()
+    ]
+
+
+def _broken(policy: Mapping[str, Any], status: PolicyStatus | None) -> str:
+    if not isinstance(policy.get("strength"), dict):
+        return "NO"
+    return f"no (costs {status.penalty})" if status is not None and status.penalty else "no"
+
+
+def _met(status: PolicyStatus | None) -> str:
+    """A met policy, with its slack only if the members are those of the decision."""
+    if status is None or status.slack is None or not status.satisfied:
+        return "yes"
+    return f"yes (slack {status.slack})"
+
+
+def _selected(member: Member, policy: Mapping[str, Any], tags: Mapping[str, set[str]]) -> bool:
+    role = member.role or member.name.partition("[")[0]
+    return any(
+        one in (role, member.name) or (one.startswith("tag:") and one[4:] in tags.get(role, ()))
+        for one in _selectors(policy)
+    )
+
+
+def _selectors(policy: Mapping[str, Any]) -> Iterator[str]:
+    for one in policy.get("zip") or policy.get("members") or ():
+        yield f"tag:{one['tag']}" if isinstance(one, dict) else str(one)
 
 
 def newest(client: Moorage, ensemble_id: str) -> Decision:
-    """The newest decision, whatever became of it: claims outlive the hold they were made under.
+    """The newest decision, in any state: claims outlive the hold under which they were made.
 
     Raises:
         Missing: nothing was ever decided.
@@ -37,10 +103,10 @@ _TAKEN = frozenset({"building", "active"})
 
 
 class Show(Command):
-    """Show an ensemble, where its members stand and what it survives.
+    """Show an ensemble, the places of its members and what it survives.
 
-    Domains and hosts carry their names for operators. Tenants see labels that mean something
-    inside one ensemble only: they tell which members share a rack, and nothing else.
+    Operators see the names of domains and hosts. Tenants see labels that are valid within one
+    ensemble only: they show which members share a rack, and nothing else.
     """
 
     examples = """
@@ -50,18 +116,16 @@ class Show(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and which side of it."""
-        parser.add_argument(
-            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
-        )
+        ensemble_argument(parser)
         side = parser.add_mutually_exclusive_group()
         side.add_argument("--map", action="store_true", help="draw the members on their domains")
         side.add_argument(
-            "--survivability", action="store_true", help="who keeps what when a domain is lost"
+            "--survivability",
+            action="store_true",
+            help="members that each role keeps when a domain is lost",
         )
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)
             if args.survivability:
@@ -72,13 +136,15 @@ class Show(Command):
                 return Shown(found.body, self._map(ensemble_id, found.value))
             shown = client.ensembles.judged(ensemble_id)
             members = client.ensembles.members(ensemble_id).value
-        return Shown(shown.body, described(shown.value, shown.body["ensemble"], members))
+        return Shown(shown.body, described(shown.value, members))
 
     def _map(self, ensemble_id: str, members: Sequence[Member]) -> RenderableType:
-        """The members where they stand now, whichever decision or server brought them there."""
+        """A map of the members' present places, from any decision or server."""
         from moorage.cli.placement_map import picture, summed
 
-        placed = [Assignment(one.name, domains=one.domains) for one in members if one.domains]
+        placed = [
+            Assignment(one.name, one.kind, one.domains, None) for one in members if one.domains
+        ]
         if not placed:
             raise Missing("placed member in ensemble", short(ensemble_id))
         drawn = picture(placed, console(self.app.stdout).width)
@@ -87,42 +153,40 @@ class Show(Command):
 
 
 def survived(body: Mapping[str, Any]) -> str:
-    """One line for each level: `lose any 1 rack: db keeps 2 of 3 OK, web keeps 2 of 3 OK`."""
+    """A line for each level: `lose any 1 rack: db keeps 2 of 3 OK, web keeps 2 of 3 OK`."""
     lines = [
         f"lose any {level['lose']} {level['level']}: {_kept(level['level'], level['roles'])}"
         for level in body["survivability"]
     ]
-    return "\n".join(lines) or "no member stands anywhere"
+    return "\n".join(lines) or "no members are placed"
 
 
 def _kept(level: str, roles: Sequence[Mapping[str, Any]]) -> str:
     if not any(role["keeps"] for role in roles):
-        return f"no role keeps a member, each stands in one {level}"
+        return f"no role keeps a member: each is in one {level}"
     return ", ".join(
         f"{role['role']} keeps {role['keeps']} of {role['total']} {_judged(role)}" for role in roles
     )
 
 
 def _judged(role: Mapping[str, Any]) -> str:
-    """Where no policy demands more, one member left is enough."""
+    """Whether a role keeps enough members: one, unless a policy demands more."""
     if role["ok"]:
         return "OK"
     return "NONE LEFT" if role["needed"] == 1 else f"NOT ENOUGH (needs {role['needed']})"
 
 
 def _decided(decision: Decision, members: Sequence[Member]) -> str:
-    """`6f0c1a2b held until 09:10:00Z`; of a hold that is over, who took a place in time."""
-    told_of = told.decided(decision)
+    """A decision, `6f0c1a2b held until 09:10:00Z`; of an expired hold the claimed places too."""
+    line = decision_text.decided(decision)
     taken = sum(one.status in _TAKEN for one in members)
     if decision.status != "expired" or not taken:
-        return told_of
-    return f"{told_of}, {taken} of {len(members)} claimed in time"
+        return line
+    return f"{line}, {taken} of {len(members)} claimed before"
 
 
-def described(
-    ensemble: Ensemble, body: Mapping[str, Any], members: Sequence[Member]
-) -> RenderableType:
-    """The ensemble's fields, its roles, and its policies as they stand now."""
+def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
+    """The ensemble's fields, its roles, and its policies with their present state."""
     decision = ensemble.decision
     head = fields(
         [
@@ -131,7 +195,7 @@ def described(
             ("project", ensemble.project_id),
             ("generation", ensemble.generation),
             ("created", ensemble.created_at),
-            ("decision", "none" if decision is None else _decided(decision, members)),
+            ("decision", _decided(decision, members) if decision else "none"),
             *(("stays", line) for line in stays(members)),
         ]
     )
@@ -139,11 +203,10 @@ def described(
         (role.name, role.count, role.flavor or "-", _amounts(role.resources))
         for role in ensemble.members
     ]
-    described_policies = body.get("policies", ())
-    met = policy_standing.standing(ensemble, described_policies, members)
+    met = standing(ensemble, members)
     policies = [
-        (policy["name"], _selected(policy), " ".join([policy["type"], *_parameters(policy)]), how)
-        for policy, how in zip(described_policies, met, strict=True)
+        (policy["name"], _selection(policy), " ".join([policy["type"], *_parameters(policy)]), how)
+        for policy, how in zip(ensemble.policies, met, strict=True)
     ]
     parts: list[RenderableType] = [
         head,
@@ -152,20 +215,20 @@ def described(
     ]
     if policies:
         parts += ["", table(["policy", "members", "rule", "met"], policies)]
-    broken = policy_standing.violations(ensemble)
+    broken = violations(ensemble)
     if broken:
         parts += ["", *broken]
     return stack(*parts)
 
 
 def stays(members: Sequence[Member]) -> list[str]:
-    """`web[0], web[2] until 2026-12-07T07:25Z (makes way for a lease)`: a line for each end."""
+    """A line for each end: `web[0], web[2] until 2026-12-07T07:25Z (makes way for a lease)`."""
     from moorage.cli.placement_map import summed
 
     lines: dict[str, list[str]] = {}
     for one in sorted(members, key=lambda one: one.until or ""):
         if one.until:
-            lines.setdefault(told.until(one), []).append(one.name)
+            lines.setdefault(decision_text.until(one), []).append(one.name)
     return [f"{summed(names)} until {end}" for end, names in lines.items()]
 
 
@@ -173,7 +236,7 @@ def _amounts(resources: Mapping[str, int]) -> str:
     return " ".join(f"{name}={amount}" for name, amount in resources.items())
 
 
-def _selected(policy: Mapping[str, Any]) -> str:
+def _selection(policy: Mapping[str, Any]) -> str:
     selectors = policy.get("zip") or policy.get("members") or ()
     text = ", ".join(
         f"tag:{one['tag']}" if isinstance(one, dict) else str(one) for one in selectors
@@ -196,28 +259,39 @@ def _parameters(policy: Mapping[str, Any]) -> list[str]:
     return said
 
 
+def _statuses(client: Moorage, *, all_projects: bool) -> dict[str, str]:
+    """Ensemble id -> the status of its newest decision."""
+    found: dict[str, str] = {}
+    for one in client.decisions.all(all_projects=all_projects).value:  # newest first
+        found.setdefault(one.ensemble_id, one.status)
+    return found
+
+
 class List(Command):
-    """List ensembles."""
+    """List ensembles, each with the status of its newest decision.
+
+    The status of one without a decision is `described`.
+    """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose."""
         parser.add_argument("--all-projects", action="store_true", help="for operators")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """List."""
         with self.client() as client:
             answer = client.ensembles.all(all_projects=args.all_projects)
+            status = _statuses(client, all_projects=args.all_projects)
             rows = [
                 (
                     short(one.id),
                     one.name,
+                    status.get(one.id, "described"),
                     " ".join(f"{role.name}:{role.count}" for role in one.members),
                     len(one.policies),
                     one.created_at,
                 )
                 for one in answer.value
             ]
-            columns = ["id", "name", "members", "#policies", "created"]
+            columns = ["id", "name", "status", "members", "#policies", "created"]
             listing = Listing("/v1/ensembles", {}, columns)
             text = listing.shown(client, args, rows, answer.value)
         return Shown(answer.body, text)
@@ -226,39 +300,38 @@ class List(Command):
 class Confirm(Command):
     """Close an ensemble's decision: what is claimed stays, the rest is freed.
 
-    Claims that are still building keep their own expiry.
+    Claims that are still building keep their own expiry. If places would be freed, it asks
+    first; without a terminal it needs --yes.
     """
 
-    examples = "moorage ensemble confirm b1d7"
+    examples = """
+        moorage ensemble confirm b1d7
+        moorage ensemble confirm b1d7 --yes
+    """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
-        parser.add_argument(
-            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
-        )
+        ensemble_argument(parser)
+        confirm.yes_argument(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Confirm."""
         with self.client() as client:
             decision = newest(client, client.ensembles.find(args.ensemble))
+            if not args.yes:
+                confirm.ask(client, decision, self.app.stderr)
             answer = client.decisions.confirm(str(decision.id))
-        return Shown(answer.body, told.confirmed(answer.body))
+        return Shown(answer.body, decision_text.confirmed(answer.body))
 
 
 class Delete(Command):
-    """Forget an ensemble and release what it holds.
+    """Delete an ensemble and release its held places.
 
-    Servers that took their places stay; only what is held and not allocated is freed.
+    Running servers keep their allocations; only places that are held are freed.
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
-        parser.add_argument(
-            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
-        )
+        ensemble_argument(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Delete."""
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)
             generation = client.ensembles.show(ensemble_id).value.generation

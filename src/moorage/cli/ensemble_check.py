@@ -1,15 +1,14 @@
-"""`moorage ensemble check`: what can be said of a description without a server."""
+"""`moorage ensemble check`: checks a description without a server."""
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
+from moorage.cli.files import read_text, reading
 from moorage.cli.output import Shown
-from moorage.cli.shipped import read_text, reading
 from moorage.domain.ensembles import MemberName, Role
-from moorage.domain.words import counted
+from moorage.domain.words import counted, did_you_mean
 
 if TYPE_CHECKING:
     import argparse
@@ -20,35 +19,35 @@ if TYPE_CHECKING:
 
 
 class Check(Command):
-    """Judge a description offline: names, policies, contradictions.
+    """Check a description offline: names, policies, contradictions.
 
-    Needs neither a server nor a token. Policies that no fleet can meet are named, as the service
-    would name them (exit status 3); otherwise the least number of domains on an ideal, empty fleet
-    is. Which levels and domains there are, sizes and traits are the service's to judge; a level
-    with an unusual name is pointed out.
+    Needs neither a server nor a token. Policies that no fleet can meet are listed as the service
+    would list them (exit status 3); otherwise the least number of domains on an ideal, empty fleet
+    is shown. The fleet's levels, domains, sizes and traits are not known offline; a level with an
+    unusual name is pointed out.
     """
 
     examples = "moorage ensemble check shop.yaml"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What to judge."""
         parser.add_argument("file", metavar="FILE", help="a description; - reads standard input")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Judge."""
         from moorage.client.description import read_description
         from moorage.policies.contradiction import refuse_contradictions
         from moorage.policies.satisfiable import judge
 
+        text = read_text(args.file)
         with reading(args.file):
-            _, described = read_description(read_text(args.file))
+            _, described = read_description(text)
         roles = [
             Role(name=one.name, resources=one.resources or {}, tags=one.tags)
             for one in described.roles
         ]
         members = [MemberName(one.name, i) for one in described.roles for i in range(one.count)]
-        refuse_contradictions(roles, members, described.policies)
-        verdict = judge(roles, members, described.policies)
+        with reading(args.file, text):
+            refuse_contradictions(roles, members, described.policies)
+            verdict = judge(roles, members, described.policies)
         unusual = _unusual(described.policies)
         body = {
             "check": {
@@ -64,13 +63,13 @@ class Check(Command):
             f"OK {counted(len(roles), 'role')}, {counted(len(members), 'member')},"
             f" {counted(len(described.policies), 'policy', 'policies')};"
             f" {_verdict(verdict, _named(described.policies))}"
-            + "".join(f"\nlevel {name} is not a usual one{hint}" for name, hint in unusual.items())
+            + "".join(f"\nlevel {name} is not a usual name{hint}" for name, hint in unusual.items())
         )
         return Shown(body, said)
 
 
 def _named(policies: Sequence[PolicyStatement]) -> list[str]:
-    """What required fences name: there is no telling offline whether a fleet has it."""
+    """The names in required fences, which cannot be checked offline."""
     from moorage.policies.fence import Fence
     from moorage.policies.registry import parse
 
@@ -83,22 +82,21 @@ def _named(policies: Sequence[PolicyStatement]) -> list[str]:
 
 
 def _unusual(policies: Sequence[PolicyStatement]) -> dict[str, str]:
-    """Levels of the default tree that few fleets have, each with what may have been meant."""
+    """Unusual levels of the default tree, each with a likely intended one."""
     from moorage.domain.topology import DEFAULT_TREE, HOST
-    from moorage.policies.ideal import ORDER
+    from moorage.policies.ideal_fleet import ORDER
 
     found = {}
     for one in policies:
         level, tree = one.parameters.get("level"), one.parameters.get("tree", DEFAULT_TREE)
         if isinstance(level, str) and tree == DEFAULT_TREE and level not in {HOST, *ORDER}:
-            near = difflib.get_close_matches(level, (HOST, *ORDER), n=1, cutoff=0.6)
-            found[level] = f"; did you mean {near[0]}?" if near else ""
+            found[level] = did_you_mean(level, (HOST, *ORDER))
     return found
 
 
 def _verdict(verdict: Satisfiable, named: Sequence[str]) -> str:
     if not verdict.proved:
-        return "no contradiction found (too large to settle offline)"
+        return "no contradiction found (too large to prove offline)"
     asked = [f">= {_domains(count, str(level))}" for level, count in verdict.least.items()]
     asked += [f"hosts in {name}" for name in named]
     with_ = f" with {', '.join(asked)}" if asked else ""
@@ -106,5 +104,5 @@ def _verdict(verdict: Satisfiable, named: Sequence[str]) -> str:
 
 
 def _domains(count: int, level: str) -> str:
-    """`3 racks`; a level's name that ends in s already stays as it is written."""
+    """A count of domains, `3 racks`; a level's name that ends in s is not changed."""
     return f"{count} of level {level}" if level.endswith("s") else counted(count, level)

@@ -1,77 +1,60 @@
-"""`moorage ensemble create`: from a description to held places in one call."""
+"""`moorage ensemble create`: places and holds a description in one call."""
 
 from __future__ import annotations
 
-import argparse
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import told
-from moorage.cli.command import Command
-from moorage.cli.output import FORMATS, Shown
-from moorage.cli.shipped import read_text, reading
+from moorage.cli import decision_text
+from moorage.cli.ensemble_source import FileOrFormat, FromFile, ServerNotFile, search_arguments
+from moorage.cli.files import read_text, reading
+from moorage.cli.output import Shown
+from moorage.cli.parser import new_name
 from moorage.cli.times import TIME_HELP, time_of
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
-OBJECTIVES = ("spread", "pack", "balance")
+    from moorage.client.answer import Answer
+    from moorage.client.moorage import Moorage
+    from moorage.wire.ensembles import OneEnsemble
 
-
-class FileOrFormat(argparse.Action):
-    """`-f shop.yaml` is the file, `-f json` the format, as everywhere else."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        """Tell the two apart; a file called `json` is `./json`."""
-        target = "form" if values in FORMATS and option_string == "-f" else "file"
-        if target == "file" and getattr(namespace, "server", None) is not None:
-            parser.error(f"argument {option_string}: not allowed with argument --server")
-        setattr(namespace, target, values)
-
-
-class ServerNotFile(argparse.Action):
-    """`--server m1.small` describes what a file would."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        """Take it, unless there is a file."""
-        if namespace.file is not None:
-            parser.error(f"argument {option_string}: not allowed with argument -f/--file")
-        namespace.server = values
+_TRIES = 5
+"""Default names that are tried; each but the first was free when it was chosen."""
+COUNTED = 16
+"""Roles of which one answer counts how many more would fit, at most; the API takes no more."""
 
 
 def decide_arguments(parser: argparse.ArgumentParser) -> None:
-    """How to decide: the same for every command that does."""
+    """Declare the decision options, which all deciding commands share."""
     add = parser.add_argument
     add("--dry-run", action="store_true", help="decide by the same code, write nothing")
-    add("--hold", metavar="10m", help="keep the places for so long (default: the service's)")
-    add("--objective", choices=OBJECTIVES, help="what is better (default: spread)")
-    add("--until", type=time_of, metavar="T", help=f"how long they stay, {TIME_HELP}")
-    add("--preemptible", action="store_true", help="they may be ended early for a lease")
-    add("--priority", type=int, metavar="N", help="with it: those with less end first (default 0)")
-    add("--seed", type=int, metavar="N", help="another seed, maybe another equal answer")
-    add("--time-limit", metavar="5s", help="search no longer than this")
+    add(
+        "--hold",
+        metavar="10m",
+        help="hold the places for so long (default: the service's, or the present hold)",
+    )
+    add("--until", type=time_of, metavar="T", help=f"when the members end, {TIME_HELP}")
+    add("--preemptible", action="store_true", help="the members may be ended early for a lease")
+    add(
+        "--priority",
+        type=int,
+        metavar="N",
+        help="with --preemptible: lower ones end first (default 0)",
+    )
+    search_arguments(parser)
     add(
         "--additional",
         action="append",
         metavar="ROLE",
-        help="also count how many more of this role would fit (default: the first role; in a dry"
-        " run none)",
+        help="also count how many more of this role would fit (default: every role, the first"
+        f" {COUNTED} of them; in a dry run none)",
     )
 
 
 def decide_body(args: argparse.Namespace, roles: Sequence[str]) -> dict[str, Any]:
-    """The `decide` part of a body: only what was said."""
+    """The `decide` part of a body, with the given options only."""
     said = {
         "hold": args.hold,
         "objective": args.objective,
@@ -80,54 +63,53 @@ def decide_body(args: argparse.Namespace, roles: Sequence[str]) -> dict[str, Any
         "priority": args.priority,
         "seed": args.seed,
         "time_limit": args.time_limit,
-        "max_additional": args.additional or ([] if args.dry_run else list(roles[:1])),
+        "max_additional": args.additional or ([] if args.dry_run else list(roles[:COUNTED])),
     }
     return {name: value for name, value in said.items() if value not in (None, [])}
 
 
-class Create(Command):
+class Create(FromFile):
     """Describe an ensemble, place it jointly and hold the places.
 
     All members are placed in one decision, or none. The places are held until they are
-    claimed or the hold lapses. If nothing fits, the answer names a minimal conflict and
-    changes that a solve has shown to work, and the exit status is 3.
+    claimed or the hold lapses. If they do not fit, the output has a minimal conflict and changes
+    that were solved and fit, and the exit status is 3.
     """
 
     examples = """
         moorage ensemble create -f shop.yaml --dry-run       # would it fit? nothing is written
         moorage ensemble create -f shop.yaml --hold 10m      # place and hold
         moorage ensemble create --server m1.small --count 3  # three servers, no file
-        moorage ensemble create -f shop.yaml --until 2026-12-07T07:00Z   # gone by then
+        moorage ensemble create -f shop.yaml --until 2026-12-07T07:00Z   # ends then
         moorage ensemble create -f shop.yaml -f json         # the API's answer
         moorage ensemble create --server m1.small -f json    # a file of that name is ./json
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Where the description is, and how to decide."""
         self._usage_error = parser.error
         parser.add_argument(
             "-f",
             "--file",
             action=FileOrFormat,
             metavar="FILE",
-            help="description; - reads stdin. -f table|json|yaml is the format, as everywhere",
+            help="description; - reads stdin. -f table|json|yaml is the output format",
         )
         parser.add_argument(
-            "--server", action=ServerNotFile, metavar="FLAVOR", help="instead of a file: one role"
+            "--server",
+            action=ServerNotFile,
+            metavar="FLAVOR",
+            help="instead of a file: one role of this flavor",
         )
         parser.add_argument("--count", type=int, default=1, metavar="N", help="with --server")
-        parser.add_argument("--name", help="another name than the description's")
+        parser.add_argument(
+            "--name",
+            type=new_name,
+            help="default: the description's; with --server FLAVOR, FLAVOR-2, ...",
+        )
         parser.add_argument("--describe-only", action="store_true", help="do not place it yet")
         decide_arguments(parser)
 
-    def formats(self, parser: argparse.ArgumentParser) -> None:
-        """`-f` is the file's here; `-f json` works all the same."""
-        parser.add_argument(
-            "--format", choices=FORMATS, default="table", dest="form", help="also: -f json"
-        )
-
     def act(self, args: argparse.Namespace) -> Shown:
-        """Create."""
         if args.file is None and args.server is None:
             self._usage_error("one of the arguments -f/--file --server is required")
         body = self._body(args)
@@ -135,12 +117,34 @@ class Create(Command):
             body["name"] = args.name
         if not args.describe_only:
             body["decide"] = decide_body(args, [role["name"] for role in body.get("members", [])])
-        with self.client() as client:
-            answer = client.ensembles.create(body, dry_run=args.dry_run)
+        with self.client() as client, reading(args.file or "", self._text):
+            answer = self._created(client, body, args)
         made = answer.value
-        if args.dry_run and made.decision is not None:
-            return Shown(answer.body, told.dry_run(made.decision))
-        return Shown(answer.body, told.created(made))
+        if args.dry_run and made.decision:
+            return Shown(answer.body, decision_text.dry_run(made.decision))
+        return Shown(answer.body, decision_text.created(made))
+
+    @staticmethod
+    def _created(
+        client: Moorage, body: dict[str, Any], args: argparse.Namespace
+    ) -> Answer[OneEnsemble]:
+        """Create the ensemble; a default name that is taken gets a number."""
+        from moorage.client.errors import NameTaken
+
+        tries = 1 if args.name or args.server is None else _TRIES
+        while True:
+            try:
+                return client.ensembles.create(body, dry_run=args.dry_run)
+            except NameTaken:
+                tries -= 1
+                if not tries:
+                    raise
+            known = {one.name for one in client.ensembles.all().value}
+            numbered = (f"{args.server}-{number}" for number in count(2))
+            body = body | {"name": next(name for name in numbered if name not in known)}
+
+    _text: str | None = None
+    """The description's text, once it is read."""
 
     def _body(self, args: argparse.Namespace) -> dict[str, Any]:
         if args.file is None:
@@ -149,6 +153,7 @@ class Create(Command):
 
         from moorage.client.description import read_description
 
+        self._text = read_text(args.file)
         with reading(args.file):
-            body, _ = read_description(read_text(args.file))
+            body, _ = read_description(self._text)
         return body

@@ -1,18 +1,19 @@
-"""`moorage ensemble set`: change counts and policies, and decide anew."""
+"""`moorage ensemble set`: changes counts and policies, and decides anew."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from moorage.cli import told
+from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown
+from moorage.cli.parser import ensemble_argument, new_name
 
 
 def assignment(text: str) -> tuple[str, str, object]:
-    """Read `db:count=4`: whose, which field, the value as YAML reads it.
+    """Read `db:count=4`: name, field, and the value as YAML.
 
     A name may hold colons, a field may not.
     """
@@ -24,15 +25,15 @@ def assignment(text: str) -> tuple[str, str, object]:
         raise argparse.ArgumentTypeError(f"write NAME:FIELD=VALUE, such as db:count=4, not {text}")
     try:
         return subject, field, yaml.safe_load(value)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, LookupError):
         raise argparse.ArgumentTypeError(f"cannot read the value of {text}") from None
 
 
 class Set(Command):
-    """Change counts or policies of an ensemble and decide anew.
+    """Change counts or policies of an ensemble and decide again.
 
-    Members that stand keep their places; what is new is placed beside them. With --dry-run
-    nothing changes, and an infeasible change is explained all the same (exit status 3).
+    Placed members keep their places; new ones are placed beside them. With --dry-run nothing
+    is changed; an infeasible change is explained (exit status 3).
     """
 
     examples = """
@@ -42,18 +43,15 @@ class Set(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What changes, and how to decide."""
         self._usage_error = parser.error
-        parser.add_argument(
-            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
-        )
+        ensemble_argument(parser)
         parser.add_argument(
             "--member",
             action="append",
             type=assignment,
             default=[],
             metavar="ROLE:FIELD=VALUE",
-            help="a role's new count or flavor",
+            help="a role's new count: web:count=5",
         )
         parser.add_argument(
             "--policy",
@@ -64,13 +62,12 @@ class Set(Command):
             help="a policy's new parameter or strength",
         )
         parser.add_argument("--remove-policy", action="append", default=[], metavar="NAME")
-        parser.add_argument("--name", help="a new name")
+        parser.add_argument("--name", type=new_name, help="a new name")
         decide_arguments(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Change."""
         if not (args.member or args.policy or args.remove_policy or args.name):
-            self._usage_error("say what changes: --member, --policy, --remove-policy or --name")
+            self._usage_error("give --member, --policy, --remove-policy or --name")
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)
             ensemble = client.ensembles.show(ensemble_id).value
@@ -89,13 +86,13 @@ class Set(Command):
                 change["decide"] = decide_body(args, [role.name for role in ensemble.members])
             answer = client.ensembles.change(ensemble_id, change, dry_run=args.dry_run)
         made = answer.value
-        if args.dry_run and made.decision is not None:
-            return Shown(answer.body, told.dry_run(made.decision))
-        return Shown(answer.body, told.created(made))
+        if args.dry_run and made.decision:
+            return Shown(answer.body, decision_text.dry_run(made.decision))
+        return Shown(answer.body, decision_text.created(made))
 
 
 def merged(assignments: list[tuple[str, str, object]]) -> list[dict[str, Any]]:
-    """Several assignments to one name become one entry."""
+    """Merge the assignments to each name."""
     entries: dict[str, dict[str, Any]] = {}
     for subject, field, value in assignments:
         entries.setdefault(subject, {"name": subject})[field] = value

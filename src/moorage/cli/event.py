@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from moorage.client.events import Event, EventCalls
+    from moorage.client.events import EventCalls
     from moorage.client.moorage import Moorage
+    from moorage.wire.events import Event
 
 COLUMNS: Final = ("at", "type", "subject", "what")
 _PAGE: Final = 1000
@@ -30,16 +31,16 @@ _SAID: Final = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Which events."""
+    """Declare the options that select events."""
     add = parser.add_argument
     add("--type", action="append", default=[], metavar="TYPE", help="such as lease.*; repeatable")
-    add("--subject", metavar="WHAT", help="only what is about it: a name, or an id or part of one")
-    add("--after", metavar="CURSOR", help="only what comes after; `now`: from now on")
+    add("--subject", metavar="WHAT", help="only events about it: a name, an id, or its beginning")
+    add("--after", metavar="CURSOR", help="only events after this one; `now`: from now on")
     add("--all-projects", action="store_true", help="for operators")
 
 
 def rows(events: Sequence[Event]) -> RenderableType:
-    """A line each."""
+    """The events as table rows."""
     return table(COLUMNS, [_row(one) for one in events])
 
 
@@ -48,7 +49,7 @@ def _row(one: Event) -> tuple[str, ...]:
 
 
 def what(one: Event) -> str:
-    """`name shop, missing 1`: what says most of an event's body."""
+    """The main fields of an event's body: `name shop, missing 1`."""
     body = one.body
     if {"crossed", "now"} <= body.keys():
         return _crossing(body)
@@ -57,7 +58,7 @@ def what(one: Event) -> str:
 
 
 def _crossing(body: Mapping[str, Any]) -> str:
-    """`worker 5 -> 0 (below 3)`, `VCPU of az1 0.88 -> 0.93 (above 0.9)`: what is measured."""
+    """A threshold's measure: `worker 5 -> 0 (below 3)`, `VCPU of az1 0.88 -> 0.93 (above 0.9)`."""
     shared = body.get("above_share") is not None and body.get("resource_class") is not None
     bound = body["above_share"] if shared else body.get("below")
     measured = body.get("role") or body.get("flavor") or body.get("resource_class")
@@ -71,13 +72,13 @@ def _word(value: object) -> str:
 
 
 def subject_of(client: Moorage, text: str | None) -> str | None:
-    """The id of what is meant by a name, an id or its beginning; full ids need not be known.
+    """The subject's id for a name, an id or its beginning; full ids need not exist.
 
     A name is looked for among leases, then ensembles, offers and subscriptions.
 
     Raises:
-        Missing: nothing is called so, nor has an id that begins so.
-        Ambiguous: several are, or have.
+        Missing: there is no such name or id.
+        Ambiguous: the beginning is that of several ids.
     """
     if text is None or UUID.fullmatch(text):
         return text
@@ -104,7 +105,7 @@ def subject_of(client: Moorage, text: str | None) -> str | None:
 
 
 class List(Command):
-    """List what happened, oldest first, with the cursor to go on from."""
+    """List events, oldest first, with the cursor from which to continue."""
 
     examples = """
         moorage event list --type lease.* --subject upf-dec
@@ -113,12 +114,10 @@ class List(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         arguments(parser)
         parser.add_argument("--limit", type=int, metavar="N", help="at most so many")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """List."""
         found: list[Event] = []
         bodies: list[object] = []
         cursor = args.after
@@ -145,7 +144,7 @@ class List(Command):
 
 
 class Follow(Command):
-    """Tell what happens as it happens, until you stop it.
+    """Print events as they happen, until interrupted.
 
     With `-f json` each event is an object on a line of its own.
     """
@@ -156,12 +155,10 @@ class Follow(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and how many."""
         arguments(parser)
         parser.add_argument("--limit", type=int, metavar="N", help="stop after so many")
 
     def act(self, args: argparse.Namespace) -> None:
-        """Follow."""
         left = args.limit
         with self.client() as client:
             subject = subject_of(client, args.subject)

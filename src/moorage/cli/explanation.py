@@ -1,24 +1,28 @@
-"""An explanation in words: the conflict, and the changes that a solve has shown to help."""
+"""`moorage explanation list|show`, and explanations as text."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.cli.times import length, minute, period
+from moorage.cli.command import Command
+from moorage.cli.output import Shown, short, table
+from moorage.cli.times import TIME_HELP, length, minute, period, time_of
+from moorage.domain.explain import Stage
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Mapping, Sequence
 
 
 WIDE: Final = 100
 """Relaxations that together are longer than this get a line each."""
 _THEN: Final = "fits then"
-_BY_NAME: Final = frozenset({"policy", "booked", "stay"})
+_BY_NAME: Final = frozenset({"policy", "booked", "stay", "closed"})
 """Sides of a conflict whose name alone says what they are."""
 
 
-def told(explanation: Mapping[str, Any]) -> str:
-    """What runs into what, and what would work; two lines where that is simple.
+def explained(explanation: Mapping[str, Any]) -> str:
+    """The conflict and the possible changes; two lines in simple cases.
 
     infeasible [policy]  conflict (minimal): db-ha needs 4 racks  <->  racks usable: 3
     relaxations (each solved): 1. db-ha keep 3->2: fits now   2. db count 4->5: fits now
@@ -43,7 +47,7 @@ def told(explanation: Mapping[str, Any]) -> str:
 
 
 def _ahead(explanation: Mapping[str, Any], relaxations: Sequence[Mapping[str, Any]]) -> list[str]:
-    """When it fits, how much of it does, and in which zones: what no relaxation says already."""
+    """When it fits, how much of it fits, and in which zones, as far as no relaxation says that."""
     changes = [dict(one.get("change") or {}) for one in relaxations]
     parts = []
     start, most = explanation.get("earliest_start"), explanation.get("largest")
@@ -52,10 +56,10 @@ def _ahead(explanation: Mapping[str, Any], relaxations: Sequence[Mapping[str, An
     if start and (start not in known or explanation.get("earliest_beyond")):
         proved = "" if explanation.get("earliest_proved") else " (not proved)"
         if explanation.get("earliest_beyond"):
-            # Only ensembles are told of such a window; they may end nobody.
-            whose = proved or " (proved for an ensemble; a lease may begin sooner)"
+            # Only ensembles have such a window; they may displace no one.
+            whose = proved or " (proved for an ensemble; a lease may start sooner)"
             as_long = period(start, explanation.get("earliest_end"))
-            parts.append(f"as long, but later: {as_long}{whose}")
+            parts.append(f"same length, later: {as_long}{whose}")
         else:
             parts.append(f"earliest start {minute(start)}{proved}")
     if most and not any("count" in one for one in changes):
@@ -67,12 +71,12 @@ def _ahead(explanation: Mapping[str, Any], relaxations: Sequence[Mapping[str, An
 
 
 def _conflict(lead: str, conflict: Mapping[str, Any]) -> list[str]:
-    """On one line, or its needs and the facts they run into on lines of their own."""
+    """A conflict on one line, or needs and facts on lines of their own."""
     items = conflict.get("conflict") or ()
     if not items:
         return []
     kind = lead + ("conflict (minimal):" if conflict.get("minimal") else "conflict:")
-    if len(items) <= 2:  # noqa: PLR2004 - who and what
+    if len(items) <= 2:  # noqa: PLR2004 - need and fact
         return [f"{kind} " + "  <->  ".join(side(item) for item in items)]
     needs = [side(item) for item in items if "topology" not in item]
     facts = [side(item) for item in items if "topology" in item]
@@ -92,7 +96,7 @@ def _relaxations(relaxations: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def side(item: Mapping[str, Any]) -> str:
-    """One side of a conflict: a policy or role and what it needs, or a fact of the fleet."""
+    """One side of a conflict: a policy or role with its needs, or a fact of the fleet."""
     if "topology" in item:
         return f"{item['topology']}: {item.get('have')}"
     kind, name = next(
@@ -103,7 +107,7 @@ def side(item: Mapping[str, Any]) -> str:
 
 
 def relaxation(item: Mapping[str, Any]) -> str:
-    """`db-ha keep 3->2: fits now`; of a change of time the option to give.
+    """A relaxation, `db-ha keep 3->2: fits now`; of a change of time the command's option.
 
     That it fits at the time that was asked for goes without saying.
     """
@@ -119,7 +123,7 @@ def relaxation(item: Mapping[str, Any]) -> str:
 
 
 def _timely(change: Mapping[str, Any]) -> str:
-    """`--until 2026-12-07T07:30Z`, `--preemptible`, `--lead 20m`, a lease's end, or a start."""
+    """A change of time: `--until 2026-12-07T07:30Z`, `--preemptible`, `--lead 20m`, ..."""
     if "until" in change:
         return f"--until {minute(change['until'][1])}"
     if "preemptible" in change:
@@ -141,6 +145,73 @@ def _step(value: object) -> str:
 def _plain(value: object) -> str:
     if isinstance(value, dict):
         return " ".join(f"{key} {inner}" for key, inner in value.items())
+    if isinstance(value, list):
+        return ",".join(map(_plain, value)) or "none"
     if isinstance(value, bool):
         return str(value).lower()
     return "-" if value is None else str(value)
+
+
+STAGES: Final = tuple(one.value for one in Stage)
+
+
+class List(Command):
+    """List explanations of refused requests, newest first."""
+
+    examples = """
+        moorage explanation list --ensemble shop
+        moorage explanation list --stage policy --since 2026-12-07T08:00Z
+        moorage explanation list --since -1h         # of the last hour
+        moorage explanation list --all-projects      # operators
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("--ensemble", metavar="ENSEMBLE", help="id or name of the refused ensemble")
+        add("--stage", choices=STAGES, help="only refusals at this stage")
+        add("--since", type=time_of, metavar="T", help=f"only refusals since then, {TIME_HELP}")
+        add("--of", metavar="PROJECT", dest="project_id", help="those of this project (operators)")
+        add("--all-projects", action="store_true", help="those of all projects (operators)")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        with self.client() as client:
+            answer = client.explanations.all(
+                ensemble=args.ensemble,
+                stage=args.stage,
+                since=args.since,
+                project_id=args.project_id,
+                all_projects=args.all_projects,
+            )
+        rows = [
+            (
+                one["computed_at"],
+                *((one["project_id"],) if args.all_projects else ()),
+                one.get("ensemble") or "-",
+                one["why"],
+                short(one["id"]),
+            )
+            for one in answer.value
+        ]
+        whose = ["project"] if args.all_projects else []
+        return Shown(answer.body, table(["at", *whose, "ensemble", "why", "explanation"], rows))
+
+
+class Show(Command):
+    """Show why a request was refused, and changes with which it would be granted."""
+
+    examples = "moorage explanation show 6f0c"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("explanation", metavar="EXPLANATION", help="its id, or the beginning")
+        add(
+            "--instance",
+            action="store_true",
+            help="with -f json: also the problem, which `moorage replay` solves again",
+        )
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        with self.client() as client:
+            id_ = client.explanations.find(args.explanation)
+            answer = client.explanations.show(id_, instance=args.instance)
+        return Shown(answer.body, f"{explained(answer.value)}\nexplanation {id_}")

@@ -1,13 +1,15 @@
-"""From an error to the words and the exit status a person or a script gets.
+"""Errors as messages and exit statuses.
 
-Statuses: 0 done, 2 usage, 3 infeasible, 4 conflict or stale, 5 quota or forbidden, 1 otherwise.
+Statuses: 0 done, 2 usage or configuration, 3 infeasible, 4 conflict or stale, 5 quota or forbidden,
+6 not found, 1 otherwise.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.cli.output import CONFLICT, FAILED, FORBIDDEN, INFEASIBLE
+from moorage.cli.output import CONFLICT, FAILED, FORBIDDEN, INFEASIBLE, NOT_FOUND, USAGE
+from moorage.cli.parser import WrongUsage
 from moorage.client import errors
 from moorage.domain import errors as domain
 
@@ -21,7 +23,11 @@ _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
     (errors.Conflict, CONFLICT),
     (domain.Conflict, CONFLICT),
     (errors.Forbidden, FORBIDDEN),
+    (errors.NotFound, NOT_FOUND),
+    (errors.Missing, NOT_FOUND),
     (errors.LoginRefused, FORBIDDEN),
+    (domain.BadConfiguration, USAGE),
+    (WrongUsage, USAGE),
 )
 
 
@@ -31,7 +37,7 @@ def exit_status(error: Exception) -> int:
 
 
 def sentence(error: Exception) -> str:
-    """One line (an infeasible answer: two) that says what is wrong."""
+    """The message on one line (an infeasible answer: two)."""
     if isinstance(error, errors.Infeasible) and error.explanation:
         return _infeasible(error)
     if isinstance(error, errors.DescriptionMismatch):
@@ -47,17 +53,24 @@ def sentence(error: Exception) -> str:
 
 def _infeasible(error: errors.Infeasible) -> str:
     if isinstance(error, errors.SeriesInfeasible):
-        from moorage.cli.told_series import refused
+        from moorage.cli.series import refused
 
         return refused(error)
 
-    from moorage.cli.explanation import told
+    from moorage.cli.explanation import explained
 
-    return told(error.explanation)
+    return "\n".join([explained(error.explanation), *_kept(error)])
+
+
+def _kept(error: errors.Infeasible) -> list[str]:
+    """The id of the stored explanation; empty after a dry run."""
+    if not error.explanation.get("links"):
+        return []
+    return [f"explanation {error.explanation['id']}"]
 
 
 def body(error: Exception) -> object:
-    """What `-f json` prints of an error: the API's own document where there is one."""
+    """The error for `-f json`: the API's own document if there is one."""
     if isinstance(error, errors.ApiError) and error.body is not None:
         return error.body
     return {"errors": [{"title": type(error).__name__, "detail": sentence(error)}]}
@@ -66,12 +79,22 @@ def body(error: Exception) -> object:
 def _refusal(error: errors.ApiError) -> str:
     line = error.error.get("line")
     path = str(error.error.get("path") or "")
-    parts = [f"line {line}" if line else "", "" if path in error.detail else path]
-    told = ", ".join(part for part in parts if part)
-    place = f"{told}: " if told else ""
+    file = str(error.error.get("file") or "")
+    parts = [file, f"line {line}" if line else "", "" if path in error.detail else path]
+    where = ", ".join(part for part in parts if part)
+    place = f"{where}: " if where else ""
     name = f"{error.status} {error.code}: " if error.code else f"{error.status} "
     request = f" ({error.request_id})" if error.request_id else ""
-    return f"{name}{place}{error.detail}{request}"
+    said = f"{name}{place}{error.detail}{request}"
+    return f"{said}\n{_remedies(error)}" if isinstance(error, errors.NameTaken) else said
+
+
+def _remedies(error: errors.NameTaken) -> str:
+    which = error.existing
+    return (
+        f"change it: moorage ensemble set {which} ...   delete it: moorage ensemble delete {which}"
+        "   another name: --name"
+    )
 
 
 _TELLING: Final = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
@@ -79,7 +102,7 @@ _HARMLESS: Final = frozenset({"ignored", "narrower"})
 
 
 def _mismatch(error: errors.DescriptionMismatch) -> str:
-    """The differences that matter, processors first."""
+    """The differences that matter, vCPUs first."""
     telling = [item for item in error.diff if item.get("effect") not in _HARMLESS]
     telling.sort(key=lambda item: _rank(str(item.get("path"))))
     differences = ", ".join(_difference(item) for item in telling) or error.detail
@@ -103,7 +126,7 @@ def _difference(item: Mapping[str, Any]) -> str:
 def _unexpected(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
-    return f"{type(error).__name__}: {error} (--debug shows where)"
+    return f"{type(error).__name__}: {error} (repeat with moorage --debug for the traceback)"
 
 
 def _placed(error: domain.InvalidDescription) -> str:

@@ -7,13 +7,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, fields, table
-from moorage.cli.shipped import read_text
+from moorage.cli.files import read_text
+from moorage.cli.output import CONFLICT, OK, Shown, fields, table
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
-    from moorage.client.structs import Flavor
+    from moorage.wire.flavors import FlavorValue
 
 
 def amount(text: str) -> tuple[str, int]:
@@ -24,14 +24,14 @@ def amount(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
-def traits(flavor: Flavor) -> str:
-    """`HW_CPU_X86_AVX2 A|B !CUSTOM_OLD`."""
+def traits(flavor: FlavorValue) -> str:
+    """Traits on one line: `HW_CPU_X86_AVX2 A|B !CUSTOM_OLD`."""
     required = ["|".join(one) if isinstance(one, list) else str(one) for one in flavor.required]
     return " ".join([*required, *(f"!{name}" for name in flavor.forbidden)])
 
 
-def amounts(flavor: Flavor) -> str:
-    """`VCPU=4 MEMORY_MB=8192`."""
+def amounts(flavor: FlavorValue) -> str:
+    """Amounts on one line: `VCPU=4 MEMORY_MB=8192`."""
     return " ".join(f"{name}={value}" for name, value in flavor.resources.items())
 
 
@@ -39,7 +39,6 @@ class List(Command):
     """List flavors."""
 
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
-        """List."""
         with self.client() as client:
             answer = client.flavors.all()
         rows = [(one.name, amounts(one), traits(one), one.id) for one in answer.value]
@@ -50,17 +49,15 @@ class Show(Command):
     """Show a flavor."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         parser.add_argument("flavor", metavar="FLAVOR", help="its name or id")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         with self.client() as client:
             answer = client.flavors.show(args.flavor)
         return Shown(answer.body, _described(answer.value))
 
 
-def _described(one: Flavor) -> Any:  # noqa: ANN401 - something rich
+def _described(one: FlavorValue) -> Any:  # noqa: ANN401 - something rich
     return fields(
         [
             ("name", one.name),
@@ -72,7 +69,7 @@ def _described(one: Flavor) -> Any:  # noqa: ANN401 - something rich
 
 
 class Create(Command):
-    """Make or replace a flavor."""
+    """Create or replace a flavor."""
 
     examples = """
         moorage flavor create m1.small --resource VCPU=1 --resource MEMORY_MB=2048
@@ -80,17 +77,15 @@ class Create(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Its terms."""
         parser.add_argument("name", metavar="NAME")
         parser.add_argument(
             "--resource", action="append", type=amount, required=True, metavar="CLASS=AMOUNT"
         )
         parser.add_argument("--required", action="append", metavar="TRAIT", help="A|B: any of")
         parser.add_argument("--forbidden", action="append", metavar="TRAIT")
-        parser.add_argument("--id", help="default: the service makes one")
+        parser.add_argument("--id", help="default: chosen by the service")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Make."""
         flavor: dict[str, Any] = {"name": args.name, "resources": dict(args.resource)}
         if args.required:
             flavor["required"] = [t.split("|") if "|" in t else t for t in args.required]
@@ -107,29 +102,29 @@ class Delete(Command):
     """Delete a flavor."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         parser.add_argument("flavor", metavar="FLAVOR", help="its name or id")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Delete."""
         with self.client() as client:
             client.flavors.delete(args.flavor)
         return Shown({"deleted": args.flavor}, f"deleted {args.flavor}")
 
 
 class Load(Command):
-    """Load flavors from the JSON of `openstack flavor list --long`."""
+    """Load flavors from the JSON of `openstack flavor list --long`.
+
+    Flavors that cannot be placed are listed with the reason and the others are loaded; the exit
+    status is then 4.
+    """
 
     examples = """
         openstack flavor list --long -f json | moorage flavor load -
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """From where."""
         parser.add_argument("file", metavar="FILE", help="- reads standard input")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Load."""
         text = read_text(args.file)
         try:
             listing = json.loads(text)
@@ -137,8 +132,13 @@ class Load(Command):
             raise InvalidDescription(f"{args.file} is not JSON: {error}") from error
         if not isinstance(listing, list) or not all(isinstance(one, dict) for one in listing):
             raise InvalidDescription(
-                f"{args.file} is not what `openstack flavor list --long -f json` prints"
+                f"{args.file} is not the output of `openstack flavor list --long -f json`"
             )
         with self.client() as client:
             answer = client.flavors.load(listing)
-        return Shown(answer.body, f"{counted(len(listing), 'flavor')} loaded")
+        refused = answer.body.get("refused", [])
+        lines = [f"{counted(len(answer.body['flavors']), 'flavor')} loaded"]
+        lines += [
+            f"refused {one['name'] or one['id'] or one['row']}: {one['why']}" for one in refused
+        ]
+        return Shown(answer.body, "\n".join(lines), CONFLICT if refused else OK)

@@ -1,26 +1,195 @@
-"""`moorage fleet load|show`."""
+"""`moorage fleet load|show`, and the map of a fleet: zones, racks and hosts, with their fill.
+
+A few hosts are drawn one by one; many are drawn as one cell each, a rack to a line. Marks show
+fill without colour, so a pipe and a terminal show the same.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, console
-from moorage.cli.shipped import read_text, reading
+from moorage.cli.files import read_text, reading
+from moorage.cli.host import closed_for
+from moorage.cli.output import Shown, stack, table
+from moorage.cli.placement_map import NOWHERE, natural
+from moorage.cli.progress import Adder, progress
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import TextIO
+
+    from rich.console import RenderableType
+    from rich.text import Text
 
     from moorage.client.moorage import Moorage
     from moorage.domain.fleet_expansion import ExpandedFleet
 
 
+CELLS: Final = "·▁▂▃▄▅▆▇█"
+"""From empty to full; anything booked at all shows at least the second."""
+CLOSED: Final = "x"
+"""Of a host on which nothing is placed now."""
+BAR: Final = 10
+ONE_BY_ONE: Final = 40
+"""More hosts than this are drawn as cells."""
+_WARM, _HOT = 0.7, 0.9
+_PREFERRED: Final = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One host: its domains and its fill of the drawn class."""
+
+    name: str
+    place: tuple[str, ...]
+    used: int
+    capacity: int
+    closed: str = ""
+    """Why nothing is placed on it now, or nothing."""
+
+    @property
+    def fill(self) -> float:
+        """From 0 to 1, or more after an inventory has shrunk."""
+        return self.used / self.capacity if self.capacity else 1.0
+
+
+def picture(
+    fleet: Mapping[str, Any], resource_class: str | None, marked: Mapping[str, str]
+) -> RenderableType:
+    """The whole map. `marked` hosts are followed by a note (their members)."""
+    shown = resource_class or main_class(fleet["hosts"])
+    levels = list(fleet["levels"].get("location", ()))
+    bars = [_bar(host, levels, shown) for host in fleet["hosts"] if not host.get("shares")]
+    stores = [_shared(host) for host in fleet["hosts"] if host.get("shares")]
+    bars.sort(key=lambda bar: ([natural(part) for part in bar.place], natural(bar.name)))
+    closed = sum(bool(bar.closed) for bar in bars)
+    hosts = counted(len(bars), "host") + (f" ({closed} closed)" if closed else "")
+    heading = f"{hosts}, {shown} {_percent(bars)} booked, revision {fleet['revision']}"
+    below = ["", *stores] if stores else []
+    if len(bars) <= ONE_BY_ONE:
+        return stack(heading, "", _one_by_one(bars, levels, shown, marked), *below)
+    legend = f"each cell a host: {CELLS} empty to full{f', {CLOSED} closed' if closed else ''}"
+    return stack(heading, legend, "", _cells(bars, levels), *below)
+
+
+def main_class(hosts: Iterable[Mapping[str, Any]]) -> str:
+    """The resource class to draw: VCPU if any host has it."""
+    known = {name for host in hosts for name in host["resources"]}
+    return next((name for name in _PREFERRED if name in known), min(known, default="VCPU"))
+
+
+def _bar(host: Mapping[str, Any], levels: Sequence[str], resource_class: str) -> Bar:
+    fill = host["resources"].get(resource_class) or {"capacity": 0, "booked": 0, "allocated": 0}
+    place = tuple(host["domains"].get(level, NOWHERE) for level in levels)
+    closed = "; ".join(closed_for(one) for one in host.get("closed", ()) if one["why"] != "planned")
+    # Of a host that is away all counts as booked: what servers have there says more.
+    used = fill["allocated"] if closed else fill["booked"]
+    return Bar(host["name"], place, used, fill["capacity"], closed)
+
+
+def _shared(host: Mapping[str, Any]) -> str:
+    """The fill of sharing providers: `shared: nfs  DISK_GB 20/1000`."""
+    amounts = (
+        f"{name} {fill['booked']}/{fill['capacity']}"
+        for name, fill in sorted(host["resources"].items())
+    )
+    return f"shared: {host['name']}  {', '.join(amounts)}"
+
+
+def _percent(bars: Iterable[Bar]) -> str:
+    """The fill of the open hosts: a closed one is neither free nor full."""
+    some = [bar for bar in bars if not bar.closed]
+    capacity = sum(bar.capacity for bar in some)
+    return f"{100 * sum(bar.used for bar in some) / capacity:.0f}%" if capacity else "0%"
+
+
+def _style(fill: float) -> str:
+    if fill >= _HOT:
+        return "red"
+    return "yellow" if fill >= _WARM else "green"
+
+
+def drawn_bar(bar: Bar) -> Text:
+    """A host's bar: `██████░░░░  10/16`."""
+    from rich.text import Text
+
+    if bar.closed:
+        return Text(CLOSED * BAR, style="dim")
+    if not bar.capacity:
+        return Text("-".ljust(BAR), style="dim")
+    full = min(BAR, round(bar.fill * BAR)) or (1 if bar.used else 0)
+    text = Text("█" * full, style=_style(bar.fill))
+    return text.append("░" * (BAR - full), style="dim")
+
+
+def _one_by_one(
+    bars: Sequence[Bar], levels: Sequence[str], shown: str, marked: Mapping[str, str]
+) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    for level in levels:
+        made.add_column(level)
+    made.add_column("host")
+    made.add_column(shown)
+    made.add_column("used", justify="right")
+    closed = any(bar.closed for bar in bars)
+    if closed:
+        made.add_column("closed")
+    if marked:
+        made.add_column("members")
+    before: tuple[str, ...] = ()
+    for bar in bars:
+        place = [
+            part if bar.place[: n + 1] != before[: n + 1] else ""
+            for n, part in enumerate(bar.place)
+        ]
+        note = [bar.closed] if closed else []
+        note += [marked.get(bar.name, "")] if marked else []
+        made.add_row(*place, bar.name, drawn_bar(bar), f"{bar.used}/{bar.capacity}", *note)
+        before = bar.place
+    return made
+
+
+def _cells(bars: Sequence[Bar], levels: Sequence[str]) -> RenderableType:
+    by_place: dict[tuple[str, ...], list[Bar]] = {}
+    for bar in bars:
+        by_place.setdefault(bar.place, []).append(bar)
+    rows = []
+    before: tuple[str, ...] = ()
+    for place, some in by_place.items():
+        shown = [part if place[: n + 1] != before[: n + 1] else "" for n, part in enumerate(place)]
+        rows.append([*shown, len(some), _percent(some), _row(some)])
+        before = place
+    return table([*levels, "#hosts", "#fill", "each host"], rows)
+
+
+def _row(bars: Iterable[Bar]) -> Text:
+    from rich.text import Text
+
+    text = Text()
+    for bar in bars:
+        text.append(cell(bar), style=_style(bar.fill))
+    return text
+
+
+def cell(bar: Bar) -> str:
+    """One character for a host's fill."""
+    if bar.closed:
+        return CLOSED
+    if not bar.used:
+        return CELLS[0]
+    return CELLS[max(1, min(len(CELLS) - 1, round(bar.fill * (len(CELLS) - 1))))]
+
+
 def expanded(name: str) -> ExpandedFleet:
-    """A fleet file, read and spelled out.
+    """A fleet file, read and expanded.
 
     Raises:
         Unreadable, InvalidDescription: as reading and expanding say.
@@ -32,28 +201,22 @@ def expanded(name: str) -> ExpandedFleet:
         return expand(read_fleet(read_text(name)))
 
 
-def load(client: Moorage, fleet: ExpandedFleet, progress: TextIO) -> list[Any]:
-    """Send a fleet part by part, with a bar on a terminal; return the answers."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
+def load(client: Moorage, fleet: ExpandedFleet, terminal: TextIO) -> list[Any]:
+    """Send a fleet in parts, with a progress bar on a terminal; return the answers."""
     from moorage.client.fleet_body import body
-    from moorage.domain.fleet_parts import parts
+    from moorage.domain.fleet_expansion import parts
 
     answers = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    target = console(progress)
-    with Progress(
-        *columns, console=target, transient=True, disable=not target.is_terminal
-    ) as drawn:
-        task = drawn.add_task(f"loading {fleet.name}", total=len(fleet.providers))
+    with progress(terminal) as show:
+        bar = Adder(show, f"loading {fleet.name}", len(fleet.providers))
         for part in parts(fleet):
             answers.append(client.fleet.load(body(part)).body)
-            drawn.advance(task, len(part.providers))
+            bar.advance(len(part.providers))
     return answers
 
 
 def summary(fleet: ExpandedFleet) -> str:
-    """`three-racks: 9 hosts, 4 domains, 4 flavors, load of 3 consumers`."""
+    """A fleet in brief: `three-racks: 9 hosts, 4 domains, 4 flavors, load of 3 consumers`."""
     parts = (
         counted(len(fleet.class_of), "host"),
         counted(len(fleet.topology.domains), "domain"),
@@ -64,19 +227,19 @@ def summary(fleet: ExpandedFleet) -> str:
 
 
 def loaded(answers: Sequence[Mapping[str, Any]]) -> str:
-    """`loaded`; where something was there already: `unchanged`, or how much was new."""
+    """The result of loading: `loaded`, `unchanged`, or how much was new."""
     new = sum(one["hosts"] + one["consumers"] + one["flavors"] for one in answers)
     known = sum(one["unchanged"] for one in answers)
     if not known:
         return "loaded"
-    return f"loaded {new} of {new + known}, the rest was there:" if new else "unchanged"
+    return f"loaded {new} of {new + known}, the rest was there already:" if new else "unchanged"
 
 
 class Load(Command):
     """Load a fleet file: hosts, topology, flavors and load.
 
-    A fleet is sent in parts, each one transaction. Loading the same file again changes
-    nothing; one that contradicts what is there is refused. Shipped fleets are found by name.
+    A fleet is sent in parts, each in one transaction. Loading the same file again changes
+    nothing; a file that contradicts the ledger is refused. Shipped fleets are found by name.
     """
 
     examples = """
@@ -85,11 +248,9 @@ class Load(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """From where."""
         parser.add_argument("file", metavar="FILE", help="a fleet file, or a shipped one's name")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Load."""
         fleet = expanded(args.file)
         with self.client() as client:
             answers = load(client, fleet, self.app.stderr)
@@ -97,9 +258,9 @@ class Load(Command):
 
 
 class Show(Command):
-    """Draw zones, racks and hosts with their fill.
+    """Draw zones, racks and hosts with their use.
 
-    Booked is everything live: allocations and holds, at the fullest instant to come.
+    Booked are allocations, holds and reservations, at the fullest instant from now on.
     """
 
     examples = """
@@ -108,17 +269,13 @@ class Show(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What of it."""
-        parser.add_argument("--resource", metavar="CLASS", help="draw this class, not VCPU")
+        parser.add_argument("--resource", metavar="CLASS", help="the class to draw (default: VCPU)")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Draw."""
-        from moorage.cli.fleet_map import picture
-
         with self.client() as client:
             answer = client.fleet.show()
         if not answer.value["hosts"]:
-            return Shown(answer.body, "no hosts yet; moorage fleet load FILE brings some")
+            return Shown(answer.body, "no hosts; load some with: moorage fleet load FILE")
         known = sorted({name for host in answer.value["hosts"] for name in host["resources"]})
         if args.resource and args.resource not in known:
             raise InvalidDescription(

@@ -1,4 +1,4 @@
-"""`moorage fleet import`: hosts as Nova lists its hypervisors."""
+"""`moorage fleet import`: loads hosts from Nova's list of hypervisors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
+from moorage.cli.files import read_text, reading
 from moorage.cli.flavor import amount
 from moorage.cli.fleet import load, summary
 from moorage.cli.output import Shown
-from moorage.cli.shipped import read_text, reading
 
 if TYPE_CHECKING:
     from moorage.domain.fleet_expansion import ExpandedFleet
@@ -28,13 +28,13 @@ def ratio(text: str) -> tuple[str, float]:
 
 
 class Import(Command):
-    """Load the hosts that Nova knows, from a listing of its hypervisors.
+    """Load hosts from a listing of Nova's hypervisors.
 
     Each hypervisor becomes a root provider with VCPU, MEMORY_MB and DISK_GB as listed; one that is
-    down also gets the trait COMPUTE_STATUS_DISABLED. A topology file says by rules over names
-    where hosts stand. As with `fleet load`, doing it again changes nothing, and what contradicts
-    the ledger is refused. To take over a Placement service, which knows more, use
-    `moorage admin import placement`.
+    down also gets the trait COMPUTE_STATUS_DISABLED. A topology file places hosts by rules over
+    their names. As with `fleet load`, loading the same again changes nothing, and a listing that
+    contradicts the ledger is refused. `moorage admin import placement` imports more, from a
+    Placement service.
     """
 
     examples = """
@@ -44,10 +44,9 @@ class Import(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """From where, and what the listing does not say."""
         add = parser.add_argument
         add("file", metavar="FILE", help="- reads standard input")
-        add("--topology", metavar="FILE", help="rules or a mapping: where hosts stand")
+        add("--topology", metavar="FILE", help="where hosts are: a mapping, or rules")
         add("--ratio", action="append", type=ratio, default=[], metavar="CLASS=RATIO")
         add("--reserved", action="append", type=amount, default=[], metavar="CLASS=AMOUNT")
         add(
@@ -56,14 +55,19 @@ class Import(Command):
             type=amount,
             default=[],
             metavar="CLASS=AMOUNT",
-            help="what every host has of a class that the listing lacks",
+            help="every host's total of a class that the listing lacks",
         )
-        add("--trait", action="append", default=[], metavar="TRAIT", help="of every host")
-        add("--aggregate", action="append", default=[], metavar="NAME", help="of every host")
+        add("--trait", action="append", default=[], metavar="TRAIT", help="a trait of every host")
+        add(
+            "--aggregate",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="an aggregate of every host",
+        )
         add("--dry-run", action="store_true", help="read and count, load nothing")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Read and load."""
         fleet = _read(args)
         if args.dry_run:
             hosts = [one.name for one in fleet.providers]

@@ -1,6 +1,6 @@
-"""Leases over time as a chart: a row for each, an axis with ticks, as wide as the terminal.
+"""A chart of leases over time: a row for each, an axis with ticks, as wide as the terminal.
 
-Marks tell the states without colour, so a pipe and a terminal show the same. A column is a
+Marks show the states without colour, so a pipe and a terminal show the same. A column is a
 stretch of time; an edge is drawn at the nearest column, so back to back is drawn back to back,
 and even the shortest lease has a column.
 """
@@ -56,30 +56,30 @@ class Row:
 
     @property
     def said(self) -> str:
-        """`active`, or `active !2` where two places are missing."""
+        """The status, `active`, or `active !2` where two places are missing."""
         return f"{self.status} !{self.missing or ''}" if self.degraded else self.status
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From instants to columns: so many columns show the window."""
+    """The scale from instants to columns of a window."""
 
     window: Period
     columns: int
 
     @property
     def column(self) -> int:
-        """How long one column is, in microseconds."""
+        """The time of one column, in microseconds."""
         return max(1, (self.window.end - self.window.start) // self.columns)
 
     def at(self, instant: Instant) -> int:
-        """The column whose left edge is nearest; outside the window, its first or last edge."""
+        """The column with the nearest left edge; outside the window, its first or last edge."""
         inside = min(max(instant, self.window.start), self.window.end)
         length = self.window.end - self.window.start
         return ((inside - self.window.start) * self.columns + length // 2) // length
 
     def stretch(self, period: Period) -> range:
-        """The columns of a period, at least one of what lies in the window."""
+        """The columns of a period, at least one for what lies in the window."""
         if not period.overlaps(self.window):
             return range(0)
         first, last = self.at(period.start), self.at(period.end)
@@ -90,7 +90,7 @@ class Scale:
 
 
 def chart(rows: Sequence[Row], window: Period, now: Instant, width: int) -> RenderableType:
-    """The whole chart, at most `width` columns where that leaves room for anything."""
+    """The whole chart, at most `width` columns wide if that leaves room for any."""
     names = column("lease", [row.name for row in rows], max(width // 4, 8))
     if any(row.project for row in rows):
         owners = column("project", [row.project for row in rows], max(width // 6, 8))
@@ -109,14 +109,14 @@ def chart(rows: Sequence[Row], window: Period, now: Instant, width: int) -> Rend
 
 
 def column(head: str, texts: Sequence[str], most: int) -> list[str]:
-    """A column's head and cells, all of one width; what is too long is cut."""
+    """A column's head and cells in one width; longer ones are cut."""
     cut = [text if len(text) <= most else f"{text[: most - 1]}…" for text in texts]
     width = max(len(head), *(len(text) for text in cut))
     return [text.ljust(width) for text in (head, *cut)]
 
 
 def labels(marks: Sequence[Tick], scale: Scale) -> str:
-    """Each label begins above its tick; one that would run out on the right is left out."""
+    """The axis' labels, each above its tick; one that does not fit on the right is left out."""
     line = ""
     for tick in marks:
         at = scale.at(tick.instant)
@@ -126,7 +126,7 @@ def labels(marks: Sequence[Tick], scale: Scale) -> str:
 
 
 def axis(marks: Sequence[Tick], scale: Scale, now: Instant) -> str:
-    """A line with the ticks, and where now is."""
+    """The axis' line with the ticks and the present."""
     line = ["─"] * scale.columns
     for tick in marks:
         if (at := scale.at(tick.instant)) < scale.columns:
@@ -160,7 +160,7 @@ def _line(row: Row, head: str, scale: Scale, now: Instant) -> Text:
 
 
 def _legend(rows: Sequence[Row], scale: Scale, now: Instant, width: int) -> list[str]:
-    """What the marks in this chart mean, and what a column is."""
+    """The legend: the marks in this chart, and the time of a column."""
     present = {row.status for row in rows}
     said = [f"{mark} {state}" for state, (mark, _) in MARKS.items() if state in present]
     if any(row.period != row.occupied for row in rows):
@@ -173,14 +173,14 @@ def _legend(rows: Sequence[Row], scale: Scale, now: Instant, width: int) -> list
 
 
 def length(duration: int) -> str:
-    """`1h12m` or `45s`: to the minute from an hour on, to the hour from a day on."""
+    """A length: `1h12m` or `45s`, rounded to minutes from an hour on, to hours from a day on."""
     grain = HOUR if duration >= DAY else MINUTE if duration >= HOUR else SECOND
     rounded = (duration + grain // 2) // grain * grain
     return say_duration(rounded) if rounded else "less than 1s"
 
 
 def filled(words: Sequence[str], width: int) -> list[str]:
-    """As many on a line as fit."""
+    """Words joined to lines of the given width."""
     lines = [""]
     for word in words:
         longer = f"{lines[-1]}   {word}" if lines[-1] else word

@@ -1,4 +1,4 @@
-"""`moorage hot place`: a Heat template in, one joint decision out."""
+"""`moorage hot place`: places the servers of a Heat template jointly."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import told
+from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
+from moorage.cli.files import Unreadable, find, read_text
 from moorage.cli.output import Shown, short, stack, table
-from moorage.cli.shipped import Unreadable, find, read_text
+from moorage.cli.parser import WrongUsage, new_name
 from moorage.client.errors import NotMoorage
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import counted
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from moorage.client.hot import Placed
-    from moorage.client.structs import Assignment
+    from moorage.wire.decisions import Assignment
+    from moorage.wire.hot import Hot
 
 STDIN = "-"
 
@@ -32,11 +33,11 @@ class Place(Command):
     """Place the servers of a Heat template jointly.
 
     Parameters, nested templates and groups are expanded first; then all servers are placed in
-    one decision, or none. Policies ride in `metadata: {moorage: {policies: [...]}}`, which
-    plain Heat passes over. With --ensemble nothing is decided: the template's members are found
-    in that ensemble by their names, and its decision is used. With --emit the template is
-    written again, with the decision and what the environment said in it, for plain Heat to
-    create; the files it names go with it.
+    one decision, or none. Policies are written in `metadata: {moorage: {policies: [...]}}`, which
+    Heat ignores. With --ensemble no decision is made: the template's members are found in that
+    ensemble by their names, and its decision is used. With --emit the template is written with
+    the decision and the environment's values in it, for Heat to create; the files that it names
+    are written beside it.
     """
 
     examples = """
@@ -46,7 +47,6 @@ class Place(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """The template, what goes with it, and what to do."""
         add = parser.add_argument
         add("template", metavar="TEMPLATE", help="a HOT file; - reads stdin")
         add(
@@ -65,15 +65,20 @@ class Place(Command):
             metavar="NAME=VALUE",
             help="a parameter's value; wins over the environment",
         )
-        add("--name", help="the stack's name, and the ensemble's (default: the file's name)")
+        add(
+            "--name",
+            type=new_name,
+            help="the stack's name, and the ensemble's (default: the file's name)",
+        )
         add("--ensemble", metavar="ID", help="use the decision of this ensemble")
         add("--emit", metavar="FILE", help="write the template with its decision; - is stdout")
         decide_arguments(parser)
 
     def act(self, args: argparse.Namespace) -> Shown | None:
-        """Place."""
         if args.emit is not None and args.dry_run:
-            raise InvalidDescription("a dry run leaves no decision to write", path="--emit")
+            raise WrongUsage(
+                "a dry run has no decision to write; leave out --emit or --dry-run", path="--emit"
+            )
         if args.emit not in {None, STDIN}:
             _writable(Path(args.emit))
         request = requested(args)
@@ -94,7 +99,7 @@ class Place(Command):
 
 
 def _check_files(args: argparse.Namespace, files: Mapping[str, str]) -> None:
-    """See that the files that go with the template have a place, and not that of the originals.
+    """Check that the template's files have a directory other than that of the originals.
 
     Raises:
         InvalidDescription: they have none.
@@ -103,8 +108,8 @@ def _check_files(args: argparse.Namespace, files: Mapping[str, str]) -> None:
         return
     if args.emit == STDIN:
         raise InvalidDescription(
-            f"the template needs {counted(len(files), 'file')} beside it, and one stream has no"
-            " room for them; name a file",
+            f"the template needs {counted(len(files), 'file')} beside it, and they cannot go to"
+            " standard output; give a file",
             path="--emit",
         )
     here = Path() if args.template == STDIN else find(args.template).parent
@@ -112,13 +117,13 @@ def _check_files(args: argparse.Namespace, files: Mapping[str, str]) -> None:
     if nested and here.resolve() == Path(args.emit).parent.resolve():
         raise InvalidDescription(
             f"nested templates are written too, and would replace {', '.join(nested)};"
-            " emit into another directory",
+            " give a file in another directory",
             path="--emit",
         )
 
 
-def _write(path: Path, placed: Placed) -> None:
-    """Write the template, and the files that go with it at their names.
+def _write(path: Path, placed: Hot) -> None:
+    """Write the template and its files.
 
     Raises:
         NotMoorage: a name that leads out of the template's directory.
@@ -126,7 +131,9 @@ def _write(path: Path, placed: Placed) -> None:
     for name, text in placed.files.items():
         relative = PurePosixPath(name)
         if relative.is_absolute() or ".." in relative.parts:
-            raise NotMoorage(f"the service named a file outside: {name}")
+            raise NotMoorage(
+                f"the service answered with a file outside the template's directory: {name}"
+            )
         target = path.parent / relative
         target.parent.mkdir(parents=True, exist_ok=True)
         if not (target.exists() and target.read_bytes() == text.encode()):
@@ -135,7 +142,7 @@ def _write(path: Path, placed: Placed) -> None:
 
 
 def _writable(path: Path) -> None:
-    """See, before anything is decided and held, that the result can be written.
+    """Check that the result can be written, before places are held.
 
     Raises:
         Unreadable: it cannot.
@@ -145,11 +152,11 @@ def _writable(path: Path) -> None:
     if not path.parent.is_dir():
         raise Unreadable(f"{path}: no such directory")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise Unreadable(f"{path}: may not be written")
+        raise Unreadable(f"{path}: cannot be written")
 
 
 def requested(args: argparse.Namespace) -> dict[str, Any]:
-    """The body to send, every file read.
+    """The body to send, with the text of every file.
 
     Raises:
         Unreadable, InvalidDescription: a file that cannot be read, or a parameter that is none.
@@ -170,8 +177,8 @@ def requested(args: argparse.Namespace) -> dict[str, Any]:
     return {key: value for key, value in body.items() if value is not None}
 
 
-def pictured(placed: Placed, args: argparse.Namespace) -> RenderableType:
-    """Who stands where, what takes no place, and what was decided."""
+def pictured(placed: Hot, args: argparse.Namespace) -> RenderableType:
+    """The placement, the resources without a place, and the decision."""
     decision = placed.decision
     levels = _levels(decision.assignments)
     rows = [
@@ -187,17 +194,19 @@ def pictured(placed: Placed, args: argparse.Namespace) -> RenderableType:
         listed = ", ".join(f"{one.path} ({one.type})" for one in placed.not_placed)
         parts += ["", f"not placed: {listed}"]
     parts += [f"note: {note}" for note in placed.notes]
-    said = told.dry_run(decision) if args.dry_run else _line(placed)
+    said = decision_text.dry_run(decision) if args.dry_run else _line(placed)
     if args.emit is not None:
         beside = f" and {counted(len(placed.files), 'file')} beside it" if placed.files else ""
         said += f"  written to {args.emit}{beside}"
     return stack(*parts, "", said)
 
 
-def _line(placed: Placed) -> str:
-    return told.SEPARATOR.join([f"id {short(placed.ensemble.id)}", told.held(placed.decision)[0]])
+def _line(placed: Hot) -> str:
+    return decision_text.SEPARATOR.join(
+        [f"id {short(placed.ensemble.id)}", decision_text.held(placed.decision)[0]]
+    )
 
 
 def _levels(assignments: Iterable[Assignment]) -> list[str]:
-    """Every level some member has a label at, the coarsest first."""
-    return told.widest_first({level for one in assignments for level in one.domains})
+    """Every level at which some member has a label, the widest first."""
+    return decision_text.widest_first({level for one in assignments for level in one.domains})

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
-from moorage.cli import told_lease
+from moorage.cli import lease_text
 from moorage.cli.command import Command
 from moorage.cli.gantt import MARKS
 from moorage.cli.output import Shown, fields, moment, short, stack, table
@@ -16,19 +16,20 @@ from moorage.cli.times import actions, length, minute
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from moorage.client.leases import Lease
+    from moorage.wire.leases import Lease
 
 STATES = tuple(MARKS)
+IDEMPOTENCY_HELP = "idempotency key: a repeat with the same id changes nothing"
 _QUIET = ("#priority",)
 
 
 def which(parser: argparse.ArgumentParser) -> None:
-    """The lease that a command is about."""
+    """Declare the lease argument."""
     parser.add_argument("lease", metavar="LEASE", help="L3, a name, or an id (its beginning)")
 
 
 def own_id(text: str) -> str:
-    """An id that whoever asks has made.
+    """Read the caller's own id.
 
     Raises:
         argparse.ArgumentTypeError: not a UUID.
@@ -40,46 +41,33 @@ def own_id(text: str) -> str:
 
 
 def identified(args: argparse.Namespace) -> dict[str, str]:
-    """The id under which it is asked for, so that the same may be asked again: given, or new.
+    """The idempotency key of a request: given, or new.
 
-    What is only judged has none.
+    A dry run has none unless it is given.
     """
     return {} if args.dry_run and args.id is None else {"id": args.id or str(uuid4())}
 
 
-def new_name(text: str) -> str:
-    """What a lease shall be called.
-
-    Raises:
-        argparse.ArgumentTypeError: nothing, or blanks.
-    """
-    if not text.strip():
-        raise argparse.ArgumentTypeError("a name is not empty")
-    return text
-
-
 class Show(Command):
-    """Show a lease: its period, what it holds, and who makes room for it."""
+    """Show a lease: its period, its places, and the servers that end early for it."""
 
     examples = "moorage lease show shop-week"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         which(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         with self.client() as client:
             answer = client.leases.show(client.leases.find(args.lease))
         return Shown(answer.body, _described(answer.value))
 
 
 def _described(one: Lease) -> RenderableType:
-    # That it was proved says nothing of one that is over; that it yielded says why it is.
+    # For a closed lease the guarantee is shown only if the lease was preempted.
     over = one.status == "closed"
     head = fields(
         [
-            ("lease", told_lease.called(one)),
+            ("lease", lease_text.called(one)),
             ("id", one.id),
             ("name", one.name),
             ("project", one.project_id),
@@ -88,11 +76,11 @@ def _described(one: Lease) -> RenderableType:
             ("waits as", one.waitlist_entry),
             ("degraded", one.degraded or None),
             ("missing", one.missing or None),
-            ("proposal", told_lease.proposal(one)),
-            ("notify", None if one.proposal else told_lease.notified(one)),
+            ("proposal", lease_text.proposal(one)),
+            ("notify", None if one.proposal else lease_text.notified(one)),
             (
                 "guarantee",
-                None if over and one.guarantee == "proved" else told_lease.guarantee(one),
+                None if over and one.guarantee == "proved" else lease_text.guarantee(one),
             ),
             ("start", minute(one.start)),
             ("end", minute(one.end)),
@@ -100,12 +88,12 @@ def _described(one: Lease) -> RenderableType:
             ("cleaning", length(one.cleaning)),
             ("expires", minute(one.expires_at) if one.expiry else None),
             ("priority", one.priority or None),
-            ("before start", ", ".join(one.before_start) or "nobody"),
+            ("before start", ", ".join(one.before_start) or "none"),
             ("on start", actions(one.on_start)),
             ("before end", actions(one.before_end)),
             ("on end", actions(one.on_end)),
-            ("binding", None if over else told_lease.binding(one)),
-            ("series", told_lease.occurrence(one)),
+            ("binding", None if over else lease_text.binding(one)),
+            ("series", lease_text.occurrence(one)),
             ("ensemble", one.ensemble_id),
             ("decision", one.decision_id),
             ("generation", one.generation),
@@ -113,16 +101,17 @@ def _described(one: Lease) -> RenderableType:
         aside=[
             ("degraded", False),
             ("missing", 0),
-            ("notify", told_lease.notified(one)),
-            ("guarantee", told_lease.guarantee(one)),
-            ("binding", told_lease.binding(one)),
-            ("claimed", told_lease.claimed(one)),
+            ("notify", lease_text.notified(one)),
+            ("guarantee", lease_text.guarantee(one)),
+            ("binding", lease_text.binding(one)),
+            ("claimed", lease_text.claimed(one)),
             ("priority", one.priority),
         ],
     )
     parts: list[RenderableType] = [head, *(_left(one) if over else _holding(one))]
-    if one.displaced.consumers:
-        ends = one.displaced.consumers
+    displaced = one.displaced
+    ends = displaced.consumers if displaced else None
+    if ends:
         columns = ["ends early for it", "project", "end", "declared"]
         rows: list[tuple[object, ...]] = [
             (d.consumer, d.project_id, moment(d.end), moment(d.declared_end)) for d in ends
@@ -131,13 +120,13 @@ def _described(one: Lease) -> RenderableType:
             columns += ["#priority"]
             rows = [(*row, d.priority) for row, d in zip(rows, ends, strict=True)]
         parts += ["", table(columns, rows)]
-    elif one.displaced.count:
-        parts += ["", f"ending early for it: {one.displaced.count}"]
+    elif displaced and displaced.count:
+        parts += ["", f"ending early for it: {displaced.count}"]
     return stack(*parts)
 
 
 def _holding(one: Lease) -> list[RenderableType]:
-    """Its places by role and how they are drawn from."""
+    """The lease's places by role, and how servers use them."""
     held = [(r.role, r.flavor or "-", r.count, r.claimed, r.remaining) for r in one.reservations]
     drawn = [(r.role, r.resource_class) for r in one.reservations]
     return [
@@ -149,7 +138,7 @@ def _holding(one: Lease) -> list[RenderableType]:
 
 
 def _left(one: Lease) -> list[RenderableType]:
-    """Of a lease that is over: servers by role that are there still; nothing where all are gone."""
+    """The remaining servers of a closed lease by role; nothing if all are gone."""
     rows = [(r.role, r.flavor or "-", r.claimed) for r in one.reservations if r.claimed]
     return ["", table(["role", "flavor", "#servers still there"], rows)] if rows else []
 
@@ -163,14 +152,12 @@ class List(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose, and which."""
         parser.add_argument("--all-projects", action="store_true", help="for operators")
-        parser.add_argument("--state", choices=STATES, help="only those")
-        parser.add_argument("--name", help="only those of this name")
-        parser.add_argument("--series", metavar="SERIES", help="only those of this series")
+        parser.add_argument("--state", choices=STATES, help="only leases in this state")
+        parser.add_argument("--name", help="only leases of this name")
+        parser.add_argument("--series", metavar="SERIES", help="only leases of this series")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """List."""
         with self.client() as client:
             series = None if args.series is None else client.series.find(args.series)
             answer = client.leases.all(
@@ -178,10 +165,10 @@ class List(Command):
             )
             rows = [
                 (
-                    told_lease.called(one),
+                    lease_text.called(one),
                     short(one.id),
                     one.name,
-                    told_lease.brief(one),
+                    lease_text.brief(one),
                     minute(one.start),
                     minute(one.end),
                     one.priority,
@@ -199,8 +186,9 @@ class List(Command):
 class Cancel(Command):
     """Cancel a lease, or end it now where it has started.
 
-    A lease that lies ahead is closed at once, and who would have ended for it keeps its former
-    end where there is room. One that has started ends now, as it would have at its end.
+    A lease that has not started is closed at once, and servers that would have ended early for it
+    keep their former ends where there is room. One that has started ends now, with the actions of
+    its end.
     """
 
     examples = """
@@ -209,36 +197,32 @@ class Cancel(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         which(parser)
-        parser.add_argument("--dry-run", action="store_true", help="judge only, write nothing")
+        parser.add_argument("--dry-run", action="store_true", help="check it, write nothing")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Cancel."""
         with self.client() as client:
             lease = client.leases.show(client.leases.find(args.lease)).value
             client.leases.cancel(lease.id, lease.generation, dry_run=args.dry_run)
             after = client.leases.show(lease.id)
-        called = told_lease.called(lease)
+        called = lease_text.called(lease)
         if args.dry_run:
             return Shown(after.body, f"lease {called}  {lease.status}, can be cancelled")
-        return Shown(after.body, f"lease {called}  {told_lease.status(after.value)}")
+        return Shown(after.body, f"lease {called}  {lease_text.status(after.value)}")
 
 
 class Events(Command):
-    """List what happens because of a lease and when, with what came of it.
+    """List a lease's events, with their times and outcomes.
 
-    Of a notice `told` says whom it has reached: the operator's webhook, subscriptions by name.
+    Of a notice `notified` lists who has received it: the operator's webhook, subscriptions by name.
     """
 
     examples = "moorage lease events shop-week"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         which(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """List."""
         with self.client() as client:
             answer = client.leases.events(client.leases.find(args.lease))
         rows = [
@@ -248,10 +232,10 @@ class Events(Command):
                 None if one.action is None else actions([one.action]),
                 one.status,
                 one.attempts,
-                told_lease.audience(one.told),
-                one.outcome,
+                lease_text.audience(one.told),
+                one.outcome or None,
             )
             for one in sorted(answer.value, key=lambda one: one.due)
         ]
-        columns = ["due", "what", "action", "status", "#tries", "told", "outcome"]
-        return Shown(answer.body, table(columns, rows, ("told",)))
+        columns = ["due", "what", "action", "status", "#tries", "notified", "outcome"]
+        return Shown(answer.body, table(columns, rows, ("notified",)))

@@ -1,21 +1,22 @@
-"""`moorage lease extend|shrink|grow|move|rename`: each is one transaction, or nothing."""
+"""`moorage lease extend|shrink|grow|move|rename`: each changes a lease in one transaction."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import told_lease
+from moorage.cli import lease_text
 from moorage.cli.command import Command
-from moorage.cli.lease import new_name, which
+from moorage.cli.lease import which
 from moorage.cli.output import Shown
+from moorage.cli.parser import new_name
 from moorage.cli.times import NOW, TIME_HELP, minute, span, time_of, time_or_now
 from moorage.domain.period import format_duration, format_instant, parse_duration, parse_instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from moorage.client.leases import Lease
+    from moorage.wire.leases import Lease
 
 
 def role_count(text: str) -> tuple[str, int]:
@@ -43,32 +44,32 @@ def _roles(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def _dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="judge only, write nothing")
+    parser.add_argument("--dry-run", action="store_true", help="check it, write nothing")
 
 
 def _changed(
     command: Command, args: argparse.Namespace, change: Callable[[Lease], Mapping[str, Any]]
 ) -> Shown:
-    """Change the lease as it is now: if it changes meanwhile, nothing happens (status 4)."""
+    """Change the lease at its present generation; a concurrent change is a conflict (status 4)."""
     with command.client() as client:
         lease = client.leases.show(client.leases.find(args.lease)).value
         body = {"generation": lease.generation, **change(lease)}
         answer = client.leases.change(lease.id, body, dry_run=args.dry_run)
-    return Shown(answer.body, told_lease.granted(answer.value, dry_run=args.dry_run))
+    return Shown(answer.body, lease_text.granted(answer.value, dry_run=args.dry_run))
 
 
 def _wrong_way(lease: Lease, roles: Sequence[tuple[str, int]], *, more: bool) -> str | None:
-    """What to say of a role whose count would go the other way."""
+    """The message for a role whose count would change in the other direction."""
     present = {one.role: one.count or 0 for one in lease.reservations}
     for role, count in roles:
         if role in present and count != present[role] and (count > present[role]) != more:
             verb = "shrink" if more else "grow"
-            return f"argument --role: {role} has {present[role]} places now (see lease {verb})"
+            return f"argument --role: {role} has {present[role]} places; use moorage lease {verb}"
     return None
 
 
 class Extend(Command):
-    """Let a lease end later, its members staying where they are."""
+    """Make a lease end later; its members keep their places."""
 
     examples = """
         moorage lease extend shop-week --by 2d
@@ -76,7 +77,6 @@ class Extend(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and until when."""
         self._usage_error = parser.error
         which(parser)
         new = parser.add_mutually_exclusive_group(required=True)
@@ -85,18 +85,17 @@ class Extend(Command):
         _dry_run(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Extend."""
         return _changed(self, args, lambda lease: self._later_end(lease, args))
 
     def _later_end(self, lease: Lease, args: argparse.Namespace) -> dict[str, str]:
         end = args.until or _moved(lease.end, args.by, 1)
         if parse_instant(end) <= parse_instant(lease.end):
-            self._usage_error(f"it ends at {minute(lease.end)} as it is (lease shrink)")
+            self._usage_error(f"it ends at {minute(lease.end)} already; use moorage lease shrink")
         return {"end": end}
 
 
 class Shrink(Command):
-    """Let a lease end earlier, or have fewer places."""
+    """Make a lease end earlier, or have fewer places."""
 
     examples = """
         moorage lease shrink shop-week --end 2026-12-10T18:00Z
@@ -105,7 +104,6 @@ class Shrink(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and until when, or to how many."""
         self._usage_error = parser.error
         which(parser)
         new = parser.add_mutually_exclusive_group()
@@ -115,9 +113,8 @@ class Shrink(Command):
         _dry_run(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Shrink."""
         if not (args.end or args.by or args.role):
-            self._usage_error("say what shrinks: --end, --by or --role")
+            self._usage_error("give --end, --by or --role")
         return _changed(self, args, lambda lease: self._less(lease, args))
 
     def _less(self, lease: Lease, args: argparse.Namespace) -> dict[str, Any]:
@@ -125,26 +122,26 @@ class Shrink(Command):
         if args.end or args.by:
             change["end"] = args.end or _moved(lease.end, args.by, -1)
             if parse_instant(change["end"]) >= parse_instant(lease.end):
-                self._usage_error(f"it ends at {minute(lease.end)} as it is (lease extend)")
+                self._usage_error(
+                    f"it ends at {minute(lease.end)} already; use moorage lease extend"
+                )
         if wrong := _wrong_way(lease, args.role, more=False):
             self._usage_error(wrong)
         return change | ({"counts": dict(args.role)} if args.role else {})
 
 
 class Grow(Command):
-    """Give a lease more places; those it has stay where they are."""
+    """Give a lease more places; the present ones are kept."""
 
     examples = "moorage lease grow shop-week --role web=5"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and to how many."""
         self._usage_error = parser.error
         which(parser)
         _roles(parser, required=True)
         _dry_run(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Grow."""
         return _changed(self, args, lambda lease: self._more(lease, args))
 
     def _more(self, lease: Lease, args: argparse.Namespace) -> dict[str, Any]:
@@ -165,39 +162,33 @@ class Move(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and to when."""
         which(parser)
-        parser.add_argument(
-            "--start", type=time_or_now, required=True, metavar="T", help=f"now, or {TIME_HELP}"
-        )
+        parser.add_argument("--start", type=time_or_now, required=True, metavar="T", help=TIME_HELP)
         end = parser.add_mutually_exclusive_group()
         end.add_argument("--end", type=time_of, metavar="T", help="default: as long as it was")
         end.add_argument("--duration", type=span, metavar="3d", help="instead of --end")
         _dry_run(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Move."""
         return _changed(self, args, lambda lease: _another_period(lease, args))
 
 
 class Rename(Command):
-    """Call a lease otherwise."""
+    """Rename a lease."""
 
     examples = "moorage lease rename shop-week shop-december"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and how."""
         which(parser)
         parser.add_argument("name", metavar="NAME", type=new_name, help="its new name")
         _dry_run(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Rename."""
         return _changed(self, args, lambda _: {"name": args.name})
 
 
 def _another_period(lease: Lease, args: argparse.Namespace) -> dict[str, str | None]:
-    """As long as it was, unless the command says otherwise; the service knows when now is."""
+    """The new period: as long as before unless the command says otherwise."""
     start = None if args.start == NOW else args.start
     if args.end:
         return {"start": start, "end": args.end}

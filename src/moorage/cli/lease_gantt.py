@@ -1,4 +1,4 @@
-"""`moorage lease gantt`: leases over time, in the terminal."""
+"""`moorage lease gantt`: a chart of leases over time, in the terminal."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 from moorage.cli.command import Command
 from moorage.cli.gantt import Row, chart
 from moorage.cli.output import Shown, console
+from moorage.cli.parser import WrongUsage
 from moorage.cli.projects import ELSEWHERE
 from moorage.cli.times import TIME_HELP, time_of
-from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import HOUR, Period, format_instant, parse_duration, parse_instant
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from moorage.client.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.wire.leases import Lease
 
 
 class Gantt(Command):
     """Draw leases over time: a row for each, as wide as the terminal.
 
-    From now, or the first start before it, to the last end. With -f json the same rows as data.
+    From now, or an earlier first start, to the last end. With -f json the same rows as data.
     """
 
     examples = """
@@ -33,14 +33,12 @@ class Gantt(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and from when to when."""
         parser.add_argument("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP)
         parser.add_argument("--to", type=time_of, metavar="T", help="where the chart ends")
-        parser.add_argument("--closed", action="store_true", help="also leases that are over")
+        parser.add_argument("--closed", action="store_true", help="also closed leases")
         parser.add_argument("--all-projects", action="store_true", help="for operators")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Draw."""
         with self.client() as client:
             found = client.leases.all(all_projects=args.all_projects).value
             none = not found.leases and not args.all_projects
@@ -75,17 +73,17 @@ def row_of(one: Lease) -> Row:
 
 
 def _window(rows: Sequence[Row], now: Instant, args: argparse.Namespace) -> Period:
-    """What to draw.
+    """The period to draw.
 
     Raises:
-        InvalidDescription: it ends before it starts.
+        WrongUsage: it ends before it starts.
     """
     first = min((now, *(row.occupied.start for row in rows)))
     start = parse_instant(args.since) if args.since else first
     last = max((now + HOUR, *(row.occupied.end for row in rows)))
     end = parse_instant(args.to) if args.to else max(last, start + HOUR)
     if end <= start:
-        raise InvalidDescription(f"a chart ends after it starts, at {format_instant(start)}")
+        raise WrongUsage(f"--to must be after the start of the chart, {format_instant(start)}")
     return Period(start, end)
 
 

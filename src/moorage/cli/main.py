@@ -1,4 +1,4 @@
-"""`moorage`: where the program starts. Little is imported here, so that Ctrl-C is quiet at once."""
+"""The entry point of `moorage`. It imports little, so that an early Ctrl-C is handled quietly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _INTERRUPTED: Final = 130
 _BROKEN_PIPE: Final = 141
 _EXTRAS: Final = ("click", "h2")
-"""What httpx imports where somebody has installed it, for a program and a protocol not used here:
+"""What httpx imports where it is installed, for a program and a protocol not used here:
 a quarter of a command's start."""
 
 

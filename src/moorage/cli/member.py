@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import told
+from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown, short, table
+from moorage.cli.parser import WrongUsage, ensemble_argument
 from moorage.cli.placement_map import natural
-from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
     import argparse
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from moorage.client.structs import Member
+    from moorage.wire.members import Member
 
 
 def listed(members: Sequence[Member]) -> RenderableType:
-    """Members as a table; with the ends of their stays where some have one."""
+    """Members as a table, with a column of ends if any has one."""
     ordered = sorted(members, key=lambda one: natural(one.name))
-    title, places = told.places([one.domains for one in ordered])
+    title, places = decision_text.places([one.domains for one in ordered])
     rows = [
         (
             *(one.name, _status(one), place, one.server_id or "-"),
-            *((told.until(one),) if told.ends(members) else ()),
+            *((decision_text.until(one),) if decision_text.ends(members) else ()),
         )
         for one, place in zip(ordered, places, strict=True)
     ]
-    more = ("until",) if told.ends(members) else ()
+    more = ("until",) if decision_text.ends(members) else ()
     return table(["member", "status", title, "server", *more], rows)
 
 
@@ -42,29 +42,25 @@ def _status(one: Member) -> str:
 class List(Command):
     """List an ensemble's members.
 
-    The status is unplaced, held, building or active; a server that is there still after its end
-    is overrun. Where stays have an end it is told until
-    when each member may stay, and whether it makes way for a lease then or its own lease ends.
+    The status is unplaced, held, building or active; a server that still runs after its end
+    is overrun. Where stays have an end, it is shown with
+    its reason: a lease that takes the place, or the end of its own lease.
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose."""
-        parser.add_argument(
-            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
-        )
+        ensemble_argument(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """List."""
         with self.client() as client:
             answer = client.ensembles.members(client.ensembles.find(args.ensemble))
         return Shown(answer.body, listed(answer.value))
 
 
 class Add(Command):
-    """Let an existing server join a role, or describe further members.
+    """Add a running server to a role, or describe further members.
 
-    The server stays where it is. If it takes more than the role describes, or breaks a required
-    policy by it, the service refuses, unless --on-violation says otherwise.
+    The server stays where it is. If it is larger than the role describes, or breaks a required
+    policy, it is refused unless --on-violation says otherwise.
     """
 
     examples = """
@@ -74,29 +70,28 @@ class Add(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Who joins."""
-        parser.add_argument(
-            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
-        )
+        ensemble_argument(parser)
         parser.add_argument("--role", required=True, help="the role to join, or a new one")
         who = parser.add_mutually_exclusive_group()
         who.add_argument("--server", metavar="UUID", help="a running server")
-        who.add_argument("--flavor", help="the flavor of a new role; one that exists has its own")
+        who.add_argument("--flavor", help="the flavor of a new role")
         parser.add_argument(
-            "--count", type=int, metavar="N", help="so many more (default: 1); not with --server"
+            "--count",
+            type=int,
+            metavar="N",
+            help="number of new members (default: 1); not with --server",
         )
         parser.add_argument(
             "--on-violation",
             choices=("reject", "accept_and_report"),
-            help="with --server: what to do where it breaks a policy (default: reject)",
+            help="with --server: what to do if it breaks a policy (default: reject)",
         )
         decide_arguments(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Add."""
         member: dict[str, Any]
         if args.server and args.count is not None:
-            raise InvalidDescription("one server is one member", path="--count")
+            raise WrongUsage("not with --server, which is one member", path="--count")
         if args.server:
             member = {"server_id": args.server, "name": args.role}
             if args.on_violation:
@@ -111,10 +106,10 @@ class Add(Command):
                 client.ensembles.find(args.ensemble), member, dry_run=args.dry_run
             )
         made = answer.value
-        if args.dry_run and made.decision is not None:
-            return Shown(answer.body, told.dry_run(made.decision))
-        if made.decision is not None:
-            return Shown(answer.body, told.created(made))
+        if args.dry_run and made.decision:
+            return Shown(answer.body, decision_text.dry_run(made.decision))
+        if made.decision:
+            return Shown(answer.body, decision_text.created(made))
         violations = answer.body.get("violations") or ()
         newcomer = args.server or f"{member['role']['count']} more"
         lines = [f"{newcomer} {'would join' if args.dry_run else 'joins'} {args.role}"]
@@ -128,26 +123,22 @@ class Add(Command):
 
 
 class Remove(Command):
-    """Take a member out of its ensemble.
+    """Remove a member from its ensemble.
 
-    Its place is given back unless --keep-resources; a server that runs there is not touched.
+    Its place is freed unless --keep-resources; a running server is not touched.
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Who leaves."""
-        parser.add_argument(
-            "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
-        )
+        ensemble_argument(parser)
         parser.add_argument("member", metavar="MEMBER", help="such as db[1]")
         parser.add_argument("--keep-resources", action="store_true", help="leave them booked")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Remove."""
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)
             body = client.ensembles.remove_member(
                 ensemble_id, args.member, keep_resources=args.keep_resources
             ).body
         return Shown(
-            body or {"removed": args.member}, f"{args.member} has left {short(ensemble_id)}"
+            body or {"removed": args.member}, f"{args.member} removed from {short(ensemble_id)}"
         )

@@ -1,19 +1,26 @@
-"""What commands print: text for people, or the API's body for programs."""
+"""Output of commands: text for people, or the API's body for programs."""
 
 from __future__ import annotations
 
 import re
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final, Self, TextIO
+
+from cliff.columns import FormattableColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.table import Table
 
-FORMATS: Final = ("table", "json", "yaml")
+OBJECTS: Final = ("json", "yaml")
+CELLS: Final = ("csv", "value")
+FORMATS: Final = ("table", *OBJECTS, *CELLS)
+FORMAT_HELP: Final = (
+    "table (default); json or yaml: the API's answer; csv or value: the columns of the table"
+)
 
 OK: Final = 0
 FAILED: Final = 1
@@ -21,12 +28,16 @@ USAGE: Final = 2
 INFEASIBLE: Final = 3
 CONFLICT: Final = 4
 FORBIDDEN: Final = 5
+NOT_FOUND: Final = 6
 INTERRUPTED: Final = 130
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a command found: `body` for `-f json|yaml`, `text` (or something rich) for people."""
+    """A command's output: `body` for `-f json|yaml`, `text` (or rich's) for people.
+
+    `-f csv|value` writes the first table of `text`.
+    """
 
     body: object
     text: str | RenderableType
@@ -34,7 +45,7 @@ class Shown:
 
 
 def show(shown: Shown, form: str, out: TextIO) -> None:
-    """Print in the form asked for."""
+    """Print in the requested format; those of `CELLS` are printed by `columns.write`."""
     if form == "json":
         out.write(as_json(shown.body) + "\n")
     elif form == "yaml":
@@ -49,7 +60,7 @@ def show(shown: Shown, form: str, out: TextIO) -> None:
 
 
 def draw(text: RenderableType, out: TextIO) -> None:
-    """Print something rich; what is not a terminal gets no colour and no trailing blanks."""
+    """Print with rich; without a terminal no colour and no trailing blanks."""
     target = console(out)
     if target.is_terminal:
         target.print(text, crop=False)
@@ -67,7 +78,7 @@ def as_json(body: object) -> str:
 
 
 def console(out: TextIO | None = None) -> Console:
-    """A console that colours only a terminal and breaks no identifiers."""
+    """A console with colours only on a terminal, which does not break identifiers."""
     from rich.console import Console
 
     return Console(
@@ -77,17 +88,19 @@ def console(out: TextIO | None = None) -> Console:
 
 @dataclass(frozen=True)
 class Rows:
-    """A listing; a column of numbers is called `#places`."""
+    """A listing; the title of a numeric column begins with `#`."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     quiet: Sequence[str] = ()
     """Columns that are shown only where some row has something in them, or asked for by name."""
+    merged: Sequence[str] = ()
+    """Columns that people are not shown again in rows that begin as the row before."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """As a table: narrowed to the terminal, and wider than it before a word would break."""
-        at = [place for place, name in enumerate(self.columns) if self._told(place, name)]
-        rows = [[row[place] for place in at] for row in self.rows]
+        """A table fitted to the terminal, without breaking words."""
+        at = [place for place, name in enumerate(self.columns) if self._is_shown(place, name)]
+        rows = [[row[place] for place in at] for row in self._merged_rows()]
         made = _drawn([self.columns[place] for place in at], rows)
         whole = options.update(max_width=_UNBOUNDED)
         if console.measure(made, options=whole).maximum > options.max_width:
@@ -95,7 +108,17 @@ class Rows:
         _narrow(made, console.measure(made, options=whole).maximum - options.max_width)
         yield from console.render(made, whole)
 
-    def _told(self, place: int, name: str) -> bool:
+    def _merged_rows(self) -> Iterator[Sequence[object]]:
+        first: object = None
+        for row in self.rows:
+            if self.merged and row[0] == first:
+                pairs = zip(self.columns, row, strict=True)
+                yield ["" if name in self.merged else cell for name, cell in pairs]
+            else:
+                first = row[0] if row else None
+                yield row
+
+    def _is_shown(self, place: int, name: str) -> bool:
         return name not in self.quiet or any(row[place] for row in self.rows)
 
 
@@ -105,14 +128,14 @@ _UNBOUNDED: Final = 100_000
 
 @dataclass(frozen=True)
 class Fields:
-    """What is known of one thing, by names; what is None is not shown."""
+    """The fields of one thing by name; None is left out."""
 
     pairs: Sequence[tuple[str, object]]
     aside: Sequence[tuple[str, object]] = ()
     """Shown only when asked for by name."""
 
     def __rich__(self) -> RenderableType:
-        """As names and values, one pair a line."""
+        """Names and values, one pair a line."""
         from rich.table import Table
 
         grid = Table.grid(padding=(0, 2))
@@ -125,19 +148,22 @@ class Fields:
 
 
 def said(value: object) -> str:
-    """A value in words; what is true is `true`, as in JSON."""
+    """A value as text; booleans as in JSON."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], quiet: Sequence[str] = ()
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    quiet: Sequence[str] = (),
+    merged: Sequence[str] = (),
 ) -> Rows:
-    """A borderless table: quiet, and kind to `cut` and to narrow terminals."""
-    return Rows(columns, tuple(rows), quiet)
+    """A table without borders, which suits `cut` and narrow terminals."""
+    return Rows(columns, tuple(rows), quiet, merged)
 
 
 def _drawn(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """A table each column of which is as wide as its longest cell, and needs its longest word."""
+    """A table with each column as wide as its longest cell, and at least its longest word."""
     from rich import box
     from rich.table import Table
 
@@ -159,7 +185,7 @@ def _drawn(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
 
 
 def _narrow(made: Table, excess: int) -> None:
-    """Take so many characters off its widths, off the widest first, and never break a word.
+    """Reduce the widths by so many characters, the widest first, without breaking words.
 
     Rich's own way lets a column that may wrap vanish beside those that may not.
     """
@@ -172,7 +198,7 @@ def _narrow(made: Table, excess: int) -> None:
 
 
 def _widest(texts: Iterable[str]) -> int:
-    """In cells of a terminal. Ids and times are there to be copied, so words stay whole."""
+    """The width of the widest text in terminal cells; words stay whole, to be copied."""
     from rich.cells import cell_len
 
     return max(map(cell_len, texts), default=0)
@@ -187,12 +213,12 @@ def _cell(value: object) -> RenderableType:
 
 
 def fields(pairs: Iterable[tuple[str, object]], aside: Iterable[tuple[str, object]] = ()) -> Fields:
-    """Names and values, one pair a line; those aside only when they are asked for."""
+    """Names and values, one pair a line; secondary ones only on request."""
     return Fields(tuple(pairs), tuple(aside))
 
 
 def stack(*parts: RenderableType) -> RenderableType:
-    """One under the other. A text stays on its line, however narrow the terminal is."""
+    """The parts below one another. Lines of text are not broken."""
     from rich.console import Group
     from rich.text import Text
 
@@ -211,18 +237,28 @@ def paragraphs(docstring: str) -> RenderableType:
     return Text("\n\n".join(" ".join(one.split()) for one in docstring.split("\n\n")))
 
 
-def short(identifier: str) -> str:
-    """An id as people quote it; every command takes any unambiguous beginning."""
-    return identifier[:8]
+class ShortId(str, FormattableColumn[str]):  # type: ignore[misc]  # ordered as text
+    """The beginning of an id; programs get the whole id."""
+
+    __slots__ = ()
+
+    def __new__(cls, whole: str) -> Self:
+        """Shorten an id."""
+        return super().__new__(cls, whole[:8])
+
+
+def short(identifier: str) -> ShortId:
+    """The beginning of an id, which every command accepts if it is unambiguous."""
+    return ShortId(identifier)
 
 
 def moment(instant: str | None) -> str:
-    """An instant for a table: to the second."""
+    """An instant in a table: to the second."""
     return re.sub(r"\.\d+", "", instant) if instant else "-"
 
 
 def clock_time(instant: str | None) -> str:
-    """`2026-11-21T09:10:00Z` as `09:10:00Z`: what is left of a hold is read off a clock."""
+    """The time of day of an instant: `2026-11-21T09:10:00Z` as `09:10:00Z`."""
     if not instant:
         return "-"
     whole = moment(instant)

@@ -1,17 +1,19 @@
-"""Usage errors that fit on a screen, and say what was probably meant."""
+"""The argument parser, with short usage errors and suggestions."""
 
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
+import sys
 from typing import TYPE_CHECKING, Final
 
 from moorage.cli.output import USAGE
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.words import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import NoReturn
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
 
 LINES: Final = 3
 """A usage that is longer is not shown with an error."""
@@ -21,27 +23,74 @@ _CHOICE: Final = re.compile(r"invalid choice: '?(?P<said>.*?)'? \(choose from (?
 _UNKNOWN: Final = re.compile(r"unrecognized arguments: (?P<said>\S+)")
 
 
+_BEFORE_NOW: Final = re.compile(r"-\d.*", re.ASCII | re.DOTALL)
+"""A time before now, or a negative number: no option begins so."""
+
+
+class WrongUsage(InvalidDescription):
+    """The arguments do not go together, or are incomplete; ends with the status of wrong usage."""
+
+
+def new_name(text: str) -> str:
+    """Read the name of a new thing.
+
+    Raises:
+        argparse.ArgumentTypeError: nothing, or blanks.
+    """
+    if not text.strip():
+        raise argparse.ArgumentTypeError("a name must not be empty")
+    return text
+
+
+def ensemble_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare the ensemble argument."""
+    parser.add_argument(
+        "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
+    )
+
+
 class Parser(argparse.ArgumentParser):
-    """argparse's own, but for what it says of mistakes."""
+    """argparse's parser with other error messages, and with `--since -1h`."""
+
+    def parse_known_args(  # type: ignore[override]
+        self,
+        args: Sequence[str] | None = None,
+        namespace: Any = None,  # noqa: ANN401 - argparse's own
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse as argparse does; a negative time may follow its option as other values do."""
+        words = sys.argv[1:] if args is None else args
+        return super().parse_known_args(_joined(words), namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, shortly, and end with the status of wrong usage."""
+        """Print a short message and end with the status of wrong usage."""
         usage = self.format_usage()
         if usage.count("\n") > LINES:
-            usage = f"usage: {self.prog} ...   (all of it: {self.prog} --help)\n"
+            usage = f"usage: {self.prog} ...   (in full: {self.prog} --help)\n"
         self.exit(USAGE, f"{usage}{self.prog}: error: {self._shortened(message)}\n")
 
     def _shortened(self, message: str) -> str:
         if found := _CHOICE.search(message):
             known = [one.strip("' ") for one in found["known"].split(",")]
             if len(known) > CHOICES:
-                hint = _nearest(found["said"], known) or f"; there are {len(known)} (see --help)"
+                hint = (
+                    did_you_mean(found["said"], known) or f"; there are {len(known)} (see --help)"
+                )
                 return f"{message[: found.start()]}invalid choice: {found['said']!r}{hint}"
         if found := _UNKNOWN.search(message):
-            return message + _nearest(found["said"].partition("=")[0], self._option_string_actions)
+            return message + did_you_mean(
+                found["said"].partition("=")[0], self._option_string_actions
+            )
         return message
 
 
-def _nearest(said: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(said, sorted(known), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
+def _joined(words: Sequence[str]) -> list[str]:
+    """Join `--since -1h` to `--since=-1h`: argparse would take the time for an option."""
+    found: list[str] = []
+    for word in words:
+        before = found[-1] if found else ""
+        takes = "--" not in found and before.startswith("--") and "=" not in before
+        if takes and _BEFORE_NOW.fullmatch(word):
+            found[-1] = f"{before}={word}"
+        else:
+            found.append(word)
+    return found

@@ -1,4 +1,4 @@
-"""A placement as a picture: one column per domain, its hosts below, the members on them.
+"""A map of a placement: one column per domain, its hosts below, the members on them.
 
 Labels are the API's: opaque for tenants, names for operators.
 """
@@ -9,14 +9,14 @@ import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from moorage.cli.output import table
-from moorage.policies.ideal import ORDER
+from moorage.policies.ideal_fleet import ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rich.console import RenderableType
 
-    from moorage.client.structs import Assignment
+    from moorage.wire.decisions import Assignment
 
 Sorted: TypeAlias = tuple[tuple[int, str], ...]
 
@@ -32,7 +32,7 @@ FEW: Final = 12
 
 
 def picture(assignments: Sequence[Assignment], width: int) -> RenderableType:
-    """The map: domains side by side where they fit, else one a line."""
+    """The map: domains side by side if they fit, else one a line."""
     level = column_level(assignments)
     by_domain = grouped(assignments, level)
     across = max(1, width // COLUMN)
@@ -44,7 +44,7 @@ def picture(assignments: Sequence[Assignment], width: int) -> RenderableType:
 def _lines(
     assignments: Sequence[Assignment], level: str, by_domain: Mapping[str, Mapping[str, list[str]]]
 ) -> RenderableType:
-    """One domain a line, below the domain it stands in; the latter is said once."""
+    """One domain a line, below its parent domain, which is printed once."""
     above = {one.domains.get(level, NOWHERE): _above(one, level) for one in assignments}
     ordered = sorted(
         by_domain, key=lambda domain: (*map(natural, above[domain].values()), natural(domain))
@@ -63,7 +63,7 @@ def _lines(
 
 
 def _above(one: Assignment, level: str) -> dict[str, str]:
-    """The domains of the default tree that may stand above the level, as the API orders them."""
+    """Domains of the default tree that may be above the level, in the API's order."""
     return {
         name: label
         for name, label in one.domains.items()
@@ -112,7 +112,7 @@ def natural(text: str) -> Sorted:
 
 
 def summed(members: Iterable[str]) -> str:
-    """`db[0] web[0-2]`: members by role, runs of numbers shortened."""
+    """Members by role with index ranges: `db[0] web[0-2]`."""
     roles: dict[str, list[int]] = {}
     for name in members:
         found = _ROLE.fullmatch(name)
@@ -122,7 +122,7 @@ def summed(members: Iterable[str]) -> str:
 
 
 def runs(numbers: Sequence[int]) -> str:
-    """`0-2,5` for 0 1 2 5."""
+    """Numbers as ranges: `0-2,5` for 0 1 2 5."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and number == parts[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""`moorage policy list|show`: from the policies themselves, without a server."""
+"""`moorage policy list|show`: the policy types, without a server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def document(policy: type[Policy]) -> dict[str, Any]:
-    """A policy type in the words of `/v1/policy-types`."""
+    """A policy type in the form of `/v1/policy-types`."""
     from moorage.policies.parameters import schema
 
     return {
@@ -41,13 +41,12 @@ def document(policy: type[Policy]) -> dict[str, Any]:
 class List(Command):
     """List the types of policies.
 
-    Needs no server. Any of them may be required, or preferred with a weight.
+    Needs no server. A policy of any type may be required, or preferred with a weight.
     """
 
     examples = "moorage policy list\nmoorage policy show survive"
 
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
-        """List."""
         from moorage.policies.registry import discover
 
         documents = [document(one) for one in discover().values()]
@@ -56,7 +55,7 @@ class List(Command):
 
 
 def _signature(schema: Mapping[str, Any]) -> str:
-    """`keep lose level tree`; the required ones first and plain, others in brackets."""
+    """The parameters: `keep lose level tree`, required ones first, others in brackets."""
     required = schema["required"]
     others = [f"[{name}]" for name in schema["properties"] if name not in required]
     return " ".join([*required, *others])
@@ -65,22 +64,20 @@ def _signature(schema: Mapping[str, Any]) -> str:
 class Show(Command):
     """Explain a type of policy, with examples.
 
-    Needs no server. Example placements stand on racks r1 to r3, hosts h1 to h3 in each.
+    Needs no server. The examples' fleet has racks r1 to r3 with hosts h1 to h3 in each.
     """
 
     examples = "moorage policy show survive"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         parser.add_argument("type", metavar="TYPE", help="see `moorage policy list`")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Explain."""
         from moorage.policies.registry import discover
 
         known = discover()
         if args.type not in known:
-            raise NotFound("policy type", f"{args.type}; there are: {', '.join(known)}")
+            raise NotFound("policy type", f"{args.type}; known are: {', '.join(known)}")
         found = document(known[args.type])
         schema = found["schema"]
         parameters = [

@@ -1,4 +1,4 @@
-"""The program: global options, the commands' table, errors to exit statuses."""
+"""The program: global options, the table of commands, errors to exit statuses."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 SUMMARY: Final = "Place an application jointly, hold the places, claim them one by one."
 START: Final = """\
-to see it work, without a cloud:
+a demonstration, without a cloud:
   moorage demo
-to try it by hand:
+to try it:
   moorage sim start --fleet three-racks.yaml && export OS_CLOUD=moorage-sim
   moorage ensemble create -f shop.yaml --hold 10m
   moorage ensemble show shop --map
-on a cloud: with the OS_ variables or the clouds.yaml of every OpenStack client.
-A command's own help: moorage ensemble create --help. Ids may be shortened.
+on a cloud: set OS_CLOUD, or the OS_ variables, as for every OpenStack client.
+Help of a command: moorage ensemble create --help. Ids may be shortened.
 Exit status: 0 done, 2 usage, 3 infeasible, 4 conflict or stale, 5 quota or forbidden, 1 otherwise.
 """
 BROKEN_PIPE: Final = 141
@@ -41,7 +41,7 @@ _LIKELY: Final = 4
 
 
 class Late:
-    """A command that is imported when it is needed; to cliff, an entry point."""
+    """A command that is imported when needed; to cliff, an entry point."""
 
     def __init__(self, name: str, value: str) -> None:
         self.name = name
@@ -50,7 +50,7 @@ class Late:
     def load(self) -> type[Command]:
         """Import the class."""
         module, _, name = self.value.partition(":")
-        found: type[Command] = getattr(import_module(module), name)
+        found: type[Command] = getattr(import_module(f"moorage.cli.{module}"), name)
         return found
 
 
@@ -84,11 +84,11 @@ class Program(App):
         )
         add = parser.add_argument
         add("--version", action="version", version=f"moorage {version}")
-        add("--endpoint", metavar="URL", help="where the service is (MOORAGE_ENDPOINT)")
+        add("--endpoint", metavar="URL", help="the service's URL (MOORAGE_ENDPOINT)")
         add("--os-cloud", metavar="NAME", help="a simulation, or a cloud of clouds.yaml (OS_CLOUD)")
-        add("--token", metavar="TOKEN", help="who asks (MOORAGE_TOKEN)")
-        add("--project", metavar="ID", help="ask as a user of this project (noauth2)")
-        add("--role", metavar="ROLE", help="... with this role (default with --project: member)")
+        add("--token", metavar="TOKEN", help="the token to send (MOORAGE_TOKEN)")
+        add("--project", metavar="ID", help="act in this project (noauth2)")
+        add("--role", metavar="ROLE", help="with --project: act with this role (default: member)")
         add("--debug", action="store_true", help="show tracebacks")
         add("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
         return parser
@@ -121,16 +121,16 @@ class Program(App):
             self.stdout.flush()
         except (KeyboardInterrupt, BrokenPipeError):
             raise
-        except Exception as error:  # noqa: BLE001 - the one place that tells people of errors
-            return self._tell(error, getattr(args, "form", "table"))
+        except Exception as error:  # noqa: BLE001 - the one place that reports errors
+            return self._report(error, getattr(args, "form", "table"))
         return int(status)
 
-    def _tell(self, error: Exception, form: str) -> int:
+    def _report(self, error: Exception, form: str) -> int:
         from moorage.cli import failures, output
 
         if self.options.debug:
             traceback.print_exception(error, file=self.stderr)
-        if form == "table":
+        if form not in output.OBJECTS:
             self.stdout.flush()
             self.stderr.write(failures.sentence(error) + "\n")
         else:
@@ -138,7 +138,7 @@ class Program(App):
         return failures.exit_status(error)
 
     def _unknown(self, group: str, rest: list[str]) -> int:
-        """Tell which commands there are: of a group (`ensemble`, `capacity window`), or alike."""
+        """Report an unknown command, with the group's commands or similar ones."""
         of_group = [name for name in COMMANDS if name.startswith(f"{group} ")] if group else []
         if of_group and (not rest or rest[0] in {"-h", "--help", "help"}):
             self.stdout.write("\n".join(listing(of_group)) + "\n")
@@ -153,7 +153,7 @@ class Program(App):
 
 
 def found(words: Sequence[str]) -> tuple[str, list[str]]:
-    """The command that the first words mean, or else the group of commands, and the rest.
+    """The command or group that the first words name, and the remaining words.
 
     Words may be shortened as long as they mean one thing only; a whole word is never taken for the
     beginning of another. Where they mean nothing, all of them are the rest.
@@ -171,7 +171,7 @@ def found(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def alike(words: Sequence[str]) -> list[str]:
-    """The commands most like these words: of the noun most like the first, by its verb."""
+    """Commands similar to these words: of the most similar noun, by its verb."""
     text = " ".join(words[:3])
 
     def likeness(name: str) -> tuple[float, float]:

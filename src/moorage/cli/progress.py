@@ -1,16 +1,17 @@
-"""A line on a terminal's stderr while something takes long; nothing anywhere else."""
+"""Progress on a terminal's stderr: a line while a call takes long, or a bar."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from moorage.client.errors import NoAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _EVERY: Final = 1.0
 """Seconds after which the line comes, and changes."""
@@ -18,29 +19,29 @@ _EVERY: Final = 1.0
 
 @contextmanager
 def waiting(doing: str, out: TextIO | None = None) -> Iterator[None]:
-    """Say what is being done, and for how long already, until it is.
+    """Show an activity and its duration until it ends.
 
-    What is quick says nothing, and what is no terminal gets nothing: pipes and logs stay clean.
+    Nothing is printed in the first second, nor where the stream is no terminal.
     """
     stream = sys.stderr if out is None else out
     if not stream.isatty():
         yield
         return
     over = Event()
-    told = Thread(target=_tell, args=(doing, stream, over), daemon=True)
-    told.start()
+    line = Thread(target=_write_line, args=(doing, stream, over), daemon=True)
+    line.start()
     try:
         yield
     finally:
         over.set()
-        told.join()
+        line.join()
 
 
 @contextmanager
 def asking(doing: str, goes_on: str) -> Iterator[None]:
-    """`waiting` for what the service does to its end, though whoever asked has gone.
+    """`waiting` for a request that the service finishes even if the client is interrupted.
 
-    Whoever stops waiting, or is given no answer in time, is told so by `goes_on`, on stderr.
+    If it is interrupted, or not answered in time, `goes_on` is printed to stderr.
     """
     try:
         with waiting(doing):
@@ -52,7 +53,7 @@ def asking(doing: str, goes_on: str) -> Iterator[None]:
         raise
 
 
-def _tell(doing: str, stream: TextIO, over: Event) -> None:
+def _write_line(doing: str, stream: TextIO, over: Event) -> None:
     seconds = 0
     while not over.wait(_EVERY):
         seconds += 1
@@ -61,3 +62,40 @@ def _tell(doing: str, stream: TextIO, over: Event) -> None:
     if seconds:
         stream.write("\r\x1b[K")
         stream.flush()
+
+
+@contextmanager
+def progress(stderr: TextIO) -> Iterator[Callable[[str, int, int], None]]:
+    """A function that draws a progress bar with count and total; only on a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from moorage.cli.output import console
+
+    target = console(stderr)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    tasks: dict[str, Any] = {}
+    with Progress(
+        *columns, console=target, transient=True, disable=not target.is_terminal
+    ) as drawn:
+
+        def update(what: str, done: int, of: int) -> None:
+            if what not in tasks:
+                tasks[what] = drawn.add_task(what, total=of)
+            drawn.update(tasks[what], completed=done, total=of)
+
+        yield update
+
+
+@dataclass
+class Adder:
+    """Adds up progress for a bar."""
+
+    show: Callable[[str, int, int], None]
+    what: str
+    of: int
+    done: int = 0
+
+    def advance(self, more: int) -> None:
+        """Add to the progress."""
+        self.done += more
+        self.show(self.what, self.done, self.of)

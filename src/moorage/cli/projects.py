@@ -1,4 +1,4 @@
-"""Listings of one project and of all: whose is what, and where else to look."""
+"""Listings of one project or of all projects."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
     from moorage.client.moorage import Moorage
 
-ELSEWHERE = "nothing in this project; --all-projects lists more"
+ELSEWHERE = "none in this project; --all-projects lists those of others"
 
 
 class Owned(Protocol):
-    """What belongs to a project."""
+    """A thing that belongs to a project."""
 
     @property
     def project_id(self) -> str:
-        """Whose it is."""
+        """The id of its project."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """A listing that can be of one project or of all: where it is, and what narrows it."""
+    """A listing of one project or of all: its path and its filters."""
 
     path: str
     narrowed: Mapping[str, str | None]
@@ -37,12 +37,12 @@ class Listing:
     """See `output.Rows.quiet`."""
 
     def of_all(self, rows: Sequence[Sequence[object]], things: Sequence[Owned]) -> RenderableType:
-        """The table with the project after the first column: `L1` is one of each project."""
+        """The table with the project as second column, since handles repeat across projects."""
         owned = [(row[0], one.project_id, *row[1:]) for row, one in zip(rows, things, strict=True)]
         return table([self.columns[0], "project", *self.columns[1:]], owned, self.quiet)
 
     def of_one(self, client: Moorage, rows: Sequence[Sequence[object]]) -> RenderableType:
-        """The table; of an empty one an operator hears that other projects have some."""
+        """The table; if it is empty, with a hint for operators that other projects have items."""
         listed = table(self.columns, rows, self.quiet)
         if rows or not client.elsewhere(self.path, self.narrowed):
             return listed
@@ -55,5 +55,5 @@ class Listing:
         rows: Sequence[Sequence[object]],
         things: Sequence[Owned],
     ) -> RenderableType:
-        """The one or the other, as `--all-projects` says."""
+        """The table that `--all-projects` selects."""
         return self.of_all(rows, things) if args.all_projects else self.of_one(client, rows)

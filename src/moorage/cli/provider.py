@@ -1,4 +1,4 @@
-"""`moorage provider tree`: a host as the ledger knows it, with what is inside."""
+"""`moorage provider tree`: a host's resource providers in the ledger."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from moorage.client.fleets import Placement
-    from moorage.client.structs import Provider
+    from moorage.client.fleets import Placement, Provider
 
 
 class Tree(Command):
-    """Show a resource provider and all below it, with inventories and traits.
+    """Show a resource provider tree, with inventories and traits.
 
     A host is a provider; NUMA nodes, network cards and accelerators are providers below it. In
-    braces what each has in all, in brackets its traits.
+    braces are the totals of each, in brackets its traits.
     """
 
     examples = """
@@ -31,18 +30,16 @@ class Tree(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         parser.add_argument("provider", metavar="PROVIDER", help="its name or UUID")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         with self.client() as client:
             tree = _read(client.placement, args.provider)
         return Shown({"provider": tree}, _drawn(tree))
 
 
 def _read(placement: Placement, wanted: str) -> dict[str, Any]:
-    """The provider with its children in it.
+    """The provider with its children as a tree.
 
     Raises:
         Missing: there is none of that name.
@@ -84,7 +81,7 @@ def _drawn(provider: dict[str, Any]) -> RenderableType:
 
 
 def _line(provider: dict[str, Any], name: str) -> str:
-    """`pf0 {SRIOV_NET_VF: 8} [CUSTOM_PHYSNET_A HW_NIC_SRIOV]`."""
+    """A provider on one line: `pf0 {SRIOV_NET_VF: 8} [CUSTOM_PHYSNET_A HW_NIC_SRIOV]`."""
     totals = ", ".join(f"{key}: {one['total']}" for key, one in provider["inventories"].items())
     parts = [name, f"{{{totals}}}" if totals else "", f"[{' '.join(provider['traits'])}]"]
     return " ".join(part for part in parts if part not in {"", "[]"})

@@ -10,9 +10,9 @@ from moorage.cli.output import Shown, stack, table
 from moorage.cli.times import length, span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from moorage.client.quotas import Limit, Quota
+    from moorage.wire.quotas import Quota, QuotaLimit
 
 UNLIMITED: Final = "unlimited"
 DEFAULT: Final = "default"
@@ -25,7 +25,7 @@ def _count(text: str) -> int:
 
 
 def _said(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A limit: as read, `unlimited`, or `default`: None."""
+    """Read a limit: a value, `unlimited`, or `default`: None."""
 
     def limit(text: str) -> Any:  # noqa: ANN401 - what the API takes
         if text in {UNLIMITED, DEFAULT}:
@@ -36,21 +36,33 @@ def _said(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 LIMITS: Final = (
-    ("lease_units", _count, "N", "places of its leases at one instant"),
-    ("lease_unit_hours", _count, "N", "places times hours of all leases that one window touches"),
+    ("lease_units", _count, "N", "places leased at one instant"),
+    ("lease_unit_hours", _count, "N", "places times hours, of all leases in a window of time"),
     ("lease_horizon", span, "90d", "how far ahead a lease may end"),
     ("lease_max_length", span, "30d", "the longest lease"),
     ("leases", _count, "N", "leases that have not ended"),
-    ("held_units", _count, "N", "places held or claimed at once that are not a lease's"),
+    ("held_units", _count, "N", "places held or claimed at once outside leases"),
     ("lease_priority", _count, "N", "the highest priority of its leases, from 0 (default) to 1000"),
+    ("ensembles", _count, "N", "ensembles, not counting those of leases and offers"),
+    ("templates", _count, "N", "versions of templates"),
+    ("series", _count, "N", "series with a lease that has not ended"),
+    ("offers", _count, "N", "offers held at once"),
+    ("waitlist_entries", _count, "N", "entries that wait"),
+    ("subscriptions", _count, "N", "subscriptions to events"),
 )
 
 
-class Set(Command):
-    """Say what a project may lease and hold.
+STORED: Final = frozenset(
+    {"ensembles", "templates", "series", "offers", "waitlist_entries", "subscriptions"}
+)
+"""Limits of what a project stores; the others are of what it leases and holds."""
 
-    What is not named stays as it is; `default` gives a limit back to the service's settings,
-    `unlimited` lifts it. A limit below what is used takes nothing away: it blocks what is new.
+
+class Set(Command):
+    """Set the quotas of a project.
+
+    Limits that are not given stay as they are; `default` resets one to the service's settings,
+    `unlimited` removes it. A limit below present use ends nothing: it only refuses more.
     A unit is one place: a member of a leased ensemble.
     """
 
@@ -60,16 +72,14 @@ class Set(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose, and how much."""
         self._usage_error = parser.error
         parser.add_argument("project", metavar="PROJECT", help="its id")
         for name, read, metavar, text in LIMITS:
             flag = f"--{name.replace('_', '-')}"
             parser.add_argument(flag, type=_said(read), metavar=metavar, help=text)
-        parser.add_argument("--dry-run", action="store_true", help="judge only, write nothing")
+        parser.add_argument("--dry-run", action="store_true", help="check it, write nothing")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Say it."""
         said = {name: getattr(args, name) for name, *_ in LIMITS}
         limits = {
             name: None if value == DEFAULT else value
@@ -77,21 +87,19 @@ class Set(Command):
             if value is not None
         }
         if not limits:
-            self._usage_error("name at least one limit")
+            self._usage_error("give at least one limit")
         with self.client() as client:
             answer = client.quotas.change(args.project, limits, dry_run=args.dry_run)
         return Shown(answer.body, _described(answer.value))
 
 
 class Show(Command):
-    """Show what a project may lease and hold, and what it has."""
+    """Show the quotas and the use of a project."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose."""
-        parser.add_argument("project", nargs="?", metavar="PROJECT", help="default: one's own")
+        parser.add_argument("project", nargs="?", metavar="PROJECT", help="default: your own")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         with self.client() as client:
             calls = client.quotas
             answer = calls.own() if args.project is None else calls.show(args.project)
@@ -99,33 +107,36 @@ class Show(Command):
 
 
 class List(Command):
-    """List the projects of which something is said, and what they have."""
+    """List project quotas, with the use of each."""
 
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
-        """List."""
         with self.client() as client:
             answer = client.quotas.all()
+        shown = [name for name, *_ in LIMITS if _is_shown(name, answer.value)]
         rows = [
-            (one.project_id, *(_short(getattr(one, name)) for name, *_ in LIMITS))
+            (one.project_id, *(_short(getattr(one, name)) for name in shown))
             for one in answer.value
         ]
-        columns = ["project", *(name.replace("_", "-") for name, *_ in LIMITS)]
+        columns = ["project", *(name.replace("_", "-") for name in shown)]
         return Shown(answer.body, table(columns, rows))
 
 
+def _is_shown(name: str, quotas: Iterable[Quota]) -> bool:
+    """Whether a limit has a column: those of leases always, those of stored things if set."""
+    return name not in STORED or any(not getattr(one, name).default for one in quotas)
+
+
 class Unset(Command):
-    """Let the service's defaults hold for a project again."""
+    """Reset a project's quotas to the service's defaults."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose."""
         parser.add_argument("project", metavar="PROJECT", help="its id")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Forget."""
         with self.client() as client:
             client.quotas.unset(args.project)
-        told = f"project {args.project}: the defaults hold"
-        return Shown({"unset": args.project}, told)
+        text = f"project {args.project}: quotas reset to the defaults"
+        return Shown({"unset": args.project}, text)
 
 
 def _described(one: Quota) -> Any:  # noqa: ANN401 - something rich
@@ -137,17 +148,17 @@ def _described(one: Quota) -> Any:  # noqa: ANN401 - something rich
     return stack(head, table(["limit", "#at most", "#used", "#left", ""], rows))
 
 
-def _cells(limit: Limit) -> tuple[str, str, str]:
+def _cells(limit: QuotaLimit) -> tuple[str, str, str]:
     most = UNLIMITED if limit.limit is None else _days(str(limit.limit))
     return most, _number(limit.used), _number(limit.left)
 
 
-def _says(limit: Limit) -> str:
+def _says(limit: QuotaLimit) -> str:
     return "over" if limit.over else "default" if limit.default else ""
 
 
-def _short(limit: Limit) -> str:
-    """`424/500`; what is over has a mark."""
+def _short(limit: QuotaLimit) -> str:
+    """Use and limit, `424/500`; marked if it is exceeded."""
     most = "-" if limit.limit is None else _days(str(limit.limit))
     used = "" if limit.used is None else f"{limit.used}/"
     return f"{used}{most}{'!' if limit.over else ''}"
@@ -158,5 +169,5 @@ def _number(value: int | None) -> str:
 
 
 def _days(text: str) -> str:
-    """`P90D` as `90d`; numbers as they are."""
+    """A duration in days, `P90D` as `90d`; numbers unchanged."""
     return length(text) or "0s" if text.startswith("P") else text

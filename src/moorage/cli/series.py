@@ -1,26 +1,99 @@
-"""`moorage series list|show|rename|cancel`."""
+"""`moorage series list|show|rename|cancel`, and series as text."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from moorage.cli import told_series
+from moorage.cli import explanation
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, fields, short, stack
+from moorage.cli.decision_text import SEPARATOR
+from moorage.cli.output import Shown, fields, short, stack, table
 from moorage.cli.projects import Listing
-from moorage.cli.times import actions, length, minute
+from moorage.cli.times import actions, length, minute, period
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping, Sequence
 
     from rich.console import RenderableType
 
-    from moorage.client.series import Series
+    from moorage.client.errors import SeriesInfeasible
+    from moorage.wire.series import LeftOut, Occurrence, OneSeries, Series
+
+
+_SHOWN: Final = 12
+"""Occurrences that are named one by one where a series is refused."""
+
+
+def granted(made: OneSeries, new: Sequence[Occurrence]) -> str:
+    """A series: `series 1f2e3d4c  20 leases  weekdays at 08:00 Europe/Berlin for 10h  ...`."""
+    one = made.series
+    head = "would be granted" if made.dry_run else f"series {short(one.id)}"
+    parts = [head, counted(len(new), "lease"), recurring(one)]
+    if new:
+        parts.append(period(new[0].start, new[-1].end))
+    return SEPARATOR.join(parts)
+
+
+def recurring(one: Series) -> str:
+    """A recurrence: `weekdays at 08:00 Europe/Berlin for 10h`."""
+    clock = one.start.partition("T")[2]
+    every = f"every {one.every}" if one.every[0].isdigit() else one.every
+    return f"{every} at {clock} {one.zone} for {length(one.duration)}"
+
+
+def occurrences(some: Sequence[Occurrence]) -> RenderableType:
+    """A row for each lease of a series."""
+    rows = [
+        (
+            one.index,
+            one.handle or "-",
+            one.name,
+            f"{one.status}, degraded" if one.degraded else one.status,
+            minute(one.start),
+            minute(one.end),
+        )
+        for one in some
+    ]
+    return table(["#no", "lease", "name", "status", "start", "end"], rows)
+
+
+def left_out(some: Sequence[LeftOut]) -> list[str]:
+    """Occurrences left out, a line each: `not granted: 4  <start> .. <end>  why`."""
+    return [
+        SEPARATOR.join((f"not granted: {one.index}", period(one.start, one.end), minute(one.why)))
+        for one in some
+    ]
+
+
+def refused(error: SeriesInfeasible) -> str:
+    """The occurrences that do not fit, why the first does not, and possible changes."""
+    lines = [f"infeasible  {error.detail}"]
+    every = error.occurrences
+    lines += [f"  {one['index']}  {period(one['start'], one['end'])}" for one in every[:_SHOWN]]
+    if len(every) > _SHOWN:
+        lines.append(f"  and {len(every) - _SHOWN} more")
+    if error.explanation and every:
+        # When one occurrence alone would fit is no answer here: the series says when all do.
+        why = {**error.explanation, "earliest_start": None}
+        lines.append(f"occurrence {every[0]['index']}: {explanation.explained(why)}")
+    numbered = [f"{n}. {_instead(one)}" for n, one in enumerate(error.instead, 1)]
+    if numbered:
+        lines.append("the series fits (each solved):")
+        lines += [f"  {one}" for one in numbered]
+    return "\n".join(lines)
+
+
+def _instead(one: Mapping[str, Any]) -> str:
+    fits = counted(int(one["fits"]), "occurrence")
+    if one.get("start"):
+        return f"--start {one['start']}: {fits}"
+    return f"--as-many-as-fit: {fits}"
 
 
 def which(parser: argparse.ArgumentParser) -> None:
-    """The series that a command is about."""
+    """Declare the series argument."""
     parser.add_argument("series", metavar="SERIES", help="id, its beginning, or a name")
 
 
@@ -30,12 +103,10 @@ class List(Command):
     examples = "moorage series list"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose, and which."""
         parser.add_argument("--all-projects", action="store_true", help="for operators")
-        parser.add_argument("--name", help="only those of this name")
+        parser.add_argument("--name", help="only series of this name")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """List."""
         with self.client() as client:
             answer = client.series.all(name=args.name, all_projects=args.all_projects)
             rows = [
@@ -43,7 +114,7 @@ class List(Command):
                     short(one.id),
                     one.name,
                     one.status,
-                    told_series.recurring(one),
+                    recurring(one),
                     one.start.partition("T")[0],
                     one.granted,
                     one.closed,
@@ -57,16 +128,14 @@ class List(Command):
 
 
 class Show(Command):
-    """Show a series: its rule, its leases, and what of it could not be granted."""
+    """Show a series: its rule, its leases, and occurrences that were not granted."""
 
     examples = "moorage series show nightly"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         which(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         with self.client() as client:
             answer = client.series.show(client.series.find(args.series))
         return Shown(answer.body, _described(answer.value.series))
@@ -88,32 +157,30 @@ def _described(one: Series) -> RenderableType:
             ("cleaning", length(one.cleaning)),
             ("expiry", length(one.expiry) if one.expiry else None),
             ("priority", one.priority or None),
-            ("before start", ", ".join(one.before_start) or "nobody"),
+            ("before start", ", ".join(one.before_start) or "none"),
             ("on start", actions(one.on_start)),
             ("before end", actions(one.before_end)),
             ("on end", actions(one.on_end)),
             ("generation", one.generation),
         ]
     )
-    out = told_series.left_out(one.left_out)
-    return stack(head, "", told_series.occurrences(one.occurrences), *(["", *out] if out else []))
+    out = left_out(one.left_out)
+    return stack(head, "", occurrences(one.occurrences or ()), *(["", *out] if out else []))
 
 
 class Rename(Command):
-    """Call a series otherwise, and its leases with it.
+    """Rename a series and its leases.
 
-    Leases that were renamed by themselves keep their names.
+    Leases that were renamed one by one keep their names.
     """
 
     examples = "moorage series rename nightly tests"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and how."""
         which(parser)
-        parser.add_argument("name", metavar="NAME", help="what it is called from now on")
+        parser.add_argument("name", metavar="NAME", help="its new name")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Rename."""
         with self.client() as client:
             before = client.series.show(client.series.find(args.series)).value.series
             answer = client.series.rename(before.id, args.name, before.generation)
@@ -123,8 +190,8 @@ class Rename(Command):
 class Cancel(Command):
     """Cancel the leases of a series that have not started.
 
-    Those that have started go on: `moorage lease cancel` ends one of them. Numbers are those that
-    `moorage series show` tells.
+    Leases that have started continue: end one with `moorage lease cancel`. Numbers are those of
+    `moorage series show`.
     """
 
     examples = """
@@ -134,15 +201,19 @@ class Cancel(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and what of it."""
         which(parser)
         part = parser.add_mutually_exclusive_group()
-        part.add_argument("--from", type=int, dest="since", metavar="N", help="from this one on")
-        part.add_argument("--only", type=int, metavar="N", help="this one alone")
-        parser.add_argument("--dry-run", action="store_true", help="judge only, write nothing")
+        part.add_argument(
+            "--from",
+            type=int,
+            dest="since",
+            metavar="N",
+            help="the lease of this number and later ones",
+        )
+        part.add_argument("--only", type=int, metavar="N", help="only the lease of this number")
+        parser.add_argument("--dry-run", action="store_true", help="check it, write nothing")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Cancel."""
         with self.client() as client:
             found = client.series.find(args.series)
             answer = client.series.cancel(

@@ -1,10 +1,10 @@
-"""`moorage lease create --every`: a lease that recurs, and `moorage series extend`."""
+"""`moorage lease create --every`: creates a series of leases; and `moorage series extend`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import told_series
+from moorage.cli import series
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, stack
 from moorage.cli.progress import asking
@@ -14,67 +14,75 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
+    from moorage.client.answer import Answer
     from moorage.client.moorage import Moorage
-    from moorage.client.series import Made
-    from moorage.client.structs import Answer
+    from moorage.wire.series import OneSeries
 
-_REPEAT = "; the same with --id {id} makes no second series"
+_REPEAT = "; a repeat with --id {id} makes no second series"
 _ONLY = ("zone", "times", "until_date", "as_many_as_fit")
 
 
 def recurring(parser: argparse.ArgumentParser) -> None:
-    """The options that make a series of a lease."""
-    group = parser.add_argument_group("a lease that recurs: all of its dates, or none")
+    """Declare the options of a recurring lease."""
+    group = parser.add_argument_group("a recurring lease: all of its dates are granted, or none")
     group.add_argument(
         "--every",
         metavar="RULE",
         help="daily, weekdays, weekends, weekly, monthly, mon,wed or '2 weeks';"
-        " --start is then a wall's clock in --zone",
+        " --start is then local time in --zone",
     )
     group.add_argument("--zone", metavar="ZONE", help="such as Europe/Berlin (default: UTC)")
     extent(group)
 
 
 def extent(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
-    """How often, and what becomes of the rest where some dates do not fit."""
+    """Declare how often it recurs, and whether occurrences that do not fit are left out."""
     add = parser.add_argument
-    add("--times", type=int, metavar="N", help="so many occurrences")
-    add("--until-date", metavar="DATE", help="the last date on which one may start, instead")
-    add("--as-many-as-fit", action="store_true", help="grant what fits, and say what does not")
+    add("--times", type=int, metavar="N", help="number of occurrences")
+    add(
+        "--until-date",
+        metavar="DATE",
+        help="instead of --times: the last date on which one may start",
+    )
+    add(
+        "--as-many-as-fit",
+        action="store_true",
+        help="grant the dates that fit, and list the others",
+    )
 
 
 def check(args: argparse.Namespace, usage_error: Callable[[str], Any]) -> None:
-    """Let options pass that go together."""
+    """Refuse options that do not go together."""
     if args.every is None:
         for name in _ONLY:
             if getattr(args, name):
                 usage_error(f"argument --{name.replace('_', '-')}: only with --every")
         return
     if args.duration is None:
-        usage_error("argument --every: give --duration, which each occurrence lasts")
+        usage_error("argument --every: needs --duration, the length of each occurrence")
     if args.ensemble is not None:
         usage_error(
-            "argument --every: not with --ensemble, which has one placement at a time;"
-            " a description or a template makes an ensemble for each occurrence"
+            "argument --every: not with --ensemble, which can be placed only once;"
+            " give a description or a template, of which each occurrence gets an ensemble"
         )
     check_extent(args, usage_error)
 
 
 def check_extent(args: argparse.Namespace, usage_error: Callable[[str], Any]) -> None:
-    """Let one of the ways pass to say how often."""
+    """Refuse several ways, or none, of saying how often."""
     if (args.times is None) is (args.until_date is None):
-        usage_error("give --times or --until-date, and not both")
+        usage_error("give either --times or --until-date")
 
 
 def said(args: argparse.Namespace) -> dict[str, Any]:
-    """How often, as the API has it."""
+    """The recurrence in the API's form."""
     given = {"times": args.times, "until_date": args.until_date}
     body = {name: value for name, value in given.items() if value is not None}
     return body | ({"as_many_as_fit": True} if args.as_many_as_fit else {})
 
 
 def create(client: Moorage, args: argparse.Namespace, body: dict[str, Any]) -> Shown:
-    """Ask for the series of a lease."""
+    """Create the series of a lease."""
     body |= {"every": args.every, **said(args)}
     body |= {} if args.zone is None else {"zone": args.zone}
     with asking("granting the series", _goes_on(body)):
@@ -82,33 +90,33 @@ def create(client: Moorage, args: argparse.Namespace, body: dict[str, Any]) -> S
 
 
 def _goes_on(body: dict[str, Any], repeat: str = _REPEAT) -> str:
-    """What becomes of it where nobody waits for the answer."""
+    """The hint for an interrupted request: how to find its result."""
     if "id" not in body:
-        return "nothing is leased: it was a dry run"
-    told = f"the service goes on: `moorage series show {body['id']}` shows what comes of it"
-    return told + repeat.format(**body)
+        return "nothing was leased: it was a dry run"
+    hint = f"the service continues the request: see `moorage series show {body['id']}`"
+    return hint + repeat.format(**body)
 
 
-def shown(answer: Answer[Made], *, after: int) -> Shown:
-    """What is new of a series, in a line; what could not be granted; in a dry run, all windows.
+def shown(answer: Answer[OneSeries], *, after: int) -> Shown:
+    """A series' new leases on one line; what was not granted; in a dry run, all windows.
 
     Args:
         answer: the series as it is, or would be.
         after: the number of the last occurrence that was asked for before.
     """
     made = answer.value
-    new = [one for one in made.series.occurrences if one.index > after]
-    parts: list[Any] = [told_series.granted(made, new)]
-    parts += told_series.left_out([one for one in made.series.left_out if one.index > after])
+    new = [one for one in made.series.occurrences or () if one.index > after]
+    parts: list[Any] = [series.granted(made, new)]
+    parts += series.left_out([one for one in made.series.left_out if one.index > after])
     if made.dry_run:
-        parts += ["", told_series.occurrences(new)]
+        parts += ["", series.occurrences(new)]
     return Shown(answer.body, stack(*parts))
 
 
 class Extend(Command):
     """Add occurrences to a series, after its last one: all of them, or none.
 
-    They follow the series' own rule, and have the places and terms of the others.
+    They recur by the series' rule, with its places and terms.
     """
 
     examples = """
@@ -117,14 +125,12 @@ class Extend(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and by how much."""
         self._usage_error = parser.error
         which(parser)
         extent(parser)
-        parser.add_argument("--dry-run", action="store_true", help="judge only, write nothing")
+        parser.add_argument("--dry-run", action="store_true", help="check it, write nothing")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Extend."""
         check_extent(args, self._usage_error)
         with self.client() as client:
             before = client.series.show(client.series.find(args.series)).value.series

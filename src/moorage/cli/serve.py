@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
     from moorage.cli.output import Shown
+    from moorage.settings import Effective
 
 _YES = "true"
 
@@ -20,8 +21,9 @@ _YES = "true"
 class Serve(Command):
     """Run the service.
 
-    Opens the port, starts HTTP workers and solver processes, replaces those that die, and says
-    in one line when it answers. SIGTERM or Ctrl-C ends it with all its processes.
+    Opens the port, starts HTTP workers, planners and solver processes, replaces those that die, and
+    prints one line when it is ready. SIGTERM or Ctrl-C ends it with all its processes. SIGHUP reads
+    the settings again and replaces one process after the other; no request is refused meanwhile.
 
     Every option is also a key of the configuration file (section [DEFAULT], ./moorage.conf or
     /etc/moorage/moorage.conf) and an environment variable MOORAGE_<NAME>; the command line wins
@@ -35,17 +37,18 @@ class Serve(Command):
     """
 
     def formats(self, parser: argparse.ArgumentParser) -> None:
-        """No `-f`: a server has no answer to show."""
+        """No `-f`: a server has no output to format."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """One option per setting."""
         from moorage.options import SETTINGS
 
-        parser.add_argument("--config-file", metavar="FILE", help="read this file and no other")
+        parser.add_argument(
+            "--config-file", metavar="FILE", help="read only this configuration file"
+        )
         parser.add_argument(
             "--show-config",
             action="store_true",
-            help="print the values in force and where each came from, and end",
+            help="print every setting with the source of its value, and exit",
         )
         for setting in SETTINGS:
             more: dict[str, Any] = {"metavar": setting.metavar}
@@ -61,31 +64,35 @@ class Serve(Command):
             )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Serve until told to stop."""
+        """Serve until SIGTERM."""
         from moorage import settings
+        from moorage.domain.errors import BadConfiguration
 
         given = {name: value for name, value in vars(parsed_args).items() if value is not None}
+
+        def read() -> Effective:
+            return settings.read(given, os.environ)
+
         try:
-            effective = settings.read(given, os.environ)
+            effective = read()
             settings.configure(effective)
-        except settings.BadSetting as error:
+        except BadConfiguration as error:
             self.app.stderr.write(f"moorage: {error.message}\n")
             return USAGE
         for variable in settings.strange_variables(os.environ):
-            self.app.stderr.write(f"moorage: there is no setting for {variable}: ignored\n")
+            self.app.stderr.write(f"moorage: ignored {variable}: there is no such setting\n")
         if parsed_args.show_config:
             self.app.stdout.write("\n".join(effective.lines()) + "\n")
             return OK
-        from moorage.service import BadCertificate, serve
+        from moorage.service import serve
 
         try:
-            return serve(effective, _say)
-        except BadCertificate as error:
+            return serve(effective, _say, read)
+        except BadConfiguration as error:
             self.app.stderr.write(f"moorage: {error.message}\n")
             return USAGE
 
     def act(self, args: argparse.Namespace) -> Shown | None:
-        """Never reached: `take_action` is this command's own."""
         raise NotImplementedError
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, table
+from moorage.cli.times import TIME_HELP, time_of
 from moorage.client import registry
 from moorage.client.discovery import Access
 from moorage.client.errors import Missing
@@ -19,37 +20,38 @@ if TYPE_CHECKING:
     import argparse
 
     from moorage.client.registry import Registration
+    from moorage.domain.period import Instant
 
 DEFAULT_NAME: Final = "moorage-sim"
 RUNNING: Final = "running"
 KILLED: Final = "killed"
-"""It can be taken up again."""
+"""Its database is still there: it can be resumed."""
 
 
 class Running(Conflict):
-    """A simulation of that name runs already, or was killed and can be taken up again."""
+    """A simulation with that name runs already, or was killed and can be resumed."""
 
 
 class Killed(MoorageError):
-    """The simulation runs no more, though nobody has stopped it; what it has written is there."""
+    """The simulation's process has died; its database is still there."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"simulation {name} was killed (take it up again: moorage sim resume --name {name};"
-            f" or drop it: moorage sim stop --name {name})"
+            f"simulation {name} was killed (resume it: moorage sim resume --name {name};"
+            f" or remove it: moorage sim stop --name {name})"
         )
 
 
 def chosen_name(name: str | None) -> str:
-    """The simulation that is meant: by option, by `OS_CLOUD`, or the usual one."""
+    """The simulation's name: from the option, `OS_CLOUD`, or the default."""
     return name or os.environ.get("OS_CLOUD") or DEFAULT_NAME
 
 
 def running(name: str | None) -> Registration:
-    """The running simulation of that name.
+    """The running simulation with that name.
 
     Raises:
-        Missing: there is none. Killed: it runs no more.
+        Missing: there is none. Killed: its process has died.
     """
     wanted = chosen_name(name)
     found = registry.known(registry.state_directory(os.environ), wanted)
@@ -63,12 +65,12 @@ def running(name: str | None) -> Registration:
 class Start(Command):
     """Start a server over a fleet, in the background, with a clock you set.
 
-    The same service over a temporary database: everything works as on a cloud, except that
-    time stands still until `sim clock` moves it. It is found by its name in OS_CLOUD.
+    The same service over a temporary database. Its clock stands still until `sim clock` moves it.
+    Select it by its name in OS_CLOUD.
 
-    Servers are allocations that you write. With --end-servers their allocations are deleted at
-    their end: of those with an --until, of those that make way for a lease, and of a lease's own.
-    Without it they are overrun then, as in a cloud where nobody ends servers.
+    Servers are allocations that you write. With --end-servers they are deleted at their end: at
+    their --until, for a lease, or with their own lease. Without it they are then overrun, as in a
+    cloud where servers are not ended.
     """
 
     examples = """
@@ -79,20 +81,22 @@ class Start(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Over what, when, where."""
         add = parser.add_argument
         add("--fleet", required=True, metavar="FILE", help="a fleet file, or a shipped one's name")
-        add("--now", metavar="T", help="the time to start at, RFC 3339 (default: this moment)")
+        add("--now", type=time_of, metavar="T", help=f"the clock's first time: {TIME_HELP}")
         add("--name", default=DEFAULT_NAME, help=f"for OS_CLOUD (default: {DEFAULT_NAME})")
         add(
             "--end-servers",
             action="store_true",
-            help="end servers when their end has come, as a cloud would (default: they stay)",
+            help="delete servers at their end, as a cloud would (default: they stay)",
         )
         add("--port", type=int, metavar="N", help="default: any free one")
 
+    def now(self, args: argparse.Namespace) -> Instant:  # noqa: ARG002 - the signature of all
+        """The machine's time, since the simulation has no clock yet."""
+        return time.time_ns() // 1000
+
     def act(self, args: argparse.Namespace) -> Shown:
-        """Start."""
         from moorage.cli import fleet as fleets
         from moorage.cli import sim_process
         from moorage.client.moorage import connect
@@ -101,10 +105,12 @@ class Start(Command):
         state = registry.state_directory(os.environ)
         found = registry.known(state, name)
         if found is not None and registry.alive(found):
-            raise Running(f"simulation {name} runs already (moorage sim stop --name {name})")
+            raise Running(
+                f"simulation {name} runs already; stop it: moorage sim stop --name {name}"
+            )
         if found is not None:
             raise Running(Killed(name).message)
-        now = parse_instant(args.now) if args.now else time.time_ns() // 1000
+        now = parse_instant(args.now) if args.now else self.now(args)
         fleet = fleets.expanded(args.fleet)
         directory = sim_process.directory_of(name, os.environ)
         try:
@@ -113,7 +119,7 @@ class Start(Command):
                 now,
                 port=args.port,
                 settings=sim_process.ENDING if args.end_servers else "",
-                told=self.app.stderr,
+                terminal=self.app.stderr,
             )
             with connect(started.access) as client:
                 fleets.load(client, fleet, self.app.stderr)
@@ -131,28 +137,28 @@ class Start(Command):
                 "directory": str(started.directory),
             }
         }
+        stands = "" if args.now else " and stands still: move it with moorage sim clock +1h"
         said = (
             f"{fleets.summary(fleet)}\n"
-            f"simulation {name} at {started.endpoint}, it is {format_instant(now)}\n"
+            f"simulation {name} at {started.endpoint},"
+            f" its clock shows {format_instant(now)}{stands}\n"
             f"to use it: export OS_CLOUD={name}"
         )
         return Shown(body, said)
 
 
 class Stop(Command):
-    """Stop a simulation and drop its database.
+    """Stop a simulation and remove its database.
 
-    Of one that was killed, what it has left.
+    Of a killed one, the database is removed.
     """
 
     examples = "moorage sim stop\nmoorage sim stop --name other"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         parser.add_argument("--name", help=f"default: OS_CLOUD, else {DEFAULT_NAME}")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Stop."""
         from moorage.cli import sim_process
 
         wanted, state = chosen_name(args.name), registry.state_directory(os.environ)
@@ -167,10 +173,10 @@ class Stop(Command):
 
 
 class Resume(Command):
-    """Take up a simulation again that was killed, or ended with its machine.
+    """Restart a simulation that was killed, or ended with its machine.
 
-    A server over the database that it had: all that was answered is there, and its clock shows
-    what it showed. One that was stopped with `sim stop` is gone.
+    Its database and its clock are as they were. A simulation that was stopped with `sim stop`
+    cannot be resumed.
     """
 
     examples = """
@@ -180,12 +186,10 @@ class Resume(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and where."""
         parser.add_argument("--name", help=f"default: OS_CLOUD, else {DEFAULT_NAME}")
         parser.add_argument("--port", type=int, metavar="N", help="default: any free one")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Resume."""
         from moorage.cli import sim_process
         from moorage.client.moorage import connect
 
@@ -196,7 +200,7 @@ class Resume(Command):
         if registry.alive(found):
             raise Running(f"simulation {wanted} runs already")
         directory = Path(found.directory)
-        started = sim_process.resume(directory, port=args.port, told=self.app.stderr)
+        started = sim_process.resume(directory, port=args.port, terminal=self.app.stderr)
         registry.write(state, started.registration(wanted, found.fleet))
         with connect(started.access) as client:
             now = str(client.simulation.clock().value["now"])
@@ -209,14 +213,13 @@ class Resume(Command):
                 "directory": str(directory),
             }
         }
-        return Shown(body, f"simulation {wanted} at {started.endpoint}, it is {now}")
+        return Shown(body, f"simulation {wanted} at {started.endpoint}, its clock shows {now}")
 
 
 class List(Command):
-    """List simulations: those that run, and those that were killed."""
+    """List simulations, running and killed ones."""
 
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
-        """List."""
         found = list(registry.every(registry.state_directory(os.environ)))
         alive = [registry.alive(one) for one in found]
         status = [RUNNING if runs else KILLED for runs in alive]
@@ -246,21 +249,30 @@ class List(Command):
 class Clock(Command):
     """Show a simulation's time, or set it.
 
-    Time only moves forward. What lapses on the way, lapses.
+    Time only moves forward; holds and leases lapse on the way.
     """
 
     examples = """
         moorage sim clock
         moorage sim clock 2026-11-21T09:10:00Z
+        moorage sim clock +1h
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and when."""
-        parser.add_argument("now", nargs="?", metavar="T", help="RFC 3339, such as ...T09:10:00Z")
+        parser.add_argument(
+            "now", nargs="?", type=time_of, metavar="T", help=f"{TIME_HELP}, by its own clock"
+        )
         parser.add_argument("--name", help=f"default: OS_CLOUD, else {DEFAULT_NAME}")
 
+    def now(self, args: argparse.Namespace) -> Instant:
+        """The simulation's time."""
+        from moorage.client.moorage import connect
+
+        found = running(args.name)
+        with connect(Access(found.endpoint, found.token)) as client:
+            return parse_instant(str(client.simulation.clock().value["now"]))
+
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show or set."""
         from moorage.client.moorage import connect
 
         found = running(args.name)
@@ -268,6 +280,5 @@ class Clock(Command):
             if args.now is None:
                 answer = client.simulation.clock()
             else:
-                parse_instant(args.now)
                 answer = client.simulation.set_clock(args.now)
         return Shown(answer.body, str(answer.value["now"]))

@@ -1,4 +1,4 @@
-"""`moorage sim fail|recover`: hosts of a simulation that fail, and come back."""
+"""`moorage sim fail|recover`: failure and recovery of a simulation's hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DISABLED: Final = "COMPUTE_STATUS_DISABLED"
 """The trait that Nova puts on a host whose compute service is disabled."""
 _ATTEMPTS: Final = 10
-"""How often traits are written that others overtake."""
+"""Attempts to write traits that others change at the same time."""
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,35 +29,31 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Fail(Command):
-    """Let a host of a simulation fail.
+    """Make a host of a simulation fail.
 
-    It gets the trait COMPUTE_STATUS_DISABLED, as from Nova when its compute service is disabled:
-    nothing is placed there any more, and leases with places there get others within a second, or
-    are degraded. Servers that are there stay.
+    It gets the trait COMPUTE_STATUS_DISABLED, as Nova sets it when the compute service is disabled:
+    nothing more is placed there, and leases with places there get others within a second, or are
+    degraded. Its servers stay.
     """
 
     examples = "moorage sim fail --host r1-h1"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         _arguments(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Fail."""
         return _set(args, disabled=True)
 
 
 class Recover(Command):
-    """Let a host of a simulation that failed come back."""
+    """Bring back a failed host of a simulation."""
 
     examples = "moorage sim recover --host r1-h1"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         _arguments(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Recover."""
         return _set(args, disabled=False)
 
 
@@ -69,12 +65,12 @@ def _set(args: argparse.Namespace, *, disabled: bool) -> Shown:
         uuid, name = _host(client.placement, args.host)
         changed = _put(client.placement, uuid, disabled=disabled)
     body = {"host": {"id": uuid, "name": name, "disabled": disabled}}
-    state = "failed" if disabled else "back"
+    state = "failed" if disabled else "recovered"
     return Shown(body, f"{name} is {state}" if changed else f"{name} is {state} already")
 
 
 def _host(placement: Placement, wanted: str) -> tuple[str, str]:
-    """UUID and name of a host; what is inside a host does not fail by itself.
+    """UUID and name of a host; a provider inside a host cannot fail by itself.
 
     Raises:
         Missing: there is no such host.
@@ -86,7 +82,7 @@ def _host(placement: Placement, wanted: str) -> tuple[str, str]:
 
 
 def _put(placement: Placement, uuid: str, *, disabled: bool) -> bool:
-    """Whether anything has changed.
+    """Disable or enable a host by its trait; return whether that changed it.
 
     Raises:
         Conflict: others changed the host each time.

@@ -1,4 +1,4 @@
-"""`moorage replay`: a saved problem, solved once more in this process."""
+"""`moorage replay`: solves a saved problem again in this process."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
+from moorage.cli.files import read_text
 from moorage.cli.output import FAILED, OK, Shown
-from moorage.cli.shipped import read_text
 
 if TYPE_CHECKING:
     import argparse
 
-    from moorage.engine.problem import Outcome
+    from moorage.engine.joint.problem import Outcome
 
 
 class Replay(Command):
-    """Solve a saved instance once more and compare the answers.
+    """Solve a saved instance again and compare the answers.
 
-    Give a file, or the id of an explanation, whose instance the service has kept (operators
-    only). A recorded verdict that does not come out again is reported, with exit status 1.
+    Give a file, or the id of an explanation whose instance the service stores (operators only).
+    A verdict other than the recorded one is reported, with exit status 1.
     """
 
     examples = """
@@ -30,15 +30,13 @@ class Replay(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What, and how."""
         add = parser.add_argument
         add("instance", metavar="INSTANCE", help="a file, - for stdin, or an explanation's id")
         add("--seed", type=int, default=0, metavar="N")
-        add("--time-limit", default="5s", metavar="5s", help="search no longer than this")
-        add("--save", metavar="FILE", help="keep the instance in a file")
+        add("--time-limit", default="5s", metavar="5s", help="longest time of the search")
+        add("--save", metavar="FILE", help="save the instance to a file")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Solve and compare."""
         saved = self._saved(args.instance)
         if args.save:
             Path(args.save).write_bytes(saved.kept())
@@ -64,7 +62,7 @@ class Replay(Command):
 
     def _saved(self, text: str) -> Saved:
         if text == "-" or Path(text).is_file() or text.endswith(".json"):
-            from moorage.engine.instance import recorded
+            from moorage.engine.joint.instance import recorded
 
             instance = read_text(text)
             return Saved(instance, recorded(instance))
@@ -79,15 +77,15 @@ class Replay(Command):
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """An instance as JSON, and the verdict recorded with it."""
+    """An instance as JSON, with its recorded verdict."""
 
     instance: str
     verdict: str | None
 
     def kept(self) -> bytes:
-        """The instance with its verdict in it, as a file keeps it."""
-        from moorage.engine.instance import with_recorded
-        from moorage.engine.problem import Verdict
+        """The instance with its verdict, as saved in a file."""
+        from moorage.engine.joint.instance import with_recorded
+        from moorage.engine.joint.problem import Verdict
 
         if self.verdict is None:
             return self.instance.encode()
@@ -95,11 +93,11 @@ class Saved:
 
 
 def solved(instance: str, time_limit: str, seed: int) -> Outcome:
-    """The answer, checked by the policies' meanings where the instance has them."""
+    """The answer, checked by the policies' own `violations` if the instance has policies."""
     from moorage.domain.period import parse_duration
-    from moorage.engine.instance import loads, loads_built
-    from moorage.engine.proved import solve
-    from moorage.engine.verify import verify
+    from moorage.engine.joint.instance import loads, loads_built
+    from moorage.engine.joint.proved_solve import solve
+    from moorage.engine.joint.verify import verify
     from moorage.solver.cpsat import CpSat
     from moorage.solver.portfolio import Portfolio
 
@@ -115,7 +113,7 @@ def solved(instance: str, time_limit: str, seed: int) -> Outcome:
 
 
 def kind_of(instance: str) -> object:
-    """What an instance says it is; anything at all for what is none, which `loads` refuses."""
+    """The kind that an instance states; arbitrary for invalid input, which `loads` refuses."""
     try:
         document = json.loads(instance)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A simulation's server process: start it detached, wait until it answers, stop it.
+"""A simulation's server process: starts it detached, waits until it answers, stops it.
 
 It is `moorage serve` over a new SQLite database, with a clock that stands still until it is set.
 Everything it has is in one directory beside its registration.
@@ -40,7 +40,7 @@ _TOLD: Final = 12
 
 
 class DidNotStart(MoorageError):
-    """The server ended, or does not answer; says what it logged last."""
+    """The server ended, or does not answer; the message has its last log lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ class Started:
 
     @property
     def access(self) -> Access:
-        """How its operator reaches it."""
+        """The operator's access to it."""
         return Access(self.endpoint, OPERATOR_TOKEN)
 
     def registration(self, name: str, fleet: str) -> registry.Registration:
-        """What others need to find it."""
+        """Its registration."""
         return registry.Registration(
             name=name,
             endpoint=self.endpoint,
@@ -75,20 +75,20 @@ def start(
     *,
     port: int | None,
     settings: str = "",
-    told: TextIO | None = None,
+    terminal: TextIO | None = None,
 ) -> Started:
-    """Start a server in an empty directory of its own; return when it answers.
+    """Start a server in a new directory; return when it answers.
 
     Args:
-        directory: what is in it goes.
+        directory: its content is removed.
         now: what its clock shows.
         port: None: any free one.
         settings: a configuration file for the service, such as `ENDING`; a resumed one has it too.
-        told: a terminal that is told of the wait; None: stderr.
+        terminal: where the wait is shown; None: stderr.
 
     Raises:
-        DidNotStart: it ended, or does not answer though it lives. What is left of it is the
-            caller's to `discard`.
+        DidNotStart: it ended, or does not answer. The caller removes its directory with
+            `discard`.
     """
     from moorage.store.settable_clock import create
 
@@ -97,24 +97,24 @@ def start(
     create(clock_file(directory), now)
     if settings:
         (directory / "moorage.conf").write_text(settings, encoding="utf-8")
-    return _serving(directory, port, told)
+    return _serving(directory, port, terminal)
 
 
-def resume(directory: Path, *, port: int | None, told: TextIO | None = None) -> Started:
-    """Start a server over what one that was killed has left; its clock shows what it showed.
+def resume(directory: Path, *, port: int | None, terminal: TextIO | None = None) -> Started:
+    """Restart a killed server on its directory; its clock continues where it was.
 
     Raises:
         DidNotStart: as of `start`. The directory stays as it is.
     """
     try:
-        return _serving(directory, port, told)
+        return _serving(directory, port, terminal)
     except BaseException:
         halt(directory)
         raise
 
 
-def _serving(directory: Path, port: int | None, told: TextIO | None) -> Started:
-    """A server over a directory with a clock, once it answers."""
+def _serving(directory: Path, port: int | None, terminal: TextIO | None) -> Started:
+    """A server over a directory with a clock, started and answering."""
     with (directory / "log").open("wb") as log, undisturbed():
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             _command(directory, port or 0),
@@ -128,18 +128,18 @@ def _serving(directory: Path, port: int | None, told: TextIO | None) -> Started:
         known = f"{process.pid} {registry.born(process.pid) or ''}"
         (directory / "pid").write_text(known, encoding="ascii")
     try:
-        with waiting("starting the server", told):
+        with waiting("starting the server", terminal):
             endpoint = _endpoint_once_ready(process, directory)
     finally:
         # It may outlive this process: without a status of its own, `subprocess` would complain of
-        # a child that nobody waits for.
+        # a child that was never waited for.
         process.returncode = 0
     return Started(process.pid, endpoint, directory)
 
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let Ctrl-C (and SIGTERM) wait until the block is done: no child without a known id."""
+    """Delay Ctrl-C and SIGTERM until the block ends, so that every child's id is known."""
     noted: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {n: signal.signal(n, lambda number, _: noted.append(number)) for n in numbers}
@@ -153,7 +153,7 @@ def undisturbed() -> Iterator[None]:
 
 
 def halt(directory: Path) -> None:
-    """End what was started in the directory, if it still runs."""
+    """Stop the server of the directory, if it runs."""
     with contextlib.suppress(OSError, ValueError):
         pid, _, birth = (directory / "pid").read_text(encoding="ascii").partition(" ")
         if registry.born(int(pid)) == birth:
@@ -161,18 +161,18 @@ def halt(directory: Path) -> None:
 
 
 def discard(directory: Path) -> None:
-    """End what was started in the directory, if it still runs, and remove it."""
+    """Stop the server of the directory, if it runs, and remove the directory."""
     halt(directory)
     shutil.rmtree(directory, ignore_errors=True)
 
 
 def clock_file(directory: Path) -> Path:
-    """Where a simulation's clock is."""
+    """The path of a simulation's clock file."""
     return directory / "clock"
 
 
 def database_url(directory: Path) -> str:
-    """Where a simulation's ledger is."""
+    """The URL of a simulation's database."""
     return f"sqlite:///{directory / 'ledger.db'}"
 
 
@@ -182,12 +182,14 @@ def _command(directory: Path, port: int) -> list[str]:
         *("--host", "127.0.0.1", "--port", str(port)),
         *("--database", database_url(directory)),
         *("--auth", "noauth2", "--log-level", "warning"),
+        # One user at a time: a process of its own for searches would only make the start longer.
+        *("--planners", "0"),
         *("--clock-file", str(clock_file(directory))),
     ]
 
 
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Without settings meant for another server: a simulation is the same everywhere."""
+    """The environment without Moorage's settings, so that simulations are alike everywhere."""
     return {
         name: value
         for name, value in environment.items()
@@ -196,7 +198,7 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _endpoint_once_ready(process: subprocess.Popen[bytes], directory: Path) -> str:
-    """Where it serves, which it says in one line as soon as it answers."""
+    """The endpoint, which the server prints as soon as it answers."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         said = _SERVING.search(_log(directory))
@@ -215,7 +217,7 @@ def _log(directory: Path) -> str:
 
 
 def _last_words(directory: Path) -> str:
-    return "\n".join(_log(directory).splitlines()[-_TOLD:]) or "it said nothing"
+    return "\n".join(_log(directory).splitlines()[-_TOLD:]) or "its log is empty"
 
 
 def end(pid: int) -> None:

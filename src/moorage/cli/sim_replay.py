@@ -1,4 +1,4 @@
-"""`moorage sim replay`: the same ensemble, placed as a scheduler without the whole does."""
+"""`moorage sim replay`: places an ensemble's members one at a time, for comparison."""
 
 from __future__ import annotations
 
@@ -7,43 +7,46 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
+from moorage.cli.files import read_text
 from moorage.cli.output import Shown
-from moorage.cli.shipped import read_text
+from moorage.cli.parser import WrongUsage
 from moorage.domain.ensembles import MemberName
-from moorage.domain.errors import InvalidDescription
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
     from moorage.domain.describe import EnsembleDescription
-    from moorage.engine.build import Built
-    from moorage.engine.sequential import OneByOne
+    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.sequential import OneByOne
     from moorage.usecases.ports import Store
 
 
 class Replay(Command):
-    """Place an ensemble's members one by one, as a scheduler without the whole does.
+    """Place an ensemble's members one at a time, as Nova does.
 
     Nothing is written. Each member goes to the eligible host with most free VCPU, the first by
-    name among equals; skew counts all eligible domains. It starts from the fleet as it was
-    without the ensemble: bookings of ensembles of the description's name are set aside. That
-    a member finds no host is a finding, not an error: the exit status is 0.
+    name among equals; skew counts all eligible domains. Bookings of ensembles of the description's
+    name are left out of account. A member without a host is a result, not an error: the exit
+    status is 0.
     """
 
     examples = "moorage sim replay shop.yaml --sequential --order web,app,db"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What, how, where."""
         add = parser.add_argument
         add("file", metavar="FILE", help="a description, or a shipped one's name")
         add("--sequential", action="store_true", required=True, help="one member at a time")
         add("--order", metavar="ROLE,…", help="roles in order (default: as in the file)")
-        add("--resource", default="VCPU", metavar="CLASS", help="of which most must be free")
+        add(
+            "--resource",
+            default="VCPU",
+            metavar="CLASS",
+            help="choose hosts by this class (default: VCPU)",
+        )
         add("--name", help="the simulation (default: OS_CLOUD, else moorage-sim)")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Replay."""
         from moorage.cli.sim import running
         from moorage.client.description import read_description
 
@@ -55,7 +58,7 @@ class Replay(Command):
 
 @dataclass(frozen=True)
 class Finding:
-    """How far it went, with the words for it."""
+    """The result: how many members were placed, in words."""
 
     outcome: OneByOne
     names: Sequence[str]
@@ -74,7 +77,7 @@ class Finding:
         return f"FAIL at {self.outcome.failed}: {why}"
 
     def body(self) -> dict[str, Any]:
-        """The same for programs."""
+        """The result for programs."""
         return {
             "replay": {
                 "verdict": "placed" if self.outcome.failed is None else "failed",
@@ -88,17 +91,17 @@ class Finding:
 
 
 def in_order(described: EnsembleDescription, order: str | None) -> list[MemberName]:
-    """The members, role by role; roles that `order` leaves out come last.
+    """The members, role by role; roles that `order` does not name come last.
 
     Raises:
-        InvalidDescription: `order` names a role that is not described, or one twice.
+        WrongUsage: `order` names a role that is not described, or one twice.
     """
     roles = {one.name: one.count for one in described.roles}
     named = [name.strip() for name in order.split(",")] if order else []
     for name in named:
         if name not in roles or named.count(name) > 1:
             known = ", ".join(roles)
-            raise InvalidDescription(f"--order: {name} is not one of {known}, each once")
+            raise WrongUsage(f"--order: {name} is not one of {known}, each once")
     rest = [name for name in roles if name not in named]
     return [MemberName(name, i) for name in (*named, *rest) for i in range(roles[name])]
 
@@ -106,9 +109,9 @@ def in_order(described: EnsembleDescription, order: str | None) -> list[MemberNa
 def replayed(
     directory: Path, described: EnsembleDescription, order: Sequence[MemberName], by: str
 ) -> Finding:
-    """Read the simulation's ledger and place on what it says."""
+    """Read the simulation's ledger and place the members one at a time."""
     from moorage.cli.sim_process import clock_file, database_url
-    from moorage.engine.sequential import sequential
+    from moorage.engine.joint.sequential import sequential
     from moorage.store import open_store
     from moorage.store.settable_clock import SettableClock
 
@@ -126,8 +129,8 @@ def replayed(
 def _built(store: Store, described: EnsembleDescription) -> Built:
     from moorage.domain.period import Period
     from moorage.domain.requests import EnsembleRequest
-    from moorage.engine.build import build
-    from moorage.usecases.roles import resolve
+    from moorage.engine.joint.build import build
+    from moorage.usecases.shared.role_resolution import resolve
 
     snapshot = store.snapshot()
     own = frozenset(

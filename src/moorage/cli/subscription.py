@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING
 from moorage.cli.command import Command
 from moorage.cli.event import what
 from moorage.cli.output import Shown, fields, moment, short, stack, table
+from moorage.cli.parser import new_name
 from moorage.cli.times import length
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
 
-    from moorage.client.events import Subscription
+    from moorage.wire.events import Subscription
 
 
 def which(parser: argparse.ArgumentParser) -> None:
-    """The subscription that a command is about."""
+    """Declare the subscription argument."""
     parser.add_argument("subscription", metavar="SUBSCRIPTION", help="id, its beginning, or a name")
 
 
 class Create(Command):
-    """Have events delivered to a URL; the secret they are signed with is shown this once."""
+    """Deliver events to a URL; the secret that signs them is shown this once."""
 
     examples = """
         moorage subscription create --event lease.* --url https://hooks.example.org/moorage
@@ -34,7 +35,6 @@ class Create(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """What, of what, and where to."""
         add = parser.add_argument
         add(
             "--event",
@@ -44,27 +44,36 @@ class Create(Command):
             help="a type such as lease.degraded, or a pattern such as lease.*; repeatable",
         )
         add("--url", required=True, metavar="URL", help="where they are delivered")
-        add("--name", default="", help="what you call it")
-        add("--secret", metavar="SECRET", help="whsec_ and base64; one is made without it")
-        add("--lease", metavar="LEASE", help="only of this lease")
-        add("--ensemble", metavar="ENSEMBLE", help="only of this ensemble")
-        add("--role", metavar="ROLE", help="only of this role")
-        add("--below", type=int, metavar="N", help="tell when fewer than N fit")
-        add("--above-share", type=float, metavar="SHARE", help="tell when more is used: 0.9")
+        add("--name", type=new_name, help="a name of your choice")
+        add("--secret", metavar="SECRET", help="whsec_ and base64 (default: generated)")
+        add("--lease", metavar="LEASE", help="only events of this lease")
+        add("--ensemble", metavar="ENSEMBLE", help="only events of this ensemble")
+        add("--role", metavar="ROLE", help="only events of this role")
+        add("--below", type=int, metavar="N", help="notify when fewer than N fit")
+        add(
+            "--above-share",
+            type=float,
+            metavar="SHARE",
+            help="notify when a greater share is used: 0.9",
+        )
         add("--flavor", metavar="FLAVOR", help="capacity for this flavor (operators)")
         add("--resource-class", metavar="CLASS", help="capacity of this class (operators)")
         add("--zone", metavar="ZONE", help="only in this domain, such as a zone or a rack")
-        add("--before", metavar="DURATION", help="tell so long before the edge: 24h")
-        add("--edge", choices=("start", "end"), default="end", help="of a lease (end)")
-        add("--dry-run", action="store_true", help="judge only, write nothing")
+        add("--before", metavar="DURATION", help="notify so long before the edge: 24h")
+        add(
+            "--edge",
+            choices=("start", "end"),
+            default="end",
+            help="edge of the lease (default: end)",
+        )
+        add("--dry-run", action="store_true", help="check it, write nothing")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Subscribe."""
         with self.client() as client:
             body = {
                 "events": args.event,
                 "url": args.url,
-                "name": args.name,
+                "name": args.name or "",
                 "secret": args.secret,
                 "lease_id": args.lease and client.leases.find(args.lease),
                 "ensemble_id": args.ensemble and client.ensembles.find(args.ensemble),
@@ -81,7 +90,7 @@ class Create(Command):
             answer = client.subscriptions.create(given, dry_run=args.dry_run)
         one = answer.value
         if args.dry_run:
-            return Shown(answer.body, f"subscription  {' '.join(one.events)}  can be made")
+            return Shown(answer.body, f"subscription  {' '.join(one.events)}  can be created")
         return Shown(
             answer.body,
             stack(
@@ -92,7 +101,7 @@ class Create(Command):
 
 
 def _duration(text: str | None) -> str | None:
-    """`24h` as `PT24H`."""
+    """Read a duration: `24h` as `PT24H`."""
     if text is None:
         return None
     from moorage.domain.period import format_duration, parse_duration
@@ -101,16 +110,14 @@ def _duration(text: str | None) -> str | None:
 
 
 class List(Command):
-    """List subscriptions, with how far each has come."""
+    """List subscriptions, with the number of events delivered."""
 
     examples = "moorage subscription list"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose."""
         parser.add_argument("--all-projects", action="store_true", help="for operators")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """List."""
         with self.client() as client:
             answer = client.subscriptions.all(all_projects=args.all_projects)
         rows = [
@@ -125,21 +132,19 @@ class List(Command):
             )
             for one in answer.value
         ]
-        columns = ["id", "name", "events", "url", "status", "#told", "#dead"]
+        columns = ["id", "name", "events", "url", "status", "#delivered", "#dead"]
         return Shown(answer.body, table(columns, rows))
 
 
 class Show(Command):
-    """Show a subscription: what it is for, and what came of its deliveries."""
+    """Show a subscription, with the state of its deliveries."""
 
     examples = "moorage subscription show 1f2e"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         which(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         with self.client() as client:
             answer = client.subscriptions.show(client.subscriptions.find(args.subscription))
         return Shown(answer.body, fields(_described(answer.value)))
@@ -174,16 +179,14 @@ def _described(one: Subscription) -> list[tuple[str, object]]:
 
 
 class Delete(Command):
-    """Forget a subscription with its dead letters."""
+    """Delete a subscription with its dead letters."""
 
     examples = "moorage subscription delete 1f2e"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         which(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Delete."""
         with self.client() as client:
             found = client.subscriptions.find(args.subscription)
             client.subscriptions.delete(found)
@@ -191,16 +194,14 @@ class Delete(Command):
 
 
 class DeadLetters(Command):
-    """List the events that were given up for a subscription."""
+    """List the events that could not be delivered to a subscription."""
 
     examples = "moorage subscription deadletters 1f2e"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         which(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """List."""
         with self.client() as client:
             found = client.subscriptions.find(args.subscription)
             answer = client.subscriptions.dead_letters(found)
@@ -219,7 +220,7 @@ class DeadLetters(Command):
 
 
 class Resend(Command):
-    """Send dead letters of a subscription once more: those named, or all."""
+    """Send dead letters of a subscription again: those named, or all."""
 
     examples = """
         moorage subscription resend 1f2e
@@ -227,12 +228,10 @@ class Resend(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         which(parser)
         parser.add_argument("letters", metavar="ID", nargs="*", help="ids, or their beginnings")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Send again."""
         from moorage.client.lookup import pick
 
         with self.client() as client:
@@ -244,4 +243,4 @@ class Resend(Command):
                 chosen = [pick("dead letter", text, items) for text in args.letters]
             reply = client.subscriptions.resend(found, chosen)
         number = int(reply.body["queued"])
-        return Shown(reply.body, f"{counted(number, 'dead letter')} to be sent again")
+        return Shown(reply.body, f"{counted(number, 'dead letter')} queued to be sent again")

@@ -2,52 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import told
+from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
+from moorage.cli.ensemble_source import parameter_argument
+from moorage.cli.files import find, read_text, reading
 from moorage.cli.output import FORMATS, Shown, fields, table
-from moorage.cli.shipped import find, read_text, reading
+from moorage.cli.parser import new_name
 
 if TYPE_CHECKING:
-    from moorage.client.templates import Template
+    import argparse
 
-
-def given(text: str) -> tuple[str, str]:
-    """Read `count=4`."""
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise argparse.ArgumentTypeError(f"write PARAMETER=VALUE, such as count=4, not {text}")
-    return name, value
-
-
-def parameter_argument(parser: argparse.ArgumentParser) -> None:
-    """What a template is told, wherever one is used."""
-    parser.add_argument(
-        "--param",
-        action="append",
-        type=given,
-        default=[],
-        metavar="NAME=VALUE",
-        help="a parameter's value; those not given take their defaults",
-    )
+    from moorage.wire.templates import Template
 
 
 def file_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where a template is."""
+    """Declare the options for a template's file."""
     add = parser.add_argument
     add("-f", "--file", required=True, metavar="FILE", help="the template; - reads stdin")
     add("--hot", action="store_true", help="FILE is a Heat template")
-    add("-e", "--environment", metavar="FILE", help="with --hot: the environment that goes with it")
+    add("-e", "--environment", metavar="FILE", help="with --hot: its environment file")
     add("--shared", action="store_true", help="for every project (operators)")
     add("--dry-run", action="store_true", help="check it, write nothing")
 
 
 def written(args: argparse.Namespace) -> dict[str, Any]:
-    """The body's fields that the file says."""
+    """The fields of the body that the file gives."""
     if args.hot:
         from moorage.client.hot_files import gather
 
@@ -58,7 +41,7 @@ def written(args: argparse.Namespace) -> dict[str, Any]:
         source: dict[str, Any] = {"template": text, "environment": environment, "files": files}
         return {"format": "hot", "source": source, "shared": args.shared}
 
-    from moorage.heat.marked import parse
+    from moorage.heat.yaml_tree import parse
 
     with reading(args.file):
         top = parse(read_text(args.file))
@@ -71,15 +54,15 @@ def written(args: argparse.Namespace) -> dict[str, Any]:
 
 
 class Keeping(Command):
-    """What keeps a template: `-f` is its file, the format is `--format`."""
+    """A command that stores a template: `-f` is its file, the format is `--format`."""
 
     def formats(self, parser: argparse.ArgumentParser) -> None:
-        """`-f` is the file's here."""
+        """Declare the format; `-f` is the file here."""
         parser.add_argument("--format", choices=FORMATS, default="table", dest="form")
 
 
 class Create(Keeping):
-    """Keep a template: a description with parameters, or a Heat template."""
+    """Store a template: a description with parameters, or a Heat template."""
 
     examples = """
         moorage template create upf -f upf.yaml
@@ -87,42 +70,37 @@ class Create(Keeping):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Its name and where it is."""
         parser.add_argument("name", metavar="NAME")
         file_arguments(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Keep."""
         body = {"name": args.name, **written(args)}
         with self.client() as client:
             answer = client.templates.create(body, dry_run=args.dry_run)
-        return Shown(answer.body, _told(answer.value, dry_run=args.dry_run))
+        return Shown(answer.body, _line(answer.value, dry_run=args.dry_run))
 
 
 class Revise(Keeping):
-    """Keep a template's next version; those before it stay."""
+    """Store the next version of a template; earlier ones stay."""
 
     examples = """
         moorage template revise upf -f upf.yaml    # the next version of upf
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, and where the next version is."""
         parser.add_argument("template", metavar="TEMPLATE", help="its name or id")
         file_arguments(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Keep."""
         with self.client() as client:
             answer = client.templates.revise(args.template, written(args), dry_run=args.dry_run)
-        return Shown(answer.body, _told(answer.value, dry_run=args.dry_run))
+        return Shown(answer.body, _line(answer.value, dry_run=args.dry_run))
 
 
 class List(Command):
     """List templates, each in its newest version."""
 
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
-        """List."""
         with self.client() as client:
             answer = client.templates.all()
         rows = [
@@ -144,11 +122,9 @@ class Show(Command):
     """Show a template: its parameters and what it describes."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         parser.add_argument("template", metavar="TEMPLATE", help="its name or id; upf@2: a version")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         with self.client() as client:
             answer = client.templates.show(args.template)
         one = answer.value
@@ -164,21 +140,19 @@ class Show(Command):
 
 
 class Delete(Command):
-    """Forget every version of a template; ensembles made of it stay."""
+    """Delete every version of a template; its ensembles stay."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         parser.add_argument("template", metavar="TEMPLATE", help="its name or id")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Delete."""
         with self.client() as client:
             client.templates.delete(args.template)
         return Shown({"deleted": args.template}, f"deleted {args.template}")
 
 
 class Instantiate(Command):
-    """Make an ensemble of a template, place it jointly and hold the places."""
+    """Create an ensemble from a template, place it jointly and hold the places."""
 
     examples = """
         moorage template instantiate upf --param count=4 --dry-run
@@ -186,15 +160,15 @@ class Instantiate(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which, with what, and how to decide."""
         parser.add_argument("template", metavar="TEMPLATE", help="its name or id; upf@2: a version")
         parameter_argument(parser)
-        parser.add_argument("--name", help="the ensemble's name (default: the template's)")
+        parser.add_argument(
+            "--name", type=new_name, help="the ensemble's name (default: the template's)"
+        )
         parser.add_argument("--describe-only", action="store_true", help="do not place it yet")
         decide_arguments(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Make."""
         body: dict[str, Any] = {"parameters": dict(args.param)}
         if args.name:
             body["name"] = args.name
@@ -203,14 +177,14 @@ class Instantiate(Command):
         with self.client() as client:
             answer = client.templates.instantiate(args.template, body, dry_run=args.dry_run)
         made = answer.value
-        if args.dry_run and made.decision is not None:
-            return Shown(answer.body, told.dry_run(made.decision))
-        return Shown(answer.body, told.created(made))
+        if args.dry_run and made.decision:
+            return Shown(answer.body, decision_text.dry_run(made.decision))
+        return Shown(answer.body, decision_text.created(made))
 
 
-def _told(one: Template, *, dry_run: bool) -> str:
+def _line(one: Template, *, dry_run: bool) -> str:
     if dry_run:
-        return f"{one.name} version {one.version} could be kept"
+        return f"{one.name} version {one.version} can be stored"
     return f"{one.name} version {one.version}  id {one.id}"
 
 

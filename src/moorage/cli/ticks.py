@@ -1,4 +1,4 @@
-"""Where an axis of time has its ticks, and what they are called: round times, in UTC."""
+"""Ticks of a time axis and their labels: round times, in UTC."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _GAP: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """An instant on the axis, and its label."""
+    """A tick: an instant on the axis, and its label."""
 
     instant: Instant
     label: str
 
 
 def ticks(window: Period, columns: int) -> list[Tick]:
-    """The ticks of a window that so many columns show: as many as have room for their labels."""
+    """The ticks of a window with so many columns: as many as their labels leave room for."""
     length = window.end - window.start
     steps = (step for step in STEPS if step >= DAY or length < _BY_DAYS)
     for step in steps:
@@ -57,7 +57,7 @@ _SAMPLE: Final = to_datetime(0)
 
 
 def _forms(step: Duration) -> tuple[str, ...]:
-    """How labels may look, the best first; weekdays where days are counted, not weeks."""
+    """Forms of labels, the best first; weekdays for steps of days, not of weeks."""
     if step < MINUTE:
         return ("%H:%M:%S",)
     if step < DAY:
@@ -66,7 +66,7 @@ def _forms(step: Duration) -> tuple[str, ...]:
 
 
 def _label(at: Instant, step: Duration, form: str) -> str:
-    """At midnight the day, where the others are times of day."""
+    """A tick's label: the day at midnight, where the others are times of day."""
     return f"{to_datetime(at):{form if step >= DAY or at % DAY else '%m-%d'}}"
 
 

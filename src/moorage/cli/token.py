@@ -1,16 +1,18 @@
-"""`moorage token create|list|revoke`: the file of static tokens, on the machine that has it."""
+"""`moorage token create|list|revoke`: the file of static tokens on this machine."""
 
 from __future__ import annotations
 
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, table
-from moorage.domain.errors import InvalidDescription
-from moorage.domain.period import SECOND, format_instant, parse_duration, parse_instant
+from moorage.cli.parser import WrongUsage
+from moorage.cli.times import TIME_HELP, time_of
+from moorage.domain.period import SECOND, format_instant, parse_instant
+from moorage.domain.words import did_you_mean
 
 if TYPE_CHECKING:
     import argparse
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from moorage.tokens.listing import Token
 
 _VARIABLE = "MOORAGE_TOKEN_FILE"
+ROLES: Final = ("admin", "service", "manager", "member", "reader")
+"""Roles that the default access rules name."""
 
 
 def _declare_file(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +34,7 @@ def _declare_file(parser: argparse.ArgumentParser) -> None:
 def _file(args: argparse.Namespace) -> Path:
     named = args.token_file or os.environ.get(_VARIABLE)
     if not named:
-        raise InvalidDescription(f"which file? Say --token-file FILE or set {_VARIABLE}")
+        raise WrongUsage(f"no token file: give --token-file FILE or set {_VARIABLE}")
     return Path(named)
 
 
@@ -50,10 +54,10 @@ def _described(token: Token) -> dict[str, Any]:
 
 
 class Create(Command):
-    """Make a token, add its hash to the token file, and show it this once.
+    """Create a token, add its hash to the token file, and show the token once.
 
-    The file is made, for its owner alone, if it is not there. A running service knows the token
-    within a second.
+    A file that does not exist is created, readable by its owner only. A running service accepts
+    the token within a second.
     """
 
     examples = """
@@ -62,55 +66,77 @@ class Create(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose it is."""
         parser.add_argument("name", metavar="NAME", help="letters, digits, . _ -")
         _declare_file(parser)
         parser.add_argument("--user", help="default: NAME")
         parser.add_argument("--project", required=True)
         parser.add_argument(
-            "--role", action="append", required=True, help="admin, service, member, reader; repeat"
+            "--role",
+            action="append",
+            default=[],
+            help=f"{', '.join(ROLES)}; repeatable",
         )
         parser.add_argument(
-            "--expires", metavar="WHEN", help="after 90d, or at 2027-01-01T00:00:00Z; else never"
+            "--custom-role",
+            action="append",
+            default=[],
+            metavar="ROLE",
+            help="a role of the service's policy_file; repeatable",
+        )
+        parser.add_argument(
+            "--expires", type=time_of, metavar="T", help=f"{TIME_HELP} (default: never)"
         )
 
+    def now(self, args: argparse.Namespace) -> Instant:  # noqa: ARG002 - the signature of all
+        """The machine's time in whole seconds, as the file is local."""
+        return _now() // SECOND * SECOND
+
     def act(self, args: argparse.Namespace) -> Shown:
-        """Make."""
         from moorage.tokens import listing, secret
 
+        roles = _roles(args)
         text = secret.new_token(args.name)
         token = listing.Token(
             name=args.name,
             hash=secret.hashed(text),
             user=args.user or args.name,
             project=args.project,
-            roles=tuple(role.lower() for role in args.role),
-            expires=_end(args.expires),
+            roles=roles,
+            expires=None if args.expires is None else parse_instant(args.expires),
         )
         listing.add(_file(args), token)
         body = {"token": {**_described(token), "secret": text}}
-        self.app.stderr.write("It is not stored, and cannot be shown again:\n")
+        self.app.stderr.write("Save this token now; it is shown once.\n")
         return Shown(body, text)
 
 
-def _end(text: str | None) -> Instant | None:
-    if text is None:
-        return None
-    try:
-        return parse_instant(text)
-    except InvalidDescription:
-        return (_now() + parse_duration(text)) // SECOND * SECOND
+def _roles(args: argparse.Namespace) -> tuple[str, ...]:
+    """The roles asked for, in lower case.
+
+    Raises:
+        WrongUsage: `--role` names one that no default rule knows, or there is none at all.
+    """
+    known = [role.lower() for role in args.role]
+    for role in known:
+        if role not in ROLES:
+            raise WrongUsage(
+                f"no such role: {role}{did_you_mean(role, ROLES)}; --role takes"
+                f" {', '.join(ROLES)}, --custom-role any other",
+                path="role",
+            )
+    custom = [role.lower() for role in args.custom_role]
+    if not known and not custom:
+        raise WrongUsage(f"no role: give --role {'|'.join(ROLES)}", path="role")
+    return (*known, *custom)
 
 
 class List(Command):
-    """List the tokens of a token file: whose they are, never what they are."""
+    """List the tokens of a token file by name and project; never their values."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which file."""
         _declare_file(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """List."""
         from moorage.tokens import listing
 
         tokens = list(listing.read(_file(args)).values())
@@ -124,19 +150,17 @@ class List(Command):
 def _ending(token: Token) -> str:
     if token.expires is None:
         return "never"
-    return format_instant(token.expires) + ("" if token.good_at(_now()) else " (over)")
+    return format_instant(token.expires) + ("" if token.good_at(_now()) else " (expired)")
 
 
 class Revoke(Command):
-    """Take a token out of the token file; a running service refuses it within a second."""
+    """Remove a token from the token file; a running service refuses it within a second."""
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         parser.add_argument("name", metavar="NAME")
         _declare_file(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Revoke."""
         from moorage.tokens import listing
 
         listing.remove(_file(args), args.name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
+from moorage.cli.files import read_text, reading
 from moorage.cli.output import Shown
 from moorage.cli.placement_map import natural
-from moorage.cli.shipped import read_text, reading
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ class Show(Command):
     """Show the trees of domains, with the number of hosts in each."""
 
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
-        """Show."""
         with self.client() as client:
             answer = client.topology.show()
         return Shown(answer.body, drawn(answer.value))
@@ -35,7 +34,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def drawn(topology: Mapping[str, Any]) -> RenderableType:
-    """The trees as trees."""
+    """The trees, drawn."""
     from rich.console import Group
     from rich.tree import Tree
 
@@ -61,10 +60,10 @@ def _grow(branch: Any, domains: list[Any], parent: str | None, hosts: Any) -> No
 
 
 class Load(Command):
-    """Replace the topology by a file's.
+    """Replace the topology by that of a file.
 
-    The file is YAML: `levels` (tree to levels, from the top down), `domains` (name, level,
-    tree, parent) and `attachments` (host, domain, tree), as `topology show -f yaml` prints.
+    The file is YAML, as `topology show -f yaml` prints it: `levels` (tree to levels, from the top
+    down), `domains` (name, level, tree, parent) and `attachments` (host, domain, tree).
     """
 
     examples = """
@@ -73,11 +72,9 @@ class Load(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """From where."""
         parser.add_argument("file", metavar="FILE", help="- reads standard input")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Load."""
         body = _read(args.file)
         with self.client() as client:
             answer = client.topology.replace(body)

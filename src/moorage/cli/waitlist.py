@@ -1,33 +1,64 @@
-"""`moorage waitlist list|show|cancel`."""
+"""`moorage waitlist list|show|cancel`, and waiting leases as text."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.cli import told_waitlist
 from moorage.cli.command import Command
+from moorage.cli.decision_text import SEPARATOR
 from moorage.cli.output import Shown, fields, short
 from moorage.cli.projects import Listing
-from moorage.cli.times import length, minute
+from moorage.cli.times import length, minute, period
+from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
 
-    from moorage.client.waitlist import Entry
+    from moorage.wire.waitlist import WaitlistEntry
+
+
+def entered(one: WaitlistEntry, *, dry_run: bool = False) -> str:
+    """An entry: `1f2e3d4c  waiting for capacity  1 entry ahead`, the reason, and the estimate."""
+    where = "would wait" if dry_run else f"{short(one.id)}{SEPARATOR}waiting"
+    before = (
+        "first in line" if not one.before else f"{counted(one.before, 'entry', 'entries')} ahead"
+    )
+    lines = [f"{where} for {one.waits_for}{SEPARATOR}{before}", one.why]
+    if not dry_run:
+        lines.append(f"estimate: {estimated(one)}")
+    return "\n".join(lines)
+
+
+def estimated(one: WaitlistEntry) -> str:
+    """An estimate: `2026-12-07T08:00Z .. 2026-12-07T12:00Z (proved), after its latest start`."""
+    if one.estimate is None:
+        return f"none: {one.estimate_note}" if one.estimate_note else "none"
+    found = one.estimate
+    sure = ("proved" if found.proved else "not proved") if found.current else "out of date"
+    window = f"{period(found.start, found.end)} ({sure})"
+    if not found.in_range:
+        window += ", after its latest start"
+    return f"{window}: {one.estimate_note}" if one.estimate_note else window
+
+
+def start_of(one: WaitlistEntry) -> str:
+    """The start of the estimated window, for a table."""
+    return "" if one.estimate is None else minute(one.estimate.start)
+
 
 STATES = ("waiting", "granted", "expired", "cancelled", "failed")
 
 
 def which(parser: argparse.ArgumentParser) -> None:
-    """The entry that a command is about."""
+    """Declare the entry argument."""
     parser.add_argument("entry", metavar="ENTRY", help="id, its beginning, or a name")
 
 
 class List(Command):
-    """List leases that wait, or have waited, oldest first.
+    """List waitlist entries, oldest first.
 
-    `before` is how many that want some of the same are before it. The estimate is the earliest
-    start at which it would fit as things stand: no promise.
+    `ahead` is the number of entries before it that want some of the same capacity. The estimate
+    is the earliest start at which it would fit in the present ledger: no guarantee.
     """
 
     examples = """
@@ -36,12 +67,10 @@ class List(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Whose, and which."""
-        parser.add_argument("--status", choices=STATES, help="only those")
+        parser.add_argument("--status", choices=STATES, help="only entries of this status")
         parser.add_argument("--all-projects", action="store_true", help="for operators")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """List."""
         with self.client() as client:
             answer = client.waitlist.all(status=args.status, all_projects=args.all_projects)
             rows = [
@@ -53,12 +82,12 @@ class List(Command):
                     "" if one.before is None else one.before,
                     minute(one.earliest_start),
                     minute(one.latest_start),
-                    told_waitlist.start_of(one),
+                    start_of(one),
                 )
                 for one in answer.value.entries
             ]
             columns = [
-                *("id", "name", "status", "#priority", "#before"),
+                *("id", "name", "status", "#priority", "#ahead"),
                 *("earliest", "latest", "estimate"),
             ]
             listing = Listing("/v1/waitlist", {"status": args.status}, columns)
@@ -67,22 +96,20 @@ class List(Command):
 
 
 class Show(Command):
-    """Show a lease that waits: its place in the order, why it waits, and an estimate."""
+    """Show a waitlist entry: its place in line, why it waits, and the estimated start."""
 
     examples = "moorage waitlist show 1f2e"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         which(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Show."""
         with self.client() as client:
             answer = client.waitlist.show(client.waitlist.find(args.entry))
         return Shown(answer.body, fields(_pairs(answer.value)))
 
 
-def _pairs(one: Entry) -> list[tuple[str, object]]:
+def _pairs(one: WaitlistEntry) -> list[tuple[str, object]]:
     waiting = one.status == "waiting"
     return [
         ("id", one.id),
@@ -91,7 +118,7 @@ def _pairs(one: Entry) -> list[tuple[str, object]]:
         ("status", one.status),
         ("priority", one.priority),
         ("entered", minute(one.entered_at)),
-        ("before it", one.before),
+        ("ahead", one.before),
         ("earliest", minute(one.earliest_start)),
         ("latest", minute(one.latest_start)),
         ("until", minute(one.until)),
@@ -101,26 +128,24 @@ def _pairs(one: Entry) -> list[tuple[str, object]]:
         ("places", one.places),
         ("waits for", one.waits_for if waiting else None),
         ("why", one.why),
-        ("estimate", told_waitlist.estimated(one) if waiting else None),
+        ("estimate", estimated(one) if waiting else None),
         ("ensemble", one.ensemble_id),
         ("lease", one.lease_id),
     ]
 
 
 class Cancel(Command):
-    """Wait no longer.
+    """Leave the waitlist.
 
-    What has become a lease is cancelled as a lease: then the exit status is 4.
+    A lease that was granted is cancelled with `moorage lease cancel`; the exit status is then 4.
     """
 
     examples = "moorage waitlist cancel 1f2e"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Which."""
         which(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        """Give the place up."""
         with self.client() as client:
             found = client.waitlist.find(args.entry)
             client.waitlist.cancel(found)

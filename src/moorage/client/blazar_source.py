@@ -1,4 +1,4 @@
-"""Reads a running Blazar through version 1 of its REST API: what is offered, and leases."""
+"""Reads a running Blazar through version 1 of its REST API: hosts, addresses and leases."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ class _Property(msgspec.Struct):
 
 
 def endpoint_of(url: str) -> str:
-    """The URL of version 1, whether or not it is said."""
+    """The URL of version 1, from an endpoint with or without it."""
     bare = url.rstrip("/")
     return bare if _VERSION.search(bare) else f"{bare}/v1"
 
 
 def read_blazar(wire: PlacementWire, now: Instant) -> ReservationContent:
-    """All that lives on at `now`; it is only asked, never written.
+    """The content that is still in use at `now`; the source is only read.
 
     Raises:
         SourceFailed: it refuses, stumbles too often, does not answer, or is something else.
@@ -198,5 +198,5 @@ def _reservation(found: dict[str, Any], where: Mapping[str, Sequence[str]]) -> G
 
 
 def _instant(text: str) -> Instant:
-    """Blazar writes UTC, without saying so."""
+    """An instant; Blazar writes UTC without an offset."""
     return parse_instant(f"{text}+00:00")

@@ -1,4 +1,4 @@
-"""`clouds.yaml`: the clouds a user knows, with the secrets of `secure.yaml` beside it."""
+"""The user's clouds from `clouds.yaml`, merged with `secure.yaml`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _entry(path: Path, cloud: str) -> dict[str, Any] | None:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, LookupError, yaml.YAMLError) as error:
         # Not what YAML says of it: that quotes the text, which may be a password.
         why = error.strerror if isinstance(error, OSError) else "it is no YAML"
         raise NoEndpoint(f"OS_CLOUD={cloud}: cannot read {path}: {why}") from error
@@ -50,7 +50,7 @@ def _entry(path: Path, cloud: str) -> dict[str, Any] | None:
 
 
 def _merged(entry: Mapping[str, Any], secret: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry with the secret's values over its own, mapping by mapping."""
+    """The entry, overridden mapping by mapping by the values of `secure.yaml`."""
     both = {**entry, **secret}
     for key in entry.keys() & secret.keys():
         if isinstance(entry[key], dict) and isinstance(secret[key], dict):

@@ -1,4 +1,4 @@
-"""Who asks another service: a token that is given, or one that Keystone issues and renews."""
+"""Credentials for another service: a given token, or tokens from Keystone."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class Credentials(Protocol):
-    """Where a service's token comes from, and whose certificates are trusted."""
+    """A source of tokens for a service, and the certificates to trust."""
 
     @property
     def trust(self) -> ssl.SSLContext | bool:
-        """Whom calls of the service trust."""
+        """The certificate authorities trusted for calls of the service."""
 
     def token(self) -> str:
         """The token to send."""
 
     def renew(self) -> bool:
-        """Forget a token that was refused; False where there is no other to be had."""
+        """Discard a refused token; False if there is no other."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenToken:
-    """One token, for better or worse."""
+    """One fixed token."""
 
     value: str
     trust: ssl.SSLContext | bool = True
@@ -45,10 +45,10 @@ class GivenToken:
 
 
 class Keystone:
-    """Tokens from Keystone, for whom the variables `OS_*` or their cloud name, as elsewhere."""
+    """Tokens from Keystone, for the user of the variables `OS_*` or of their cloud."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """Read the variables; nothing is asked yet.
+        """Read the variables; connects later.
 
         Raises:
             NoEndpoint: the library is missing, or a variable.
@@ -60,7 +60,7 @@ class Keystone:
         self.trust = trust(login)
 
     def endpoint(self, service: str = PLACEMENT) -> str:
-        """Where Placement is, or another service, by its type.
+        """The URL of Placement, or of another service, by its type.
 
         Raises:
             NoEndpoint: neither the variables nor the catalog say.

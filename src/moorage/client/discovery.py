@@ -1,11 +1,11 @@
-"""Where the service is and who asks: options first, then the environment, then files.
+"""Endpoint and identity: from options first, then the environment, then files.
 
 1. `--endpoint`, then `--os-cloud`, then `MOORAGE_ENDPOINT`, then `OS_CLOUD`. A cloud is a running
    simulation of that name, else an entry of `clouds.yaml`: one that names an identity service is
    logged in to (see `keystone`), of others `ensemble_endpoint_override` and the `token` below
    `auth` are read.
 2. `OS_AUTH_URL`: a login, too.
-3. `http://127.0.0.1:8778`, where `moorage serve` listens unless told otherwise.
+3. `http://127.0.0.1:8778`, where `moorage serve` listens by default.
 
 The token: `--token`, `MOORAGE_TOKEN`, else what logging in gives or came with the endpoint, else
 `OS_TOKEN`, else the operator's of `noauth2`. With `--project` the caller is a user of that
@@ -34,7 +34,7 @@ OPERATOR_TOKEN: Final = "admin"  # noqa: S105 - noauth2's word for "the operator
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where to ask and as whom. `roles` None leaves them to the token."""
+    """An endpoint and an identity. `roles` None: the token's own."""
 
     endpoint: str
     token: str = field(repr=False)
@@ -42,12 +42,12 @@ class Access:
     apis: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """First part of a path (`/v1`) -> URL of the API that is elsewhere than below `endpoint`."""
     trust: ssl.SSLContext | bool = True
-    """Whose certificates are believed; False: anybody's."""
+    """The trusted certificate authorities; False: certificates are not verified."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the command line said; None where it said nothing."""
+    """The options of the command line; None where one is absent."""
 
     endpoint: str | None = None
     token: str | None = None
@@ -58,7 +58,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the service is as far as it is known without logging in, and what came with it."""
+    """The endpoint as far as it is known without a login, with its token or login."""
 
     endpoint: str | None
     token: str | None = None
@@ -66,7 +66,7 @@ class _Place:
 
 
 def find(wishes: Wishes, environment: Mapping[str, str]) -> Access:
-    """Settle endpoint and identity; log in where that is how they are found.
+    """Determine endpoint and identity; log in if they need it.
 
     Raises:
         NoEndpoint: the cloud is neither a running simulation nor usable, or a login cannot be
@@ -94,7 +94,7 @@ def find(wishes: Wishes, environment: Mapping[str, str]) -> Access:
 
 
 def _without_catalog(login: Login | None) -> str:
-    """Where to ask with a token of one's own."""
+    """The endpoint for a token that was given."""
     if login is None:
         return DEFAULT_ENDPOINT
     override = login.overrides.get(keystone.NATIVE)
@@ -137,7 +137,7 @@ def _place(wishes: Wishes, environment: Mapping[str, str]) -> _Place:
 
 
 def login_from(environment: Mapping[str, str]) -> Login | None:
-    """How one logs in by the variables alone: to the cloud they name, or as they say themselves.
+    """The login of the variables: of the cloud they name, or their own.
 
     Raises:
         NoEndpoint: a file cannot be read.
@@ -147,7 +147,7 @@ def login_from(environment: Mapping[str, str]) -> Login | None:
 
 
 def _login_of(cloud: str | None, environment: Mapping[str, str]) -> Login | None:
-    """How one logs in to the cloud whose endpoint is named already; a simulation's needs none."""
+    """The login of the cloud whose endpoint is known already; a simulation's has none."""
     found = find_cloud(cloud, environment) if cloud else None
     return None if cloud is None or found is None else keystone.from_cloud(cloud, found[1])
 

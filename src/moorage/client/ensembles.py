@@ -1,43 +1,28 @@
-"""The tenant's nouns: ensembles, decisions, claims, explanations."""
+"""Calls of tenants: ensembles, decisions, claims, explanations."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-import msgspec
-
-from moorage.client import lookup, structs
-from moorage.client.errors import Ambiguous
-from moorage.client.structs import Answer
+from moorage.client import lookup
+from moorage.client.answer import Answer, answer, converted, dry, whole
+from moorage.client.errors import Ambiguous, Forbidden, Missing
+from moorage.wire.claims import Claim
+from moorage.wire.decisions import Decision
+from moorage.wire.ensembles import Ensemble, OneEnsemble
+from moorage.wire.members import Added, Member
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from moorage.client.transport import Reply, Transport
 
-T = TypeVar("T")
 _HANDLE: Final = re.compile(r"L[0-9]+", re.ASCII)
 _OVER: Final = frozenset({"released", "expired"})
-"""States of decisions whose places nobody has any more."""
-
-
-def answer(reply: Reply, key: str, kind: type[T]) -> Answer[T]:
-    """Decode the part of a reply that a key names."""
-    value = msgspec.convert(reply.body[key], kind, strict=False)
-    return Answer(value, reply.body, reply.request_id)
-
-
-def made(reply: Reply) -> Answer[structs.Created]:
-    """Decode a reply that may carry an ensemble, a decision or both."""
-    value = msgspec.convert(reply.body, structs.Created, strict=False)
-    return Answer(value, reply.body, reply.request_id)
-
-
-def dry(dry_run: bool) -> dict[str, str]:  # noqa: FBT001 - it is the API's parameter itself
-    """The query of a dry run."""
-    return {"dry_run": "true"} if dry_run else {}
+"""States of decisions whose places have been released."""
 
 
 class Ensembles:
@@ -48,7 +33,7 @@ class Ensembles:
         self._transport = transport
 
     def find(self, text: str) -> str:
-        """The id that an id, a name or an id's beginning means, or a lease's handle or name.
+        """The id for an id, a name, an id's beginning, or a lease's handle or name.
 
         A name means the ensemble that is in use, where others that are called so are not any
         more: their lease is over, or their places were given back. A lease's handle (`L3`) goes
@@ -56,15 +41,25 @@ class Ensembles:
 
         Raises:
             Missing: nothing fits.
-            Ambiguous: several ensembles do; the error tells of which leases they are.
+            Ambiguous: several ensembles do; the error names their leases.
         """
         if lookup.UUID.fullmatch(text):
             return text
-        every = list(lookup.pages(self._transport, "/v1/ensembles", "ensembles"))
+        try:
+            return self._find(text, {})
+        except Missing as missing:
+            try:
+                return self._find(text, {"all_projects": "true"})
+            except Forbidden:
+                raise missing from None
+
+    def _find(self, text: str, where: Mapping[str, str]) -> str:
+        """As `find`, within listings that `where` narrows or widens."""
+        every = list(lookup.pages(self._transport, "/v1/ensembles", "ensembles", where))
         named = [one for one in every if one["name"] == text]
         if len(named) == 1 and not _HANDLE.fullmatch(text):
             return str(named[0]["id"])
-        leases = list(lookup.pages(self._transport, "/v1/leases", "leases"))
+        leases = list(lookup.pages(self._transport, "/v1/leases", "leases", where))
         of_lease = [one for one in leases if text == one.get("handle")]
         if not of_lease and not named:
             called = [one for one in leases if text == one["name"]]
@@ -72,17 +67,22 @@ class Ensembles:
         ensembles = {one["ensemble_id"] for one in of_lease if one.get("ensemble_id")}
         fitting = [one for one in every if one["id"] in ensembles] or named
         if len(fitting) > 1:
-            over = self._over({str(one["id"]) for one in fitting}, leases)
+            over = self._over({str(one["id"]) for one in fitting}, leases, where)
             fitting = [one for one in fitting if one["id"] not in over] or fitting
         if len(fitting) > 1:
             ids = tuple(str(one["id"]) for one in fitting)
             raise Ambiguous("ensemble", text, ids, tuple(_told(one, leases) for one in ids))
         return str(fitting[0]["id"]) if fitting else lookup.pick("ensemble", text, every)
 
-    def _over(self, ensembles: set[str], leases: Iterable[Mapping[str, Any]]) -> set[str]:
-        """Those of some ensembles whose last decision, or the lease it was for, is over."""
+    def _over(
+        self,
+        ensembles: set[str],
+        leases: Iterable[Mapping[str, Any]],
+        where: Mapping[str, str],
+    ) -> set[str]:
+        """The ensembles whose last decision, or the lease it was for, is over."""
         newest: dict[str, Mapping[str, Any]] = {}
-        for one in lookup.pages(self._transport, "/v1/decisions", "decisions"):
+        for one in lookup.pages(self._transport, "/v1/decisions", "decisions", where):
             if one["ensemble_id"] in ensembles:
                 newest.setdefault(one["ensemble_id"], one)
             if len(newest) == len(ensembles):
@@ -96,61 +96,61 @@ class Ensembles:
 
     def create(
         self, description: Mapping[str, Any], *, dry_run: bool = False
-    ) -> Answer[structs.Created]:
-        """Create, and with `decide` in the description place and hold at once."""
+    ) -> Answer[OneEnsemble]:
+        """Create an ensemble, and with `decide` in the description place and hold it at once."""
         reply = self._call(
             "POST", "/v1/ensembles", body={"ensemble": description}, params=dry(dry_run)
         )
-        return made(reply)
+        return whole(reply, OneEnsemble)
 
-    def show(self, ensemble_id: str) -> Answer[structs.Ensemble]:
+    def show(self, ensemble_id: str) -> Answer[Ensemble]:
         """One ensemble."""
         reply = self._call("GET", f"/v1/ensembles/{ensemble_id}")
-        return answer(reply, "ensemble", structs.Ensemble)
+        return answer(reply, "ensemble", Ensemble)
 
-    def judged(self, ensemble_id: str) -> Answer[structs.Ensemble]:
-        """One ensemble, with what its members violate where they stand now."""
+    def judged(self, ensemble_id: str) -> Answer[Ensemble]:
+        """One ensemble, with its present violations."""
         reply = self._call("GET", f"/v1/ensembles/{ensemble_id}", params={"compliance": "true"})
-        return answer(reply, "ensemble", structs.Ensemble)
+        return answer(reply, "ensemble", Ensemble)
 
-    def all(self, *, all_projects: bool = False) -> Answer[list[structs.Ensemble]]:
+    def all(self, *, all_projects: bool = False) -> Answer[list[Ensemble]]:
         """Every ensemble of the caller's project, or of all projects."""
         asked: dict[str, str | int] = {"all_projects": "true"} if all_projects else {}
         body = {"ensembles": [*lookup.pages(self._transport, "/v1/ensembles", "ensembles", asked)]}
-        found = msgspec.convert(body["ensembles"], list[structs.Ensemble], strict=False)
+        found = converted(body["ensembles"], list[Ensemble])
         return Answer(found, body)
 
     def change(
         self, ensemble_id: str, change: Mapping[str, Any], *, dry_run: bool = False
-    ) -> Answer[structs.Created]:
-        """Change counts and policies, and with `decide` place anew. Names its generation."""
+    ) -> Answer[OneEnsemble]:
+        """Change counts and policies, and with `decide` place anew. Sends its generation."""
         reply = self._call(
             "PATCH",
             f"/v1/ensembles/{ensemble_id}",
             body={"ensemble": change},
             params=dry(dry_run),
         )
-        return made(reply)
+        return whole(reply, OneEnsemble)
 
     def delete(self, ensemble_id: str, generation: int) -> None:
-        """Forget it and release its holds, if it is still at that generation."""
+        """Delete it and release its holds, if its generation is unchanged."""
         self._call(
             "DELETE", f"/v1/ensembles/{ensemble_id}", headers={"If-Match": f'"{generation}"'}
         )
 
     def survivability(self, ensemble_id: str) -> Answer[Any]:
-        """What it survives, by level."""
+        """How many members survive the loss of one domain, by level."""
         reply = self._call("GET", f"/v1/ensembles/{ensemble_id}/survivability")
         return Answer(reply.body, reply.body, reply.request_id)
 
-    def members(self, ensemble_id: str) -> Answer[list[structs.Member]]:
+    def members(self, ensemble_id: str) -> Answer[list[Member]]:
         """Its members."""
-        reply = self._call("GET", f"/v1/ensembles/{ensemble_id}/members")
-        return answer(reply, "members", list[structs.Member])
+        reply = lookup.whole(self._call, f"/v1/ensembles/{ensemble_id}/members", "members")
+        return answer(reply, "members", list[Member])
 
     def add_member(
         self, ensemble_id: str, member: Mapping[str, Any], *, dry_run: bool = False
-    ) -> Answer[structs.Created]:
+    ) -> Answer[Added]:
         """Add a description, or let a running server join."""
         reply = self._call(
             "POST",
@@ -158,20 +158,19 @@ class Ensembles:
             body={"member": member},
             params=dry(dry_run),
         )
-        return made(reply)
+        return whole(reply, Added)
 
     def remove_member(self, ensemble_id: str, name: str, *, keep_resources: bool) -> Reply:
-        """Take a member out; its resources stay booked if they are to be kept."""
+        """Remove a member; with `keep_resources` its resources stay booked."""
         params = {"keep_resources": "true"} if keep_resources else {}
         path = f"/v1/ensembles/{ensemble_id}/members/{quote(name, safe='')}"
         return self._call("DELETE", path, params=params)
 
 
 def _told(ensemble_id: str, leases: Iterable[Mapping[str, Any]]) -> str:
-    """`1f2e… (lease L3, pending, from 2026-12-07T08:00:00Z)`."""
+    """An ensemble with its lease: `1f2e… (lease L3, pending, from 2026-12-07T08:00:00Z)`."""
     of = [one for one in leases if one.get("ensemble_id") == ensemble_id]
-    said = f"lease {lookup.marks(of[-1])}" if of else "of no lease"
-    return f"{ensemble_id} ({said})"
+    return f"{ensemble_id} (lease {lookup.marks(of[-1])})" if of else ensemble_id
 
 
 class Decisions:
@@ -182,48 +181,48 @@ class Decisions:
         self._transport = transport
 
     def find(self, text: str) -> str:
-        """The id that an id or its beginning means."""
+        """The id for an id or its beginning."""
         if lookup.UUID.fullmatch(text):
             return text
-        return lookup.pick(
-            "decision", text, lookup.pages(self._transport, "/v1/decisions", "decisions")
-        )
+        choose = partial(lookup.pick, "decision", text)
+        return lookup.search(self._transport, "/v1/decisions", "decisions", choose)
 
-    def decide(
-        self, decision: Mapping[str, Any], *, dry_run: bool = False
-    ) -> Answer[structs.Decision]:
+    def decide(self, decision: Mapping[str, Any], *, dry_run: bool = False) -> Answer[Decision]:
         """Place an ensemble jointly and hold the places."""
         reply = self._call(
             "POST", "/v1/decisions", body={"decision": decision}, params=dry(dry_run)
         )
-        return answer(reply, "decision", structs.Decision)
+        return answer(reply, "decision", Decision)
 
-    def show(self, decision_id: str) -> Answer[structs.Decision]:
+    def show(self, decision_id: str) -> Answer[Decision]:
         """One decision."""
-        return answer(
-            self._call("GET", f"/v1/decisions/{decision_id}"), "decision", structs.Decision
-        )
+        return answer(self._call("GET", f"/v1/decisions/{decision_id}"), "decision", Decision)
 
-    def all(self, *, ensemble_id: str | None = None) -> Answer[list[structs.Decision]]:
+    def all(
+        self, *, ensemble_id: str | None = None, all_projects: bool = False
+    ) -> Answer[list[Decision]]:
         """Decisions, newest first."""
         asked: dict[str, str | int] = {} if ensemble_id is None else {"ensemble_id": ensemble_id}
+        if all_projects:
+            asked["all_projects"] = "true"
         body = {"decisions": [*lookup.pages(self._transport, "/v1/decisions", "decisions", asked)]}
-        found = msgspec.convert(body["decisions"], list[structs.Decision], strict=False)
+        found = converted(body["decisions"], list[Decision])
         return Answer(found, body)
 
-    def renew(self, decision_id: str, hold: str, generation: int) -> Answer[structs.Decision]:
-        """Hold for so long from now on, if it is still at that generation."""
+    def renew(self, decision_id: str, hold: str, generation: int) -> Answer[Decision]:
+        """Extend the hold from now on, if its generation is unchanged."""
         change = {"hold": hold, "generation": generation}
         reply = self._call("PATCH", f"/v1/decisions/{decision_id}", body={"decision": change})
-        return answer(reply, "decision", structs.Decision)
+        return answer(reply, "decision", Decision)
 
-    def confirm(self, decision_id: str) -> Answer[Any]:
-        """Close: claimed places stay, unclaimed ones are freed."""
-        reply = self._call("POST", f"/v1/decisions/{decision_id}/confirm", body={})
+    def confirm(self, decision_id: str, *, dry_run: bool = False) -> Answer[Any]:
+        """Confirm it: claimed places stay, unclaimed ones are freed."""
+        path = f"/v1/decisions/{decision_id}/confirm"
+        reply = self._call("POST", path, body={}, params=dry(dry_run))
         return Answer(reply.body, reply.body, reply.request_id)
 
     def release(self, decision_id: str, generation: int) -> Reply:
-        """Give the places back, if it is still at that generation."""
+        """Release the places, if its generation is unchanged."""
         return self._call(
             "DELETE", f"/v1/decisions/{decision_id}", headers={"If-Match": f'"{generation}"'}
         )
@@ -236,29 +235,29 @@ class Claims:
         self._call = transport.call
 
     @staticmethod
-    def anew(body: Mapping[str, Any]) -> structs.Decision | None:
-        """The decision that placed the claim's member anew, if the answer carries one."""
+    def anew(body: Mapping[str, Any]) -> Decision | None:
+        """The decision in the answer that placed the claim's member anew, if there is one."""
         found = body.get("decision")
-        return None if found is None else msgspec.convert(found, structs.Decision, strict=False)
+        return None if found is None else converted(found, Decision)
 
-    def create(self, decision_id: str, claim: Mapping[str, Any]) -> Answer[structs.Claim]:
-        """Take a member's place for the server described."""
+    def create(self, decision_id: str, claim: Mapping[str, Any]) -> Answer[Claim]:
+        """Claim a member's place for the described server."""
         reply = self._call("POST", f"/v1/decisions/{decision_id}/claims", body={"claim": claim})
-        return answer(reply, "claim", structs.Claim)
+        return answer(reply, "claim", Claim)
 
-    def all(self, decision_id: str) -> Answer[list[structs.Claim]]:
+    def all(self, decision_id: str) -> Answer[list[Claim]]:
         """The claims of a decision, oldest first."""
-        reply = self._call("GET", f"/v1/decisions/{decision_id}/claims")
-        return answer(reply, "claims", list[structs.Claim])
+        reply = lookup.whole(self._call, f"/v1/decisions/{decision_id}/claims", "claims")
+        return answer(reply, "claims", list[Claim])
 
-    def show(self, claim_id: str) -> Answer[structs.Claim]:
+    def show(self, claim_id: str) -> Answer[Claim]:
         """One claim."""
-        return answer(self._call("GET", f"/v1/claims/{claim_id}"), "claim", structs.Claim)
+        return answer(self._call("GET", f"/v1/claims/{claim_id}"), "claim", Claim)
 
-    def set(self, claim_id: str, change: Mapping[str, Any]) -> Answer[structs.Claim]:
-        """Report what became of the server."""
+    def set(self, claim_id: str, change: Mapping[str, Any]) -> Answer[Claim]:
+        """Report the result of the server's build."""
         reply = self._call("PATCH", f"/v1/claims/{claim_id}", body={"claim": change})
-        return answer(reply, "claim", structs.Claim)
+        return answer(reply, "claim", Claim)
 
 
 class Explanations:
@@ -266,9 +265,39 @@ class Explanations:
 
     def __init__(self, transport: Transport) -> None:
         self._call = transport.call
+        self._transport = transport
+
+    def find(self, text: str) -> str:
+        """The id for an id or its beginning."""
+        if lookup.UUID.fullmatch(text):
+            return text
+        choose = partial(lookup.pick, "explanation", text)
+        return lookup.search(self._transport, "/v1/explanations", "explanations", choose)
+
+    def all(
+        self,
+        *,
+        ensemble: str | None = None,
+        stage: str | None = None,
+        since: str | None = None,
+        project_id: str | None = None,
+        all_projects: bool = False,
+    ) -> Answer[list[Mapping[str, Any]]]:
+        """Stored refusals, newest first."""
+        said = {
+            "ensemble": ensemble,
+            "stage": stage,
+            "since": since,
+            "project_id": project_id,
+            "all_projects": "true" if all_projects else None,
+        }
+        asked = {name: value for name, value in said.items() if value}
+        pages = lookup.replies(self._call, "/v1/explanations", "explanations", asked)
+        found = [one for reply in pages for one in reply.body["explanations"]]
+        return Answer(found, {"explanations": found})
 
     def show(self, explanation_id: str, *, instance: bool = False) -> Answer[Any]:
-        """One explanation; operators may have its replayable instance with it."""
+        """One explanation; operators may have its replayable instance too."""
         params = {"instance": "true"} if instance else {}
         reply = self._call("GET", f"/v1/explanations/{explanation_id}", params=params)
         return Answer(reply.body["explanation"], reply.body, reply.request_id)

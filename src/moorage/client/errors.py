@@ -1,4 +1,4 @@
-"""What a call can end in, as types. The API's error body decides which."""
+"""The client's errors, chosen by the API's error body."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 _TOLD: Final = 5
-"""Of how many matches a message tells."""
+"""How many matches a message lists."""
 
 
 class NoEndpoint(MoorageError):
-    """Nothing says where the service is."""
+    """No option, variable or file names the endpoint."""
 
 
 class Unreachable(MoorageError):
-    """Nobody answers at the endpoint, or the answer broke off."""
+    """There is no service at the endpoint, or the connection broke during the answer."""
 
     def __init__(self, endpoint: str, why: str, *, what: str = "Moorage") -> None:
         super().__init__(f"cannot reach {what} at {endpoint}: {why}")
@@ -27,21 +27,30 @@ class Unreachable(MoorageError):
 
 
 class NoAnswer(Unreachable):
-    """The request was sent and its answer did not come in time: it may be carried out yet."""
+    """The request was sent and no answer came in time; it may still be carried out."""
 
 
 class LoginRefused(MoorageError):
-    """Keystone gives no token."""
+    """Keystone issues no token."""
 
 
 class NotMoorage(MoorageError):
-    """Somebody answers at the endpoint, but not in Moorage's words."""
+    """The service at the endpoint is not Moorage."""
+
+
+class UnknownAnswer(MoorageError):
+    """The service's answer has a form that this client does not know."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"cannot read the service's answer: {why}; use a client of the service's version"
+        )
 
 
 class Ambiguous(MoorageError):
-    """An abbreviated id or a name fits several things.
+    """An abbreviated id or a name matches several things.
 
-    `matches` are their ids, `told` what a person needs to choose between them.
+    `matches` are their ids, `told` descriptions for choosing between them.
     """
 
     def __init__(
@@ -49,13 +58,13 @@ class Ambiguous(MoorageError):
     ) -> None:
         some = told or matches
         shown = ", ".join(some[:_TOLD]) + (", …" if len(some) > _TOLD else "")
-        super().__init__(f"{kind} {text} could be any of {len(matches)}: {shown}")
+        super().__init__(f"{len(matches)} {kind}s match {text!r}; use an id: {shown}")
         self.kind = kind
         self.matches = matches
 
 
 class Missing(MoorageError):
-    """Nothing of that id, abbreviation or name is to be seen."""
+    """No visible thing has that id, abbreviation or name."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(f"no {kind} {text}")
@@ -63,7 +72,7 @@ class Missing(MoorageError):
 
 
 class ApiError(MoorageError):
-    """The service refused. `body` is the whole error document, `error` its first entry."""
+    """The service answered with an error. `body` is the whole document, `error` its first entry."""
 
     def __init__(self, status: int, error: Mapping[str, Any], body: object) -> None:
         self.status = status
@@ -77,7 +86,7 @@ class ApiError(MoorageError):
 
 
 class Invalid(ApiError):
-    """The request cannot be understood (400)."""
+    """The request is invalid (400)."""
 
 
 class Contradiction(Invalid):
@@ -89,19 +98,28 @@ class Forbidden(ApiError):
 
 
 class LimitReached(Forbidden):
-    """A quota or a configured bound was passed."""
+    """A quota or a configured limit is exceeded."""
 
 
 class QuotaExceeded(LimitReached):
-    """What the project may lease or hold was passed."""
+    """A quota of the project is exceeded."""
 
 
 class NotFound(ApiError):
-    """Not there, or not this project's (404)."""
+    """The thing does not exist, or is another project's (404)."""
 
 
 class Conflict(ApiError):
     """The present state does not allow it (409, 410, 412, 428)."""
+
+
+class NameTaken(Conflict):
+    """Another thing of the project has the name."""
+
+    @property
+    def existing(self) -> str:
+        """The id of that thing."""
+        return str(self.error.get("existing") or "")
 
 
 class Infeasible(Conflict):
@@ -109,7 +127,7 @@ class Infeasible(Conflict):
 
     @property
     def explanation(self) -> Mapping[str, Any]:
-        """The explanation as the API gave it; empty when there is none."""
+        """The explanation as the API gave it; empty without one."""
         found = self.error.get("explanation")
         return found if isinstance(found, dict) else {}
 
@@ -119,7 +137,7 @@ class SeriesInfeasible(Infeasible):
 
     @property
     def occurrences(self) -> list[Mapping[str, Any]]:
-        """Those that do not fit: `index`, `start`, `end`, `why`, `explanation_id`."""
+        """The occurrences that do not fit: `index`, `start`, `end`, `why`, `explanation_id`."""
         return list(self.error.get("occurrences") or ())
 
     @property
@@ -138,20 +156,21 @@ class DescriptionMismatch(Conflict):
 
     @property
     def remedies(self) -> list[str]:
-        """What the caller may do about it."""
+        """The caller's remedies."""
         return list(self.error.get("remedies") or ())
 
 
 class Busy(ApiError):
-    """Try again later (503)."""
+    """Try again later (503), or with fewer requests at once (429)."""
 
 
 class ServerFault(ApiError):
-    """The service failed on its own account (500)."""
+    """The service has failed (500)."""
 
 
 _BY_CODE: Final[Mapping[str, type[ApiError]]] = {
     "ensemble.infeasible": Infeasible,
+    "ensemble.name_taken": NameTaken,
     "ensemble.series_infeasible": SeriesInfeasible,
     "ensemble.contradiction": Contradiction,
     "ensemble.description_mismatch": DescriptionMismatch,
@@ -168,6 +187,7 @@ _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
     410: Conflict,
     412: Conflict,
     428: Conflict,
+    429: Busy,
     500: ServerFault,
     503: Busy,
 }

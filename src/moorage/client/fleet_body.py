@@ -1,4 +1,4 @@
-"""A part of a fleet as `fleet` in the body of `POST /v1/fleet`."""
+"""Encodes a part of a fleet as `fleet` in the body of `POST /v1/fleet`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from moorage.domain.flavors import Flavor
+    from moorage.domain.fleet_expansion import FleetPart
     from moorage.domain.fleet_load import ForeignLoad
-    from moorage.domain.fleet_parts import FleetPart
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
 
@@ -27,7 +27,7 @@ def body(part: FleetPart) -> dict[str, Any]:
 
 
 def topology(trees: Topology) -> dict[str, Any]:
-    """A topology as it is sent, also to `PUT /v1/topology/domains`."""
+    """The JSON form of a topology, also for `PUT /v1/topology/domains`."""
     return {
         "levels": {tree: list(levels) for tree, levels in trees.levels.items()},
         "domains": [

@@ -1,7 +1,7 @@
 """A fleet file: YAML text in, a `Fleet` out; errors name path and line.
 
 The format is described for its authors in the guide, *Fleet files*. Text comes in as a string:
-who opens the file is the caller's affair.
+the caller opens the file.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from moorage.domain.fleet import (
     SharingClass,
     Spread,
 )
-from moorage.domain.fleet_trees import NAMESPACE
+from moorage.domain.fleet_expansion import NAMESPACE
 from moorage.domain.providers import Inventory
 from moorage.domain.resources import CUSTOM_NAME, MAX_AMOUNT, NAME, amounts
-from moorage.heat import expect
-from moorage.heat.marked import parse
+from moorage.heat import typed_yaml
+from moorage.heat.yaml_tree import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.heat.marked import Marked
+    from moorage.heat.yaml_tree import Marked
 
 MAX_RATIO: Final = 1e6
 
@@ -46,7 +46,7 @@ def read_fleet(text: str) -> Fleet:
             bounds. What only shows when names are spelled out (duplicate hosts, parents that
             do not fit, load without room) is found by `fleet_expansion.expand`.
     """
-    top = expect.mapping(
+    top = typed_yaml.mapping(
         parse(text),
         required=("fleet", "hosts"),
         optional=("topology", "sharing", "flavors", "load"),
@@ -54,25 +54,25 @@ def read_fleet(text: str) -> Fleet:
     levels: dict[str, tuple[str, ...]] = {}
     domains: list[DomainClass] = []
     if "topology" in top:
-        for tree, node in expect.mapping(top["topology"]).items():
+        for tree, node in typed_yaml.mapping(top["topology"]).items():
             levels[tree] = _levels(tree, node)
-            listed = expect.mapping(node)["domains"]
-            domains += [_domain_class(tree, one) for one in expect.items(listed)]
-    flavors = [_flavor(one) for one in expect.items(top["flavors"])] if "flavors" in top else []
+            listed = typed_yaml.mapping(node)["domains"]
+            domains += [_domain_class(tree, one) for one in typed_yaml.items(listed)]
+    flavors = [_flavor(one) for one in typed_yaml.items(top["flavors"])] if "flavors" in top else []
     return Fleet(
-        name=expect.text(top["fleet"]),
-        hosts=tuple(_host_class(one) for one in expect.items(top["hosts"], least=1)),
+        name=typed_yaml.text(top["fleet"]),
+        hosts=tuple(_host_class(one) for one in typed_yaml.items(top["hosts"], least=1)),
         levels=MappingProxyType(levels),
         domains=tuple(domains),
         flavors=tuple(flavors),
-        load=tuple(map(read_load, expect.items(top["load"]))) if "load" in top else (),
-        sharing=tuple(map(_sharing, expect.items(top["sharing"]))) if "sharing" in top else (),
+        load=tuple(map(read_load, typed_yaml.items(top["load"]))) if "load" in top else (),
+        sharing=tuple(map(_sharing, typed_yaml.items(top["sharing"]))) if "sharing" in top else (),
     )
 
 
 def _levels(tree: str, node: Marked) -> tuple[str, ...]:
-    top = expect.mapping(node, required=("levels", "domains"), optional=())
-    levels = expect.texts(top["levels"])
+    top = typed_yaml.mapping(node, required=("levels", "domains"), optional=())
+    levels = typed_yaml.texts(top["levels"])
     if not levels or "host" in levels:
         raise top["levels"].invalid(
             f"tree {tree} needs at least one level, and host is the lowest by itself"
@@ -81,12 +81,12 @@ def _levels(tree: str, node: Marked) -> tuple[str, ...]:
 
 
 def _domain_class(tree: str, node: Marked) -> DomainClass:
-    fields = expect.mapping(
+    fields = typed_yaml.mapping(
         node, required=("name", "level"), optional=("count", "first", "parent", "order")
     )
     return DomainClass(
         names=_names(node, fields),
-        level=expect.text(fields["level"]),
+        level=typed_yaml.text(fields["level"]),
         tree=tree,
         parents=_spread(fields["parent"], fields.get("order")) if "parent" in fields else None,
     )
@@ -94,11 +94,13 @@ def _domain_class(tree: str, node: Marked) -> DomainClass:
 
 def _names(node: Marked, fields: Mapping[str, Marked]) -> Names:
     names = Names(
-        pattern=expect.name(fields["name"]),
-        count=expect.integer(fields["count"], least=1, most=MAX_HOSTS)
+        pattern=typed_yaml.name(fields["name"]),
+        count=typed_yaml.integer(fields["count"], least=1, most=MAX_HOSTS)
         if "count" in fields
         else None,
-        first=expect.integer(fields["first"], least=0, most=MAX_AMOUNT) if "first" in fields else 1,
+        first=typed_yaml.integer(fields["first"], least=0, most=MAX_AMOUNT)
+        if "first" in fields
+        else 1,
         line=node.line,
     )
     _checked(names, fields["name"])
@@ -114,31 +116,31 @@ def _checked(names: Names, node: Marked) -> None:
 
 def _spread(node: Marked, order: Marked | None) -> Spread:
     """A name, a list of names, or `{name, count, first}`; `order` is block or turn."""
-    several = expect.items(node, least=1) if isinstance(node.value, list) else [node]
+    several = typed_yaml.items(node, least=1) if isinstance(node.value, list) else [node]
     names = tuple(_some_names(one) for one in several)
-    chosen = Order.BLOCK if order is None else Order(expect.choice(order, set(Order)))
+    chosen = Order.BLOCK if order is None else Order(typed_yaml.choice(order, set(Order)))
     return Spread(names, chosen)
 
 
 def _some_names(node: Marked) -> Names:
     if isinstance(node.value, dict):
-        fields = expect.mapping(node, required=("name", "count"), optional=("first",))
+        fields = typed_yaml.mapping(node, required=("name", "count"), optional=("first",))
         return _names(node, fields)
-    names = Names(expect.name(node), line=node.line)
+    names = Names(typed_yaml.name(node), line=node.line)
     _checked(names, node)
     return names
 
 
 def _host_class(node: Marked) -> HostClass:
-    fields = expect.mapping(
+    fields = typed_yaml.mapping(
         node,
         required=("name", "inventories"),
         optional=("class", "count", "first", "traits", "aggregates", "place", "children"),
     )
     names = _names(node, fields)
-    places = expect.mapping(fields["place"]) if "place" in fields else {}
+    places = typed_yaml.mapping(fields["place"]) if "place" in fields else {}
     return HostClass(
-        name=expect.name(fields["class"]) if "class" in fields else names.pattern,
+        name=typed_yaml.name(fields["class"]) if "class" in fields else names.pattern,
         names=names,
         **_stock(fields),
         places=MappingProxyType({tree: _place(one) for tree, one in places.items()}),
@@ -153,23 +155,23 @@ class _Stock(TypedDict):
 
 
 def _stock(fields: Mapping[str, Marked]) -> _Stock:
-    """What a provider of any kind has."""
-    listed = expect.mapping(fields["inventories"]) if "inventories" in fields else {}
+    """The inventories, traits and aggregates of a provider of any kind."""
+    listed = typed_yaml.mapping(fields["inventories"]) if "inventories" in fields else {}
     return {
         "inventories": tuple(_inventory(name, one) for name, one in listed.items()),
         "traits": _traits(fields["traits"]) if "traits" in fields else frozenset(),
-        "aggregates": frozenset(expect.texts(fields["aggregates"]))
+        "aggregates": frozenset(typed_yaml.texts(fields["aggregates"]))
         if "aggregates" in fields
         else frozenset(),
     }
 
 
 def _children(fields: Mapping[str, Marked]) -> tuple[ChildClass, ...]:
-    return tuple(map(_child, expect.items(fields["children"]))) if "children" in fields else ()
+    return tuple(map(_child, typed_yaml.items(fields["children"]))) if "children" in fields else ()
 
 
 def _child(node: Marked) -> ChildClass:
-    fields = expect.mapping(
+    fields = typed_yaml.mapping(
         node,
         required=("name",),
         optional=("count", "first", "inventories", "traits", "aggregates", "children"),
@@ -178,7 +180,7 @@ def _child(node: Marked) -> ChildClass:
 
 
 def _sharing(node: Marked) -> SharingClass:
-    fields = expect.mapping(
+    fields = typed_yaml.mapping(
         node,
         required=("name", "inventories", "aggregates"),
         optional=("count", "first", "traits"),
@@ -188,7 +190,7 @@ def _sharing(node: Marked) -> SharingClass:
 
 def _place(node: Marked) -> Spread:
     if isinstance(node.value, dict) and "in" in node.value:
-        fields = expect.mapping(node, required=("in",), optional=("order",))
+        fields = typed_yaml.mapping(node, required=("in",), optional=("order",))
         return _spread(fields["in"], fields.get("order"))
     return _spread(node, None)
 
@@ -198,7 +200,7 @@ def _inventory(name: str, node: Marked) -> Inventory:
         raise node.invalid(f"not a resource class name: {name!r}")
     if not isinstance(node.value, dict):
         return Inventory(name, _amount(node))
-    fields = expect.mapping(
+    fields = typed_yaml.mapping(
         node,
         required=("total",),
         optional=("reserved", "allocation_ratio", "min_unit", "max_unit", "step_size"),
@@ -208,10 +210,10 @@ def _inventory(name: str, node: Marked) -> Inventory:
     inventory = Inventory(
         name,
         total,
-        reserved=expect.integer(fields["reserved"], least=0, most=total)
+        reserved=typed_yaml.integer(fields["reserved"], least=0, most=total)
         if "reserved" in fields
         else 0,
-        allocation_ratio=expect.number(fields["allocation_ratio"], least=1e-6, most=MAX_RATIO)
+        allocation_ratio=typed_yaml.number(fields["allocation_ratio"], least=1e-6, most=MAX_RATIO)
         if "allocation_ratio" in fields
         else 1.0,
         **numbers,
@@ -225,31 +227,33 @@ _UNITS: Final = frozenset({"min_unit", "max_unit", "step_size"})
 
 
 def _amount(node: Marked) -> int:
-    return expect.integer(node, least=1, most=MAX_AMOUNT)
+    return typed_yaml.integer(node, least=1, most=MAX_AMOUNT)
 
 
 def _traits(node: Marked) -> frozenset[str]:
-    for one in expect.items(node):
-        if NAME.fullmatch(expect.text(one)) is None:
+    for one in typed_yaml.items(node):
+        if NAME.fullmatch(typed_yaml.text(one)) is None:
             raise one.invalid(f"not a trait name: {one.value!r}; CUSTOM_{CUSTOM_NAME.pattern}")
-    return frozenset(expect.texts(node))
+    return frozenset(typed_yaml.texts(node))
 
 
 def _flavor(node: Marked) -> Flavor:
-    fields = expect.mapping(
+    fields = typed_yaml.mapping(
         node, required=("name", "resources"), optional=("id", "required", "forbidden")
     )
-    name = expect.name(fields["name"])
+    name = typed_yaml.name(fields["name"])
     sizes = {
         resource_class: _amount(one)
-        for resource_class, one in expect.mapping(fields["resources"]).items()
+        for resource_class, one in typed_yaml.mapping(fields["resources"]).items()
     }
     try:
         resources = amounts(sizes)
     except InvalidDescription as error:
-        raise expect.placed(error, fields["resources"]) from error
+        raise typed_yaml.placed(error, fields["resources"]) from error
     return Flavor(
-        id=expect.name(fields["id"]) if "id" in fields else str(uuid5(NAMESPACE, f"flavor/{name}")),
+        id=typed_yaml.name(fields["id"])
+        if "id" in fields
+        else str(uuid5(NAMESPACE, f"flavor/{name}")),
         name=name,
         resources=resources,
         required=_required(fields["required"]) if "required" in fields else (),
@@ -260,6 +264,6 @@ def _flavor(node: Marked) -> Flavor:
 def _required(node: Marked) -> tuple[frozenset[str], ...]:
     """Traits that are all needed; a nested list means any one of it."""
     return tuple(
-        _traits(one) if isinstance(one.value, list) else frozenset({expect.text(one)})
-        for one in expect.items(node)
+        _traits(one) if isinstance(one.value, list) else frozenset({typed_yaml.text(one)})
+        for one in typed_yaml.items(node)
     )

@@ -1,20 +1,31 @@
-"""The operator's nouns: flavors, topology, fleet, the Placement dialect, the simulated clock."""
+"""Calls of operators: flavors, topology, fleet, the Placement dialect, the simulated clock."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 
-from moorage.client import structs
-from moorage.client.ensembles import answer
+from moorage.client import lookup
+from moorage.client.answer import Answer, answer, converted
 from moorage.client.lookup import UUID
-from moorage.client.structs import Answer
+from moorage.wire.flavors import FlavorValue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from moorage.client.transport import Transport
+
+
+class Provider(msgspec.Struct, frozen=True):
+    """A resource provider as the Placement dialect lists it."""
+
+    uuid: str
+    name: str
+    generation: int = 0
+    parent_provider_uuid: str | None = None
+    root_provider_uuid: str | None = None
 
 
 class Flavors:
@@ -23,18 +34,19 @@ class Flavors:
     def __init__(self, transport: Transport) -> None:
         self._call = transport.call
 
-    def all(self) -> Answer[list[structs.Flavor]]:
+    def all(self) -> Answer[list[FlavorValue]]:
         """Every flavor, by name."""
-        return answer(self._call("GET", "/v1/flavors"), "flavors", list[structs.Flavor])
+        reply = lookup.whole(self._call, "/v1/flavors", "flavors")
+        return answer(reply, "flavors", list[FlavorValue])
 
-    def show(self, name: str) -> Answer[structs.Flavor]:
+    def show(self, name: str) -> Answer[FlavorValue]:
         """A flavor by id or name."""
-        return answer(self._call("GET", f"/v1/flavors/{name}"), "flavor", structs.Flavor)
+        return answer(self._call("GET", f"/v1/flavors/{name}"), "flavor", FlavorValue)
 
-    def create(self, flavor: Mapping[str, Any]) -> Answer[structs.Flavor]:
-        """Make a flavor, or replace the one of its id."""
+    def create(self, flavor: Mapping[str, Any]) -> Answer[FlavorValue]:
+        """Create a flavor, or replace the one with its id."""
         return answer(
-            self._call("POST", "/v1/flavors", body={"flavor": flavor}), "flavor", structs.Flavor
+            self._call("POST", "/v1/flavors", body={"flavor": flavor}), "flavor", FlavorValue
         )
 
     def delete(self, name: str) -> None:
@@ -59,7 +71,7 @@ class Topologies:
         return Answer(reply.body["topology"], reply.body, reply.request_id)
 
     def replace(self, topology: Mapping[str, Any]) -> Answer[Any]:
-        """Replace everything at once."""
+        """Replace the whole topology."""
         reply = self._call("PUT", "/v1/topology/domains", body={"topology": topology})
         return Answer(reply.body, reply.body, reply.request_id)
 
@@ -77,38 +89,73 @@ class Fleets:
 
     def show(self) -> Answer[Any]:
         """Every host with its domains, capacity and use."""
-        reply = self._call("GET", "/v1/fleet")
+        reply = lookup.whole(self._call, "/v1/fleet", "hosts", within="fleet")
         return Answer(reply.body["fleet"], reply.body, reply.request_id)
 
 
-class Placement:
-    """The little that is needed of the Placement dialect, at its usual mount."""
+class Hosts:
+    """`/v1/hosts`."""
 
     def __init__(self, transport: Transport) -> None:
         self._call = transport.call
 
-    def providers(self) -> list[structs.Provider]:
+    def all(self) -> list[Any]:
+        """Every host with its status, page by page."""
+        found: list[Any] = []
+        marker: str | None = None
+        while True:
+            params = {} if marker is None else {"marker": marker}
+            body = self._call("GET", "/v1/hosts", params=params).body
+            found += body["hosts"]
+            if not body["hosts_links"]:
+                return found
+            marker = body["hosts"][-1]["uuid"]
+
+    def show(self, name: str) -> Any:  # noqa: ANN401 - a JSON object
+        """One host with all its bookings."""
+        host: Any = None
+        marker: str | None = None
+        while True:
+            params = {} if marker is None else {"marker": marker}
+            more = self._call("GET", f"/v1/hosts/{quote(name, safe='')}", params=params).body[
+                "host"
+            ]
+            links = more.pop("bookings_links")
+            if host is None:
+                host = more
+            else:
+                host["bookings"] += more["bookings"]
+            if not links:
+                return host
+            marker = more["bookings"][-1]["consumer"]
+
+
+class Placement:
+    """The calls of the Placement dialect that commands need, at its usual mount."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._call = transport.call
+
+    def providers(self) -> list[Provider]:
         """Every resource provider."""
         reply = self._call("GET", "/placement/resource_providers")
-        return msgspec.convert(
-            reply.body["resource_providers"], list[structs.Provider], strict=False
-        )
+        return converted(reply.body["resource_providers"], list[Provider])
 
-    def named(self, name: str) -> list[structs.Provider]:
-        """The provider of that name, or UUID; an empty list where there is none."""
+    def named(self, name: str) -> list[Provider]:
+        """The provider with that name or UUID; an empty list without one."""
         key = "uuid" if UUID.fullmatch(name) else "name"
         return self._listed({key: name})
 
-    def in_tree(self, provider: str) -> list[structs.Provider]:
-        """Every provider of the tree that one is in, by its UUID."""
+    def in_tree(self, provider: str) -> list[Provider]:
+        """Every provider in the tree of a provider, by its UUID."""
         return self._listed({"in_tree": provider})
 
-    def _listed(self, query: Mapping[str, str | int]) -> list[structs.Provider]:
+    def _listed(self, query: Mapping[str, str | int]) -> list[Provider]:
         found = self._call("GET", "/placement/resource_providers", params=query).body
-        return msgspec.convert(found["resource_providers"], list[structs.Provider], strict=False)
+        return converted(found["resource_providers"], list[Provider])
 
     def inventories(self, provider: str) -> Mapping[str, Mapping[str, Any]]:
-        """What a provider has: resource class to total, reserved and the rest."""
+        """A provider's inventories: resource class to total, reserved and the rest."""
         body = self._call("GET", f"/placement/resource_providers/{provider}/inventories").body
         found: Mapping[str, Mapping[str, Any]] = body["inventories"]
         return found
@@ -144,6 +191,6 @@ class Simulation:
         return Answer(reply.body["clock"], reply.body, reply.request_id)
 
     def set_clock(self, now: str) -> Answer[Any]:
-        """Move time forward; what lapses on the way lapses."""
+        """Move time forward; what is due takes effect."""
         reply = self._call("PUT", "/v1/simulation/clock", body={"clock": {"now": now}})
         return Answer(reply.body["clock"], reply.body, reply.request_id)

@@ -1,4 +1,4 @@
-"""A template on disk with the files it names, as the API takes them: text by name."""
+"""A template on disk with the files it refers to, in the API's form: text by name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import yaml
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.environment import read_environment
-from moorage.heat.marked import parse
 from moorage.heat.template import file_name, is_nested, named_files
+from moorage.heat.yaml_tree import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ def read_file(path: Path) -> str:
 
 
 def gather(template: Path, text: str, environment: str | None) -> dict[str, str]:
-    """Every file that the template, its nested ones or the environment name, as text.
+    """The text of every file that the template, its nested ones or the environment refer to.
 
     Names are relative to the root template's directory, as Heat resolves them.
 
@@ -58,7 +58,7 @@ def gather(template: Path, text: str, environment: str | None) -> dict[str, str]
 
 
 def merged(environments: Iterable[tuple[str, str]]) -> str | None:
-    """Several environments, (name, text) each, as one: later ones win entry by entry.
+    """Several environments, (name, text) each, merged: later ones win entry by entry.
 
     Raises:
         InvalidDescription: one of them cannot be read as an environment.
@@ -75,7 +75,7 @@ def merged(environments: Iterable[tuple[str, str]]) -> str | None:
 
 
 def parameters(options: Iterable[str]) -> Mapping[str, str]:
-    """`NAME=VALUE` options, as the API takes parameters.
+    """`NAME=VALUE` options in the API's form.
 
     Raises:
         InvalidDescription: an option without an equals sign or name.

@@ -1,4 +1,4 @@
-"""What `openstack hypervisor list --long -f json` prints, as hosts of a fleet.
+"""Reads `openstack hypervisor list --long -f json` as hosts of a fleet.
 
 With `--long` there are vCPUs and memory, and in listings of old clouds (compute API before 2.88)
 also disk and state; what a listing lacks, options give or leave out.
@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.fleet_expansion import ExpandedFleet
-from moorage.domain.fleet_trees import aggregate_uuid
-from moorage.domain.fleet_trees import provider_uuid as uuid_of
+from moorage.domain.fleet_expansion import ExpandedFleet, aggregate_uuid
+from moorage.domain.fleet_expansion import provider_uuid as uuid_of
 from moorage.domain.providers import MAX_NAME, Inventory, ResourceProvider
 from moorage.domain.resources import MAX_AMOUNT, NAME
 from moorage.domain.topology import EMPTY
@@ -38,7 +37,7 @@ DISABLED: Final = "COMPUTE_STATUS_DISABLED"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a listing does not say. Ratios and reserves by resource class."""
+    """Terms that a listing lacks. Ratios and reserves by resource class."""
 
     ratios: Mapping[str, float] = field(default_factory=dict)
     reserved: Mapping[str, int] = field(default_factory=dict)
@@ -50,7 +49,7 @@ class Terms:
 
 
 def read_hypervisors(text: str, terms: Terms, *, name: str = "hypervisors") -> ExpandedFleet:
-    """The fleet that the listing describes; it says nothing of where hosts stand.
+    """The fleet of the listing, without the hosts' domains.
 
     Raises:
         InvalidDescription: not JSON, not such a listing, a host without a name or an inventory,
@@ -73,8 +72,17 @@ def read_hypervisors(text: str, terms: Terms, *, name: str = "hypervisors") -> E
     )
 
 
+def read_names(text: str) -> frozenset[str]:
+    """The names of the hosts in a listing, with `--long` or without.
+
+    Raises:
+        InvalidDescription: not JSON, not such a listing, or a host without a name.
+    """
+    return frozenset(_name(number, _lowered(one)) for number, one in enumerate(_listing(text)))
+
+
 def placed(fleet: ExpandedFleet, rules: TopologyRules) -> ExpandedFleet:
-    """The same, with the places that rules give its hosts.
+    """The same fleet, with the domains that rules give its hosts.
 
     Raises:
         InvalidDescription: see `topology_rules.apply`.
@@ -111,11 +119,9 @@ def _listing(text: str) -> Sequence[Mapping[str, Any]]:
 
 
 def _provider(number: int, given: Mapping[str, Any], terms: Terms) -> ResourceProvider:
-    fields = {str(key).lower(): value for key, value in given.items()}
+    fields = _lowered(given)
     path = f"[{number}]"
-    name = _of(fields, "name")
-    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME:
-        raise InvalidDescription("a hypervisor without Hypervisor Hostname", path=path)
+    name = _name(number, fields)
     listed = {one: total for one in _CLASSES if (total := _total(fields, one, name))}
     totals = {**terms.totals, **listed}
     if not totals:
@@ -137,6 +143,17 @@ def _provider(number: int, given: Mapping[str, Any], terms: Terms) -> ResourcePr
         traits=frozenset(traits),
         aggregates=frozenset(map(aggregate_uuid, terms.aggregates)),
     )
+
+
+def _lowered(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(key).lower(): value for key, value in given.items()}
+
+
+def _name(number: int, fields: Mapping[str, Any]) -> str:
+    name = _of(fields, "name")
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME:
+        raise InvalidDescription("a hypervisor without Hypervisor Hostname", path=f"[{number}]")
+    return name
 
 
 def _of(fields: Mapping[str, Any], key: str) -> object:

@@ -1,7 +1,7 @@
-"""Logging in to Keystone as every OpenStack client does, and finding the APIs in its catalog.
+"""Logs in to Keystone as other OpenStack clients do, and reads the APIs from its catalog.
 
-Who logs in and how is said by the usual variables (`OS_AUTH_URL`, `OS_USERNAME`, …) or by an entry
-of `clouds.yaml`; the plug-in that `auth_type` names does it. Nothing here is printed or logged.
+The usual variables (`OS_AUTH_URL`, `OS_USERNAME`, …) or an entry of `clouds.yaml` give the identity
+and the method; the plug-in that `auth_type` names does it. Nothing here is printed or logged.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ NATIVE: Final = "ensemble"
 PLACEMENT: Final = "placement"
 """Types of the two APIs in a catalog."""
 RESERVATION: Final = "reservation"
-"""The type of a Blazar whose leases are taken over."""
+"""The service type of Blazar, for the import of its leases."""
 _OFF: Final = frozenset({"0", "false", "no", "off"})
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """How to log in, and what to take from the catalog. Options are named as plug-ins name them."""
+    """How to log in, and which catalog endpoints to use. Options have the plug-ins' names."""
 
     auth_type: str
     option: Callable[[str], str | None] = field(repr=False)
     """The value of a plug-in's option by its name, or None."""
     source: str
-    """Who says so, for errors."""
+    """The source of these options, for errors."""
     region: str | None = None
     interface: str = "public"
     overrides: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -57,7 +57,7 @@ class LoggedIn:
 
 
 def from_environment(environment: Mapping[str, str]) -> Login | None:
-    """What the `OS_` variables say; None where they name no identity service."""
+    """The login of the `OS_` variables; None where they name no identity service."""
     if not environment.get("OS_AUTH_URL"):
         return None
     said = {name: text for name, text in environment.items() if name.startswith("OS_") and text}
@@ -76,7 +76,7 @@ def from_environment(environment: Mapping[str, str]) -> Login | None:
 
 
 def from_cloud(name: str, entry: Mapping[str, Any]) -> Login | None:
-    """What an entry of `clouds.yaml` says; None where it names no identity service."""
+    """The login of an entry of `clouds.yaml`; None where it names no identity service."""
     auth = entry.get("auth")
     if not isinstance(auth, dict) or not auth.get("auth_url"):
         return None
@@ -96,7 +96,7 @@ def from_cloud(name: str, entry: Mapping[str, Any]) -> Login | None:
 
 
 def log_in(login: Login, *, catalog: bool) -> LoggedIn:
-    """Get a token, and from the `catalog` the URLs.
+    """Get a token, and the URLs from the `catalog`.
 
     Raises:
         NoEndpoint: something is missing: the packages, an option, the API in the catalog.
@@ -109,10 +109,10 @@ def log_in(login: Login, *, catalog: bool) -> LoggedIn:
 
 
 class Identity:
-    """A login that lasts: a token as long as it is good, then another. Safe for threads."""
+    """A lasting login: keeps a token while it is valid, then gets another. Safe for threads."""
 
     def __init__(self, login: Login) -> None:
-        """Nothing is asked yet.
+        """Prepare a login; connects later.
 
         Raises:
             NoEndpoint: something is missing: the packages, an option.
@@ -136,11 +136,11 @@ class Identity:
             return str(self._session.get_token())
 
     def renew(self) -> bool:
-        """Forget a token that was refused; False where there is no other to be had."""
+        """Discard a refused token; False if there is no other."""
         return bool(self._plugin.invalidate())
 
     def endpoint(self, service: str) -> str | None:
-        """Where an API is, by its service type: as the login says, else as the catalog does.
+        """The URL of an API by its service type: from the login, else from the catalog.
 
         Raises:
             NoEndpoint, LoginRefused, Unreachable: see `log_in`.
@@ -160,7 +160,7 @@ class Identity:
 
 @contextlib.contextmanager
 def _told(login: Login) -> Iterator[None]:
-    """Keystone's errors in our words."""
+    """Keystone's errors as the client's."""
     try:
         from keystoneauth1 import exceptions  # noqa: PLC0415 - an extra, slow to import
     except ImportError as error:
@@ -208,7 +208,7 @@ def _urls(identity: Identity, login: Login) -> dict[str, str]:
 
 
 def missing(service: str, login: Login, otherwise: str) -> NoEndpoint:
-    """The catalog has no such API; what one can do instead."""
+    """The error of an API that is not in the catalog, with its remedies."""
     region = f" in region {login.region}" if login.region else ""
     return NoEndpoint(
         f"the catalog has no {login.interface} endpoint of type {service}{region};"
@@ -217,7 +217,7 @@ def missing(service: str, login: Login, otherwise: str) -> NoEndpoint:
 
 
 def trust(login: Login) -> ssl.SSLContext | bool:
-    """Whom calls of the APIs trust: the same authorities as the login."""
+    """The certificate authorities for calls of the APIs: those of the login."""
     if login.verify is False:
         return False
     context = ssl.create_default_context(
@@ -234,7 +234,7 @@ def _overrides(named: Callable[[str], str | None]) -> Mapping[str, str]:
 
 
 def _interface(said: str | None) -> str:
-    """`publicURL` is how it was written once."""
+    """The interface's present name; it was once written `publicURL`."""
     return (said or "public").removesuffix("URL")
 
 

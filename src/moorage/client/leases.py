@@ -1,168 +1,20 @@
-"""Leases: places promised for a later period."""
+"""Leases: places granted for a later period."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from moorage.client import lookup, structs
-from moorage.client.ensembles import answer, dry
+from moorage.client import lookup
+from moorage.client.answer import Answer, answer, converted, dry, listed, whole
 from moorage.client.errors import Missing
-from moorage.client.structs import Answer
+from moorage.wire.leases import Lease, LeaseEvent, Leases, OneLease
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from moorage.client.transport import Reply, Transport
 
 _PATH = "/v1/leases"
-
-
-class Reservation(msgspec.Struct, frozen=True):
-    """What a lease holds for one role; the numbers are None in listings."""
-
-    id: str
-    role: str
-    resource_class: str = ""
-    flavor: str | None = None
-    count: int | None = None
-    claimed: int | None = None
-    remaining: int | None = None
-
-
-class DisplacedConsumer(msgspec.Struct, frozen=True):
-    """One that ends early for a lease; `declared_end` is the end it had before."""
-
-    consumer: str
-    project_id: str = ""
-    end: str | None = None
-    declared_end: str | None = None
-    priority: int = 0
-
-
-class Displaced(msgspec.Struct, frozen=True):
-    """How many end early for a lease, and to operators who they are."""
-
-    count: int = 0
-    consumers: list[DisplacedConsumer] = []
-
-
-class Occurrence(msgspec.Struct, frozen=True):
-    """Which of a series a lease is."""
-
-    series_id: str
-    index: int
-
-
-class MayYield(msgspec.Struct, frozen=True):
-    """It may have to give up its places to a lease of a priority `above` this, `until` then."""
-
-    above: int
-    until: str
-
-
-class PreemptedLease(msgspec.Struct, frozen=True):
-    """A lease that gives up its places for another, and when it would fit next."""
-
-    id: str
-    name: str = ""
-    project_id: str = ""
-    priority: int = 0
-    start: str = ""
-    end: str = ""
-    units: int = 0
-    earliest_start: str | None = None
-    earliest_end: str | None = None
-    proved: bool = False
-
-
-class Preempted(msgspec.Struct, frozen=True):
-    """How many leases give up their places for another, and to operators which."""
-
-    count: int = 0
-    leases: list[PreemptedLease] = []
-
-
-class Lease(msgspec.Struct, frozen=True):
-    """A lease. `generation` is what a change must name; times are RFC 3339."""
-
-    id: str
-    name: str
-    status: str
-    start: str
-    end: str
-    handle: str = ""
-    ensemble_id: str = ""
-    decision_id: str = ""
-    project_id: str = ""
-    degraded: bool = False
-    missing: int = 0
-    proposal: dict[str, Any] | None = None
-    generation: int = 0
-    guarantee: str = ""
-    lead: str = "PT0S"
-    cleaning: str = "PT0S"
-    expiry: str | None = None
-    expires_at: str | None = None
-    priority: int = 0
-    before_start: list[str] = []
-    on_start: list[str] = []
-    before_end: list[str] = []
-    on_end: list[str] = []
-    binding: str = ""
-    reservations: list[Reservation] = []
-    occurrence: Occurrence | None = None
-    displaced: Displaced = Displaced()
-    notified: int | None = None
-    proposed_places: dict[str, str] = {}
-    may_yield: MayYield | None = None
-    outcome: str | None = None
-    waitlist_entry: str | None = None
-
-
-class Granted(msgspec.Struct, frozen=True):
-    """A lease granted or changed (or, in a dry run, only judged), with its placement."""
-
-    lease: Lease
-    decision: structs.Decision | None = None
-    revision: int = 0
-    preempted: Preempted = Preempted()
-
-
-class Leases(msgspec.Struct, frozen=True):
-    """Every lease asked for, and the service's time when they were read."""
-
-    leases: list[Lease]
-    computed_at: str
-
-
-class Hearer(msgspec.Struct, frozen=True):
-    """A subscription that wants a notice: it has `heard`, it is `waiting`, or it is `given_up`."""
-
-    id: str
-    name: str = ""
-    status: str = ""
-
-
-class Audience(msgspec.Struct, frozen=True):
-    """Who a notice is for; `subscriptions` is None where that is known no more."""
-
-    webhook: str = "none"
-    subscriptions: list[Hearer] | None = None
-
-
-class Event(msgspec.Struct, frozen=True):
-    """Something that happens because of a lease, or has happened."""
-
-    id: str
-    kind: str
-    due: str
-    status: str
-    attempts: int = 0
-    action: str | None = None
-    told: Audience | None = None
-    outcome: str | None = None
 
 
 class LeaseCalls:
@@ -173,16 +25,19 @@ class LeaseCalls:
         self._transport = transport
 
     def find(self, text: str) -> str:
-        """The id that an id, a name, a handle (`L3`) or an id's beginning means.
+        """The id for an id, a name, a handle (`L3`) or an id's beginning.
 
         A name means the lease that is not over, where others that were called so are.
         """
         if lookup.UUID.fullmatch(text):
             return text
-        everything = list(lookup.pages(self._transport, _PATH, "leases"))
-        named = [one for one in everything if lookup.called(one, text, standing=_standing(one))]
+
+        def choose(leases: Sequence[dict[str, Any]]) -> str:
+            named = [one for one in leases if lookup.called(one, text, standing=_standing(one))]
+            return lookup.pick("lease", text, named or leases)
+
         try:
-            return lookup.pick("lease", text, named or everything)
+            return lookup.search(self._transport, _PATH, "leases", choose)
         except Missing:
             waiting = {"status": "waiting"}
             entries = lookup.pages(self._transport, "/v1/waitlist", "entries", waiting)
@@ -190,8 +45,8 @@ class LeaseCalls:
                 raise Missing("lease", f"{text} yet: it is on the waitlist") from None
             raise
 
-    def create(self, lease: Mapping[str, Any], *, dry_run: bool = False) -> Answer[Granted]:
-        """Ask for a lease; it is granted with a proof, or refused with an explanation."""
+    def create(self, lease: Mapping[str, Any], *, dry_run: bool = False) -> Answer[OneLease]:
+        """Request a lease; it is granted with a proof, or refused with an explanation."""
         return _granted(self._call("POST", _PATH, body={"lease": lease}, params=dry(dry_run)))
 
     def show(self, lease_id: str) -> Answer[Lease]:
@@ -214,27 +69,20 @@ class LeaseCalls:
             "all_projects": "true" if all_projects else None,
         }
         asked: dict[str, str | int] = {key: text for key, text in said.items() if text}
-        items: list[Any] = []
-        while True:
-            reply = self._call("GET", _PATH, params={"limit": lookup.PAGE, **asked})
-            items += reply.body["leases"]
-            if len(reply.body["leases"]) < lookup.PAGE:
-                break
-            asked["marker"] = items[-1]["id"]
-        body = {"leases": items, "computed_at": reply.body["computed_at"]}
-        return Answer(msgspec.convert(body, Leases, strict=False), body, reply.request_id)
+        pages = lookup.replies(self._call, _PATH, "leases", asked)
+        return listed(pages, "leases", Leases)
 
     def change(
         self, lease_id: str, change: Mapping[str, Any], *, dry_run: bool = False
-    ) -> Answer[Granted]:
-        """Extend, shrink, grow, move or rename it, in one step. Names its generation."""
+    ) -> Answer[OneLease]:
+        """Extend, shrink, grow, move or rename it in one step. Sends its generation."""
         reply = self._call(
             "PATCH", f"{_PATH}/{lease_id}", body={"lease": change}, params=dry(dry_run)
         )
         return _granted(reply)
 
     def cancel(self, lease_id: str, generation: int, *, dry_run: bool = False) -> Reply:
-        """Give it back; one that has started ends now. If it is still at that generation."""
+        """Cancel it, or end it now if it has started; only if its generation is unchanged."""
         return self._call(
             "DELETE",
             f"{_PATH}/{lease_id}",
@@ -242,15 +90,15 @@ class LeaseCalls:
             headers={"If-Match": f'"{generation}"'},
         )
 
-    def events(self, lease_id: str) -> Answer[list[Event]]:
-        """What happens because of it and when, in the order of time."""
+    def events(self, lease_id: str) -> Answer[list[LeaseEvent]]:
+        """The lease's events, in the order of time."""
         body = {"events": [*lookup.pages(self._transport, f"{_PATH}/{lease_id}/events", "events")]}
-        return Answer(msgspec.convert(body["events"], list[Event], strict=False), body)
+        return Answer(converted(body["events"], list[LeaseEvent]), body)
 
 
 def _standing(one: Mapping[str, Any]) -> bool:
     return bool(one["status"] != "closed")
 
 
-def _granted(reply: Reply) -> Answer[Granted]:
-    return Answer(msgspec.convert(reply.body, Granted, strict=False), reply.body, reply.request_id)
+def _granted(reply: Reply) -> Answer[OneLease]:
+    return whole(reply, OneLease)

@@ -1,16 +1,17 @@
-"""From what people type, an id, its beginning or a name, to the id."""
+"""Resolves what people type (an id, its beginning or a name) to the id."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlsplit
 
-from moorage.client.errors import Ambiguous, Missing
+from moorage.client.errors import Ambiguous, Forbidden, Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from moorage.client.transport import Transport
+    from moorage.client.transport import Reply, Transport
 
 UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 BEGINNING: Final = re.compile(r"[0-9a-f-]{2,36}", re.ASCII)
@@ -21,23 +22,89 @@ def pages(
     transport: Transport, path: str, key: str, params: Mapping[str, str | int] | None = None
 ) -> Iterator[dict[str, Any]]:
     """Every item of a listing, page after page."""
+    for reply in replies(transport.call, path, key, params):
+        yield from reply.body[key]
+
+
+def whole(
+    call: Callable[..., Reply],
+    path: str,
+    key: str,
+    params: Mapping[str, str | int] | None = None,
+    *,
+    within: str | None = None,
+) -> Reply:
+    """A listing as one answer: the first page's, with the items of all pages."""
+    every = replies(call, path, key, params, within=within)
+    first = next(every)
+    body = first.body if within is None else first.body[within]
+    for reply in every:
+        body[key] += (reply.body if within is None else reply.body[within])[key]
+    body[f"{key}_links"] = []
+    return first
+
+
+def replies(
+    call: Callable[..., Reply],
+    path: str,
+    key: str,
+    params: Mapping[str, str | int] | None = None,
+    *,
+    within: str | None = None,
+) -> Iterator[Reply]:
+    """The pages of a listing, as long as each links to the next; the service chooses their size.
+
+    One that says nothing of links goes on while its pages are full. The listing is under `within`,
+    if that is given.
+    """
     marker: dict[str, str] = {}
     while True:
         asked = {"limit": PAGE, **(params or {}), **marker}
-        items = transport.call("GET", path, params=asked).body[key]
-        yield from items
-        if len(items) < PAGE:
+        reply = call("GET", path, params=asked)
+        yield reply
+        body = reply.body if within is None else reply.body[within]
+        items, links = body[key], body.get(f"{key}_links")
+        if not items or not (len(items) >= PAGE if links is None else links):
             return
-        marker = {"marker": items[-1]["id"]}
+        marker = {"marker": _marker(links) if links else items[-1]["id"]}
+
+
+def _marker(links: Sequence[Mapping[str, str]]) -> str:
+    """The marker in the link to the next page."""
+    return dict(parse_qsl(urlsplit(links[0]["href"]).query))["marker"]
+
+
+def search(
+    transport: Transport,
+    path: str,
+    key: str,
+    choose: Callable[[Sequence[dict[str, Any]]], str],
+    params: Mapping[str, str | int] | None = None,
+) -> str:
+    """The id that `choose` picks from a listing of the caller's project.
+
+    Where nothing there fits, operators get what it picks from the listing of all projects.
+
+    Raises:
+        Missing, Ambiguous: as `choose` says.
+    """
+    try:
+        return choose(list(pages(transport, path, key, params)))
+    except Missing as missing:
+        try:
+            every = list(pages(transport, path, key, {**(params or {}), "all_projects": "true"}))
+        except Forbidden:
+            raise missing from None
+        return choose(every)
 
 
 def called(item: Mapping[str, Any], text: str, *, standing: bool = True) -> bool:
-    """Whether a thing has this handle (`L3`), or this name and is not over."""
+    """Whether a thing has this handle (`L3`), or has this name and is not over."""
     return text == item.get("handle") or (standing and text == item.get("name"))
 
 
 def pick(kind: str, text: str, items: Iterable[Mapping[str, Any]]) -> str:
-    """The id of the one thing that `text` means: an id, a name, or an id's beginning.
+    """The id of the one thing that matches `text`: an id, a name, or an id's beginning.
 
     Raises:
         Missing: nothing fits.
@@ -58,13 +125,13 @@ def pick(kind: str, text: str, items: Iterable[Mapping[str, Any]]) -> str:
 
 
 def told(item: Mapping[str, Any]) -> str:
-    """`1f2e… (L3, pending, from 2026-12-07T08:00:00Z)`: what tells it from its namesakes."""
+    """An id with its distinguishing marks: `1f2e… (L3, pending, from 2026-12-07T08:00:00Z)`."""
     said = marks(item)
     return f"{item['id']} ({said})" if said else str(item["id"])
 
 
 def marks(item: Mapping[str, Any]) -> str:
-    """`L3, pending, from 2026-12-07T08:00:00Z`, as far as there is any of it."""
+    """The marks of a thing: `L3, pending, from 2026-12-07T08:00:00Z`, as far as it has them."""
     start = item.get("start")
     said = [item.get("handle"), item.get("status"), f"from {start}" if start else None]
     return ", ".join(str(one) for one in said if one)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from moorage.client import lookup
 from moorage.client.capacity import Capacities
 from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations
 from moorage.client.errors import Forbidden
 from moorage.client.events import EventCalls, Subscriptions
-from moorage.client.fleets import Flavors, Fleets, Placement, Simulation, Topologies
-from moorage.client.hot import Hot
+from moorage.client.fleets import Flavors, Fleets, Hosts, Placement, Simulation, Topologies
+from moorage.client.hot import HotCalls
 from moorage.client.leases import LeaseCalls
 from moorage.client.offers import OfferCalls
 from moorage.client.quotas import QuotaCalls
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Moorage:
-    """Everything one caller can ask of one service."""
+    """The API of one service for one caller."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -44,9 +45,10 @@ class Moorage:
         self.flavors = Flavors(transport)
         self.topology = Topologies(transport)
         self.fleet = Fleets(transport)
+        self.hosts = Hosts(transport)
         self.placement = Placement(transport)
         self.simulation = Simulation(transport)
-        self.hot = Hot(transport)
+        self.hot = HotCalls(transport)
         self.quotas = QuotaCalls(transport)
         self.templates = Templates(transport)
         self.events = EventCalls(transport)
@@ -63,8 +65,17 @@ class Moorage:
     ) -> None:
         self._transport.close()
 
+    def now(self) -> str:
+        """The service's time, which a simulation's clock may have set: RFC 3339."""
+        body = self._transport.call("GET", "/v1/leases", params={"limit": 1}).body
+        return str(body["computed_at"])
+
+    def listing(self, path: str, key: str) -> list[dict[str, Any]]:
+        """Every item of a listing of one project, undecoded."""
+        return list(lookup.pages(self._transport, path, key))
+
     def elsewhere(self, path: str, params: Mapping[str, str | None]) -> bool:
-        """Whether a listing has anything when it is of all projects; no, where one may not ask."""
+        """Whether the listing of all projects has items; False where the caller may not read it."""
         asked: dict[str, str | int] = {key: text for key, text in params.items() if text}
         try:
             body = self._transport.call(
@@ -76,5 +87,5 @@ class Moorage:
 
 
 def connect(access: Access, *, through: httpx.BaseTransport | None = None) -> Moorage:
-    """A client for an endpoint and identity; see `discovery.find`. Connects when first asked."""
+    """A client for an endpoint and identity; see `discovery.find`. Connects at the first call."""
     return Moorage(Transport(access, through=through))

@@ -1,4 +1,4 @@
-"""Reads a running Placement service whole, through its REST API, while others use it.
+"""Reads the whole content of a running Placement service through its REST API.
 
 A provider is read by four requests, whose answers all name its generation: where they differ, it
 was written in between and is read again. When all is read, the list is compared with a new one, and
@@ -39,7 +39,7 @@ def read_service(
     connections: int = 8,
     advance: Callable[[str, int, int], None] = lambda _what, _done, _of: None,
 ) -> Content:
-    """All that the service knows. `advance` hears what is read, how many of it, and of how many.
+    """The service's content. `advance` is called with what is read, the count, and the total.
 
     Raises:
         SourceFailed: it refuses, stumbles too often, does not answer, or is something else.
@@ -65,7 +65,7 @@ class _Reader:
     sets: dict[str, AllocationSet] = field(default_factory=dict)
 
     def read(self) -> Content:
-        """Round by round until nothing has moved."""
+        """Read in rounds until nothing has changed."""
         for _ in range(ROUNDS):
             listed = self._listed()
             for gone in self.providers.keys() - listed.keys():
@@ -102,7 +102,7 @@ class _Reader:
         return bare != listed
 
     def _doubtful(self) -> set[str]:
-        """Consumers not read yet, and those that stand on a provider which is not there (now)."""
+        """Consumers not read yet, and those with allocations on a provider that is gone."""
         known = self.providers.keys()
         owners = {owner for some in self.owners.values() for owner in some}
         lost = {uuid for uuid, one in self.sets.items() if not one.allocations.keys() <= known}
@@ -119,7 +119,7 @@ class _Reader:
                 self.providers[one.uuid], self.owners[one.uuid] = found
 
     def _provider(self, listed: ResourceProvider) -> tuple[ResourceProvider, frozenset[str]] | None:
-        """The provider and who stands on it; None if it is gone."""
+        """The provider and its consumers; None if it is gone."""
         parts: dict[str, Any] = {}
         for _ in range(ROUNDS):
             for name in ("inventories", "traits", "aggregates", "allocations"):
@@ -146,7 +146,7 @@ class _Reader:
                 self.sets[uuid] = found
 
     def _consumer(self, uuid: str) -> AllocationSet | None:
-        """A consumer with its whole set; None without allocations."""
+        """A consumer with its allocations; None without any."""
         found = self.wire.get(f"/allocations/{uuid}")
         allocations = {
             provider: dict(sorted(one["resources"].items()))

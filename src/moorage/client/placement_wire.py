@@ -1,4 +1,4 @@
-"""Calls to a service with microversions: patient where it stumbles, clear where it refuses.
+"""Calls of a service with microversions: retries failed reads, reports clear errors.
 
 It is a Placement service unless `Options.service` names another.
 """
@@ -34,7 +34,7 @@ _MISSING: Final = 404
 
 
 class SourceFailed(MoorageError):
-    """A service answers with an error, or not at all."""
+    """A service answers with an error, or does not answer."""
 
     def __init__(self, message: str, *, status: int | None = None, code: str = "") -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class SourceFailed(MoorageError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to talk. `connections` at most are open at once; `timeout` is in seconds."""
+    """Connection options: at most `connections` are open; `timeout` is in seconds."""
 
     connections: int = 8
     timeout: float = 60.0
@@ -52,19 +52,19 @@ class Options:
     """Replaces the network: an application in this process."""
     sleep: Callable[[float], object] = time.sleep
     service: str = "placement"
-    """Its name in the header that says the microversion."""
+    """Its name in the microversion header."""
 
 
 @dataclass(frozen=True, slots=True)
 class _NoAnswer:
-    """What stands for an answer that never came; as good as "gateway timeout"."""
+    """Stands for a missing answer; counts as 504."""
 
     why: str
     status_code: int = 504
 
 
 class PlacementWire:
-    """One service. Safe for threads."""
+    """A connection to one service. Safe for threads."""
 
     def __init__(
         self, endpoint: str, credentials: Credentials, options: Options = Options()
@@ -101,7 +101,7 @@ class PlacementWire:
         self._http.close()
 
     def negotiate(self) -> str:
-        """Speak the newest microversion that both know; tell which.
+        """Use the newest microversion that both sides know; return it.
 
         Raises:
             SourceFailed: it is none, too old, or does not answer.
@@ -121,7 +121,7 @@ class PlacementWire:
         return self._version
 
     def get(self, path: str) -> Any:  # noqa: ANN401 - JSON is what it is
-        """What is there.
+        """GET a resource.
 
         Raises:
             SourceFailed: an error, or no answer.
@@ -129,7 +129,7 @@ class PlacementWire:
         return self.call("GET", path)
 
     def find(self, path: str) -> Any | None:  # noqa: ANN401 - JSON is what it is
-        """What is there, or None for 404.
+        """GET a resource, or None for 404.
 
         Raises:
             SourceFailed: another error, or no answer.
@@ -144,7 +144,7 @@ class PlacementWire:
     def call(
         self, method: str, path: str, body: object = None, *, version: str | None = None
     ) -> Any:  # noqa: ANN401 - JSON is what it is
-        """Ask. Where the service stumbles, a question is asked again; a change is not repeated.
+        """Send a request. After a passing failure a read is repeated, a change is not.
 
         Raises:
             SourceFailed: an error, or no answer.
@@ -212,7 +212,7 @@ def _word(version: tuple[int, int]) -> str:
 
 
 def _first_error(answer: httpx.Response) -> dict[str, Any]:
-    """The error as Placement tells it; Blazar's is the whole body."""
+    """The first error of Placement's body; Blazar's error is the whole body."""
     try:
         body = msgspec.json.decode(answer.content)
         found = {"detail": body["error_message"]} if "error_message" in body else body["errors"][0]
@@ -222,7 +222,7 @@ def _first_error(answer: httpx.Response) -> dict[str, Any]:
 
 
 def _sentence(answer: httpx.Response) -> str:
-    """What the service says of an error, in one line."""
+    """The service's error message, on one line."""
     detail = str(_first_error(answer).get("detail") or answer.reason_phrase)
     return " ".join(detail.split())[:300]
 
@@ -232,5 +232,5 @@ def _code(answer: httpx.Response) -> str:
 
 
 def within(application: Any) -> httpx.BaseTransport:  # noqa: ANN401 - any WSGI application
-    """The way to an application in this process."""
+    """The transport to an application in this process."""
     return httpx.WSGITransport(application)

@@ -1,4 +1,4 @@
-"""Questions that two Placement services with the same content answer alike.
+"""Queries that two Placement services with the same content must answer alike.
 
 Drawn from the content itself, evenly and the same every time: candidates within single trees, with
 traits and aggregates, what else holds what, and what projects use. Each is narrow, so that it costs
@@ -29,7 +29,7 @@ WIDE: Final = 200
 
 
 def probes(content: Content) -> list[str]:
-    """Paths with queries, to be asked of both."""
+    """The queries, as paths."""
     return list(dict.fromkeys(_probes(content)))
 
 
@@ -54,7 +54,7 @@ def _probes(content: Content) -> Iterator[str]:
 def _by(
     content: Content, trees: Mapping[str, list[ResourceProvider]], attribute: str, parameter: str
 ) -> Iterator[str]:
-    """Questions about single traits or aggregates, narrowed to one tree where many have them."""
+    """Queries for single traits or aggregates, narrowed to one tree where many providers match."""
     having: dict[str, list[ResourceProvider]] = {}
     for one in content.providers.values():
         for name in getattr(one, attribute):
@@ -72,7 +72,7 @@ def _by(
 
 
 def _resources(providers: Sequence[ResourceProvider]) -> str:
-    """The least that may be asked of the classes of one tree, at most three of them."""
+    """The smallest amounts of the classes of one tree, at most three of them."""
     least = {
         item.resource_class: max(item.min_unit, item.step_size)
         for one in providers
@@ -89,7 +89,7 @@ def _candidates(**query: str) -> str:
 
 
 def _some(items: Sequence[T], count: int) -> list[T]:
-    """At most that many, evenly from the whole."""
+    """At most that many of a sequence, evenly spaced."""
     if len(items) <= count:
         return list(items)
     return [items[i * len(items) // count] for i in range(count)]

@@ -1,8 +1,8 @@
-"""Running simulations, known by name: one small JSON file each in the user's state directory.
+"""The registry of simulations: one small JSON file each in the user's state directory.
 
-A file outlives a killed simulation, so every look checks that its process still lives. A process
-is known by its id and its start time, since ids are used again. Who was killed stays registered as
-long as its directory is there: it can be taken up again.
+A file outlives a killed simulation, so every read checks that its process still runs. A process is
+identified by its id and its start time, since ids are used again. A killed simulation stays
+registered as long as its directory exists: it can be resumed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _STARTED: Final = 19
 
 
 class Registration(msgspec.Struct, frozen=True):
-    """A simulation that was started. `directory` holds its database and its log."""
+    """A started simulation. `directory` holds its database and its log."""
 
     name: str
     endpoint: str
     pid: int
     born: str
-    """The process's start time as the system tells it, or empty where it does not."""
+    """The process's start time, or empty where the system does not show it."""
     token: str
     directory: str
     fleet: str = ""
@@ -44,7 +44,7 @@ def state_directory(environment: Mapping[str, str]) -> Path:
 
 
 def check_name(name: str) -> str:
-    """The name, if it is one.
+    """The name, if it is valid.
 
     Raises:
         InvalidDescription: it could not be a file's name.
@@ -57,7 +57,7 @@ def check_name(name: str) -> str:
 
 
 def born(pid: int) -> str | None:
-    """When the process started, empty where the system does not tell, None if it is gone."""
+    """When the process started: empty where the system does not show it, None if it is gone."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -75,12 +75,12 @@ def _answers_signals(pid: int) -> bool:
 
 
 def alive(registration: Registration) -> bool:
-    """Whether the registered process is the one that still runs."""
+    """Whether the registered process still runs."""
     return born(registration.pid) == registration.born
 
 
 def write(directory: Path, registration: Registration) -> None:
-    """Register, replacing an older registration of the name at once or not at all."""
+    """Write a registration, replacing an older one atomically."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = directory / f"{registration.name}.json"
     fresh = path.with_suffix(f".{os.getpid()}")

@@ -1,4 +1,4 @@
-"""What `openstack server list --all-projects --long -f json` prints, as servers."""
+"""Reads `openstack server list --all-projects --long -f json` as servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of rules over names, aggregates and traits: YAML text in, `TopologyRules` out.
+"""Files of topology rules: YAML text in, `TopologyRules` out.
 
 A topology file is one too: one with a mapping and no rules.
 """
@@ -9,16 +9,16 @@ import re
 from string import Formatter
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.fleet_trees import aggregate_uuid
+from moorage.domain.fleet_expansion import aggregate_uuid
 from moorage.domain.topology import DEFAULT_TREE, HOST, Attachment, Domain
 from moorage.domain.topology_rules import Rule, TopologyRules
-from moorage.heat import expect
-from moorage.heat.marked import parse
+from moorage.heat import typed_yaml
+from moorage.heat.yaml_tree import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.heat.marked import Marked
+    from moorage.heat.yaml_tree import Marked
 
 _CONDITIONS: Final = ("name", "trait", "aggregate")
 _MOST_PATTERN: Final = 1_000
@@ -34,58 +34,58 @@ def read_topology_rules(text: str) -> TopologyRules:
     top = parse(text)
     if isinstance(top.value, dict) and set(top.value) == {"topology"}:
         top = top.value["topology"]
-    fields = expect.mapping(
+    fields = typed_yaml.mapping(
         top, required=("levels",), optional=("rules", "domains", "attachments", "unplaced")
     )
-    levels = {tree: _levels(node) for tree, node in expect.mapping(fields["levels"]).items()}
+    levels = {tree: _levels(node) for tree, node in typed_yaml.mapping(fields["levels"]).items()}
     return TopologyRules(
         levels=levels,
         rules=tuple(_rule(one, levels) for one in _items(fields, "rules")),
         domains=tuple(_domain(one) for one in _items(fields, "domains")),
         attachments=tuple(_attachment(one) for one in _items(fields, "attachments")),
         complete="unplaced" in fields
-        and expect.choice(fields["unplaced"], ("allow", "refuse")) == "refuse",
+        and typed_yaml.choice(fields["unplaced"], ("allow", "refuse")) == "refuse",
     )
 
 
 def _items(fields: Mapping[str, Marked], key: str) -> list[Marked]:
-    return expect.items(fields[key]) if key in fields else []
+    return typed_yaml.items(fields[key]) if key in fields else []
 
 
 def _levels(node: Marked) -> tuple[str, ...]:
-    names = expect.texts(node)
+    names = typed_yaml.texts(node)
     if not names or HOST in names:
         raise node.invalid(f"levels are at least one, and {HOST} is the lowest by itself")
     return names
 
 
 def _domain(node: Marked) -> Domain:
-    fields = expect.mapping(node, required=("name", "level"), optional=("tree", "parent"))
+    fields = typed_yaml.mapping(node, required=("name", "level"), optional=("tree", "parent"))
     return Domain(
-        name=expect.name(fields["name"]),
-        level=expect.text(fields["level"]),
+        name=typed_yaml.name(fields["name"]),
+        level=typed_yaml.text(fields["level"]),
         tree=_tree(fields),
-        parent=expect.name(fields["parent"]) if "parent" in fields else None,
+        parent=typed_yaml.name(fields["parent"]) if "parent" in fields else None,
         line=node.line,
     )
 
 
 def _attachment(node: Marked) -> Attachment:
-    fields = expect.mapping(node, required=("host", "domain"), optional=("tree",))
-    host, domain = expect.name(fields["host"]), expect.name(fields["domain"])
+    fields = typed_yaml.mapping(node, required=("host", "domain"), optional=("tree",))
+    host, domain = typed_yaml.name(fields["host"]), typed_yaml.name(fields["domain"])
     return Attachment(host, domain, _tree(fields), node.line)
 
 
 def _tree(fields: Mapping[str, Marked]) -> str:
-    return expect.text(fields["tree"]) if "tree" in fields else DEFAULT_TREE
+    return typed_yaml.text(fields["tree"]) if "tree" in fields else DEFAULT_TREE
 
 
 def _rule(node: Marked, levels: Mapping[str, tuple[str, ...]]) -> Rule:
-    given = expect.mapping(node)
+    given = typed_yaml.mapping(node)
     tree = _tree(given)
     if tree not in levels:
         raise given["tree"].invalid(f"no such tree: {tree}")
-    fields = expect.mapping(node, optional=(*_CONDITIONS, "tree", *levels[tree]))
+    fields = typed_yaml.mapping(node, optional=(*_CONDITIONS, "tree", *levels[tree]))
     if not any(one in fields for one in _CONDITIONS):
         raise node.invalid(f"a rule needs at least one of {', '.join(_CONDITIONS)}")
     name = _pattern(fields["name"]) if "name" in fields else None
@@ -111,7 +111,7 @@ def _rule(node: Marked, levels: Mapping[str, tuple[str, ...]]) -> Rule:
 
 
 def _pattern(node: Marked) -> re.Pattern[str]:
-    text = expect.name(node)
+    text = typed_yaml.name(node)
     if len(text) > _MOST_PATTERN:
         raise node.invalid(f"a pattern has at most {_MOST_PATTERN} characters")
     try:
@@ -121,7 +121,7 @@ def _pattern(node: Marked) -> re.Pattern[str]:
 
 
 def _template(node: Marked, groups: set[str]) -> str:
-    text = expect.name(node)
+    text = typed_yaml.name(node)
     try:
         used = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
     except ValueError as error:
@@ -133,5 +133,5 @@ def _template(node: Marked, groups: set[str]) -> str:
 
 def _aggregates(node: Marked) -> frozenset[str]:
     """Aggregates by UUID, or by the name they have in a fleet file."""
-    names = expect.texts(node) if isinstance(node.value, list) else (expect.text(node),)
+    names = typed_yaml.texts(node) if isinstance(node.value, list) else (typed_yaml.text(node),)
     return frozenset(aggregate_uuid(one) for one in names)

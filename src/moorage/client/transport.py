@@ -1,4 +1,4 @@
-"""One HTTP call: request out, answer or typed error back."""
+"""One HTTP call: sends a request, returns the answer or raises a typed error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SUCCESS: Final = range(200, 300)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A successful answer. `body` is None for an empty one."""
+    """A successful answer. `body` is None if it is empty."""
 
     status: int
     body: Any
@@ -42,7 +42,7 @@ class Transport:
         timeout: float = 120.0,
         through: httpx.BaseTransport | None = None,
     ) -> None:
-        """Open nothing yet; `through` replaces the network (a WSGI application, in tests)."""
+        """Connects later; `through` replaces the network (a WSGI application, in tests)."""
         headers = {
             "X-Auth-Token": access.token,
             "OpenStack-API-Version": f"{NATIVE_VERSION}, {PLACEMENT_VERSION}",
@@ -85,11 +85,11 @@ class Transport:
         params: Mapping[str, str | int] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Ask and return the answer.
+        """Send a request and return the answer.
 
         Raises:
             ApiError: the service refused; its subclass says why.
-            Unreachable: nobody answered; `NoAnswer`: not in time.
+            Unreachable: there was no answer; `NoAnswer`: not in time.
             NotMoorage: the answer is not JSON.
         """
         content = None if body is None else msgspec.json.encode(body)
@@ -116,7 +116,7 @@ class Transport:
         )
 
     def _url(self, path: str) -> str:
-        """Where the path is: below the endpoint, or below the URL of its API."""
+        """The URL of a path: below the endpoint, or below the URL of its API."""
         api = "/" + path.split("/", 2)[1]
         return self._apis[api] + path.removeprefix(api) if api in self._apis else path
 
@@ -132,7 +132,7 @@ class Transport:
 
 
 def _is_local(endpoint: str) -> bool:
-    """Whether the service is on this machine, where a configured proxy would only be in the way."""
+    """Whether the service is on this machine, for which no proxy is used."""
     host = urlsplit(endpoint).hostname or ""
     return host in {"localhost", "::1"} or host.startswith("127.")
 

@@ -1,6 +1,6 @@
-"""What the words mean.
+"""Domain types and rules: the meaning of the terms in the glossary.
 
 Only frozen values and pure functions over them live here, made of the standard
 library alone. No socket, file, clock, random source, SQL, numpy or framework:
-whoever needs the time or an id passes it in.
+the caller passes in the time or an id where one is needed.
 """

@@ -1,4 +1,4 @@
-"""The one row under everything: a consumer takes amounts from a provider over a period."""
+"""Bookings: a consumer takes amounts from a provider over a period."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class BookingState(StrEnum):
-    """Where a booking is on its way; see `design`: held -> claimed -> allocated."""
+    """The state of a booking; see `design`: held -> claimed -> allocated."""
 
     HELD = "held"
     """Keeps a member's place for its decision; consumer = the member's UUID."""
@@ -75,5 +75,5 @@ class Booking:
         return self.state is _ALLOCATED or now < self.period.end
 
     def occupies_until(self, now: Instant) -> Instant:
-        """When it stops counting, seen from `now`: its end, or never once overrun."""
+        """The instant at which it stops counting, seen from `now`: its end, or never if overrun."""
         return FOREVER if self.period.end <= now else self.period.end

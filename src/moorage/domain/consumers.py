@@ -1,4 +1,4 @@
-"""Consumers: whoever resources are booked for."""
+"""Consumers: the servers and members that resources are booked for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SERVER_TYPE: Final = "INSTANCE"
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """Whoever bookings are for: a server, or a member of an ensemble while its place is held."""
+    """The owner of bookings: a server, or a member of an ensemble while its place is held."""
 
     uuid: str
     project_id: str = NO_PROJECT
@@ -29,7 +29,7 @@ class Consumer:
 
 
 class AnyGeneration(Enum):
-    """Says that a write does not care for the consumer's generation (before 1.28)."""
+    """The marker of a write that does not check the consumer's generation (before 1.28)."""
 
     ANY = "any"
 

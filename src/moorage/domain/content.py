@@ -1,4 +1,4 @@
-"""All that a Placement service knows, as values: what is taken over, compared and handed back."""
+"""The whole content of a Placement service as values: for import, comparison and export."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AllocationSet:
-    """A consumer with all it has allocated, by provider UUID."""
+    """A consumer with all its allocations, by provider UUID."""
 
     consumer: Consumer
     allocations: Mapping[str, Amounts]
@@ -24,7 +24,7 @@ class AllocationSet:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The whole of a Placement service at about one time. Everything by UUID."""
+    """A Placement service's whole content at about one time. Everything by UUID."""
 
     providers: Mapping[str, ResourceProvider] = field(default_factory=dict)
     consumers: Mapping[str, AllocationSet] = field(default_factory=dict)
@@ -42,7 +42,7 @@ PROVIDER: Final = "resource provider"
 CONSUMER: Final = "consumer"
 
 
-class Way(StrEnum):
+class DifferenceWay(StrEnum):
     """How one content differs from another."""
 
     MISSING = "missing"
@@ -52,14 +52,14 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that two contents do not have alike.
+    """One difference between two contents.
 
     `detail` names what is otherwise, each as `wanted / found`.
     """
 
     kind: str
     subject: str
-    way: Way
+    way: DifferenceWay
     detail: str = ""
 
 
@@ -75,7 +75,7 @@ class Overage:
 
 
 def counts(content: Content) -> dict[str, int]:
-    """How much there is of everything."""
+    """The number of records of each kind."""
     providers, sets = content.providers.values(), content.consumers.values()
     return {
         "resource classes (custom)": len(content.resource_classes),
@@ -115,7 +115,7 @@ def parents_first(providers: Mapping[str, ResourceProvider]) -> list[ResourcePro
 
 
 def overages(content: Content) -> list[Overage]:
-    """Every inventory that is overfull, by provider name and class."""
+    """Every inventory with an overage, by provider name and class."""
     used: dict[tuple[str, str], int] = {}
     for one in content.consumers.values():
         for provider, amounts in one.allocations.items():
@@ -134,7 +134,7 @@ def overages(content: Content) -> list[Overage]:
 
 
 def without_generations(content: Content) -> Content:
-    """The same, as if every provider and consumer were new: generations are a service's own."""
+    """The same content with all generations reset: they are a service's own."""
     return replace(
         content,
         providers={key: replace(one, generation=0) for key, one in content.providers.items()},
@@ -146,13 +146,17 @@ def without_generations(content: Content) -> Content:
 
 
 def differences(wanted: Content, found: Content) -> Iterator[Difference]:
-    """What the found content lacks, has besides, or has otherwise than the wanted one."""
+    """What the found content lacks, has in addition or has differently from the wanted one."""
     for kind, first, second in (
         (CLASS, set(wanted.resource_classes), set(found.resource_classes)),
         (TRAIT, wanted.traits, found.traits),
     ):
-        yield from (Difference(kind, name, Way.MISSING) for name in sorted(first - second))
-        yield from (Difference(kind, name, Way.BESIDES) for name in sorted(second - first))
+        yield from (
+            Difference(kind, name, DifferenceWay.MISSING) for name in sorted(first - second)
+        )
+        yield from (
+            Difference(kind, name, DifferenceWay.BESIDES) for name in sorted(second - first)
+        )
     yield from _compared(PROVIDER, _provider_facts, wanted.providers, found.providers)
     yield from _compared(CONSUMER, _consumer_facts, wanted.consumers, found.consumers)
 
@@ -165,7 +169,7 @@ def _compared(
 ) -> Iterator[Difference]:
     for key, one in wanted.items():
         if key not in found:
-            yield Difference(kind, key, Way.MISSING)
+            yield Difference(kind, key, DifferenceWay.MISSING)
             continue
         first, second = facts(one), facts(found[key])
         if first != second:
@@ -173,12 +177,12 @@ def _compared(
                 name for name in first.keys() | second.keys() if first.get(name) != second.get(name)
             )
             told = (f"{name}: {first.get(name)} / {second.get(name)}" for name in names)
-            yield Difference(kind, key, Way.OTHERWISE, "; ".join(told))
-    yield from (Difference(kind, key, Way.BESIDES) for key in found if key not in wanted)
+            yield Difference(kind, key, DifferenceWay.OTHERWISE, "; ".join(told))
+    yield from (Difference(kind, key, DifferenceWay.BESIDES) for key in found if key not in wanted)
 
 
 def _provider_facts(one: ResourceProvider) -> dict[str, object]:
-    """What must be alike of a provider; when it was written is not."""
+    """The fields of a provider that are compared; times of writing are not."""
     facts: dict[str, object] = {
         "name": one.name,
         "parent": one.parent_uuid,
@@ -193,7 +197,7 @@ def _provider_facts(one: ResourceProvider) -> dict[str, object]:
 
 
 def terms(item: Inventory) -> dict[str, int | float]:
-    """What the wire says of an inventory."""
+    """The fields of an inventory on the wire."""
     return {
         "total": item.total,
         "reserved": item.reserved,

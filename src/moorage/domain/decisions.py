@@ -29,14 +29,14 @@ class DecisionState(StrEnum):
     CONFIRMED = "confirmed"
     """Unclaimed places are freed; claims still building keep their own expiry."""
     CLOSED = "closed"
-    """Confirmed, and no claim is building any more."""
+    """Confirmed, and no claim is still building."""
     EXPIRED = "expired"
     RELEASED = "released"
     SUPERSEDED = "superseded"
 
 
 class DecisionStep(StrEnum):
-    """What may happen to a decision."""
+    """The steps of a decision's lifecycle."""
 
     RENEW = "renew"
     CONFIRM = "confirm"
@@ -56,7 +56,7 @@ class ClaimState(StrEnum):
 
 
 class ClaimStep(StrEnum):
-    """What may happen to a claim."""
+    """The steps of a claim's lifecycle."""
 
     ACTIVATE = "activate"
     FAIL = "fail"
@@ -114,7 +114,7 @@ def claim_after(state: ClaimState, step: ClaimStep) -> ClaimState:
 
 @dataclass(frozen=True, slots=True)
 class Solve:
-    """How an answer was found.
+    """How an answer was found: solver, time, cost and bound.
 
     `value` and `bound` are costs: scale x penalties + the objective's cost (see `Objective`);
     the penalties themselves are those of the decision's `PolicyStatus`es.
@@ -130,7 +130,7 @@ class Solve:
 
 @dataclass(frozen=True, slots=True)
 class PolicyStatus:
-    """How a placement stands to one policy.
+    """Whether a placement meets one policy, and with which slack.
 
     `slack` is how much worse its measured quantity may become before it is violated, or None
     where that has no meaning; `penalty` is what a preferred policy costs here. `standing` is by
@@ -187,7 +187,7 @@ class Decision:
     """Of these, those whose host is planned to be away from then on: no lease needs the place."""
 
     def state_at(self, now: Instant) -> DecisionState:
-        """The state as it is at `now`, though nobody has recorded the lapse yet."""
+        """The state at `now`: lapsed once the hold has ended, even if that is not recorded yet."""
         if self.state is DecisionState.HELD and self.expires_at <= now:
             return decision_after(self.state, DecisionStep.LAPSE)
         return self.state
@@ -215,7 +215,7 @@ class Claim:
     """The lease whose place it is, as `Decision.lease_id`."""
 
     def state_at(self, now: Instant) -> ClaimState:
-        """The state as it is at `now`, though nobody has recorded the lapse yet."""
+        """The state at `now`: lapsed after `lapses_at`, even if that is not recorded yet."""
         if self.state is ClaimState.BUILDING and self.lapses_at <= now:
             return claim_after(self.state, ClaimStep.LAPSE)
         return self.state

@@ -1,4 +1,4 @@
-"""Descriptions: an ensemble as its author wrote it, read from plain mappings.
+"""Ensemble descriptions, read from plain mappings.
 
 YAML files, JSON bodies and Heat metadata arrive as dictionaries; here they become checked
 values. Nothing is looked up: a flavor is still a name, a policy's parameters are still as
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain import plain
+from moorage.domain import plain_values
 from moorage.domain.describe_groups import GROUP_FIELDS, read_groups
 from moorage.domain.ensembles import (
     ALL_PHASES,
@@ -86,18 +86,18 @@ def read_ensemble(source: object) -> EnsembleDescription:
     Raises:
         InvalidDescription: a missing, unknown or ill-typed field; `path` names it.
     """
-    fields = plain.mapping(source, "ensemble")
-    plain.only(fields, {"name", "members", "policies", "metadata"}, "")
-    members = plain.listed(fields.get("members", ()), "members")
+    fields = plain_values.mapping(source, "ensemble")
+    plain_values.only(fields, {"name", "members", "policies", "metadata"}, "")
+    members = plain_values.listed(fields.get("members", ()), "members")
     roles = tuple(read_role(one, f"members[{i}]") for i, one in enumerate(members))
-    plain.unique((role.name for role in roles), "members")
+    plain_values.unique((role.name for role in roles), "members")
     if sum(role.count for role in roles) > MAX_MEMBERS:
         raise InvalidDescription(f"more than {MAX_MEMBERS} members", path="members")
-    policies = plain.listed(fields.get("policies", ()), "policies")
+    policies = plain_values.listed(fields.get("policies", ()), "policies")
     statements = tuple(read_statement(one, f"policies[{i}]") for i, one in enumerate(policies))
-    plain.unique((statement.name for statement in statements), "policies")
+    plain_values.unique((statement.name for statement in statements), "policies")
     return EnsembleDescription(
-        name=plain.name(fields.get("name"), "name"),
+        name=plain_values.name(fields.get("name"), "name"),
         roles=roles,
         policies=statements,
         metadata=read_metadata(fields.get("metadata", {})),
@@ -110,12 +110,14 @@ def read_metadata(source: object) -> Mapping[str, str]:
     Raises:
         InvalidDescription: another form, or more than `MAX_METADATA` entries.
     """
-    entries = plain.mapping(source, "metadata")
+    entries = plain_values.mapping(source, "metadata")
     if len(entries) > MAX_METADATA:
         raise InvalidDescription(f"more than {MAX_METADATA} metadata entries", path="metadata")
     return MappingProxyType(
         {
-            plain.name(key, "metadata"): plain.text(value, f"metadata.{key}", most=1024)
+            plain_values.name(key, "metadata"): plain_values.text(
+                value, f"metadata.{key}", most=1024
+            )
             for key, value in sorted(entries.items())
         }
     )
@@ -127,8 +129,8 @@ def read_role(source: object, path: str) -> RoleDescription:
     Raises:
         InvalidDescription: a missing, unknown or ill-typed field, or a role that asks for nothing.
     """
-    fields = plain.mapping(source, path)
-    plain.only(
+    fields = plain_values.mapping(source, path)
+    plain_values.only(
         fields,
         {"name", "kind", "count", "flavor", "resources", "required", "forbidden"}
         | {"member_of", "tags"}
@@ -136,7 +138,7 @@ def read_role(source: object, path: str) -> RoleDescription:
         path,
     )
     name = _role_name(fields.get("name"), f"{path}.name")
-    kind = plain.text(fields.get("kind", "server"), f"{path}.kind")
+    kind = plain_values.text(fields.get("kind", "server"), f"{path}.kind")
     if kind not in KINDS:
         raise InvalidDescription(f"members of kind {kind} are not known", path=f"{path}.kind")
     flavor = fields.get("flavor")
@@ -151,14 +153,16 @@ def read_role(source: object, path: str) -> RoleDescription:
         )
     return RoleDescription(
         name=name,
-        count=plain.count(fields.get("count", 1), f"{path}.count"),
+        count=plain_values.count(fields.get("count", 1), f"{path}.count"),
         kind=kind,
-        flavor=None if flavor is None else plain.name(flavor, f"{path}.flavor"),
-        resources=None if resources is None else plain.positive(resources, f"{path}.resources"),
-        required=plain.any_of(fields.get("required", ()), f"{path}.required"),
-        forbidden=plain.names(fields.get("forbidden", ()), f"{path}.forbidden"),
-        member_of=plain.any_of(fields.get("member_of", ()), f"{path}.member_of"),
-        tags=plain.names(fields.get("tags", ()), f"{path}.tags"),
+        flavor=None if flavor is None else plain_values.name(flavor, f"{path}.flavor"),
+        resources=None
+        if resources is None
+        else plain_values.positive(resources, f"{path}.resources"),
+        required=plain_values.any_of(fields.get("required", ()), f"{path}.required"),
+        forbidden=plain_values.names(fields.get("forbidden", ()), f"{path}.forbidden"),
+        member_of=plain_values.any_of(fields.get("member_of", ()), f"{path}.member_of"),
+        tags=plain_values.names(fields.get("tags", ()), f"{path}.tags"),
         groups=grouped.groups,
         same_subtree=grouped.same_subtree,
         isolate=grouped.isolate,
@@ -168,7 +172,7 @@ def read_role(source: object, path: str) -> RoleDescription:
 def _role_name(source: object, path: str) -> str:
     if source is None:
         raise InvalidDescription("a role needs a name, such as web", path=path)
-    name = plain.text(source, path)
+    name = plain_values.text(source, path)
     if ROLE_NAME.fullmatch(name) is None:
         raise InvalidDescription(
             f"{name!r} cannot name a role: a name begins with a letter, a digit or _, goes on with"
@@ -194,24 +198,24 @@ def read_statement(source: object, path: str) -> PolicyStatement:
     """
     if isinstance(source, str):
         return _shorthand(source, path)
-    fields = plain.mapping(source, path)
+    fields = plain_values.mapping(source, path)
     if fields.get("type") is None:
         raise InvalidDescription("a policy needs a type, such as spread", path=f"{path}.type")
-    kind = plain.text(fields["type"], f"{path}.type")
+    kind = plain_values.text(fields["type"], f"{path}.type")
     zipped = "zip" in fields
     if zipped == ("members" in fields):
         raise InvalidDescription(
             "a policy says whom it is about: give members or zip, and not both", path=path
         )
     where = f"{path}.{'zip' if zipped else 'members'}"
-    selectors = plain.listed(fields["zip"] if zipped else fields["members"], where)
+    selectors = plain_values.listed(fields["zip"] if zipped else fields["members"], where)
     if not selectors:
         raise InvalidDescription("a policy needs at least one selector", path=where)
     read = tuple(read_selector(one, f"{where}[{i}]") for i, one in enumerate(selectors))
     if zipped and (len(read) < _ZIPPED or len(set(read)) < len(read)):
         raise InvalidDescription("zip joins members of two different selectors or more", path=where)
     return PolicyStatement(
-        name=plain.name(fields.get("name", kind), f"{path}.name"),
+        name=plain_values.name(fields.get("name", kind), f"{path}.name"),
         type=kind,
         members=read,
         zip=zipped,
@@ -230,9 +234,9 @@ def read_selector(source: object, path: str) -> Selector:
         InvalidDescription: another form.
     """
     if isinstance(source, Mapping):
-        plain.only(source, {"tag"}, path)
-        return Selector(tag=plain.name(source.get("tag"), f"{path}.tag"))
-    text = plain.text(source, path)
+        plain_values.only(source, {"tag"}, path)
+        return Selector(tag=plain_values.name(source.get("tag"), f"{path}.tag"))
+    text = plain_values.text(source, path)
     try:
         selector = Selector.parse(text)
     except InvalidDescription as error:
@@ -284,7 +288,7 @@ def _shorthand(text: str, path: str) -> PolicyStatement:
 def _phases(source: object, path: str) -> frozenset[Phase]:
     if source is None:
         return ALL_PHASES
-    names = plain.names([source] if isinstance(source, str) else source, path)
+    names = plain_values.names([source] if isinstance(source, str) else source, path)
     try:
         phases = frozenset(Phase(name) for name in names)
     except ValueError as error:

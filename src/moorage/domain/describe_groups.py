@@ -1,4 +1,4 @@
-"""What a member needs beside its own resources: ports, volumes and other request groups."""
+"""Request groups in descriptions: ports, volumes and other groups beside own resources."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain import plain
+from moorage.domain import plain_values
 from moorage.domain.ensembles import Group, GroupKind
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.resources import Amounts, amounts
@@ -45,15 +45,15 @@ _OWN: Final[Mapping[GroupKind, frozenset[str]]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
-    """The groups of a role, and how they hang together."""
+class RoleGroups:
+    """The groups of a role, with `same_subtree` and `group_policy`."""
 
     groups: tuple[Group, ...] = ()
     same_subtree: tuple[frozenset[str], ...] = ()
     isolate: bool = False
 
 
-def read_groups(fields: Mapping[str, object], path: str) -> Grouped:
+def read_groups(fields: Mapping[str, object], path: str) -> RoleGroups:
     """Read `ports`, `volumes`, `groups`, `same_subtree` and `group_policy` of a role.
 
     Raises:
@@ -63,9 +63,9 @@ def read_groups(fields: Mapping[str, object], path: str) -> Grouped:
     groups = tuple(
         _group(one, kind, f"{path}.{field}[{i}]")
         for field, kind in LISTS.items()
-        for i, one in enumerate(plain.listed(fields.get(field, ()), f"{path}.{field}"))
+        for i, one in enumerate(plain_values.listed(fields.get(field, ()), f"{path}.{field}"))
     )
-    plain.unique((one.name for one in groups), path)
+    plain_values.unique((one.name for one in groups), path)
     if len(groups) > MAX_GROUPS:
         raise InvalidDescription(f"more than {MAX_GROUPS} groups", path=path)
     sets = _subtrees(fields.get("same_subtree", ()), groups, f"{path}.same_subtree")
@@ -80,12 +80,12 @@ def read_groups(fields: Mapping[str, object], path: str) -> Grouped:
         raise InvalidDescription(
             f"group_policy is none or isolate, not {policy!r}", path=f"{path}.group_policy"
         )
-    return Grouped(groups, sets, policy == "isolate")
+    return RoleGroups(groups, sets, policy == "isolate")
 
 
 def _group(source: object, kind: GroupKind, path: str) -> Group:
-    fields = plain.mapping(source, path)
-    plain.only(fields, set(_COMMON | _OWN[kind]), path)
+    fields = plain_values.mapping(source, path)
+    plain_values.only(fields, set(_COMMON | _OWN[kind]), path)
     beside = fields.get("same_subtree", False)
     if not isinstance(beside, bool):
         raise InvalidDescription(
@@ -93,10 +93,10 @@ def _group(source: object, kind: GroupKind, path: str) -> Group:
             " member's own resources; sets of groups are named by the member's same_subtree",
             path=f"{path}.same_subtree",
         )
-    vnic_type = plain.text(fields.get("vnic_type", "normal"), f"{path}.vnic_type")
+    vnic_type = plain_values.text(fields.get("vnic_type", "normal"), f"{path}.vnic_type")
     if vnic_type not in VNIC_TYPES:
         raise InvalidDescription(f"no such vnic_type: {vnic_type!r}", path=f"{path}.vnic_type")
-    required = plain.any_of(fields.get("required", ()), f"{path}.required")
+    required = plain_values.any_of(fields.get("required", ()), f"{path}.required")
     resources = _resources(fields, kind, path)
     if not resources and not required:
         raise InvalidDescription(
@@ -104,20 +104,20 @@ def _group(source: object, kind: GroupKind, path: str) -> Group:
             path=f"{path}.resources",
         )
     return Group(
-        name=plain.name(fields.get("name"), f"{path}.name"),
+        name=plain_values.name(fields.get("name"), f"{path}.name"),
         resources=resources,
         kind=kind,
         required=required,
-        forbidden=plain.names(fields.get("forbidden", ()), f"{path}.forbidden"),
-        member_of=plain.any_of(fields.get("member_of", ()), f"{path}.member_of"),
+        forbidden=plain_values.names(fields.get("forbidden", ()), f"{path}.forbidden"),
+        member_of=plain_values.any_of(fields.get("member_of", ()), f"{path}.member_of"),
         beside=beside,
     )
 
 
 def _resources(fields: Mapping[str, object], kind: GroupKind, path: str) -> Amounts:
-    """As written; a volume that says only its size takes so much DISK_GB."""
+    """The resources as written; a volume with only a size takes that much DISK_GB."""
     if "resources" in fields:
-        return plain.positive(fields["resources"], f"{path}.resources")
+        return plain_values.positive(fields["resources"], f"{path}.resources")
     size = fields.get("size_gb")
     if kind is not GroupKind.VOLUME or size is None:
         return MappingProxyType({})
@@ -129,8 +129,8 @@ def _resources(fields: Mapping[str, object], kind: GroupKind, path: str) -> Amou
 def _subtrees(source: object, groups: tuple[Group, ...], path: str) -> tuple[frozenset[str], ...]:
     known = {one.name for one in groups}
     sets = []
-    for i, one in enumerate(plain.listed(source, path)):
-        names = plain.names(one, f"{path}[{i}]")
+    for i, one in enumerate(plain_values.listed(source, path)):
+        names = plain_values.names(one, f"{path}[{i}]")
         for unknown in sorted(names - known):
             raise InvalidDescription(f"no group is called {unknown}", path=f"{path}[{i}]")
         sets.append(names)

@@ -1,4 +1,4 @@
-"""Effects: what must happen at an instant because something was decided (ADR-0008).
+"""Effects: work that is due at an instant because of a decision or lease (ADR-0008).
 
 An effect is written with the change that causes it, and carried out by whichever worker claims it
 first: at least once, and idempotent by its id. Its life is the table `EFFECT_TABLE`.
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class EffectKind(StrEnum):
-    """What is to be done."""
+    """What an effect does."""
 
     EXPIRE = "expire"
-    """An offer that nobody has accepted is over."""
+    """An offer expires without having been accepted."""
     PREPARE = "prepare"
     """A lease's lead begins: it becomes starting, and is bound."""
     ACTIVATE = "activate"
@@ -34,25 +34,27 @@ class EffectKind(StrEnum):
     CLOSE = "close"
     """A lease's cleaning is over."""
     WARN = "warn"
-    """Tell the owner of a preemptible server that it will be evicted, and when."""
+    """Notify the owner of a preemptible server that it will be evicted, and when."""
     REPRIEVE = "reprieve"
-    """Tell the owner of a server that was warned that it may stay after all, or longer."""
+    """Notify the owner of a warned server that it may stay after all, or longer."""
     OVERRUN = "overrun"
-    """A declared end has passed, and the server is there still: owner and operator are told."""
+    """Notify owner and operator that a server has outlived its declared end."""
     NOTIFY = "notify"
-    """Tell a lease's owner of an edge."""
+    """Notify a lease's owner of an edge."""
     ENDED = "ended"
-    """Tell the operator's own check that a lease has ended which it allowed."""
+    """Notify the operator's own check of the end of a lease that it allowed."""
     RELEASE = "release"
-    """Free what of a lease nobody has claimed."""
+    """Free the unclaimed places of a lease."""
     ACT = "act"
-    """An action that a lease's owner wants done before an edge is due."""
+    """Run an action that a lease's owner wants before an edge."""
     HOOK = "hook"
-    """Have the operator's hook do what a lease's owner named."""
+    """Run the operator's hook that a lease's owner named."""
     EVICT = "evict"
-    """The end of a preemptible server has come that yields to a lease."""
+    """Evict a preemptible server that yields to a lease."""
+    REPLACE = "replace"
+    """Place members anew that lost held places because their host was removed."""
     DELETE = "delete"
-    """Have a server ended by whoever ends servers here."""
+    """Have a server deleted by the configured server deleter: Nova or a webhook."""
 
 
 TIMERS: Final = frozenset(
@@ -66,21 +68,21 @@ TIMERS: Final = frozenset(
         EffectKind.ACT,
     }
 )
-"""What follows from a lease's terms: forgotten and written anew when they change.
+"""Effects that follow from a lease's terms: deleted and written anew when the terms change.
 
-All others are facts that somebody must hear of, whatever happens to the lease afterwards.
+All others report facts, which must be delivered whatever happens to the lease afterwards.
 """
 
 
 class Lane(StrEnum):
-    """Who carries an effect out: one lane never waits for another."""
+    """The executor of an effect; no lane waits for another."""
 
     LIFE = "life"
     """The service itself, in the ledger."""
     TELL = "tell"
-    """Whoever is told."""
+    """The recipients of notices: webhook and subscribers."""
     END = "end"
-    """Whoever ends servers."""
+    """The server deleter."""
     HOOK = "hook"
     """The operator's program."""
     CHECK = "check"
@@ -104,13 +106,13 @@ EVICTION: Final = "it yields to a lease"
 """Why a preemptible server is ended when its time has come."""
 
 ENDED: Final = "ended_here"
-"""The detail of a deletion that says that whoever ends servers here has done it."""
+"""The detail of a deletion that says that the server deleter has done it."""
 
 _FACTS: Final = UUID("6f1f2f0e-6f0b-4c43-9a51-0d0c9b2a4b57")
 
 
 def fact_id(*words: object) -> str:
-    """The id of what is to be said once: the same words give the same id, everywhere."""
+    """The deterministic id of a fact that is reported once: the same words give the same id."""
     return str(uuid5(_FACTS, "\n".join(map(str, words))))
 
 
@@ -123,7 +125,7 @@ class EffectState(StrEnum):
 
 
 class EffectStep(StrEnum):
-    """What may happen to an effect."""
+    """The steps of an effect's lifecycle."""
 
     RETRY = "retry"
     """A worker takes it on, or puts it off after a failure."""
@@ -154,12 +156,12 @@ def effect_after(state: EffectState, step: EffectStep) -> EffectState:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Something to be done once `due`."""
+    """Work that is due at an instant."""
 
     id: str
     kind: EffectKind
     subject: str
-    """The lease's id, or the consumer it is about."""
+    """The lease's id, the ensemble's, or the consumer it is about."""
     project_id: str
     due: Instant
     """When it is to be done."""
@@ -170,6 +172,6 @@ class Effect:
     details: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     """What the kind needs to know, as JSON values."""
     outcome: str = ""
-    """What came of it, or why the last attempt failed."""
+    """Its result, or why the last attempt failed."""
     created_at: Instant = 0
     updated_at: Instant = 0

@@ -1,10 +1,12 @@
-"""Ensembles: what is placed together, and the policies between the members."""
+"""Ensembles: members placed together, and the policies between them."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -104,7 +106,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One thing placed. `uuid` is its consumer while held; then `server_id` is."""
+    """One member. `uuid` is its consumer while held; then `server_id` is."""
 
     name: MemberName
     uuid: str
@@ -178,7 +180,7 @@ class PolicyStatement:
         return self.weight is None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ensemble:
     """A set placed together, owned by a project."""
 
@@ -208,10 +210,10 @@ class Ensemble:
         Raises:
             NotFound: there is none.
         """
-        for role in self.roles:
-            if role.name == name:
-                return role
-        raise NotFound("role", name)
+        role = self._role_of.get(name)
+        if role is None:
+            raise NotFound("role", name)
+        return role
 
     def member(self, name: MemberName) -> Member:
         """The member of that name.
@@ -219,14 +221,31 @@ class Ensemble:
         Raises:
             NotFound: there is none.
         """
-        for member in self.members:
-            if member.name == name:
-                return member
-        raise NotFound("member", str(name))
+        member = self._member_of.get(name)
+        if member is None:
+            raise NotFound("member", str(name))
+        return member
 
     def count(self, role: str) -> int:
         """How many members the role has."""
-        return sum(member.name.role == role for member in self.members)
+        return self._counts[role]
+
+    @cached_property
+    def _role_of(self) -> Mapping[str, Role]:
+        # Of several with one name the first counts.
+        return {role.name: role for role in reversed(self.roles)}
+
+    @cached_property
+    def _member_of(self) -> Mapping[MemberName, Member]:
+        return {member.name: member for member in reversed(self.members)}
+
+    @cached_property
+    def _counts(self) -> Counter[str]:
+        return Counter(member.name.role for member in self.members)
+
+    def counts(self) -> Mapping[str, int]:
+        """How many members each role has that has any."""
+        return Counter(member.name.role for member in self.members)
 
     def edges(self, statement: PolicyStatement) -> tuple[tuple[MemberName, ...], ...]:
         """The hyperedges of a policy: tuples of member names, without duplicates."""
@@ -234,7 +253,7 @@ class Ensemble:
 
     @property
     def keeps_others_out(self) -> bool:
-        """Whether a required policy closes its members' domains to others."""
+        """Whether a required policy closes its members' domains to other consumers."""
         return any(one.required and one.type == KEEPING for one in self.policies)
 
     def grown(self, role: str, members: Iterable[Member]) -> Ensemble:
@@ -290,7 +309,7 @@ class EnsembleChange:
 
 
 def server_metadata(ensemble_id: str, member: str) -> dict[str, str]:
-    """Nova metadata by which a server says which member it is.
+    """The Nova metadata that marks a server as a member.
 
     Not tags: Nova allows neither slash nor comma in them, and 60 characters.
     """

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as types.
+"""The hierarchy of Moorage's errors.
 
     MoorageError
     ├── InvalidDescription            what the caller wrote cannot be understood
@@ -17,6 +17,7 @@
     │   │   ├── ConsumerConflict      ... a consumer's: the caller must look first
     │   │   └── StaleGeneration       ... before the caller asked, who named the one that was
     │   ├── DuplicateName             name or id already taken
+    │   │   └── NameTaken             ... by a thing of the same project, whose id it says
     │   ├── InUse                     still referred to
     │   │   ├── InventoryInUse, ProviderInUse, ProviderHasChildren
     │   ├── CapacityExceeded          does not fit over the booking's period
@@ -37,8 +38,9 @@ status, code and sentence.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
+
+from moorage.domain.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,7 +58,7 @@ class MoorageError(Exception):
 
 
 class InvalidDescription(MoorageError):
-    """The caller's description cannot be understood.
+    """The caller's description is invalid.
 
     `path` names the place in it (`members[2].count`), `line` the line of the file, if known.
     """
@@ -67,10 +69,17 @@ class InvalidDescription(MoorageError):
         self.line = line
 
 
+class BadConfiguration(InvalidDescription):
+    """A setting of the service, or of a command, cannot be used until it is changed.
+
+    Trying again does not help.
+    """
+
+
 class UnknownName(InvalidDescription):
     """A name in the description refers to nothing. `kind` is the noun, as in the glossary.
 
-    Of those that are `known` to whoever asks, the one most like it is suggested.
+    The most similar of the names `known` to the caller is suggested.
     """
 
     def __init__(
@@ -82,8 +91,7 @@ class UnknownName(InvalidDescription):
         line: int | None = None,
         known: Iterable[str] = (),
     ) -> None:
-        near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = did_you_mean(name, known)
         super().__init__(f"no such {kind}: {name}{hint}", path=path, line=line)
         self.kind = kind
         self.name = name
@@ -102,7 +110,7 @@ class Contradiction(InvalidDescription):
 
 
 class NotFound(MoorageError):
-    """The addressed thing does not exist, or is not the caller's to see."""
+    """The addressed record does not exist, or the caller may not see it."""
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"no {kind} {name}")
@@ -111,10 +119,10 @@ class NotFound(MoorageError):
 
 
 class EventsLost(MoorageError):
-    """Events after a cursor are kept no more, or the ledger does not know the cursor.
+    """Events after a cursor have been deleted, or the ledger does not know the cursor.
 
     `oldest` is the cursor to go on from: all that is kept comes after it. `before` is the instant
-    from which on nothing is lost.
+    from which on no event is lost.
     """
 
     def __init__(self, message: str, *, oldest: str, before: int) -> None:
@@ -128,7 +136,7 @@ class Forbidden(MoorageError):
 
 
 class LimitExceeded(MoorageError):
-    """A configured bound was passed; `told` says it in other words than the numbers."""
+    """A configured limit is exceeded; `told` replaces the standard message."""
 
     def __init__(
         self, what: str, *, limit: int, requested: int, used: int = 0, told: str | None = None
@@ -141,11 +149,11 @@ class LimitExceeded(MoorageError):
 
 
 class CheckRefused(Forbidden):
-    """The operator's own check of leases refuses; the message is its own."""
+    """The operator's own check of leases refuses the lease, with its own message."""
 
 
 class QuotaExceeded(LimitExceeded):
-    """What the project may have is passed.
+    """A quota of the project is exceeded.
 
     Numbers are counts, unit-hours or, of durations, seconds. `passes_at` is the first start with
     which the same lease would pass, or with `when_asked` when it would pass if it were asked for
@@ -153,7 +161,7 @@ class QuotaExceeded(LimitExceeded):
     may be asked for with that start; None: at once.
     """
 
-    def __init__(  # noqa: PLR0913 - all that a refusal tells
+    def __init__(  # noqa: PLR0913 - all fields of a refusal
         self,
         name: str,
         told: str,
@@ -173,7 +181,7 @@ class QuotaExceeded(LimitExceeded):
 
     @property
     def start_at_once(self) -> Instant | None:
-        """The first start with which it would pass if it were asked for now; None: none."""
+        """The first start with which it would pass if requested now; None: none."""
         return None if self.when_asked or self.asked_from is not None else self.passes_at
 
 
@@ -182,7 +190,7 @@ class Conflict(MoorageError):
 
 
 class ConcurrentUpdate(Conflict):
-    """Something the change relied on has moved meanwhile."""
+    """Something that the change relied on was changed meanwhile."""
 
     def __init__(self, message: str, *, subject: str) -> None:
         super().__init__(message)
@@ -225,11 +233,25 @@ class DuplicateName(Conflict):
         self.name = name
 
 
-class WouldBreakLease(Conflict):
-    """Hosts cannot be away then: leases hold places there and have no others.
+class NameTaken(DuplicateName):
+    """Another record of the project has the name; `existing` is its id."""
 
-    `leases` are their ids, what whoever asks calls them by, their names, and why; `earliest` is
-    when the hosts may be away for as long instead, if that is known.
+    def __init__(self, kind: str, name: str, existing: str) -> None:
+        super().__init__(kind, name)
+        self.existing = existing
+        article = "an" if kind[:1] in "aeio" else "a"
+        self.message = (
+            f"the project has {article} {kind} named {name} already: {existing};"
+            " change or delete that one, or choose another name"
+        )
+        self.args = (self.message,)
+
+
+class WouldBreakLease(Conflict):
+    """The hosts cannot be away then: leases hold places there that cannot be moved.
+
+    `leases` are their ids, their handles as the caller sees them, their names, and why; `earliest`
+    is when the hosts may be away for as long instead, if that is known.
     """
 
     def __init__(
@@ -246,7 +268,7 @@ class WouldBreakLease(Conflict):
 
 
 class InUse(Conflict):
-    """The thing is still referred to; `why` says by what, where that is known."""
+    """The record is still referred to; `why` names what refers to it, if known."""
 
     def __init__(self, kind: str, name: str, why: str = "") -> None:
         super().__init__(f"{kind} {name} is in use" + (f": {why}" if why else ""))
@@ -255,20 +277,30 @@ class InUse(Conflict):
 
 
 class InventoryInUse(InUse):
-    """An inventory still has bookings."""
+    """An inventory still has bookings.
 
-    def __init__(self, provider: str, resource_classes: tuple[str, ...]) -> None:
+    Where all of them are places that are held or promised, `held_by` names their consumers.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        resource_classes: tuple[str, ...],
+        held_by: frozenset[str] = frozenset(),
+    ) -> None:
         super().__init__("inventory", ", ".join(resource_classes))
         self.provider = provider
         self.resource_classes = resource_classes
+        self.held_by = held_by
 
 
 class ProviderInUse(InUse):
-    """A provider still has bookings."""
+    """A provider still has bookings; for `held_by` see `InventoryInUse`."""
 
-    def __init__(self, provider: str) -> None:
+    def __init__(self, provider: str, held_by: frozenset[str] = frozenset()) -> None:
         super().__init__("resource provider", provider)
         self.provider = provider
+        self.held_by = held_by
 
 
 class ProviderHasChildren(InUse):
@@ -306,7 +338,7 @@ class ConstraintViolated(Conflict):
 class Infeasible(Conflict):
     """No placement meets the request; `explanation` says why (see `domain.explain`).
 
-    `stored` tells whether it can be read again by its id: not after a dry run.
+    `stored`: whether it can be read again by its id; not after a dry run.
     """
 
     def __init__(self, message: str, *, explanation: object, stored: bool = True) -> None:
@@ -341,7 +373,7 @@ class DescriptionMismatch(Conflict):
 
 
 class OfferOver(Conflict):
-    """The offer has expired or was withdrawn: its places are not kept any more."""
+    """The offer has expired or was withdrawn: its places are no longer held."""
 
 
 class HoldExpired(Conflict):
@@ -349,9 +381,9 @@ class HoldExpired(Conflict):
 
 
 class PlaceLeft(Conflict):
-    """Consumers would give up places that a lease gave them, and nobody has said what of these.
+    """Consumers would give up places of a lease, and the changeset does not say what follows.
 
-    Between the store and the use cases: nobody outside is ever told.
+    Internal to store and use cases; it never reaches a client.
     """
 
     def __init__(self, consumers: tuple[str, ...]) -> None:
@@ -371,8 +403,12 @@ class Busy(MoorageError):
         self.retry_after = retry_after
 
 
+class TooManyRequests(Busy):
+    """The caller has as many requests of a kind under way as it may have at once."""
+
+
 class Unavailable(Busy):
-    """The ledger cannot be used until somebody mends what it lies on: a full disk, a lost file."""
+    """The ledger cannot be used until an operator repairs its storage: a full disk, a lost file."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, retry_after=30)

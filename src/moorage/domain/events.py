@@ -1,4 +1,4 @@
-"""Events: what happened in a project, told to people and programs in the order of the ledger.
+"""Events: what happened in a project, reported to people and programs in the ledger's order.
 
 An event is written by the transaction that causes it, so none is lost and none is invented. Its
 types are the table `EVENT_TYPES`; `domain.happened` says which change means which of them.
@@ -86,39 +86,53 @@ EVENT_TYPES: Final = (
         "as much time is left before its start or end as a subscription asks for",
         ("name", "edge", "at", "left", "subscription"),
     ),
-    EventType("waitlist.waiting", "waitlist entry", "a lease waits from now on", _ENTRY),
+    EventType("waitlist.waiting", "waitlist entry", "a lease joins the waitlist", _ENTRY),
     EventType(
         "waitlist.estimate",
         "waitlist entry",
-        "the earliest window in which it would fit is another, or there is none any more",
+        "the earliest window in which it would fit has changed, or there is none",
         _ENTRY,
     ),
-    EventType("waitlist.granted", "waitlist entry", "it is a lease, by the same id", _ENTRY),
-    EventType("waitlist.expired", "waitlist entry", "no start that would do is left", _ENTRY),
-    EventType("waitlist.cancelled", "waitlist entry", "its owner has given it up", _ENTRY),
-    EventType("waitlist.failed", "waitlist entry", "it cannot be granted any more", _ENTRY),
+    EventType("waitlist.granted", "waitlist entry", "it becomes a lease of the same id", _ENTRY),
+    EventType("waitlist.expired", "waitlist entry", "no acceptable start is left", _ENTRY),
+    EventType("waitlist.cancelled", "waitlist entry", "its owner cancels it", _ENTRY),
+    EventType("waitlist.failed", "waitlist entry", "it can no longer be granted", _ENTRY),
     EventType("ensemble.created", "ensemble", "it is described", ("name", "members")),
-    EventType("ensemble.deleted", "ensemble", "it is forgotten", ("name",)),
+    EventType("ensemble.deleted", "ensemble", "it is deleted", ("name",)),
     EventType(
         "ensemble.max_additional",
         "ensemble",
-        "how many more of a role fit goes below a subscription's number, or is back",
+        "the number of further members of a role that fit goes below a subscription's threshold, or"
+        " is back at it",
         ("name", "role", "before", "now", "below", "crossed", "subscription"),
     ),
+    EventType(
+        "request.refused",
+        "explanation",
+        "a request has no placement; repeats of it, and more than ten a minute, are only counted,"
+        " in `untold` of the next event",
+        ("ensemble", "name", "user", "stage", "why", "explanation", "untold"),
+    ),
     EventType("decision.held", "decision", "an ensemble is placed and held", _DECISION),
-    EventType("decision.confirmed", "decision", "what is claimed is kept", _DECISION),
+    EventType("decision.confirmed", "decision", "its claimed places are kept", _DECISION),
     EventType("decision.closed", "decision", "it is confirmed, and nothing builds", _DECISION),
-    EventType("decision.expired", "decision", "its hold has run out", _DECISION),
-    EventType("decision.released", "decision", "its places are given back", _DECISION),
-    EventType("decision.superseded", "decision", "another takes its place", _DECISION),
+    EventType("decision.expired", "decision", "its hold has lapsed", _DECISION),
+    EventType("decision.released", "decision", "its places are freed", _DECISION),
+    EventType(
+        "decision.unplaced",
+        "decision",
+        "members lose held places because a host or its inventory was removed; others are searched",
+        ("ensemble", "members"),
+    ),
+    EventType("decision.superseded", "decision", "another decision replaces it", _DECISION),
     EventType("claim.building", "claim", "a place is taken for a server", _CLAIM),
-    EventType("claim.active", "claim", "the server is there", _CLAIM),
+    EventType("claim.active", "claim", "its server exists", _CLAIM),
     EventType("claim.failed", "claim", "the server could not be built", _CLAIM),
-    EventType("claim.expired", "claim", "the server never came", _CLAIM),
+    EventType("claim.expired", "claim", "its server was not created in time", _CLAIM),
     EventType(
         "member.warned",
         "server",
-        "a preemptible server gets an end for a lease; or a member that has none yet, of which the"
+        "a preemptible server gets an earlier end for a lease; for a member without a server the"
         " subject is the ensemble",
         _YIELDS,
     ),
@@ -131,20 +145,24 @@ EVENT_TYPES: Final = (
     EventType(
         "member.evicted",
         "server",
-        "whoever ends servers here has ended it: at its own end or its lease's, or for a lease",
+        "the service has ended a server: at its own end or its lease's, or for a lease",
         ("because", *_YIELDS),
     ),
     EventType(
         "member.overrun",
         "server",
-        "a declared end has passed and the server is there still",
+        "its declared end has passed and the server still runs",
         ("server", "ended", "ensemble", "member"),
     ),
-    EventType("capacity.planned", "capacity window", "hosts are planned to be away", _WINDOW),
-    EventType("capacity.removed", "capacity window", "that is thought better of", _WINDOW),
-    EventType("capacity.soon", "capacity window", "a notice before its hosts are away", _WINDOW),
-    EventType("capacity.begins", "capacity window", "its hosts are away", _WINDOW),
-    EventType("capacity.ends", "capacity window", "its hosts are there (again)", _WINDOW),
+    EventType(
+        "capacity.planned", "capacity window", "hosts are planned to be unavailable", _WINDOW
+    ),
+    EventType("capacity.removed", "capacity window", "the plan is deleted", _WINDOW),
+    EventType(
+        "capacity.soon", "capacity window", "a notice before its hosts become unavailable", _WINDOW
+    ),
+    EventType("capacity.begins", "capacity window", "its hosts are unavailable", _WINDOW),
+    EventType("capacity.ends", "capacity window", "its hosts are available again", _WINDOW),
     EventType(
         "capacity.threshold",
         "subscription",
@@ -162,14 +180,17 @@ EVENT_TYPES: Final = (
 
 NAMES: Final = frozenset(one.name for one in EVENT_TYPES)
 THRESHOLDS: Final = frozenset({"lease.time_left", "ensemble.max_additional", "capacity.threshold"})
-"""Types that are told because one subscription asks for them, and to it alone."""
+"""Types that exist for one subscription's thresholds, and are delivered to it alone."""
+OPERATORS_ONLY: Final = frozenset(name for name in NAMES if name.startswith("capacity."))
+"""Types that speak of hosts and of the whole cloud: no tenant of the operator's project reads
+them."""
 
 _PATTERN: Final = re.compile(r"\*|[a-z_]+\.(\*|[a-z_]+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
-    """What a change means, before the ledger says when it was and in which order."""
+class DerivedEvent:
+    """An event derived from a change, before the ledger gives it time and position."""
 
     type: str
     project_id: str
@@ -180,10 +201,10 @@ class Happened:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened. `position` is its place in the ledger's order."""
+    """A stored event. `position` is its place in the ledger's order."""
 
     id: str
-    """The same to whoever hears of it, however often."""
+    """The same for every receiver and every delivery."""
     type: str
     project_id: str
     subject: str
@@ -206,7 +227,7 @@ class EventCursor:
 
     @classmethod
     def parse(cls, text: str) -> EventCursor:
-        """Read what `str` wrote.
+        """Read a cursor as `str` writes it.
 
         Raises:
             InvalidDescription: it is something else.
@@ -228,20 +249,22 @@ _NUMBERS: Final = 20
 
 
 def position(revision: int, number: int) -> int:
-    """Where the ledger keeps an event: the `number`th of the commit of a revision."""
+    """The position of an event: the `number`th of the commit of a revision."""
     return (revision << _NUMBERS) + number
 
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which events: types as patterns (`lease.*`, `*`; none: all), and of what."""
+    """Selects events: by type patterns (`lease.*`, `*`; none: all), and by subject."""
 
     types: tuple[str, ...] = ()
     subject: str | None = None
+    hidden: frozenset[str] = frozenset()
+    """Types that are left out, whatever the patterns say."""
 
     def passes(self, type_: str, subject: str) -> bool:
-        """Whether an event of this type and subject is meant."""
-        if self.subject is not None and subject != self.subject:
+        """Whether the filter selects an event of this type and subject."""
+        if type_ in self.hidden or (self.subject is not None and subject != self.subject):
             return False
         return not self.types or any(matches(one, type_) for one in self.types)
 
@@ -250,7 +273,7 @@ EVERYTHING: Final = EventFilter()
 
 
 def matches(pattern: str, type_: str) -> bool:
-    """Whether a type is meant by a pattern: `lease.active`, `lease.*` or `*`."""
+    """Whether a pattern matches a type: `lease.active`, `lease.*` or `*`."""
     if pattern == "*":
         return True
     family, _, word = pattern.partition(".")
@@ -258,7 +281,7 @@ def matches(pattern: str, type_: str) -> bool:
 
 
 def check_pattern(pattern: str, path: str) -> str:
-    """Let a pattern pass that means some type.
+    """Refuse a pattern that matches no type.
 
     Raises:
         InvalidDescription: it means none.

@@ -1,4 +1,4 @@
-"""Why not: reasons, minimal conflicts and relaxations that work.
+"""Explanations of refusals: reasons, minimal conflicts and relaxations.
 
 Reason ids are stable and documented: `capacity:<CLASS>`, `unit:<CLASS>`, `trait:<TRAIT>`,
 `forbidden:<TRAIT>`, `aggregate`, `domain:<level>` (the host stands in no domain of a level a
@@ -24,22 +24,34 @@ if TYPE_CHECKING:
 
 
 class Stage(StrEnum):
-    """Where the request failed, from the first filter to the last."""
+    """The stage at which the request failed, from the first filter to the last."""
 
-    REQUEST = "request"
-    QUOTA = "quota"
     STATIC = "static"
     """Never on this fleet, however empty."""
     CAPACITY = "capacity"
-    """Each policy set aside, the members still do not fit."""
+    """Each policy set aside, the members still do not fit; an empty fleet would do."""
     POLICY = "policy"
     TIME = "time"
-    """An empty fleet would do: somebody is there, or will be, at the time that is asked for."""
+    """An empty fleet would do: others have bookings in the requested time."""
     CONTENTION = "contention"
 
 
-_BY_NAME: Final = frozenset({"policy", "booked", "stay"})
+_BY_NAME: Final = frozenset({"policy", "booked", "stay", "closed"})
 """Kinds of elements whose name alone says what they are."""
+
+_CLOSED_HOSTS: Final = MappingProxyType(
+    {
+        "exclusive": "hosts that other ensembles keep to themselves",
+        "disabled": "disabled hosts",
+        "availability_zone": "hosts outside the availability zone",
+        "failed": "hosts on which a build failed",
+    }
+)
+
+
+def closed_hosts_named(reason: str) -> str:
+    """The phrase for hosts that are closed for this reason."""
+    return _CLOSED_HOSTS.get(reason, f"hosts closed for the reason {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +60,22 @@ class Element:
 
     `kind` is `policy` (name = the policy's), `resources`, `devices`, `traits` or `aggregates`
     (name = the role's). Of kind `booked` is what is no part of the request but in its way: a
-    lease, or servers that do not end in time. Of kind `stay` is the request as a whole where only
-    its time is in question.
+    lease, or servers that do not end in time. Of kind `closed` are hosts that may not be used at
+    all, such as those that another ensemble keeps to itself. Of kind `stay` is the request as a
+    whole where only its time is in question.
     """
 
     kind: str
     name: str
+    exact: str = field(default="", compare=False)
+    """The name for operators, if it differs."""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
 
     @property
     def said(self) -> str:
-        """In words: `lease L1 from ...`, `one-per-host`, `resources of web`."""
+        """The element in words: `lease L1 from ...`, `one-per-host`, `resources of web`."""
         return self.name if self.kind in _BY_NAME else f"{self.kind} of {self.name}"
 
 
@@ -98,12 +113,12 @@ class Window:
     proved: bool
     """Whether it was refuted that it fits at any earlier start."""
     beyond: bool = False
-    """Whether it is for who can stay beyond the end that was asked for: as long a stay, later."""
+    """Whether it ends after the requested end: a stay of the same length, later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Largest:
-    """As many members of a role as fit when all else stays as asked; a solve has placed them."""
+    """The largest count of a role that fits when all else stays as asked, shown by a solve."""
 
     role: str
     count: int
@@ -111,8 +126,17 @@ class Largest:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedRequest:
+    """The refused ensemble, and the user who asked."""
+
+    ensemble_id: str
+    name: str
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
-    """The whole answer to "why not"."""
+    """The explanation of one refusal."""
 
     id: str
     verdict: str
@@ -132,10 +156,36 @@ class Explanation:
     largest: Largest | None = None
     zones: tuple[str, ...] = ()
     """Other zones in which it fits, where it asks for certain ones; each was solved."""
+    exact: bool = False
+    """Whether an operator asked: then its changes are shown as exactly as they were found, and not
+    to tenants."""
 
     @property
     def shortly(self) -> str:
-        """In a few words: `time: lease L1 from ...`."""
-        elements = [element.said for one in self.conflicts for element in one.elements]
+        """A short form: `time: lease L1 from ...`."""
+        return self.in_words(exact=False)
+
+    def in_words(self, *, exact: bool) -> str:
+        """The short form for operators (exact) or tenants."""
+        elements = [
+            element.exact or element.said if exact else element.said
+            for one in self.conflicts
+            for element in one.elements
+        ]
         because = f": {'; '.join(elements)}" if elements else ""
         return f"{self.stage}{because}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A stored explanation, with what was refused."""
+
+    explanation: Explanation
+    project_id: str
+    asked: RefusedRequest | None = None
+    """None: it was kept before this was."""
+
+    @property
+    def id(self) -> str:
+        """The explanation's."""
+        return self.explanation.id

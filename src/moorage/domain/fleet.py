@@ -1,4 +1,4 @@
-"""A fleet as values: what a fleet file says, before anything is spelled out.
+"""A fleet as values: the content of a fleet file, before expansion.
 
 A fleet names classes of hosts by pattern and count, the trees they stand in, flavors, and
 the load that is already there. `domain.fleet_expansion` spells it out into providers, a
@@ -64,7 +64,7 @@ class Names:
 
 
 class Order(StrEnum):
-    """How things are dealt out over domains: equal runs, or one to each in turn."""
+    """How items are distributed over domains: equal runs, or one to each in turn."""
 
     BLOCK = "block"
     TURN = "turn"
@@ -72,7 +72,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Deals things out over domains, in the order both are written."""
+    """Distributes items over domains, in the order both are written."""
 
     domains: tuple[Names, ...]
     order: Order = Order.BLOCK
@@ -111,7 +111,7 @@ class ChildClass:
 
 @dataclass(frozen=True, slots=True)
 class SharingClass:
-    """Providers of their own that share what they have with all hosts of their aggregates."""
+    """Providers of their own that share their inventories with all hosts of their aggregates."""
 
     names: Names
     inventories: tuple[Inventory, ...]
@@ -148,7 +148,7 @@ class PlacedLoad:
 
 @dataclass(frozen=True, slots=True)
 class DrawnLoad:
-    """Foreign servers drawn from flavors until each host is about as full as it should be.
+    """Foreign servers drawn from flavors until each host has about the wanted fill.
 
     A host's target is `mean` plus one deviation per entry of `uneven`: a level of the default
     tree (or `host`) and the largest deviation, drawn once per domain of that level, so that

@@ -1,4 +1,4 @@
-"""The load that is already on a fleet: placed by hand, or drawn from a seed."""
+"""The existing load of a fleet: placed by hand, or drawn from a seed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FULLEST: Final = 0.98
 
 @dataclass(frozen=True, slots=True)
 class ForeignLoad:
-    """A consumer that is there already, and what it takes."""
+    """A foreign consumer and its amounts."""
 
     consumer: Consumer
     allocations: Mapping[str, Amounts]
@@ -41,7 +41,7 @@ class ForeignLoad:
 
 
 class Room:
-    """What is still free on each host while load is put on it."""
+    """The free capacity of each host while load is added."""
 
     def __init__(self, providers: Sequence[ResourceProvider]) -> None:
         self._providers = {provider.name: provider for provider in providers}
@@ -199,7 +199,7 @@ def _target(load: DrawnLoad, host: str, topology: Topology) -> float:
 
 
 def _unit(seed: int, key: str) -> float:
-    """A number in [0, 1) that follows from seed and key alone, on every machine."""
+    """A pseudo-random number in [0, 1) from seed and key alone, the same on every machine."""
     digest = blake2b(f"{seed}/{key}".encode(), digest_size=8).digest()
     return (int.from_bytes(digest, "big") >> 11) / 2**53
 

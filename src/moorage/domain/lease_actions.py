@@ -1,4 +1,4 @@
-"""What an owner wants done at the edges of a lease: a small grammar.
+"""Owners' actions at the edges of a lease: a small grammar.
 
 An action is a word, optionally with how long before its edge it is to be done: `notify`,
 `notify:PT24H`, `release`, `delete`, `hook:grow-cluster`, `hook:save:30m`.
@@ -18,7 +18,7 @@ from moorage.domain.period import HOUR, Duration, format_duration, parse_duratio
 
 
 class Edge(StrEnum):
-    """The instants of a lease at which an owner may want something done."""
+    """The edges of a lease at which actions may be due."""
 
     ON_START = "on_start"
     """Its start: servers may be created from now on."""
@@ -29,14 +29,14 @@ class Edge(StrEnum):
 
 
 class ActionKind(StrEnum):
-    """What may be done at an edge."""
+    """The kinds of actions."""
 
     NOTIFY = "notify"
-    """Tell the owner."""
+    """Notify the owner."""
     RELEASE = "release"
-    """Free the places that nobody has claimed."""
+    """Free the unclaimed places."""
     DELETE = "delete"
-    """Have the lease's servers ended, by whoever ends servers here."""
+    """Have the lease's servers deleted by the server deleter."""
     HOOK = "hook"
     """Run the operator's hook program with this name."""
 
@@ -53,7 +53,7 @@ _AT_ANY_EDGE: Final = frozenset({ActionKind.NOTIFY, ActionKind.HOOK})
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing to be done `before` an edge; `hook` names what the program is to do."""
+    """An action due `before` an edge; `hook` names what the operator's program is to do."""
 
     kind: ActionKind
     before: Duration = 0

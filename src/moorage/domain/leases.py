@@ -1,4 +1,4 @@
-"""Leases: an ensemble's places promised for a later period, and what they go through.
+"""Leases: an ensemble's places granted for a later period, and their lifecycle.
 
 A lease names an ensemble and a period; its placement is a decision of that period (ADR-0008).
 Its life is the table `LEASE_TABLE`; `lease_after` is the only way to move.
@@ -37,18 +37,18 @@ class LeaseState(StrEnum):
     ENDING = "ending"
     """Its end has come; its servers are ended and its places cleaned."""
     CLOSED = "closed"
-    """It holds nothing any more: ended, or cancelled."""
+    """It has ended or was cancelled, and holds nothing."""
 
 
 class LeaseOutcome(StrEnum):
-    """How a lease ended that did not come to its end, nor was given back by its owner."""
+    """Why a lease ended other than by its end or its owner."""
 
     PREEMPTED = "preempted"
     """It gave up its places for a lease of a higher priority, before it began."""
 
 
 class LeaseStep(StrEnum):
-    """What may happen to a lease."""
+    """The steps of a lease's lifecycle."""
 
     ACCEPT = "accept"
     """An offer is taken up."""
@@ -91,7 +91,7 @@ def lease_after(state: LeaseState, step: LeaseStep) -> LeaseState:
 
 
 class Aspect(StrEnum):
-    """What of a lease an owner may change."""
+    """The aspects of a lease that an owner may change."""
 
     NAME = "name"
     START = "start"
@@ -109,11 +109,11 @@ CHANGEABLE: Final[Mapping[LeaseState, frozenset[Aspect]]] = MappingProxyType(
         LeaseState.CLOSED: frozenset({Aspect.NAME}),
     }
 )
-"""A start that has come cannot be moved, and what has ended can only be called otherwise."""
+"""A start in the past cannot be moved, and a lease that has ended can only be renamed."""
 
 
 def check_change(state: LeaseState, aspect: Aspect) -> None:
-    """Let a change pass that the state allows.
+    """Refuse a change that the state does not allow.
 
     Raises:
         WrongState: it does not.
@@ -123,7 +123,7 @@ def check_change(state: LeaseState, aspect: Aspect) -> None:
 
 
 class LeadTooLong(InvalidDescription):
-    """A lease's lead would begin before now; one of `longest` would not."""
+    """A lease's lead would begin before now; a lead of `longest` would not."""
 
     def __init__(self, longest: Duration) -> None:
         super().__init__(
@@ -135,17 +135,17 @@ class LeadTooLong(InvalidDescription):
 
 
 class Yielding(StrEnum):
-    """Who may use a lease's capacity before it starts."""
+    """The consumers that may use a lease's capacity before it starts."""
 
     BOUNDED = "bounded"
-    """Whoever has declared an end before the lease needs the place."""
+    """Consumers with a declared end before the lease needs the place."""
     PREEMPTIBLE = "preemptible"
-    """Whoever agreed to be evicted for it."""
+    """Preemptible consumers, which are evicted for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is asked of a lease besides its ensemble.
+    """The terms of a lease, besides its ensemble.
 
     Raises:
         InvalidDescription: from the constructor, where a duration is negative, or the lease
@@ -159,7 +159,7 @@ class Terms:
     cleaning: Duration = 0
     """Time after the end in which the places are kept free still."""
     expiry: Duration | None = None
-    """How long after the start what nobody claimed is kept; None: to the end."""
+    """How long after the start unclaimed places are kept; None: to the end."""
     priority: int = 0
     before_start: frozenset[Yielding] = frozenset(Yielding)
 
@@ -177,12 +177,12 @@ class Terms:
 
     @property
     def occupied(self) -> Period:
-        """When the places are nobody else's: with the lead and the cleaning."""
+        """The period of exclusive use: with the lead and the cleaning."""
         return Period(self.period.start - self.lead, self.period.end + self.cleaning)
 
     @property
     def expires_at(self) -> Instant:
-        """When what nobody claimed is freed."""
+        """The instant at which unclaimed places are freed."""
         return self.period.end if self.expiry is None else self.period.start + self.expiry
 
     def moved(self, period: Period) -> Terms:
@@ -210,7 +210,7 @@ def reservation_class(reservation_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Which of a series a lease is."""
+    """A lease's place in a series."""
 
     series: str
     """The id of the series."""
@@ -240,22 +240,22 @@ class Lease:
     proposal: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     """While members are missing: a change after which they would have places, as a solve has
     shown; the fields of an `EnsembleChange`, and as `places` on which hosts (UUIDs) the missing
-    would be, by member, where nobody else has to move for it. Empty where none was found."""
+    would be, by member, if no other member has to move for it. Empty where none was found."""
     actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    """Per edge (`on_start`, `before_end`, `on_end`) what is to be done, as it was written."""
+    """Per edge (`on_start`, `before_end`, `on_end`) the actions, as they were written."""
     annotations: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-    """What a dialect keeps with it, as JSON values: its own words for what was asked."""
+    """A dialect's own data about the request, as JSON values."""
     checked: bool = False
-    """Whether the operator's own check has allowed it, and will be told of its end."""
+    """Whether the operator's own check has allowed it, and is to be notified of its end."""
     digest: str = ""
     """Fingerprint of the request that made it: the same request again gets the same answer."""
     generation: int = 0
     created_at: Instant = 0
     updated_at: Instant = 0
     outcome: LeaseOutcome | None = None
-    """Of a closed lease that ended for another reason than usual."""
+    """Why a closed lease ended early; None for the usual end."""
     waitlist_entry: str | None = None
-    """The id of the entry as which it waits for its window again, where it gave up its places."""
+    """The id of the waitlist entry that a preempted lease waits as for its window."""
     offer: Offer | None = None
     """Given where it is, or was before it was granted, an offer."""
     serial: int = 0
@@ -265,12 +265,12 @@ class Lease:
 
     @property
     def proposed(self) -> bool:
-        """Whether it is an offer, or was one that nobody accepted: then it is no lease."""
+        """Whether it is an offer that is not accepted, and so no lease."""
         return self.offer is not None and self.offer.state is not OfferState.ACCEPTED
 
     @property
     def handle(self) -> str:
-        """What people of its project call it by: `L3`, or `o3` if it is no lease but an offer.
+        """The short name in its project: `L3`, or `o3` if it is no lease but an offer.
 
         Nothing while it is not written, as in a dry run.
         """
@@ -278,7 +278,7 @@ class Lease:
 
     @property
     def called(self) -> str:
-        """`lease L3` or `offer o3`, to its own project."""
+        """Kind and handle, for its own project: `lease L3` or `offer o3`."""
         return f"{'offer' if self.proposed else 'lease'} {self.handle}"
 
     def claimable(self, now: Instant) -> bool:

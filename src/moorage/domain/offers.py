@@ -27,7 +27,7 @@ class OfferState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What makes a lease an offer, and what became of it."""
+    """The terms and the state of a lease that is, or was, an offer."""
 
     request: str
     """The id of the request that it answers; others may answer it, too."""
@@ -45,7 +45,7 @@ class Offer:
     state: OfferState = OfferState.OFFERED
 
     def state_at(self, now: Instant) -> OfferState:
-        """The state as it is at `now`, though nobody has recorded its expiry yet."""
+        """The state at `now`, expired after its end even if that is not recorded yet."""
         if self.state is OfferState.OFFERED and self.expires_at <= now:
             return OfferState.EXPIRED
         return self.state

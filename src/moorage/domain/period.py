@@ -45,7 +45,9 @@ _FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _LONG_TEXT: Final = 64
 """Characters of a duration; also keeps the numbers in it short enough to be read."""
-_SHORT = re.compile(r"(?:(?P<d>\d+)d)?(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?:(?P<s>\d+)s)?", re.ASCII)
+_SHORT = re.compile(
+    r"(?:(?P<w>\d+)w)?(?:(?P<d>\d+)d)?(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?:(?P<s>\d+)s)?", re.ASCII
+)
 _ISO = re.compile(
     r"P(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)S)?)?",
     re.ASCII,
@@ -82,7 +84,7 @@ class Period:
 
 
 def from_now_on(start: Instant | None, now: Instant) -> Instant:
-    """Where a time that is asked about begins: now, unless it is said to begin later.
+    """The start of a queried period: now, unless a later one is given.
 
     A day that is named by its date has begun at midnight, so what has passed of it is left out.
     The start of a lease is no question but a promise: see `usecases.leases.shaping`.
@@ -141,7 +143,7 @@ def format_instant(instant: Instant) -> str:
 
 
 def parse_duration(text: str) -> Duration:
-    """Read an ISO 8601 duration (`PT10M`, `P4DT10H`) or the short form (`10m`, `4d10h`).
+    """Read an ISO 8601 duration (`PT10M`, `P4DT10H`) or the short form (`10m`, `4d10h`, `1w`).
 
     Years and months are refused: their length depends on the calendar.
 
@@ -161,7 +163,7 @@ def parse_duration(text: str) -> Duration:
 
 
 def say_duration(duration: Duration) -> str:
-    """Say a duration to people, in whole seconds: `10m`, `4d10h`, as they may write it."""
+    """Write a duration for people, in whole seconds: `10m`, `4d10h`, as they may type it."""
     return format_duration(duration).removeprefix("P").replace("T", "").lower()
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """Somebody else's consumer on a host: who it belongs to."""
+    """A foreign consumer on a host, and its owner."""
 
     consumer: str
     project_id: str
@@ -36,7 +36,7 @@ class Ground(Protocol):
 
     @property
     def project_id(self) -> str:
-        """The project of the ensemble that is placed: who is not foreign."""
+        """The project of the ensemble; consumers of others are foreign."""
 
     @property
     def host_count(self) -> int:
@@ -55,8 +55,14 @@ class Ground(Protocol):
         load nor any policy narrows it.
         """
 
+    def fenced(self, member: MemberName) -> frozenset[int]:
+        """Hosts on which the required fences and bans of the request let the member stand."""
+
     def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
         """Hosts whose own name or UUID, or any domain (of any tree), or aggregate UUID is named."""
+
+    def said(self, names: frozenset[str]) -> str:
+        """Names of hosts, domains and aggregates for texts that tenants read."""
 
     def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:
         """Hosts that have every one of the traits."""
@@ -67,7 +73,7 @@ class Ground(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Every member's host, on some ground."""
+    """The host of every member, on one ground."""
 
     ground: Ground
     hosts: Mapping[MemberName, int]
@@ -85,10 +91,21 @@ class Placement:
                 found[domain] = found.get(domain, 0) + 1
         return found
 
+    def by_domain(
+        self, members: Sequence[MemberName], level: Level
+    ) -> dict[int, tuple[MemberName, ...]]:
+        """Those of `members` in each domain of `level` that holds any; -1 is left out."""
+        found: dict[int, list[MemberName]] = {}
+        for member in members:
+            domain = self.domain(member, level)
+            if domain >= 0:
+                found.setdefault(domain, []).append(member)
+        return {domain: tuple(some) for domain, some in found.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one member stands, ready to be booked: its host and the amounts per provider."""
+    """A member's place, ready to be booked: its host and the amounts per provider."""
 
     host: str
     """Root provider UUID."""

@@ -1,4 +1,4 @@
-"""Quotas: what a project may lease, and what its leases count for.
+"""Quotas: what a project may lease, hold and store, and how its leases count.
 
 A *unit* is one place: a member of a leased ensemble, however large. A lease counts from its start
 to its end, without lead and cleaning. The arithmetic is `engine.quotas`.
@@ -28,7 +28,7 @@ MOST_PRIORITY: Final = 1_000
 
 
 class QuotaName(StrEnum):
-    """What is limited."""
+    """The quotas there are."""
 
     UNITS = "lease-units"
     """Places leased at one instant."""
@@ -44,19 +44,40 @@ class QuotaName(StrEnum):
     """Places held or claimed at once that are not a lease's."""
     PRIORITY = "lease-priority"
     """The highest priority of a lease, and of a preemptible ensemble."""
+    ENSEMBLES = "ensembles"
+    """Ensembles that were described by themselves: those of leases and offers do not count."""
+    TEMPLATES = "templates"
+    """Templates, each version of one counted."""
+    SERIES = "series"
+    """Series with a lease that has not ended."""
+    OFFERS = "offers"
+    """Offers held at once."""
+    WAITLIST = "waitlist-entries"
+    """Leases that wait."""
+    SUBSCRIPTIONS = "subscriptions"
+    """Subscriptions to events."""
 
 
+STORED: Final = (
+    QuotaName.ENSEMBLES,
+    QuotaName.TEMPLATES,
+    QuotaName.SERIES,
+    QuotaName.OFFERS,
+    QuotaName.WAITLIST,
+    QuotaName.SUBSCRIPTIONS,
+)
+"""What a project has stored, counted in things."""
 DURATIONS: Final = frozenset({QuotaName.HORIZON, QuotaName.MAX_LENGTH})
 """Limits in microseconds; all others are counts."""
 
 
 _USUAL: Final[Mapping[QuotaName, int]] = MappingProxyType({QuotaName.PRIORITY: 0})
-"""Limits that hold where nobody says another; all others are UNLIMITED."""
+"""Limits without a setting or a project's own; all others are UNLIMITED."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What an operator has said of one project; for the rest the defaults hold."""
+    """The limits that an operator has set for one project; for the rest the defaults apply."""
 
     project_id: str
     limits: Mapping[QuotaName, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -65,17 +86,17 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class QuotaDefaults:
-    """What holds where nothing is said of a project; `settings` fills it."""
+    """The limits of projects without their own; `settings` fills it."""
 
     limits: Mapping[QuotaName, int] = field(default_factory=lambda: MappingProxyType({}))
     """What is not named is unlimited, but for priorities: of these there is none above 0."""
     window: Duration = 30 * DAY
     """The sliding window of unit-hours."""
     waived: frozenset[QuotaName] = frozenset()
-    """What does not hold for who asks, whatever is said of the project."""
+    """Quotas that do not apply to the caller."""
 
     def limit(self, name: QuotaName, quota: Quota | None) -> int:
-        """What holds for a project of which the operator has said this."""
+        """The limit of a project with this quota, or without one."""
         if name in self.waived:
             return UNLIMITED
         own = None if quota is None else quota.limits.get(name)
@@ -83,7 +104,7 @@ class QuotaDefaults:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class QuotaUse:
     """So many units from `start` to `end`: a lease, or the part of it with one size."""
 
     units: int
@@ -92,19 +113,25 @@ class Use:
 
 
 def too_much_held(*, limit: int, used: int, requested: int) -> QuotaExceeded:
-    """The refusal of more places held: when others are claimed or lapse, nobody knows."""
+    """The error of too many places held; when others become free is unknown."""
     told = f"{QuotaName.HELD} limit {limit} used {used} requested {requested}"
     return QuotaExceeded(QuotaName.HELD, told, limit=limit, used=used, requested=requested)
 
 
+def too_many_stored(name: QuotaName, *, limit: int, used: int, requested: int) -> QuotaExceeded:
+    """The error of too many stored records; it passes when others are deleted or over."""
+    told = f"{name} limit {limit} used {used} requested {requested}"
+    return QuotaExceeded(name, told, limit=limit, used=used, requested=requested)
+
+
 def too_high(*, limit: int, requested: int) -> QuotaExceeded:
-    """The refusal of a priority: time does not change it."""
+    """The error of a priority that is too high; waiting does not help."""
     told = f"{QuotaName.PRIORITY} limit {limit} requested {requested}"
     return QuotaExceeded(QuotaName.PRIORITY, told, limit=limit, used=0, requested=requested)
 
 
-def uses_of(lease: Lease, before: Sequence[Use], now: Instant) -> tuple[Use, ...]:
-    """What a lease counts for, as it is now.
+def uses_of(lease: Lease, before: Sequence[QuotaUse], now: Instant) -> tuple[QuotaUse, ...]:
+    """The uses for which a lease counts, as it is now.
 
     Args:
         lease: as it becomes.
@@ -114,7 +141,7 @@ def uses_of(lease: Lease, before: Sequence[Use], now: Instant) -> tuple[Use, ...
     period = lease.terms.period
     end = min(period.end, now) if lease.state is LeaseState.CLOSED else period.end
     past = [
-        Use(one.units, one.start, min(one.end, now, end))
+        QuotaUse(one.units, one.start, min(one.end, now, end))
         for one in before
         if one.start < min(now, end)
     ]
@@ -122,5 +149,5 @@ def uses_of(lease: Lease, before: Sequence[Use], now: Instant) -> tuple[Use, ...
     if past and past[-1].units == lease.units:
         start = past.pop().start
     if start < end and lease.units:
-        past.append(Use(lease.units, start, end))
+        past.append(QuotaUse(lease.units, start, end))
     return tuple(past)

@@ -1,6 +1,6 @@
-"""When what recurs happens: dates of a calendar, at one time of day in one time zone.
+"""Recurrences: calendar dates, at one time of day in one time zone.
 
-A recurrence is said as people say it: a first start by the clock on a wall, a zone, and a rule
+A recurrence is stated as people state it: a first start in local time, a zone, and a rule
 such as `weekdays`. Instants follow from that, so eight in the morning stays eight in the morning
 where the clocks change:
 
@@ -43,7 +43,7 @@ _LAST_YEAR: Final = to_datetime(LATEST).year - 1
 
 
 class Unit(StrEnum):
-    """What a recurrence counts in."""
+    """The units of a recurrence."""
 
     DAY = "day"
     WEEK = "week"
@@ -51,8 +51,8 @@ class Unit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
-    """On which dates: every so many units, or on certain days of each week."""
+class RecurrenceRule:
+    """The rule of the dates: every so many units, or certain days of each week."""
 
     unit: Unit
     step: int = 1
@@ -71,15 +71,15 @@ _WEEKDAYS: Final = frozenset(range(5))
 _WEEKENDS: Final = frozenset({5, 6})
 _DAY_SETS: Final = {_WEEKDAYS: "weekdays", _WEEKENDS: "weekends"}
 _WORDS: Final = {
-    "daily": Every(Unit.DAY),
-    "weekly": Every(Unit.WEEK),
-    "monthly": Every(Unit.MONTH),
-    "weekdays": Every(Unit.WEEK, days=_WEEKDAYS),
-    "weekends": Every(Unit.WEEK, days=_WEEKENDS),
+    "daily": RecurrenceRule(Unit.DAY),
+    "weekly": RecurrenceRule(Unit.WEEK),
+    "monthly": RecurrenceRule(Unit.MONTH),
+    "weekdays": RecurrenceRule(Unit.WEEK, days=_WEEKDAYS),
+    "weekends": RecurrenceRule(Unit.WEEK, days=_WEEKENDS),
 }
 
 
-def parse_every(text: str) -> Every:
+def parse_every(text: str) -> RecurrenceRule:
     """Read `weekdays`, `mon,wed` or `2 weeks`.
 
     Raises:
@@ -92,16 +92,16 @@ def parse_every(text: str) -> Every:
         step = int(steps[1])
         if not 1 <= step <= LONGEST_STEP:
             raise InvalidDescription(f"every 1 to {LONGEST_STEP} {steps[2]}s, not {step}")
-        return Every(Unit(steps[2]), step)
+        return RecurrenceRule(Unit(steps[2]), step)
     words = [one.strip() for one in said.split(",")]
     if len(set(words)) < len(words) or not set(words) <= set(DAYS):
         raise InvalidDescription(f"write {GRAMMAR}; not {text[:64]!r}")
-    return Every(Unit.WEEK, days=frozenset(map(DAYS.index, words)))
+    return RecurrenceRule(Unit.WEEK, days=frozenset(map(DAYS.index, words)))
 
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """A first start by the clock on the wall of a zone, and the dates on which it recurs.
+    """A first start in a zone's local time, and the rule by which it recurs.
 
     Where the first date is none of the rule's, as a Saturday is no weekday, the first occurrence
     is on the first date after it that is.
@@ -111,10 +111,10 @@ class Recurrence:
     """Without a zone: what the wall's clock shows."""
     zone: str
     """By its name in the IANA database, such as `Europe/Berlin`."""
-    every: Every
+    every: RecurrenceRule
 
     def starts(self, zone: tzinfo) -> Iterator[Instant]:
-        """The instants of all starts, each later than the one before, as far as time is written.
+        """The instants of all starts, ascending, up to the end of the calendar.
 
         Args:
             zone: the rules of `Recurrence.zone`.
@@ -122,14 +122,14 @@ class Recurrence:
         before: Instant | None = None
         clock = self.start.time()
         for day in dates(self.every, self.start.date()):
-            start = instant_of(datetime.combine(day, clock), zone)
+            start = instant_of_local_time(datetime.combine(day, clock), zone)
             # A date that the zone leaves out falls on the next: it has no occurrence.
             if before is None or start > before:
                 yield start
                 before = start
 
 
-def dates(every: Every, first: date) -> Iterator[date]:
+def dates(every: RecurrenceRule, first: date) -> Iterator[date]:
     """The dates of a rule from a date on, in order."""
     number = 0
     while True:
@@ -141,8 +141,8 @@ def dates(every: Every, first: date) -> Iterator[date]:
         number += 1
 
 
-def _date(every: Every, first: date, number: int) -> date | None:
-    """The n-th date that may be one of the rule's; None: beyond what is written."""
+def _date(every: RecurrenceRule, first: date, number: int) -> date | None:
+    """The rule's n-th candidate date; None: beyond the calendar."""
     if every.unit is Unit.MONTH:
         months = first.month - 1 + number * every.step
         year, month = first.year + months // 12, months % 12 + 1
@@ -154,11 +154,11 @@ def _date(every: Every, first: date, number: int) -> date | None:
     return found if found.year <= _LAST_YEAR else None
 
 
-def instant_of(wall: datetime, zone: tzinfo) -> Instant:
-    """The instant at which a zone's clocks show this; see above where they never do, or twice."""
+def instant_of_local_time(wall: datetime, zone: tzinfo) -> Instant:
+    """The instant of a zone's local time; see above where that is skipped or occurs twice."""
     return from_datetime(wall.replace(tzinfo=zone, fold=0).astimezone(UTC))
 
 
-def wall_of(instant: Instant, zone: tzinfo) -> datetime:
-    """What a zone's clocks show at an instant."""
+def local_time_at(instant: Instant, zone: tzinfo) -> datetime:
+    """A zone's local time at an instant."""
     return to_datetime(instant).astimezone(zone).replace(tzinfo=None, fold=0)

@@ -1,4 +1,4 @@
-"""A content as requests that write it into an empty Placement service, in an order that works.
+"""A content as requests that write it into an empty Placement service, in a valid order.
 
 The generations that requests name are those the service has by then, counted by the wire's own
 rules, so the list can be written down first and sent later. What cannot be said on the wire: a
@@ -42,7 +42,7 @@ class Request:
 
 
 def requests(content: Content) -> Iterator[Request]:
-    """Everything, from nothing.
+    """The requests that write the whole content.
 
     An inventory that is overfull, or whose terms its allocations break, is first made roomy and
     gets its terms when all is allocated: services let inventories shrink, but nobody exceed them.
@@ -104,8 +104,8 @@ def _allocations(content: Content, generations: Counter[str]) -> Iterator[Reques
             yield Request("POST", "/allocations", body, UNTYPED if untyped else VERSION)
 
 
-def restoring(one: AllocationSet) -> Request:
-    """The request that gives a consumer without allocations these."""
+def restoring_request(one: AllocationSet) -> Request:
+    """The request that restores these allocations of a consumer."""
     untyped = one.consumer.type == UNKNOWN_TYPE
     body = {one.consumer.uuid: _set(one, typed=not untyped)}
     return Request("POST", "/allocations", body, UNTYPED if untyped else VERSION)
@@ -124,7 +124,7 @@ def _set(one: AllocationSet, *, typed: bool) -> dict[str, Any]:
 
 
 def _roomy(content: Content) -> dict[str, dict[str, Inventory]]:
-    """Provider -> class -> what it must be while allocations are written, where that differs."""
+    """Provider -> class -> inventory enlarged while allocations are written, where it must be."""
     amounts: dict[tuple[str, str], list[int]] = {}
     for one in content.consumers.values():
         for uuid, of_provider in one.allocations.items():

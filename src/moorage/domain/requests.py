@@ -1,4 +1,4 @@
-"""What is asked of the engine: Placement's request groups and the joint ensemble request."""
+"""Requests to the engine: Placement's request groups and the joint ensemble request."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RequestGroup:
     in_tree: str | None = None
 
     def within(self, tree: str) -> RequestGroup:
-        """The same in another provider's tree."""
+        """The same group, limited to another provider's tree."""
         return RequestGroup(
             self.suffix,
             self.resources,
@@ -44,7 +44,7 @@ class RequestGroup:
 
 
 class Objective(StrEnum):
-    """What a decision prefers among placements that meet every required policy.
+    """What a decision optimizes among placements that meet every required policy.
 
     Every stated preference goes first: the objective only chooses among placements with the
     least penalties of preferred policies. It costs, in hosts: `spread` counts members that

@@ -1,4 +1,4 @@
-"""What an operator offers for reservation through Blazar's API: hosts, addresses, and properties.
+"""Reservables of Blazar's API: hosts, addresses and properties that an operator offers.
 
 They are records beside the ledger: what they can hold are resource providers like any others.
 """
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class ReservableKind(StrEnum):
-    """What may be offered."""
+    """The kinds of reservables."""
 
     HOST = "host"
     FLOATING_IP = "floatingip"
     PROPERTY = "property"
-    """What is known of a key that hosts have: whether it is told to everybody."""
+    """A key of hosts' properties, and whether tenants see it."""
 
 
 WHOLE_HOST: Final = "CUSTOM_RESERVABLE_HOST"
@@ -33,7 +33,7 @@ ADDRESS: Final = "IPV4_ADDRESS"
 
 @dataclass(frozen=True, slots=True)
 class Reservable:
-    """One record. Ids and names are unique among those of a kind."""
+    """One reservable. Ids and names are unique among those of a kind."""
 
     kind: ReservableKind
     id: str

@@ -1,4 +1,4 @@
-"""All that a Blazar knows and that lives on when it is taken over, as values."""
+"""The content of a Blazar service that an import takes over, as values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class EnrolledAddress:
 
 @dataclass(frozen=True, slots=True)
 class GrantedReservation:
-    """A reservation of a lease, in the words of its service."""
+    """A reservation of a lease, in Blazar's terms."""
 
     id: str
     words: Mapping[str, Any]
@@ -62,23 +62,23 @@ class GrantedLease:
     created_at: str = ""
     """As its service writes it: earlier ones sort first."""
     before_end: Instant | None = None
-    """When its owner is told that it ends."""
+    """When its owner is notified of its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReservationContent:
-    """What is offered, and who was granted it."""
+    """Enrolled hosts and addresses, and the leases that have not ended."""
 
     hosts: tuple[EnrolledHost, ...] = ()
     private: frozenset[str] = frozenset()
-    """Keys of hosts that are told to operators only."""
+    """Keys of hosts that only operators see."""
     addresses: tuple[EnrolledAddress, ...] = ()
     leases: tuple[GrantedLease, ...] = ()
     ended: int = 0
-    """Leases that are over, which nobody needs any more."""
+    """Leases that are over, which are not taken over."""
 
     def counts(self) -> dict[str, int]:
-        """How much there is, by kind."""
+        """The number of records of each kind."""
         return {
             "hosts": len(self.hosts),
             "floating ips": len(self.addresses),

@@ -1,4 +1,4 @@
-"""Series: one lease after the other, of one description, at the dates of a recurrence (ADR-0013).
+"""Series: recurring leases of one description (ADR-0013).
 
 Each occurrence is a lease like any other, with an ensemble of its own; a series says what they have
 in common, and how far its calendar has been used. Occurrences are counted from 1 by their dates:
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 
 class SeriesState(StrEnum):
-    """What its leases make of a series; nobody writes it down."""
+    """The state of a series, which follows from its leases and is not stored."""
 
     PENDING = "pending"
     """The start of its first occurrence lies ahead."""
     ACTIVE = "active"
-    """That has come, and some leases are not closed."""
+    """The first occurrence has started, and some leases are not closed."""
     CLOSED = "closed"
     """All are closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One occurrence of a calendar: its number, and when it is."""
+    """One occurrence of a calendar: its number and its period."""
 
     index: int
     """From 1."""
@@ -46,8 +46,8 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """An occurrence that was not granted where as many as possible were asked for."""
+class SkippedOccurrence:
+    """An occurrence that was not granted, where as many as possible were requested."""
 
     index: int
     start: Instant
@@ -60,7 +60,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """What the leases of a series have in common."""
+    """The common terms of a series' leases."""
 
     id: str
     project_id: str
@@ -73,7 +73,7 @@ class Series:
     """What each occurrence is of; nothing is stored under its own id."""
     reach: int
     """How many occurrences of the calendar have been asked for, granted or not."""
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedOccurrence, ...] = ()
     actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     objective: Objective = Objective.SPREAD
     seed: int = 0
@@ -85,7 +85,7 @@ class Series:
     updated_at: Instant = 0
 
     def called(self, index: int) -> str:
-        """What an occurrence is called, until somebody calls it otherwise."""
+        """The default name of an occurrence."""
         return f"{self.name}-{index}"
 
 

@@ -1,4 +1,4 @@
-"""Nova's view, where it is compared with the ledger's: servers and hypervisors."""
+"""Nova's servers and hypervisors, for comparison with the ledger."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ class Server:
 
     @property
     def moving(self) -> bool:
-        """Whether it may have two hosts at present."""
+        """Whether it may have allocations on two hosts at present."""
         return self.status in MOVING or self.busy

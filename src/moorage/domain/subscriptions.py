@@ -1,4 +1,4 @@
-"""Subscriptions: which events a project wants delivered, where to, and how far that has come.
+"""Subscriptions: which events a project wants delivered, where to, and their progress.
 
 A subscription reads its project's events in their order, from its own place in them. One that
 cannot be delivered is tried again, and those after it wait; what is given up is a dead letter.
@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.effects import fact_id
-from moorage.domain.events import THRESHOLDS, matches
+from moorage.domain.events import OPERATORS_ONLY, THRESHOLDS, matches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
 
 
-class Reached(StrEnum):
-    """What became of an event for a subscription that it is meant for."""
+class DeliveryState(StrEnum):
+    """The delivery state of an event for a subscription that it matches."""
 
     HEARD = "heard"
     """Its target has answered."""
@@ -32,15 +32,15 @@ class Reached(StrEnum):
 
 
 class LeaseEdge(StrEnum):
-    """The edges of a lease before which one may ask to be told."""
+    """The edges of a lease that `lease.time_left` may refer to."""
 
     START = "start"
     END = "end"
 
 
 @dataclass(frozen=True, slots=True)
-class Wants:
-    """Which events a subscription is for; empty fields say nothing."""
+class SubscriptionFilter:
+    """The filter of a subscription; empty fields do not narrow it."""
 
     types: tuple[str, ...]
     """Patterns, as `lease.*`; any one is enough."""
@@ -52,13 +52,13 @@ class Wants:
     """Only of this role: the body's `role`, or that of its `member`."""
 
     def has(self, type_: str) -> bool:
-        """Whether any of its patterns means a type."""
+        """Whether any of its patterns matches a type."""
         return any(matches(one, type_) for one in self.types)
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """When a subscription's own events happen; each field is for one type of them."""
+    """The thresholds of a subscription's own events; each field is for one type of them."""
 
     before: Duration | None = None
     """`lease.time_left`: so long before the edge."""
@@ -83,39 +83,39 @@ class Subscription:
     project_id: str
     user_id: str
     name: str
-    wants: Wants
+    wants: SubscriptionFilter
     url: str
     secret: str = field(repr=False)
-    """What deliveries are signed with; told once, to who makes the subscription."""
+    """The key that signs deliveries; shown once, when the subscription is created."""
     threshold: Threshold = NO_THRESHOLD
     operator: bool = False
-    """Whether who made it may see the whole cloud."""
+    """Whether its creator may see the whole cloud."""
     began: int = 0
     """The position of the newest event when it was made: later ones are its own."""
     reached: int = 0
     """Up to where events are delivered, given up, or not meant."""
     not_before: Instant = 0
-    """When the next one may be tried: later after a failure, or while somebody tries."""
+    """When the next delivery may be tried: later after a failure, or while one is under way."""
     attempts: int = 0
     """Of the event that is due."""
     failing_since: Instant | None = None
-    """When the target first failed, if it has not heard anything since."""
+    """When the target first failed, if no delivery has succeeded since."""
     outcome: str = ""
-    """What came of the last attempt."""
+    """The result of the last attempt."""
     delivered: int = 0
-    """How many events it has heard."""
+    """How many events were delivered."""
     given_up: int = 0
-    """How many it has not, and will not unless they are sent again."""
+    """How many were given up, and are delivered only if they are sent again."""
     standing: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    """What its thresholds were last seen at."""
+    """The last observed values of its thresholds."""
     generation: int = 0
     created_at: Instant = 0
     updated_at: Instant = 0
 
     def means(self, event: Event) -> bool:
-        """Whether an event of its project is to be delivered."""
+        """Whether an event of its project matches."""
         wants, body = self.wants, event.body
-        if not wants.has(event.type):
+        if not wants.has(event.type) or (event.type in OPERATORS_ONLY and not self.operator):
             return False
         if event.type in THRESHOLDS:
             return body.get("subscription") == self.id
@@ -140,7 +140,7 @@ def letter_id(subscription_id: str, event_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """An event that was given up for a subscription. `queued`: it is to be sent once more."""
+    """An event that was given up for a subscription. `queued`: it is to be sent again."""
 
     id: str
     subscription_id: str

@@ -1,4 +1,4 @@
-"""Templates: an ensemble's description with parameters, made many times over.
+"""Templates: ensemble descriptions with parameters.
 
 A template of the format `moorage` is a description in which `{name}` stands for a parameter: a
 text that is nothing else becomes the parameter's value, a number or list included; within a text
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAX_PARAMETERS: Final = 64
 MAX_TEXT: Final = 4_096
 """Characters of a parameter's value."""
+MAX_NUMBER: Final = 10**18
 MAX_NODES: Final = 50_000
 """Values in a description, counted before and after its parameters are filled in."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}", re.ASCII)
@@ -37,7 +38,7 @@ _FIELDS: Final = frozenset({"type", "default", "description", "min", "max", "all
 
 
 class TemplateFormat(StrEnum):
-    """In which language a template is written."""
+    """The language of a template."""
 
     MOORAGE = "moorage"
     HOT = "hot"
@@ -45,7 +46,7 @@ class TemplateFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a template lets its user choose. `default` None: they must say."""
+    """A parameter of a template. `default` None: a value is required."""
 
     name: str
     type: str = "string"
@@ -102,7 +103,7 @@ def _parameter(name: object, source: object, path: str) -> Parameter:
         if one not in _FIELDS:
             raise InvalidDescription(f"a parameter has no field {one!r}", path=f"{path}.{one}")
     kind = fields.get("type", "string")
-    if kind not in _TYPES:
+    if not isinstance(kind, str) or kind not in _TYPES:
         known = ", ".join(_TYPES)
         raise InvalidDescription(f"a parameter's type is one of {known}", path=f"{path}.type")
     allowed = fields.get("allowed", [])
@@ -120,7 +121,7 @@ def _parameter(name: object, source: object, path: str) -> Parameter:
         _typed(found, value, f"{path}.allowed")
     if (default := fields.get("default")) is None:
         return found
-    judged(found, default, f"{path}.default")
+    checked_value(found, default, f"{path}.default")
     return Parameter(name, kind, default, found.description, found.least, found.most, found.allowed)
 
 
@@ -129,7 +130,14 @@ def _bound(source: object, path: str) -> float | None:
         return None
     if isinstance(source, bool) or not isinstance(source, int | float):
         raise InvalidDescription("a bound is a number", path=path)
+    _check_number(source, path)
     return source
+
+
+def _check_number(value: float, path: str) -> None:
+    # Written so that a NaN is refused as well.
+    if not -MAX_NUMBER <= value <= MAX_NUMBER:
+        raise InvalidDescription(f"a number is between -{MAX_NUMBER} and {MAX_NUMBER}", path=path)
 
 
 def _typed(parameter: Parameter, value: object, path: str) -> None:
@@ -138,10 +146,12 @@ def _typed(parameter: Parameter, value: object, path: str) -> None:
         raise InvalidDescription(
             f"{parameter.name} is a {parameter.type}, not {value!r}", path=path
         )
+    if isinstance(value, int | float):
+        _check_number(value, path)
 
 
-def judged(parameter: Parameter, value: object, path: str) -> object:
-    """The value, if the parameter may have it.
+def checked_value(parameter: Parameter, value: object, path: str) -> object:
+    """The value, if the parameter's type and constraints allow it.
 
     Raises:
         InvalidDescription: it is of another type, out of bounds, or not an allowed one.
@@ -164,8 +174,10 @@ def judged(parameter: Parameter, value: object, path: str) -> object:
     return value
 
 
-def values(parameters: tuple[Parameter, ...], given: Mapping[str, object]) -> Mapping[str, object]:
-    """Every parameter's value: the one given, or its default.
+def parameter_values(
+    parameters: tuple[Parameter, ...], given: Mapping[str, object]
+) -> Mapping[str, object]:
+    """The value of every parameter: the one given, or its default.
 
     A number may be given as text, as a command line does.
 
@@ -185,7 +197,7 @@ def values(parameters: tuple[Parameter, ...], given: Mapping[str, object]) -> Ma
         value = given.get(name, one.default)
         if value is None:
             raise InvalidDescription(f"parameter {name} needs a value", path=path)
-        found[name] = judged(one, _from_text(one, value), path)
+        found[name] = checked_value(one, _from_text(one, value), path)
     return MappingProxyType(found)
 
 
@@ -211,7 +223,7 @@ def _number(text: str) -> object:
     return text
 
 
-def filled(source: Mapping[str, object], given: Mapping[str, object]) -> dict[str, Any]:
+def fill_placeholders(source: Mapping[str, object], given: Mapping[str, object]) -> dict[str, Any]:
     """The description with every placeholder replaced by its parameter's value.
 
     Raises:
@@ -223,12 +235,12 @@ def filled(source: Mapping[str, object], given: Mapping[str, object]) -> dict[st
 
 
 def check_placeholders(source: Mapping[str, object], parameters: tuple[Parameter, ...]) -> None:
-    """Let a description pass whose placeholders are all declared.
+    """Refuse a description with an undeclared placeholder.
 
     Raises:
-        InvalidDescription: see `filled`.
+        InvalidDescription: see `fill_placeholders`.
     """
-    filled(source, {one.name: "" for one in parameters})
+    fill_placeholders(source, {one.name: "" for one in parameters})
 
 
 def _fill(value: object, given: Mapping[str, object], path: str, budget: Iterator[int]) -> object:

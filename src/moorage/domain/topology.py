@@ -29,10 +29,16 @@ DEFAULT_TREE: Final = "location"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Level:
-    """A level of a tree."""
+    """A level of a tree.
+
+    With `or_below`, a host that stands in no domain of the level counts to the highest domain
+    below it that holds it, at the latest to itself: so every host has a domain, and two hosts
+    share one exactly if they share one at the level or below.
+    """
 
     tree: str
     name: str
+    or_below: bool = False
 
     def __str__(self) -> str:
         return self.name if self.tree == DEFAULT_TREE else f"{self.tree}:{self.name}"
@@ -131,10 +137,17 @@ class Topology:
     def level_within(self, distance: int, tree: str = DEFAULT_TREE) -> Level | None:
         """The level whose domains hold exactly the hosts at most `distance` apart.
 
-        None when every pair of hosts is that near.
+        None when every pair of hosts is that near. Hosts that stand in no domain of it are near
+        each other where they share one below: see `Level.or_below`.
         """
-        upwards = (HOST, *reversed(self.levels.get(tree, ())))
-        return Level(tree, upwards[distance]) if distance < len(upwards) else None
+        upwards = self.upwards(tree)
+        if distance >= len(upwards):
+            return None
+        return Level(tree, upwards[distance], or_below=distance > 0)
+
+    def upwards(self, tree: str) -> tuple[str, ...]:
+        """The levels of a tree from `host` up."""
+        return (HOST, *reversed(self.levels.get(tree, ())))
 
     def ancestor(self, tree: str, domain: str, level: str) -> str | None:
         """The domain of `level` above (or equal to) `domain`, or None."""

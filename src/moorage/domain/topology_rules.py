@@ -1,4 +1,4 @@
-"""Where hosts stand, said by rules over their names, aggregates and traits.
+"""Rules that assign hosts to domains by their names, aggregates and traits.
 
 Placement knows no racks, but names do (`az1-r07-n12`), and so do aggregates and traits. A rule says
 which hosts it is about and the names of their domains; the first rule that says something about a
@@ -22,7 +22,7 @@ SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What rules may look at: a root provider's."""
+    """The facts about a host that rules match: its root provider's."""
 
     name: str
     traits: frozenset[str] = frozenset()
@@ -31,7 +31,7 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """About hosts that meet all conditions it has; a host meets none it lacks.
+    """Matches hosts that meet all its conditions; a host meets no condition whose fact it lacks.
 
     `domains` maps levels to names in which `{group}` stands for what a named group of the patterns
     matched. Patterns match whole names and whole traits.
@@ -47,7 +47,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class TopologyRules:
-    """Rules, with what is known besides: levels, declared domains and a mapping of hosts."""
+    """Rules, with explicit levels, domains and attachments beside them."""
 
     levels: Mapping[str, tuple[str, ...]]
     rules: tuple[Rule, ...] = ()
@@ -58,7 +58,7 @@ class TopologyRules:
 
 
 @dataclass
-class _Drawn:
+class _NamedDomains:
     """The domains that rules have named so far."""
 
     known: dict[tuple[str, str], Domain]
@@ -89,14 +89,14 @@ class _Drawn:
 
 
 def apply(rules: TopologyRules, hosts: Iterable[HostFacts]) -> Topology:
-    """The topology that the rules mean for these hosts.
+    """The topology that the rules give these hosts.
 
     Raises:
         InvalidDescription: a domain in two places or of two levels, a trait that matches twice and
             differently, a mapped host that does not exist, a host without a place where every one
             needs one; with the line.
     """
-    found = _Drawn({(one.tree, one.name): one for one in rules.domains})
+    found = _NamedDomains({(one.tree, one.name): one for one in rules.domains})
     every = sorted(hosts, key=lambda one: one.name)
     names = {one.name for one in every}
     mapped: dict[tuple[str, str], Attachment] = {}
@@ -131,7 +131,7 @@ def unplaced(topology: Topology, hosts: Iterable[HostFacts]) -> dict[str, list[s
 
 
 def _said(rules: Iterable[Rule], host: HostFacts, tree: str) -> dict[str, tuple[str, Rule]]:
-    """Level -> domain, and the rule that says so."""
+    """Level -> domain and the rule that named it."""
     said: dict[str, tuple[str, Rule]] = {}
     for rule in rules:
         if rule.tree != tree:
@@ -147,7 +147,7 @@ def _said(rules: Iterable[Rule], host: HostFacts, tree: str) -> dict[str, tuple[
 
 
 def _groups(rule: Rule, host: HostFacts) -> dict[str, str] | None:
-    """What the named groups matched; None if the rule is not about this host."""
+    """The values of the named groups; None if the rule does not match the host."""
     if rule.aggregates is not None and not rule.aggregates & host.aggregates:
         return None
     found: dict[str, str] = {}
@@ -186,13 +186,13 @@ def _filled(template: str, groups: Mapping[str, str], rule: Rule, host: HostFact
 
 
 def _place(
-    found: _Drawn,
+    found: _NamedDomains,
     host: HostFacts,
     tree: str,
     levels: tuple[str, ...],
     said: Mapping[str, tuple[str, Rule]],
 ) -> Domain | None:
-    """The lowest domain that is said of a host, all of them noted from the top down."""
+    """The lowest domain named for a host; records all of them from the top down."""
     leaf: Domain | None = None
     for level in levels:
         if level in said:

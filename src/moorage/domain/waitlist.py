@@ -1,7 +1,7 @@
-"""The waitlist: leases that could not be granted, and wait for what they need (ADR-0015).
+"""The waitlist: leases that could not be granted and wait for capacity or quota (ADR-0015).
 
-An entry keeps what was asked for. Its life is the table `ENTRY_TABLE`. Entries stand in the order
-of their priority, then of the time of entry; the store says who of one instant was first.
+An entry keeps the request. Its lifecycle is the table `ENTRY_TABLE`. Entries are ordered by their
+priority, then by the time of entry; the store orders those of one instant.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class EntryState(StrEnum):
     CANCELLED = "cancelled"
     """Its owner has given it up."""
     FAILED = "failed"
-    """It cannot be granted any more, whatever is freed: it says why."""
+    """It can no longer be granted, whatever is freed; `why` has the reason."""
 
 
 class EntryStep(StrEnum):
-    """What may happen to an entry."""
+    """The steps of an entry's lifecycle."""
 
     GRANT = "grant"
     EXPIRE = "expire"
@@ -69,12 +69,12 @@ def entry_after(state: EntryState, step: EntryStep) -> EntryState:
 
 
 class WaitsFor(StrEnum):
-    """What an entry lacks."""
+    """What an entry waits for."""
 
     CAPACITY = "capacity"
-    """Places: somebody must leave, or hosts must come."""
+    """Free places: others must end, or hosts be added."""
     QUOTA = "quota"
-    """Its project may not have more: that keeps nobody else waiting."""
+    """Its project's quota: entries behind it do not wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,9 @@ class WaitlistEntry:
     classes: frozenset[str] = frozenset()
     """Resource classes that it needs some of."""
     roles: frozenset[str] = frozenset()
-    """Those of who asked for it."""
+    """The requesting user's roles."""
     any_priority: bool = False
-    """Whether they may ask for more priority than the project's quota allows."""
+    """Whether the requester may exceed the project's quota of priority."""
     asked_from: str = ""
     """The project in which it was asked for."""
     actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
@@ -132,7 +132,7 @@ class WaitlistEntry:
     """Why there is none, or what else it takes."""
     estimated_at: Instant = 0
     estimated_from: str = ""
-    """What the estimate was made from: where that is another by now, it is out of date."""
+    """Fingerprint of what the estimate was made from: if it differs now, it is out of date."""
     digest: str = ""
     """Fingerprint of the request that made it: the same request again gets the same answer."""
     generation: int = 0
@@ -141,32 +141,32 @@ class WaitlistEntry:
 
     @property
     def length(self) -> Duration:
-        """How long its places are kept: with lead and cleaning."""
+        """The length of its exclusive use: with lead and cleaning."""
         return self.terms.occupied.end - self.terms.occupied.start
 
     @property
     def whole(self) -> Period:
-        """From the beginning of its first window to the end of its last."""
+        """The period from the start of its first window to the end of its last."""
         moved = self.latest - self.terms.period.start
         return Period(self.terms.occupied.start, self.terms.occupied.end + moved)
 
     def first_at(self, now: Instant) -> Instant:
-        """The first start that would do from `now` on: its lead begins then."""
+        """The first possible start from `now` on: its lead begins then."""
         return max(self.terms.period.start, now + self.terms.lead)
 
     def over_at(self, now: Instant) -> bool:
-        """Whether no start that would do is left at `now`."""
+        """Whether no possible start is left at `now`."""
         return now > self.latest - self.terms.lead or now >= self.until
 
     def state_at(self, now: Instant) -> EntryState:
-        """The state as it is at `now`, though nobody has recorded its expiry yet."""
+        """The state at `now`, expired after its end even if that is not recorded yet."""
         if self.state is EntryState.WAITING and self.over_at(now):
             return EntryState.EXPIRED
         return self.state
 
 
 def needed(ensemble: Ensemble) -> frozenset[str]:
-    """Resource classes that its members need some of."""
+    """The resource classes that its members request."""
     return frozenset(
         name
         for role in ensemble.roles

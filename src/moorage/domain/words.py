@@ -1,8 +1,30 @@
-"""Numbers with their nouns, for sentences."""
+"""Parts of sentences: counts with their nouns, and suggestions for mistyped words."""
 
 from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def counted(count: int, noun: str, many: str = "") -> str:
     """`1 rack`, `3 racks`."""
     return f"{count} {noun if count == 1 else many or f'{noun}s'}"
+
+
+def did_you_mean(said: str, known: Iterable[str]) -> str:
+    """`; did you mean count?`, or nothing where no known word is similar."""
+    near = difflib.get_close_matches(said, sorted(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+_SHOWN: Final = 100
+"""Characters of a value that a message quotes."""
+
+
+def shown(value: object) -> str:
+    """A client's value for a message: shortened where it is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -1,4 +1,4 @@
-"""From a template's text to an ensemble's description: the whole of this package in one call."""
+"""Compiles a template's text into an ensemble description: the entry point of this package."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.describe import EnsembleDescription, RoleDescription, read_role
 from moorage.domain.ensembles import MAX_MEMBERS, ROLE_NAME
 from moorage.domain.errors import InvalidDescription
-from moorage.heat import expect
+from moorage.heat import typed_yaml
 from moorage.heat.environment import Environment, read_environment
 from moorage.heat.expand import Stack, World
-from moorage.heat.found import Declared, Note, Placeless, Server, ServerGroup
-from moorage.heat.marked import mark
+from moorage.heat.expanded_template import Declared, Note, Placeless, Server, ServerGroup
 from moorage.heat.paths import ROOT
 from moorage.heat.policies import statements
 from moorage.heat.selectors import Cast
 from moorage.heat.template import read_template
+from moorage.heat.yaml_tree import mark
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from moorage.domain.ensembles import MemberName
-    from moorage.heat.found import Found
-    from moorage.heat.marked import Marked, Plain
+    from moorage.heat.expanded_template import Found
+    from moorage.heat.yaml_tree import Marked, Plain
 
 CALL: Final = "parameters"
 """Path of errors in parameters given with the call itself."""
@@ -32,7 +32,7 @@ CALL: Final = "parameters"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A template and everything that goes with it, as text and plain values."""
+    """A template with its environment, files and parameters, as text and plain values."""
 
     template: str
     environment: str | None = None
@@ -46,7 +46,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a template comes to."""
+    """The result of compiling a template."""
 
     description: EnsembleDescription
     keys: Mapping[MemberName, str]
@@ -73,7 +73,7 @@ class Compiled:
 
 
 def compile_template(source: Source) -> Compiled:
-    """Read, expand and describe.
+    """Read, expand and describe a template.
 
     Raises:
         InvalidDescription: anything that cannot be understood or is not supported; `path` and
@@ -114,7 +114,8 @@ def _compiled(source: Source) -> Compiled:
         ),
         keys=MappingProxyType({one.path.member_name(): str(one.path) for one in servers}),
         placeless=tuple(one for one in found if isinstance(one, Placeless)),
-        notes=tuple(one.text for one in found if isinstance(one, Note)),
+        # A nested template's notes come once for each of its stacks.
+        notes=tuple(dict.fromkeys(one.text for one in found if isinstance(one, Note))),
         places={
             **{f"members[{i}]": first[role.name] for i, role in enumerate(roles)},
             **{f"policies[{i}]": node for i, (_, node) in enumerate(policies)},
@@ -172,4 +173,4 @@ def _role(server: Server, name: str) -> RoleDescription:
     try:
         return read_role({"name": name, **server.description}, "moorage")
     except InvalidDescription as error:
-        raise expect.placed(error, server.node) from error
+        raise typed_yaml.placed(error, server.node) from error

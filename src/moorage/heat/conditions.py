@@ -1,4 +1,4 @@
-"""Conditions: which resources there are, and which branch of an `if` counts.
+"""Conditions of a template: which resources exist, and which branch of an `if` is taken.
 
 A condition is true or false, the name of another one, `equals`, `not`, `and`, `or`, or a parameter
 that is a boolean. Whatever else Heat allows there is an error that names its place.
@@ -6,34 +6,43 @@ that is a boolean. Whatever else Heat allows there is an error that names its pl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from moorage.heat import expect
-from moorage.heat.later import pending
+from moorage.heat import typed_yaml
+from moorage.heat.deferred_values import pending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from moorage.heat.marked import Marked
+    from moorage.heat.yaml_tree import Marked
 
 FUNCTIONS: Final = ("equals", "not", "and", "or", "get_param")
 MAX_DEPTH: Final = 20
-"""Conditions that are judged for the sake of others."""
+"""Depth of conditions that refer to one another."""
 _BRANCHES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """Values of a stack's conditions evaluated so far."""
+
+    truths: dict[str, bool] = field(default_factory=dict)
+    unsettled: dict[str, None] = field(default_factory=dict)
+    """The conditions being evaluated, each referred to by the one before it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conditions of one stack; `value` resolves what they compare."""
+    """The conditions of one stack; `value` resolves their operands."""
 
     by_name: Mapping[str, Marked]
     value: Callable[[Marked], Marked]
-    judged: dict[str, bool | None]
-    """What is settled by name; None while it is being judged. Shared by all who ask."""
+    judged: Judged
+    """Shared by all evaluations in the stack."""
 
     def check(self) -> None:
-        """Judge every condition, used or not.
+        """Evaluate every condition, used or not.
 
         Raises:
             InvalidDescription: one cannot be judged.
@@ -61,19 +70,21 @@ class Conditions:
                 )
 
     def _named(self, name: str, node: Marked) -> bool:
-        if name not in self.judged:
-            definition = self.by_name.get(name)
-            if definition is None:
-                known = ", ".join(self.by_name) or "none"
-                raise node.invalid(f"the template has no condition {name!r}; it has {known}")
-            if sum(one is None for one in self.judged.values()) >= MAX_DEPTH:
-                raise node.invalid(f"conditions that ask for others more than {MAX_DEPTH} deep")
-            self.judged[name] = None
-            self.judged[name] = self.holds(definition)
-        truth = self.judged[name]
-        if truth is None:
+        truths, judging = self.judged.truths, self.judged.unsettled
+        if name in truths:
+            return truths[name]
+        if name in judging:
             raise node.invalid(f"the condition {name!r} asks for itself")
-        return truth
+        definition = self.by_name.get(name)
+        if definition is None:
+            known = ", ".join(self.by_name) or "none"
+            raise node.invalid(f"the template has no condition {name!r}; it has {known}")
+        if len(judging) >= MAX_DEPTH:
+            raise node.invalid(f"conditions that ask for others more than {MAX_DEPTH} deep")
+        judging[name] = None
+        truths[name] = self.holds(definition)
+        del judging[name]
+        return truths[name]
 
     def _call(self, function: str, argument: Marked, node: Marked) -> bool:
         match function:
@@ -83,11 +94,11 @@ class Conditions:
             case "not":
                 return not self.holds(argument)
             case "and" | "or":
-                truths = [self.holds(one) for one in expect.items(argument, least=_BRANCHES)]
+                truths = [self.holds(one) for one in typed_yaml.items(argument, least=_BRANCHES)]
                 return all(truths) if function == "and" else any(truths)
             case "get_param":
                 found = self.value(node)
-                return expect.boolean(found)
+                return typed_yaml.boolean(found)
             case _:
                 raise argument.invalid(
                     f"{function} is not supported in a condition; supported are"
@@ -95,7 +106,7 @@ class Conditions:
                 )
 
     def _compared(self, argument: Marked) -> tuple[Marked, Marked]:
-        both = [self.value(one) for one in expect.items(argument)]
+        both = [self.value(one) for one in typed_yaml.items(argument)]
         if len(both) != _BRANCHES:
             raise argument.invalid("equals compares two values")
         for one in both:

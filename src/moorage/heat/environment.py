@@ -1,4 +1,4 @@
-"""An environment file: parameter values, defaults, and types mapped to templates."""
+"""Environment files: parameter values, defaults, and types mapped to templates."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.heat import expect
-from moorage.heat.later import Later
-from moorage.heat.marked import parse
+from moorage.heat import typed_yaml
+from moorage.heat.deferred_values import Later
 from moorage.heat.template import file_name, is_nested
+from moorage.heat.yaml_tree import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.heat.marked import Marked
+    from moorage.heat.yaml_tree import Marked
 
 MAX_ALIASES: Final = 8
 """How often one type may stand for another in the environment."""
@@ -31,7 +31,7 @@ _SECTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the caller says besides the template; later environments have been merged in."""
+    """The parsed environment; later environments have been merged in."""
 
     parameters: Mapping[str, Marked] = field(default_factory=lambda: MappingProxyType({}))
     defaults: Mapping[str, Marked] = field(default_factory=lambda: MappingProxyType({}))
@@ -39,21 +39,21 @@ class Environment:
     """Resource type -> the type or nested template that stands for it."""
 
     def stands_for(self, node: Marked, *, inside: str) -> str:
-        """What a type written in template `inside` means; a nested template by its file's name.
+        """The target of a type in template `inside`; a nested template by its file's name.
 
         Raises:
             InvalidDescription: no text, known only later, or mapped in a circle.
         """
         if isinstance(node.value, Later):
             raise node.invalid(f"{node.value} is not known before the stack is made")
-        name = expect.text(node)
+        name = typed_yaml.text(node)
         for _ in range(MAX_ALIASES):
             alias = self.types.get(name)
             if alias is None or alias.value == name:
                 # What the environment names is relative to the root, as the environment itself.
                 of = inside if name == node.value else ""
                 return file_name(name, of=of) if is_nested(name) else name
-            name = expect.text(alias)
+            name = typed_yaml.text(alias)
         raise node.invalid(f"the resource_registry maps {node.value} in a circle")
 
 
@@ -65,7 +65,7 @@ def read_environment(text: str, *, name: str = "environment") -> Environment:
             type -> type (wildcards and per-resource entries are not supported), or merge
             strategies other than overwriting.
     """
-    sections = expect.mapping(parse(text, name=name), optional=_SECTIONS)
+    sections = typed_yaml.mapping(parse(text, name=name), optional=_SECTIONS)
     for section in sections.values():
         if section.value is None:
             raise section.invalid("the section is empty")
@@ -80,7 +80,7 @@ def read_environment(text: str, *, name: str = "environment") -> Environment:
 
 
 def _entries(sections: Mapping[str, Marked], name: str) -> Mapping[str, Marked]:
-    return expect.mapping(sections[name]) if name in sections else {}
+    return typed_yaml.mapping(sections[name]) if name in sections else {}
 
 
 def _registry(sections: Mapping[str, Marked]) -> Mapping[str, Marked]:
@@ -92,5 +92,5 @@ def _registry(sections: Mapping[str, Marked]) -> Mapping[str, Marked]:
             if node.value:
                 raise node.invalid(f"{name} in the resource_registry is not supported")
             continue
-        expect.text(node)
+        typed_yaml.text(node)
     return {name: node for name, node in types.items() if name not in {"resources", "base_url"}}

@@ -1,4 +1,4 @@
-"""Expand a template, nested ones and groups included, into what is found in it.
+"""Expands a template, with nested ones and groups, into the servers and policies in it.
 
 The whole tree of stacks is walked before anything is decided: a decision per stack level is
 how others lost the joint view. Bounds hold for the tree as a whole.
@@ -9,47 +9,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from moorage.heat import expect
+from moorage.heat import typed_yaml
 from moorage.heat.annotation import DECIDED, KEY
-from moorage.heat.found import Note, Resource
+from moorage.heat.expanded_template import Note, Resource
 from moorage.heat.functions import Scope, resolve
 from moorage.heat.parameters import pseudo, read_values
 from moorage.heat.resources import registry
 from moorage.heat.template import is_nested, read_template
+from moorage.heat.work_limit import Work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from moorage.heat.environment import Environment
-    from moorage.heat.found import Found
-    from moorage.heat.marked import Marked
+    from moorage.heat.expanded_template import Found
     from moorage.heat.paths import Path
     from moorage.heat.template import Template
+    from moorage.heat.yaml_tree import Marked
 
 MAX_DEPTH: Final = 5
 """Nested stacks below the root, as in Heat's own default."""
-MAX_WORK: Final = 1_000_000
-"""Values looked at in the whole tree of stacks; an expansion bomb ends here, after seconds."""
 PER_RESOURCE: Final = 20
-PER_STACK: Final = 100
+PER_STACK: Final = 60
 """What a resource and a stack cost beside their values, measured in values."""
-
-
-@dataclass(slots=True)
-class Work:
-    """What has been looked at so far in the whole tree."""
-
-    done: int = 0
-
-    def spend(self, amount: int, node: Marked) -> None:
-        """Count work for a node.
-
-        Raises:
-            InvalidDescription: too much in all.
-        """
-        self.done += amount
-        if self.done > MAX_WORK:
-            raise node.invalid(f"the template expands to more than {MAX_WORK} values")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +58,17 @@ class Stack:
     depth: int = 0
 
     def expand(self) -> Iterator[Found]:
-        """Everything found in this stack and below, in the template's order.
+        """All items in this stack and below, in the template's order.
 
         Raises:
             InvalidDescription: whatever cannot be understood, with path and line.
         """
-        values = read_values(self.template.parameters, self.given, self.world.environment.defaults)
+        values = read_values(
+            self.template.parameters,
+            self.given,
+            self.world.environment.defaults,
+            self.world.work,
+        )
         yield from (Note(text) for text in values.notes)
         scope = Scope(
             stack=self.path,
@@ -91,6 +78,7 @@ class Stack:
             file=self.template.file,
             conditions=self.template.conditions,
             files=self.world.files,
+            work=self.world.work,
         )
         conditions = scope.judge()
         for node in self.template.conditions.values():
@@ -98,7 +86,7 @@ class Stack:
         conditions.check()
         for name, node in self.template.resources.items():
             self.world.work.spend(node.size + PER_RESOURCE, node)
-            fields = expect.mapping(node)
+            fields = typed_yaml.mapping(node)
             if "condition" in fields and not conditions.holds(fields["condition"]):
                 continue
             definition = {
@@ -123,7 +111,7 @@ class Stack:
         properties = _fields(definition.get("properties"))
         metadata = _fields(definition.get("metadata"))
         if is_nested(type_name):
-            if KEY in metadata and expect.mapping(metadata[KEY]).keys() - {DECIDED}:
+            if KEY in metadata and typed_yaml.mapping(metadata[KEY]).keys() - {DECIDED}:
                 raise metadata[KEY].invalid(
                     "write policies inside the nested template, or on a server group here"
                 )
@@ -160,4 +148,4 @@ class Stack:
 
 
 def _fields(node: Marked | None) -> Mapping[str, Marked]:
-    return {} if node is None or node.value is None else expect.mapping(node)
+    return {} if node is None or node.value is None else typed_yaml.mapping(node)

@@ -1,4 +1,4 @@
-"""The functions of a template, resolved where they stand.
+"""Evaluates the functions of a template.
 
 Supported: get_param, get_resource, get_attr, get_file, if, str_replace, list_join. Any other
 function that the template's version knows is an error that names the place. What Heat itself
@@ -14,23 +14,24 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.heat import expect
-from moorage.heat.conditions import Conditions
-from moorage.heat.later import Later, Reference, pending
-from moorage.heat.marked import MAX_NODES, MAX_TEXT, collection, mark
+from moorage.heat import typed_yaml
+from moorage.heat.conditions import Conditions, Judged
+from moorage.heat.deferred_values import Later, Reference, pending
 from moorage.heat.template import file_name
+from moorage.heat.work_limit import Work
+from moorage.heat.yaml_tree import MAX_NODES, MAX_TEXT, collection, mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from moorage.heat.marked import Marked
     from moorage.heat.paths import Path
     from moorage.heat.versions import Version
+    from moorage.heat.yaml_tree import Marked
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What names mean where a function is called: one stack's parameters and resources."""
+    """The names that functions can refer to: one stack's parameters and resources."""
 
     stack: Path
     version: Version
@@ -40,8 +41,9 @@ class Scope:
     file: str = ""
     """The template's own name: `get_file` is relative to it."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    judged: dict[str, bool | None] = field(default_factory=dict)
-    """Conditions that are settled already, or (None) are being judged."""
+    judged: Judged = field(default_factory=Judged)
+    work: Work = field(default_factory=Work)
+    """Of the whole tree of stacks."""
 
     def judge(self) -> Conditions:
         """The stack's conditions."""
@@ -79,8 +81,8 @@ def resolve_or_drop(node: Marked, scope: Scope) -> Marked | None:
 
 
 def _if(argument: Marked, scope: Scope) -> Marked | None:
-    """The branch that counts; the other one is not looked at."""
-    parts = expect.items(argument)
+    """The value of the taken branch; the other branch is not evaluated."""
+    parts = typed_yaml.items(argument)
     least = _BRANCHES if scope.version.drops else _BRANCHES + 1
     if not least <= len(parts) <= _BRANCHES + 1:
         raise argument.invalid("if takes a condition, a value, and another value")
@@ -91,6 +93,8 @@ def _if(argument: Marked, scope: Scope) -> Marked | None:
 
 
 _BRANCHES: Final = 2
+_TEXT_PER_VALUE: Final = 500
+"""Characters that are searched in about the time that a value takes."""
 
 
 def _call(name: str, argument: Marked, scope: Scope) -> Marked:
@@ -99,7 +103,9 @@ def _call(name: str, argument: Marked, scope: Scope) -> Marked:
         raise argument.invalid(
             f"the function {name} is not supported; supported are {', '.join((*_FUNCTIONS, 'if'))}"
         )
-    return function(resolve(argument, scope), scope)
+    found = function(resolve(argument, scope), scope)
+    scope.work.spend(found.size, argument)
+    return found
 
 
 def _get_param(argument: Marked, scope: Scope) -> Marked:
@@ -121,11 +127,11 @@ def _inside(node: Marked, step: str, argument: Marked) -> Marked:
         number = int(step)
         if -len(node.value) <= number < len(node.value):
             return node.value[number]
-    raise argument.invalid(f"get_param: nothing at {step!r} in {expect.kind(node)}")
+    raise argument.invalid(f"get_param: nothing at {step!r} in {typed_yaml.kind(node)}")
 
 
 def _get_resource(argument: Marked, scope: Scope) -> Marked:
-    name = expect.name(argument)
+    name = typed_yaml.name(argument)
     if name not in scope.resources:
         raise argument.invalid(f"get_resource: the template has no resource {name!r}")
     return mark(Reference.to(scope.stack / name), line=argument.line, path=argument.path)
@@ -140,7 +146,7 @@ def _get_attr(argument: Marked, scope: Scope) -> Marked:
 
 
 def _get_file(argument: Marked, scope: Scope) -> Marked:
-    name = file_name(expect.text(argument), of=scope.file)
+    name = file_name(typed_yaml.text(argument), of=scope.file)
     content = scope.files.get(name)
     if content is None:
         raise argument.invalid(f"get_file: the file {name} is missing among the files")
@@ -148,37 +154,40 @@ def _get_file(argument: Marked, scope: Scope) -> Marked:
 
 
 def _words(function: str, argument: Marked) -> list[str]:
-    """A name, or a list of a name and the steps of a path."""
+    """A name, or a list of a name and path steps."""
     nodes = argument.value if isinstance(argument.value, list) else [argument]
     if not nodes:
         raise argument.invalid(f"{function}: a name is needed")
     for one in nodes:
         if isinstance(one.value, Later):
             raise one.invalid(f"{function}: {one.value} is not known yet")
-    return [expect.name(one) for one in nodes]
+    return [typed_yaml.name(one) for one in nodes]
 
 
 def _str_replace(argument: Marked, scope: Scope) -> Marked:
-    fields = expect.mapping(argument, required=("template", "params"), optional=())
+    fields = typed_yaml.mapping(argument, required=("template", "params"), optional=())
     template = fields["template"]
     if not isinstance(template.value, str):
-        raise template.invalid(f"str_replace: text is needed, not {expect.kind(template)}")
-    parameters = expect.mapping(fields["params"])
+        raise template.invalid(f"str_replace: text is needed, not {typed_yaml.kind(template)}")
+    parameters = typed_yaml.mapping(fields["params"])
     later = pending(argument)
     if later is not None:
         return mark(Later(f"text with {later}"), line=argument.line, path=argument.path)
     texts = {key: _text("str_replace", one, scope) for key, one in parameters.items()}
-    text = _replaced(template.value, texts, argument)
+    text = _replaced(template.value, texts, argument, scope.work)
     return mark(text, line=argument.line, path=argument.path)
 
 
-def _replaced(template: str, texts: Mapping[str, str], argument: Marked) -> str:
-    """Replace every key; longer keys first, then smaller ones, and never inside a value."""
+def _replaced(template: str, texts: Mapping[str, str], argument: Marked, work: Work) -> str:
+    """Replace all keys: longer ones first, then in order, never inside a replaced value."""
     keys = sorted(sorted(texts), key=len, reverse=True)
     if "" in texts:
         raise argument.invalid("str_replace: an empty key")
     pieces: list[tuple[str, bool]] = [(template, False)]
+    scanned = 1 + len(template) // _TEXT_PER_VALUE
     for key in keys:
+        # Every key is looked for in all of the text that no longer key has replaced.
+        work.spend(scanned + len(pieces), argument)
         pieces = [
             piece
             for text, done in pieces
@@ -192,7 +201,7 @@ def _replaced(template: str, texts: Mapping[str, str], argument: Marked) -> str:
 
 
 def _split(text: str, key: str, value: str) -> list[tuple[str, bool]]:
-    """The text around each occurrence of the key, with the value (done) in between."""
+    """The text split at each occurrence of the key, with the replacement value in between."""
     around = text.split(key)
     pieces = [(around[0], False)]
     for rest in around[1:]:
@@ -201,11 +210,11 @@ def _split(text: str, key: str, value: str) -> list[tuple[str, bool]]:
 
 
 def _list_join(argument: Marked, scope: Scope) -> Marked:
-    delimiter, *lists = expect.items(argument, least=2)
+    delimiter, *lists = typed_yaml.items(argument, least=2)
     if len(lists) > 1 and not scope.version.joins_json:
         raise argument.invalid(f"list_join takes one list in version {scope.version.name}")
     if not isinstance(delimiter.value, str):
-        raise delimiter.invalid(f"list_join: text is needed, not {expect.kind(delimiter)}")
+        raise delimiter.invalid(f"list_join: text is needed, not {typed_yaml.kind(delimiter)}")
     later = pending(argument)
     if later is not None:
         return mark(Later(f"text with {later}"), line=argument.line, path=argument.path)
@@ -213,7 +222,7 @@ def _list_join(argument: Marked, scope: Scope) -> Marked:
         _joined(one, scope)
         for some in lists
         if some.value is not None
-        for one in expect.items(some)
+        for one in typed_yaml.items(some)
     ]
     if sum(map(len, texts)) + len(delimiter.value) * len(texts) > MAX_TEXT:
         raise argument.invalid(f"list_join: longer than {MAX_TEXT} characters")
@@ -221,9 +230,9 @@ def _list_join(argument: Marked, scope: Scope) -> Marked:
 
 
 def _joined(node: Marked, scope: Scope) -> str:
-    """An item to join: Heat takes no bare numbers here."""
+    """An item to join: Heat does not accept bare numbers here."""
     if isinstance(node.value, int | float):
-        raise node.invalid(f"list_join: text is needed, not {expect.kind(node)}; quote it")
+        raise node.invalid(f"list_join: text is needed, not {typed_yaml.kind(node)}; quote it")
     return _text("list_join", node, scope)
 
 
@@ -236,7 +245,7 @@ def _text(function: str, node: Marked, scope: Scope) -> str:
         case dict() | list():
             if not scope.version.joins_json:
                 raise node.invalid(
-                    f"{function}: text is needed, not {expect.kind(node)},"
+                    f"{function}: text is needed, not {typed_yaml.kind(node)},"
                     f" in version {scope.version.name}"
                 )
             return json.dumps(node.plain(), sort_keys=True)
@@ -245,7 +254,7 @@ def _text(function: str, node: Marked, scope: Scope) -> str:
 
 
 def _placed(node: Marked, at: Marked) -> Marked:
-    """The same value, standing where it is used: errors then name that place."""
+    """The same value with the place of its use, which errors then name."""
     match node.value:
         case dict() as items:
             return collection(dict(items), at.line, at.path)

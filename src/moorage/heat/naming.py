@@ -1,4 +1,4 @@
-"""How a server says in Nova's metadata which member it is, wherever in the stack it is made.
+"""Names of members in Nova's metadata, for servers anywhere in the stack.
 
 In the root template that is plain text, with the index variable inside a group. A nested template
 is one text for many stacks: there it is computed from parameters that the template above hands
@@ -30,22 +30,22 @@ Name: TypeAlias = "str | dict[str, list[object]]"
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """The names inside one template; `stack` and `role` are what stands before a name there."""
+    """The names in one template; `stack` and `role` are prefixes of the names there."""
 
     stack: tuple[Piece, ...]
     role: tuple[Piece, ...]
     index: Piece
 
     def server(self, name: str) -> Name:
-        """What a server of the template is called."""
+        """The member name of a server."""
         return joined(*self.role, f"{name}[", self.index, "]")
 
     def grouped(self, name: str, variable: str) -> Name:
-        """What the servers of a group are called, where `variable` stands for the number."""
+        """The member name of a group's servers; `variable` stands for the index."""
         return joined(*self.stack, f"{name}[{variable}]")
 
     def below(self, name: str) -> dict[str, Name]:
-        """What a nested stack is handed down."""
+        """The parameters passed to a nested stack."""
         return {
             STACK: joined(*self.stack, name),
             ROLE: joined(*self.role, name),
@@ -53,7 +53,7 @@ class Naming:
         }
 
     def below_group(self, name: str, variable: str) -> dict[str, Name]:
-        """What each nested stack of a group is handed down."""
+        """The parameters passed to each nested stack of a group."""
         return {
             STACK: joined(*self.stack, f"{name}/{variable}"),
             ROLE: joined(*self.stack, name),
@@ -70,7 +70,7 @@ NESTED: Final = Naming((_parameter(STACK), "/"), (_parameter(ROLE), "/"), _param
 
 
 def joined(*pieces: Piece) -> Name:
-    """Text where all of it is, else the function that joins it."""
+    """Plain text if all pieces are text, else a function that joins them."""
     merged: list[Piece] = []
     for piece in pieces:
         if isinstance(piece, str) and merged and isinstance(merged[-1], str):

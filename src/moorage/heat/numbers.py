@@ -1,29 +1,33 @@
-"""Text and numbers as Heat takes one for the other."""
+"""Conversion between text, numbers and booleans as Heat does it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from moorage.heat.scalars import LONGEST, unwritable
+
 if TYPE_CHECKING:
-    from moorage.heat.marked import Plain
+    from moorage.heat.yaml_tree import Plain
 
 _TRUE: Final = frozenset({"1", "t", "true", "on", "y", "yes"})
 _FALSE: Final = frozenset({"0", "f", "false", "off", "n", "no"})
-_LONGEST: Final = 400
-"""Digits of a number in text; Python itself refuses to read much longer ones."""
 
 
 def to_number(value: Plain) -> int | float | None:
-    """A number, also from text: `"8"` is 8, `"8.5"` is 8.5; None for anything else."""
+    """A number, also from text: `"8"` is 8, `"8.5"` is 8.5; None for anything else.
+
+    Nor is what has more than `LONGEST` digits one, or is not finite: `"1e400"`, `"nan"`.
+    """
     if isinstance(value, int | float):
-        return value
-    if not isinstance(value, str) or len(value) > _LONGEST:
+        return value if unwritable(value) is None else None
+    if not isinstance(value, str) or len(value) > LONGEST:
         return None
     for reader in (int, float):
         try:
-            return reader(value)
+            number = reader(value)
         except ValueError:
             continue
+        return number if unwritable(number) is None else None
     return None
 
 

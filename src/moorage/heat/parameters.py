@@ -1,4 +1,4 @@
-"""Parameters: what the template declares, and the values they get.
+"""Template parameters and their values.
 
 A value comes from, first wins: the call itself, the environment's `parameters`, its
 `parameter_defaults`, the template's `default`.
@@ -10,24 +10,27 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from moorage.heat import expect
+from moorage.heat import typed_yaml
 from moorage.heat.constraints import judge
-from moorage.heat.later import Later, pending
-from moorage.heat.marked import mark
+from moorage.heat.deferred_values import Later, pending
 from moorage.heat.numbers import to_boolean, to_number
+from moorage.heat.yaml_tree import mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.heat.marked import Marked, Plain
+    from moorage.heat.work_limit import Work
+    from moorage.heat.yaml_tree import Marked, Plain
 
 TYPES: Final = ("string", "number", "comma_delimited_list", "json", "boolean")
+PER_PARAMETER: Final = 5
+"""What a parameter costs beside its values, measured in values."""
 _KEYS: Final = ("label", "description", "default", "hidden", "constraints", "immutable", "tags")
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Every parameter's value, and notes about what was not judged."""
+    """Every parameter's value, and notes about constraints that were not applied."""
 
     by_name: Mapping[str, Marked]
     notes: tuple[str, ...] = ()
@@ -37,12 +40,13 @@ def read_values(
     declared: Mapping[str, Marked],
     given: Mapping[str, Marked],
     defaults: Mapping[str, Marked],
+    work: Work,
 ) -> Values:
     """The value of each declared parameter.
 
     Raises:
         InvalidDescription: a value for an undeclared parameter, no value at all, a value of
-            the wrong type or outside its constraints.
+            the wrong type or outside its constraints, or too much work in all.
     """
     for name, node in given.items():
         if name not in declared:
@@ -51,39 +55,40 @@ def read_values(
     values: dict[str, Marked] = {}
     notes: list[str] = []
     for name, node in declared.items():
-        values[name] = _value(name, node, chosen(name, given, defaults), notes)
+        values[name] = _value(name, node, chosen(name, given, defaults), notes, work)
     return Values(values, tuple(notes))
 
 
 def chosen(name: str, given: Mapping[str, Marked], defaults: Mapping[str, Marked]) -> Marked | None:
-    """What the caller or else the environment says; null is not given, as in Heat."""
+    """The value from the caller, else from the environment; null is not given, as in Heat."""
     said = given.get(name)
     return defaults.get(name) if said is None or said.value is None else said
 
 
 def to_default(name: str, declared: Marked, given: Marked) -> Plain:
-    """What a value that was given reads as when the template has it for a default.
+    """A given value as the template's default.
 
     None where none is to be written, because null was given.
 
     Raises:
         InvalidDescription: a value of the wrong type.
     """
-    fields = expect.mapping(declared)
+    fields = typed_yaml.mapping(declared)
     if given.value is None:
         return None
-    return _converted(expect.choice(fields["type"], TYPES), name, given)
+    return _converted(typed_yaml.choice(fields["type"], TYPES), name, given)
 
 
 def is_hidden(declared: Marked) -> bool:
-    """Whether the parameter's value belongs in no file."""
-    fields = expect.mapping(declared)
+    """Whether the value must not be written to a file."""
+    fields = typed_yaml.mapping(declared)
     return "hidden" in fields and bool(to_boolean(fields["hidden"].plain()))
 
 
-def _value(name: str, node: Marked, given: Marked | None, notes: list[str]) -> Marked:
-    fields = expect.mapping(node, required=("type",), optional=_KEYS)
-    kind = expect.choice(fields["type"], TYPES)
+def _value(name: str, node: Marked, given: Marked | None, notes: list[str], work: Work) -> Marked:
+    work.spend(PER_PARAMETER + node.size + (0 if given is None else given.size), node)
+    fields = typed_yaml.mapping(node, required=("type",), optional=_KEYS)
+    kind = typed_yaml.choice(fields["type"], TYPES)
     # Null is "not given" to Heat, from a caller and as a default.
     source = given if given is not None and given.value is not None else fields.get("default")
     if source is None or source.value is None:
@@ -91,10 +96,10 @@ def _value(name: str, node: Marked, given: Marked | None, notes: list[str]) -> M
     if pending(source) is not None:
         # A nested template's parameter may be known only later; nothing to convert or judge.
         return source
-    value = _converted(kind, name, source)
+    value = mark(_converted(kind, name, source), line=source.line, path=source.path)
     if "constraints" in fields:
-        notes += judge(fields["constraints"], value, kind)
-    return mark(value, line=source.line, path=source.path)
+        notes += judge(fields["constraints"], value.plain(), kind, work)
+    return value
 
 
 def _converted(kind: str, name: str, source: Marked) -> Plain:
@@ -138,7 +143,7 @@ def _json(name: str, source: Marked, value: Plain) -> Plain:
 
 
 def pseudo(stack_name: str, file: str) -> Mapping[str, Marked]:
-    """Heat's own parameters; only the stack's name is known beforehand."""
+    """Heat's pseudo parameters; only the stack's name is known beforehand."""
     later = {
         name: Later(f"the stack's {name}")
         for name in ("OS::stack_id", "OS::project_id", "OS::region")

@@ -1,4 +1,4 @@
-"""Where a resource stands in a stack and its nested ones, and what its role is called.
+"""Paths of resources in nested stacks, and the role names that follow from them.
 
 A path is the names on the way down; the number of a group's member is a step of its own:
 `web_group/0/server`. The innermost group's number becomes the member's index, every other step
@@ -15,7 +15,7 @@ from moorage.domain.ensembles import MemberName
 
 @dataclass(frozen=True, slots=True, order=True)
 class Step:
-    """One name on the way down; `index` when it is the number of a group's member."""
+    """One step of a path; `index` if it is the index of a group's member."""
 
     name: str
     index: bool = False
@@ -23,7 +23,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Path:
-    """The way from the root stack to a resource; empty for the root stack itself."""
+    """The path from the root stack to a resource; empty for the root stack itself."""
 
     steps: tuple[Step, ...] = ()
 
@@ -38,7 +38,7 @@ class Path:
         return Path((*self.steps, Step(str(number), index=True)))
 
     def within(self, stack: Path) -> Path:
-        """The rest of the way, seen from `stack`."""
+        """The rest of the path below `stack`."""
         return Path(self.steps[len(stack.steps) :])
 
     def member_name(self) -> MemberName:

@@ -1,4 +1,4 @@
-"""The ensemble's policies from all that states them in a template.
+"""Collects the ensemble's policies from the places in a template that declare them.
 
 Three things do: Nova's server groups, through the hints of servers; zones, as a fence; and
 `metadata: {moorage: {policies: …}}`. A policy without selectors speaks about the members at or
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from moorage.domain.describe import NOVA_SHORTHAND, read_statement
 from moorage.domain.ensembles import PolicyStatement, Selector
 from moorage.domain.errors import InvalidDescription
-from moorage.heat import expect
+from moorage.heat import typed_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from moorage.heat.found import Declared, Server, ServerGroup
-    from moorage.heat.marked import Marked
+    from moorage.heat.expanded_template import Declared, Server, ServerGroup
     from moorage.heat.paths import Path
     from moorage.heat.selectors import Cast
+    from moorage.heat.yaml_tree import Marked
 
 Placed = tuple[PolicyStatement, "Marked"]
 """A policy, and the place of the template that states it."""
@@ -34,7 +34,7 @@ def statements(
     groups: Sequence[ServerGroup],
     declared: Sequence[Declared],
 ) -> tuple[Placed, ...]:
-    """Every policy of the ensemble with where it is written; names are unique.
+    """Every policy of the ensemble with its place; names are unique.
 
     Raises:
         InvalidDescription: a hint to something that is no server group, a selector that means
@@ -112,7 +112,7 @@ def _of_metadata(cast: Cast, one: Declared, groups: Mapping[Path, ServerGroup]) 
 
 
 def _filled(source: object, one: Declared) -> object:
-    """The statement as written, with the defaults that its place gives it."""
+    """The statement with the defaults of its place."""
     if not isinstance(source, dict):
         return source
     kind = source.get("type")
@@ -139,8 +139,8 @@ def _seen(cast: Cast, statement: PolicyStatement, one: Declared) -> tuple[Select
 
 
 def _at(node: Marked, error: InvalidDescription) -> InvalidDescription:
-    """Give the error the place of the very field it speaks of, where that can be found."""
+    """Add the place of the field in question to an error, where it can be found."""
     key = (error.path or "").removeprefix("policy").lstrip(".").split(".")[0].split("[")[0]
     exact = node.value.get(key) if isinstance(node.value, dict) else None
     error.path = None
-    return expect.placed(error, node if exact is None else exact)
+    return typed_yaml.placed(error, node if exact is None else exact)

@@ -1,4 +1,4 @@
-"""Selectors as seen from a stack, turned into selectors of the whole ensemble.
+"""Resolves selectors relative to a stack into selectors of the whole ensemble.
 
 In the root stack they are the same. In a nested stack `server` means the server of that stack
 only: member 2 of role `web_group/server`, say, when it is the third of its group.
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.domain.ensembles import MemberName
-    from moorage.heat.found import Server
+    from moorage.heat.expanded_template import Server
 
 
 class View:
-    """The members at or below one path, by every way a selector seen from there can mean them."""
+    """The members at or below one path, indexed by the selectors valid there."""
 
     def __init__(
         self, path: Path, members: Sequence[Path], tags: Mapping[str, frozenset[str]]
@@ -38,7 +38,7 @@ class View:
                 self.tags.setdefault(tag, []).append(name)
 
     def selected(self, selector: Selector) -> list[MemberName]:
-        """The members a selector means; may be none."""
+        """The selected members; may be none."""
         if selector.everyone:
             return self.everyone
         if selector.tag is not None:
@@ -49,7 +49,7 @@ class View:
 
 
 class Cast:
-    """All servers of a template. What was asked once is remembered: templates repeat themselves."""
+    """All servers of a template. Results are cached: templates repeat themselves."""
 
     def __init__(self, servers: Sequence[Server], tags: Mapping[str, frozenset[str]]) -> None:
         """Take every server found, and the tags of every role."""
@@ -67,11 +67,11 @@ class Cast:
                 self._in_group.setdefault(group, []).append(server.path.member_name())
 
     def of_group(self, group: Path) -> tuple[Selector, ...]:
-        """The members that say they belong to a server group."""
+        """The members that refer to a server group."""
         return self.shortest(self._in_group.get(group, ()))
 
     def selected(self, selector: Selector, path: Path) -> tuple[Selector, ...]:
-        """What a selector means, seen from the stack (or resource) at a path; empty: nobody."""
+        """The members selected from the stack (or resource) at a path; may be empty."""
         key = (path, selector)
         if key not in self._found:
             self._found[key] = self.shortest(self._view(path).selected(selector))
@@ -83,7 +83,7 @@ class Cast:
         return self._views[path]
 
     def shortest(self, members: Iterable[MemberName]) -> tuple[Selector, ...]:
-        """Selectors for exactly these members: whole roles by name, the others one by one."""
+        """Selectors for exactly these members: whole roles by name, single members otherwise."""
         wanted = dict.fromkeys(members)
         counts = Counter(name.role for name in wanted)
         return tuple(

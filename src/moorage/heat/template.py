@@ -1,4 +1,4 @@
-"""A template's text as sections; nothing is resolved yet."""
+"""Reads a template's text into sections; nothing is resolved yet."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from moorage.heat import expect
-from moorage.heat.marked import parse
+from moorage.heat import typed_yaml
 from moorage.heat.versions import find_version
+from moorage.heat.yaml_tree import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.marked import Marked
     from moorage.heat.versions import Version
+    from moorage.heat.yaml_tree import Marked
 
 NESTED: Final = (".yaml", ".template")
 """What the type of a nested template ends with."""
@@ -32,7 +32,7 @@ _RESOURCE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The sections that matter: outputs are left alone, they place nothing."""
+    """The sections that affect placement; outputs are ignored."""
 
     file: str
     """Its name among the files; empty for the root template."""
@@ -52,7 +52,7 @@ def read_template(text: str, *, file: str = "") -> Template:
     if not isinstance(top.value, dict) or "heat_template_version" not in top.value:
         raise top.invalid("not a Heat template: heat_template_version is missing")
     version = find_version(top.value["heat_template_version"])
-    sections = expect.mapping(
+    sections = typed_yaml.mapping(
         top,
         required=("heat_template_version",),
         optional=(*_SECTIONS, "conditions") if version.has_conditions else _SECTIONS,
@@ -65,12 +65,12 @@ def read_template(text: str, *, file: str = "") -> Template:
 
 
 def file_name(written: str, *, of: str) -> str:
-    """The name among the files of what template `of` calls so: relative to the root template."""
+    """The name of a file relative to the root template, as template `of` refers to it."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(of), written))
 
 
 def named_files(text: str, *, file: str = "") -> Iterator[tuple[str, bool]]:
-    """The files that a template names, wherever it does, and whether each is a nested template.
+    """The files that a template refers to, and whether each is a nested template.
 
     Raises:
         InvalidDescription: not YAML.
@@ -103,14 +103,14 @@ def is_nested(type_name: object) -> bool:
 
 def _section(sections: Mapping[str, Marked], name: str) -> Mapping[str, Marked]:
     node = sections.get(name)
-    return {} if node is None or node.value is None else expect.mapping(node)
+    return {} if node is None or node.value is None else typed_yaml.mapping(node)
 
 
 def _check_resource(
     name: str, node: Marked, resources: Mapping[str, Marked], version: Version
 ) -> None:
     extra = ("condition", "external_id") if version.has_conditions else ()
-    fields = expect.mapping(node, required=("type",), optional=(*_RESOURCE, *extra))
+    fields = typed_yaml.mapping(node, required=("type",), optional=(*_RESOURCE, *extra))
     if not name or "/" in name:
         raise node.invalid(f"not a resource name: {name!r}")
     if "external_id" in fields:
@@ -118,5 +118,5 @@ def _check_resource(
     if "depends_on" in fields:
         listed = fields["depends_on"]
         for one in listed.value if isinstance(listed.value, list) else [listed]:
-            if expect.name(one) not in resources:
+            if typed_yaml.name(one) not in resources:
                 raise one.invalid(f"depends on unknown resource {one.value!r}")

@@ -1,4 +1,4 @@
-"""Template versions, and which functions each one knows.
+"""Template versions and their functions.
 
 A mapping of one key is a function only where the template's version has a function of that
 name; elsewhere it is plain data. The names are those of Heat's own template classes.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.heat.marked import Marked
+    from moorage.heat.yaml_tree import Marked
 
 _AWS: Final = frozenset(
     {
@@ -53,7 +53,7 @@ _PIKE: Final = _OCATA | {
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a `heat_template_version` means for reading the template."""
+    """How a `heat_template_version` affects reading the template."""
 
     name: str
     functions: frozenset[str]
@@ -96,7 +96,7 @@ VERSIONS: Final[Mapping[str, Version]] = MappingProxyType(
 
 
 def find_version(node: Marked) -> Version:
-    """The version a template states.
+    """The version that a template states.
 
     Raises:
         InvalidDescription: none of the known ones.

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from moorage.logs.form import FIELDS
+from moorage.logs.formatter import FIELDS
 
 if TYPE_CHECKING:
     from moorage.http.wsgi import Environ
@@ -37,7 +37,7 @@ def write(environ: Environ, path: str, status: int, seconds: float) -> None:
     if not _access.isEnabledFor(logging.INFO):
         return
     method = quote(str(environ.get("REQUEST_METHOD", "-")), safe="")
-    shown = quote(_without_tokens(environ, path), safe="/:*", encoding="latin-1")
+    shown = quote(_without_tokens(environ, path), safe="/:*", encoding="latin-1", errors="replace")
     milliseconds = round(seconds * 1000, 1)
     _access.info(
         "%s %s %d %.1fms",

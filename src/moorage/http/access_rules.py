@@ -1,4 +1,4 @@
-"""Access rules as every dialect has them: a name, and whether somebody meets it."""
+"""Access rules of all dialects: a rule's name, and whether a caller meets it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller
 
 Access: TypeAlias = Callable[["str", "Caller", "str | None"], bool]
-"""Says whether a rule is met, by its name, by whom, and the project asked about."""
+"""Whether a caller meets the rule of this name, for the project in question."""
 
 
 @dataclass(frozen=True, slots=True)

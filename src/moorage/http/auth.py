@@ -1,4 +1,4 @@
-"""Who asks: strategies of authentication behind one small protocol.
+"""Authentication strategies behind one small protocol.
 
 A strategy reads the request's headers and answers with a `Caller`, or None when the request
 must be refused with 401. What the 401 looks like is the mount's business.
@@ -29,8 +29,27 @@ class Authenticate(Protocol):
         """
 
 
+LONGEST_TOKEN: Final = 16 * 1024
+"""Characters; an identity service takes no longer one, as its own server refuses the head."""
+_TOKENS: Final = ("HTTP_X_AUTH_TOKEN", "HTTP_X_SERVICE_TOKEN")
+
+
+def bounded(authenticate: Authenticate) -> Authenticate:
+    """Refuse tokens that are too long; pass the others on to the strategy.
+
+    A long one is not passed on: the identity service's server would call the request malformed.
+    """
+
+    def bounds(environ: Environ, request_id: str) -> Caller | None:
+        if any(len(environ.get(name, "")) > LONGEST_TOKEN for name in _TOKENS):
+            return None
+        return authenticate(environ, request_id)
+
+    return bounds
+
+
 def noauth2(environ: Environ, request_id: str) -> Caller | None:
-    """Believe the token: `user[:project]`. For one machine, tests and trying out.
+    """Trust the token's text: `user[:project]`. For one machine, tests and trying out.
 
     As the reference Placement server: the project is the user's name if none is given;
     `x-roles` replaces every role; without it the user `admin` has the role `admin` and others have

@@ -1,4 +1,4 @@
-"""What the HTTP side needs to be told; `moorage.settings` fills it."""
+"""Settings of the HTTP side, as values; `moorage.settings` fills it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from moorage.http.cors import CorsConfig
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.http.kernel import Bounds
+    from moorage.http.kernel import RequestLimits
+    from moorage.http.transport.limits import ConnectionLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +24,13 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
-    """Bounds of one worker's connections."""
+class PlannersConfig:
+    """The planner processes."""
 
-    connections: int
-    """Open at a time; more wait to be accepted."""
+    processes: int
+    """0: HTTP workers plan themselves."""
     threads: int
-    """Requests in progress at a time, those included whose body is being received."""
-    idle_seconds: float
-    """For the head of a request to come, and for a connection to be kept without one."""
-    body_seconds: float
-    """For the body of a request to come."""
+    """Requests that one works on at a time: as many as all HTTP workers admit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,7 @@ class LogConfig:
 
 @dataclass(frozen=True, slots=True)
 class CallersConfig:
-    """What the strategies of authentication need beyond the request."""
+    """Settings of the authentication strategies."""
 
     token_file: str | None = None
     keystone: Mapping[str, str] = field(default_factory=dict)
@@ -64,10 +61,12 @@ class ServerConfig:
     auth: str
     mounts: Mapping[str, str]
     """Name of a dialect -> its path, empty for the root."""
-    bounds: Bounds
-    wire: Wire
+    bounds: RequestLimits
+    limits: ConnectionLimits
     log: LogConfig
     pid_file: str | None
+    silence: float
+    """Seconds a child may show no sign of life."""
     metrics_from: tuple[str, ...]
     """Addresses and networks that may read `/metrics` without a token."""
     tls: Tls | None = None

@@ -1,10 +1,10 @@
-"""The outer WSGI application: everything the dialects share, once.
+"""The outer WSGI application: what all dialects share.
 
-In this order: request id, text that is UTF-8, mount by longest prefix, authentication, the whole
-body within bounds, the dialect. Then, whatever happened: one well-formed answer with the request
-id, one line in the access log, no internals told. A dialect is a plain WSGI application; it finds
-`moorage.request_id`, `moorage.global_request_id` and `moorage.caller` in its environ, and puts the
-template of the path it knew into `moorage.route`.
+In this order: request id, text that is UTF-8, mount by longest prefix, authentication, the client's
+share of the threads, the whole body within bounds, the dialect. Then, whatever happened: one
+well-formed answer with the request id, one line in the access log, no internals disclosed. A
+dialect is a plain WSGI application; it finds `moorage.request_id`, `moorage.global_request_id` and
+`moorage.caller` in its environ, and puts the template of the path it knew into `moorage.route`.
 """
 
 from __future__ import annotations
@@ -13,30 +13,32 @@ import logging
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import unquote_to_bytes
 
 from moorage import logs
-from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded
-from moorage.http import access_log, forwarded, request_id
-from moorage.http.body import BodyReader, Vanished
-from moorage.http.house import READING
-from moorage.http.refusals import busy, refusal, unauthorized
+from moorage.domain import deadline
+from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded, TooManyRequests
+from moorage.http import access_log, proxy_headers, request_body, request_id
+from moorage.http.concurrency_limits import ConcurrencyLimits
+from moorage.http.error_answers import busy, error_answer, too_many_requests, unauthorized
 from moorage.http.response import Response
-from moorage.http.turns import Turns
+from moorage.http.system_routes import READING
 from moorage.http.wsgi import MOUNT, status_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from moorage.http.auth import Authenticate
-    from moorage.http.house import House
+    from moorage.http.concurrency_limits import CountedRequest
+    from moorage.http.system_routes import SystemRoutes
     from moorage.http.wsgi import Answer, Application, Environ, StartResponse
 
 _log = logging.getLogger(__name__)
 
 CALLER: Final = "moorage.caller"
-GONE: Final = 499
+CLIENT_CLOSED_REQUEST: Final = 499
 """What the access log says of a client that left; nothing is sent."""
 
 
@@ -59,26 +61,32 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """What one process takes on at a time."""
+class RequestLimits:
+    """Limits of one process: body sizes, concurrent requests and time."""
 
     body: int = 16 * 1024 * 1024
     """Bytes of a request's body."""
     running: int = 16
     """Requests inside a dialect."""
-    readers: int = 128
-    """Request bodies being received."""
+    of_one_project: int = 12
+    """Requests of one project under way, unless it is an operator's or a service's."""
+    of_one_address: int | None = None
+    """Requests from one address under way; None: as many as there are."""
+    proxies: tuple[str, ...] = ()
+    """Addresses and networks that are not counted: they pass on the requests of others."""
+    seconds: float = 60.0
+    """How long a request may be worked on once its body is there; see `domain.deadline`."""
 
 
-class Watch(Protocol):
-    """Who is told of every answered request."""
+class RequestObserver(Protocol):
+    """Observer of answered requests."""
 
     def __call__(self, environ: Environ, status: int, seconds: float, /) -> None:
-        """It was answered so, and took so long."""
+        """Note a request's status and duration."""
 
 
-def _nobody(environ: Environ, status: int, seconds: float) -> None:
-    """Nobody is told."""
+def _ignore(environ: Environ, status: int, seconds: float) -> None:
+    """The default observer: ignores every request."""
 
 
 class Kernel:
@@ -89,16 +97,22 @@ class Kernel:
         mounts: Sequence[Mount],
         *,
         authenticate: Authenticate,
-        house: House,
-        bounds: Bounds = Bounds(),
-        watch: Watch = _nobody,
+        system_routes: SystemRoutes,
+        bounds: RequestLimits = RequestLimits(),
+        watch: RequestObserver = _ignore,
     ) -> None:
         self._mounts = sorted(mounts, key=lambda mount: len(mount.prefix), reverse=True)
         self._authenticate = authenticate
-        self._house = house
+        self._system_routes = system_routes
         self._watch = watch
-        self._bodies = BodyReader(limit=bounds.body, readers=bounds.readers)
-        self._turns = Turns(bounds.running)
+        self._longest = bounds.body
+        self._running = BoundedSemaphore(bounds.running)
+        self._limits = ConcurrencyLimits(
+            of_one_project=bounds.of_one_project,
+            of_one_address=bounds.of_one_address,
+            proxies=bounds.proxies,
+        )
+        self._seconds = bounds.seconds
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Serve one request."""
@@ -110,11 +124,13 @@ class Kernel:
             environ[request_id.GLOBAL_ENVIRON] = sent_id
         path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
         response = Response(start_response, own_id)
+        counted = self._limits.request()
 
         ids = logs.Ids(own_id, sent_id or "")
         logs.bind(ids)
 
         def finished() -> None:
+            counted.release()
             logs.bind(ids)  # what is sent in parts may have come into another thread's hands
             seconds = time.perf_counter() - started
             access_log.write(environ, path, response.status, seconds)
@@ -122,40 +138,50 @@ class Kernel:
             logs.bind(logs.NONE)
 
         try:
-            chunks = self._respond(environ, path, response)
+            chunks = self._respond(environ, path, response, counted)
             return response.send(chunks, finished)
-        except Vanished:
-            response.status = GONE
+        except request_body.ClientGone:
+            response.status = CLIENT_CLOSED_REQUEST
             finished()
             return _give(start_response, _not_understood("the body is not complete", own_id))
         except Exception:  # noqa: BLE001 - the last line of defence, which answers and logs
             _log.exception("%s: unexpected error", own_id)
             return response.fail(_internal(own_id), finished)
 
-    def _respond(self, environ: Environ, path: str, response: Response) -> Iterable[bytes]:
+    def _respond(
+        self, environ: Environ, path: str, response: Response, counted: CountedRequest
+    ) -> Iterable[bytes]:
         own_id = environ[request_id.ENVIRON]
         if not _is_text(path, environ.get("QUERY_STRING", "")):
             detail = "path and query must be UTF-8, without NUL"
             return response.give(_not_understood(detail, own_id))
         mount = self._mount_of(path)
         if mount is None:
-            return response.give(self._house.answer(environ, path))
+            return response.give(self._system_routes.answer(environ, path))
         environ[MOUNT] = mount.name
-        environ["SCRIPT_NAME"] = environ.get(forwarded.PREFIX, "") + mount.prefix
+        environ["SCRIPT_NAME"] = environ.get(proxy_headers.PREFIX, "") + mount.prefix
         environ["PATH_INFO"] = inner = path[len(mount.prefix) :]
-        is_open = environ["REQUEST_METHOD"] in READING and inner in mount.open_paths
-        refused = None if is_open else self._take_caller(environ, mount, own_id)
+        # A mount's own root discloses nothing but its versions, with whatever method.
+        reads = environ["REQUEST_METHOD"] in READING or inner in {"", "/"}
+        is_open = reads and inner in mount.open_paths
+        try:
+            counted.count_address(environ.get("REMOTE_ADDR", ""))
+            refused = None if is_open else self._take_caller(environ, mount, own_id)
+            if CALLER in environ:
+                counted.count_caller(environ[CALLER])
+        except TooManyRequests as error:
+            refused = too_many_requests(error, own_id)
         if refused is None:
             refused = self._take_body(environ, own_id)
         if refused is not None:
             return response.give(refused)
-        with self._turns:
+        with deadline.within(time.monotonic, self._seconds), self._running:
             return mount.app(environ, response)
 
     def _mount_of(self, path: str) -> Mount | None:
         for mount in self._mounts:
             if mount.holds(path):
-                hidden = mount.prefix == "" and self._house.early(path) is not None
+                hidden = mount.prefix == "" and self._system_routes.system_page(path) is not None
                 return None if hidden else mount
         return None
 
@@ -171,10 +197,10 @@ class Kernel:
 
     def _take_body(self, environ: Environ, own_id: str) -> Answer | None:
         try:
-            self._bodies.replace(environ)
+            request_body.receive(environ, self._longest)
         except LimitExceeded as error:
             detail = f"The body is {error.requested} bytes or more; the limit is {error.limit}."
-            return refusal(
+            return error_answer(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 "http.body_too_large",
                 detail,
@@ -205,11 +231,11 @@ def _is_text(path: str, query: str) -> bool:
 
 
 def _not_understood(detail: str, own_id: str) -> Answer:
-    return refusal(HTTPStatus.BAD_REQUEST, "http.bad_request", detail, own_id)
+    return error_answer(HTTPStatus.BAD_REQUEST, "http.bad_request", detail, own_id)
 
 
 def _internal(own_id: str) -> Answer:
-    return refusal(
+    return error_answer(
         HTTPStatus.INTERNAL_SERVER_ERROR,
         "http.internal_error",
         "Something went wrong inside Moorage. The log says more under this request id.",

@@ -1,4 +1,4 @@
-"""Callers known by OpenStack's identity service, through keystonemiddleware's `auth_token`.
+"""Authentication by Keystone, through keystonemiddleware's `auth_token`.
 
 `auth_token` is a WSGI middleware; here it stands in front of an application that only says that
 the request came through, so that it decides and the kernel answers. Who the caller is comes from
@@ -21,7 +21,7 @@ from oslo_config import cfg
 
 from moorage.domain.errors import Busy, InvalidDescription, MoorageError
 from moorage.domain.period import SECOND, parse_instant
-from moorage.http.verified import Verified
+from moorage.http.token_cache import TokenCache
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Keystone:
         self.challenge = f'Keystone uri="{own.www_authenticate_uri or own.auth_url}"'
         self._shared_cache = bool(own.memcached_servers)
         self._middleware: Any = auth_token.AuthProtocol(_through, {"oslo_config_config": conf})
-        self._known: Verified[Caller] = Verified(seconds=max(own.token_cache_time, 0))
+        self._known: TokenCache[Caller] = TokenCache(seconds=max(own.token_cache_time, 0))
 
     def __call__(self, environ: Environ, request_id: str) -> Caller | None:
         """The caller, or None without a token that Keystone finds valid.
@@ -81,7 +81,7 @@ class Keystone:
         )
 
     def _ask(self, environ: Environ) -> Environ | None:
-        """The request as `auth_token` lets it through, or None."""
+        """Run the request through `auth_token`; None if it is refused."""
         request = dict(environ)
         if not self._shared_cache:
             request[_NO_CACHE] = _NoCache()
@@ -89,14 +89,14 @@ class Keystone:
 
         def start_response(
             status: str, headers: Headers, exc_info: ExcInfo | None = None, /
-        ) -> Any:  # noqa: ANN401 - the write callable, which nobody uses
+        ) -> Any:  # noqa: ANN401 - the write callable, which is not used
             del headers, exc_info
             statuses.append(int(status[:3]))
 
         try:
             self._middleware(request, start_response)
         except keystone_errors.ClientException as error:
-            _log.error("Keystone cannot be asked: %s", type(error).__name__)
+            _log.error("request to Keystone failed: %s", type(error).__name__)
             raise _unavailable() from error
         if request.get(_THROUGH):
             return request
@@ -106,7 +106,7 @@ class Keystone:
 
 
 def _through(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-    """The application behind the middleware."""
+    """The innermost application, which marks the requests that the middleware lets through."""
     environ[_THROUGH] = True
     start_response("204 No Content", [])
     return []
@@ -116,20 +116,21 @@ class _NoCache:
     """A cache for `auth_token` that keeps nothing."""
 
     def get(self, key: str) -> None:
-        """Nothing."""
+        """Always a miss."""
 
     def set(self, key: str, value: object, time: int = 0) -> None:
-        """Forget it."""
+        """Ignore the value."""
 
 
 def _caller(request: Environ) -> Caller:
     project = request.get("HTTP_X_PROJECT_ID") or ""
     in_system = bool(request.get("HTTP_OPENSTACK_SYSTEM_SCOPE"))
-    roles = (request.get("HTTP_X_ROLES") or "").split(",")
+    # From the token itself: X-Roles joins the names with commas, and a name may have one.
+    roles = request["keystone.token_info"]["token"].get("roles", ())
     return Caller(
         user_id=request["HTTP_X_USER_ID"],
         project_id=project,
-        roles=frozenset(role.strip().lower() for role in roles if role.strip()),
+        roles=frozenset(role["name"].lower() for role in roles),
         project_scoped=bool(project) and not in_system,
     )
 
@@ -145,7 +146,7 @@ def _unavailable() -> Busy:
 
 
 class _Literal(cfg.ConfigOpts):
-    """Options whose values mean what they say: a password may hold a `$`."""
+    """A configuration source whose values are taken literally: a password may hold a `$`."""
 
     def _substitute(self, value: Any, group: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401, ARG002 - oslo.config's signature
         return value
@@ -179,7 +180,7 @@ def _configured(options: Mapping[str, str]) -> Any:  # noqa: ANN401 - oslo.confi
 
 
 def _of_plugin(conf: Any, options: Mapping[str, str]) -> list[Any]:  # noqa: ANN401 - oslo.config's class
-    """Register and return the options of the way by which the service itself authenticates."""
+    """Register and return the options of the service's own auth plug-in."""
     kind = options.get("auth_type") or options.get("auth_plugin")
     if not kind:
         raise _bad("auth_type", "it must say how the service authenticates, such as password")

@@ -1,6 +1,6 @@
-"""`/metrics`, and who may read it: those who are near, and operators with a token.
+"""`/metrics` and its access: addresses of `metrics_from`, and operators with a token.
 
-A request that a proxy passed on comes from whoever asked the proxy, so it is never near, wherever
+A request that a proxy passed on comes from the proxy's client, so it always needs a token, wherever
 the proxy stands.
 """
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Busy
 from moorage.http import request_id
-from moorage.http.forwarded import address_of
-from moorage.http.refusals import busy, refusal, unauthorized
+from moorage.http.error_answers import busy, error_answer, unauthorized
+from moorage.http.proxy_headers import address_of
 from moorage.http.wsgi import Answer
 
 if TYPE_CHECKING:
@@ -31,18 +31,18 @@ _PASSED_ON: Final = ("HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_FORWARDED", "HTTP_X_R
 
 @dataclass(frozen=True, slots=True)
 class MetricsPage:
-    """The page; `render` makes its text when somebody may see it."""
+    """The page; `render` makes its text for callers with access."""
 
     render: Callable[[], bytes]
     content_type: str
     near: Sequence[str]
     """Addresses and networks that need no token."""
     proxies: Sequence[str]
-    """Addresses of proxies, which are nobody's own."""
+    """Addresses of proxies, which say nothing about the client's."""
     authenticate: Authenticate
 
     def __call__(self, environ: Environ) -> Answer:
-        """The metrics, or why not."""
+        """The metrics, or a refusal."""
         if not self._is_near(environ):
             refused = self._refused(environ)
             if refused is not None:
@@ -69,7 +69,7 @@ class MetricsPage:
         if caller is None:
             return unauthorized(own_id)
         if not (caller.operator and caller.project_scoped):
-            return refusal(
+            return error_answer(
                 HTTPStatus.FORBIDDEN,
                 "http.forbidden",
                 "Reading metrics takes the role admin or service, or an address of metrics_from.",

@@ -11,7 +11,6 @@ the version is `latest` or `MAJOR.MINOR` (OpenStack API SIG, microversion specif
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -28,7 +27,16 @@ Operation: TypeAlias = str
 """The name of one method of one route, as in a dialect's route table."""
 
 LATEST: Final = "latest"
-_NUMBERS: Final = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)", re.ASCII)
+
+
+_DIGITS: Final = 9
+
+
+def _number(text: str) -> int:
+    """An integer; cut off, one of so many digits is still beyond every version there is."""
+    if text.isascii() and text.isdigit():
+        return int(text.lstrip("0")[:_DIGITS] or "0")
+    return int(text)
 
 
 class InvalidVersion(Exception):
@@ -57,30 +65,33 @@ class Version:
 
     @classmethod
     def parse(cls, text: str) -> Version:
-        """Read `MAJOR.MINOR`.
+        """Read `MAJOR.MINOR`, two integers in any spelling that Python reads, such as `1.039`.
 
         Raises:
             InvalidVersion: anything else.
         """
-        match = _NUMBERS.fullmatch(text)
-        if match is None:
-            raise InvalidVersion(text)
-        return cls(int(match[1]), int(match[2]))
+        try:
+            major, minor = (_number(part) for part in text.split(".", 1))
+        except ValueError:
+            raise InvalidVersion(text) from None
+        return cls(major, minor)
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a handler answers, before it is written: shaped as the newest version has it.
+    """A handler's answer before it is encoded, in the shape of the newest version.
 
     `body` is a JSON value, or whatever the dialect knows to send as one; None means an empty body.
     `modified` is an instant in microseconds, None where the answer carries no cache headers.
-    `location` is a path below the dialect's mount point.
+    `location` is a path below the dialect's mount point. One that is `undated` has the cache
+    headers but for the date.
     """
 
     status: int = 200
     body: JSON = None
     location: str | None = None
     modified: int | None = None
+    undated: bool = False
 
 
 Lift: TypeAlias = Callable[[JSON], JSON]
@@ -132,7 +143,7 @@ class Spoken:
     missing: tuple[Change, ...]
 
     def has(self, feature: str) -> bool:
-        """Whether the feature exists in this version; a name nobody declared is a mistake."""
+        """Whether the feature exists in this version; an undeclared name is a programming error."""
         assert feature in self.known, f"no change declares {feature}"
         return feature in self.features
 
@@ -230,7 +241,7 @@ def asked_version(header: str | None, service: str) -> str | None:
     The last that names the service with anything counts, as with OpenStack's own parser.
     """
     for part in reversed((header or "").split(",")):
-        name, _, version = part.strip().partition(" ")
-        if name.lower() == service and version.strip():
-            return version.strip()
+        name, *version = part.split(None, 1) or [""]
+        if name.lower() == service and version:
+            return version[0].strip()
     return None

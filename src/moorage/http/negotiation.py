@@ -1,67 +1,66 @@
-"""What a client accepts and what it sends: just enough of RFC 9110, sections 8.3 and 12.5.1."""
+"""Content negotiation: Accept and Content-Type (RFC 9110, sections 8.3 and 12.5.1)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 JSON_TYPE: Final = "application/json"
 
 _KEPT: Final = 256
 """Headers whose meaning is kept: clients send few different ones."""
 
-
-@dataclass(frozen=True, slots=True)
-class MediaRange:
-    """One entry of an Accept header."""
-
-    type: str
-    subtype: str
-    quality: float
-
-    def matches(self, media_type: str) -> bool:
-        """Whether the range covers a media type such as `application/json`."""
-        main, _, sub = media_type.partition("/")
-        return self.type in {"*", main} and self.subtype in {"*", sub}
-
-    @property
-    def precision(self) -> int:
-        """How exact the range is; a more exact one decides."""
-        return (self.type != "*") + (self.subtype != "*")
-
-
-def media_ranges(accept: str) -> Iterator[MediaRange]:
-    """Read an Accept header; entries that are no media range are passed over."""
-    for entry in accept.split(","):
-        name, *parameters = (part.strip() for part in entry.split(";"))
-        main, slash, sub = name.lower().partition("/")
-        if not slash or not main or not sub:
-            continue
-        quality = 1.0
-        for parameter in parameters:
-            key, _, value = parameter.partition("=")
-            if key.strip().lower() == "q":
-                try:
-                    quality = float(value)
-                except ValueError:
-                    quality = 0.0
-        yield MediaRange(main, sub, quality)
+_SPACE: Final = r"[ \t]*"
+_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_QUOTED: Final = r'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t \x21-\x7e\x80-\xff])*"'
+_VALUE: Final = f"(?:{_WORD}|{_QUOTED})"
+_PARAMETERS: Final = f"(?:{_SPACE};{_SPACE}(?![qQ]=){_WORD}={_VALUE})*"
+_QUALITY: Final = r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?"
+_EXTENSIONS: Final = f"(?:{_SPACE};{_SPACE}{_WORD}(?:={_VALUE})?)*"
+_RANGE: Final = re.compile(
+    f"(?P<type>{_WORD})/(?P<subtype>{_WORD})(?P<parameters>{_PARAMETERS})"
+    f"(?:{_SPACE};{_SPACE}[qQ]=(?P<quality>{_QUALITY}){_EXTENSIONS})?"
+)
+_BETWEEN: Final = re.compile(r"[ \t,]*")
+_PLAIN: Final = re.sub(r"\?P<[a-z]+>", "?:", _RANGE.pattern)
+_LIST: Final = re.compile(f"(?:,|{_PLAIN})(?:{_SPACE},(?:{_SPACE}{_PLAIN})?)*")
 
 
 @lru_cache(maxsize=_KEPT)
 def accepts(accept: str | None, media_type: str) -> bool:
-    """Whether an answer of `media_type` is welcome; without a usable header everything is."""
-    if not accept:
+    """Whether the client accepts `media_type`; without a readable header it accepts everything.
+
+    The most exact range that covers the type decides. One with parameters of its own, such as
+    `application/json;version=1`, covers no type that has none.
+    """
+    if not accept or _LIST.fullmatch(accept) is None:
         return True
-    ranges = [one for one in media_ranges(accept) if one.matches(media_type)]
-    if not ranges:
-        return False
-    best = max(ranges, key=lambda one: one.precision)
-    return best.quality > 0
+    main, _, sub = media_type.partition("/")
+    covering = [
+        ((kind != "*") + (subkind != "*"), quality)
+        for kind, subkind, parameters, quality in _ranges(accept)
+        if not (parameters and "*" not in {kind, subkind})
+        and (kind, subkind) in {("*", "*"), (main, "*"), (main, sub)}
+    ]
+    return bool(covering) and max(covering, key=lambda one: one[0])[1] > 0
+
+
+def _ranges(accept: str) -> list[tuple[str, str, str, float]]:
+    """Type, subtype, parameters and quality of each media range of a list of them."""
+    found = []
+    one = _RANGE.match(accept, _after(accept, 0))
+    while one is not None:
+        kind, subkind = one["type"].lower(), one["subtype"].lower()
+        found.append((kind, subkind, one["parameters"], float(one["quality"] or 1)))
+        one = _RANGE.match(accept, _after(accept, one.end()))
+    return found
+
+
+def _after(accept: str, position: int) -> int:
+    """Where the next range begins."""
+    between = _BETWEEN.match(accept, position)
+    return position if between is None else between.end()
 
 
 @lru_cache(maxsize=_KEPT)

@@ -1,4 +1,4 @@
-"""Access rules from an operator's file, in the language of OpenStack: one file for every dialect.
+"""Access rules from an operator's oslo.policy file: one file for every dialect.
 
 The language is oslo.policy's, and oslo.policy judges. Defaults are a dialect's own, written as
 check strings, because rules of the file may refer to them by name.
@@ -71,7 +71,7 @@ class _FromFile:
     about_projects: frozenset[str]
 
     def __call__(self, rule: str, caller: Caller, project: str | None) -> bool:
-        """See `Access`."""
+        """Whether the caller passes the rule; `project` is the one that the request is about."""
         overrides = self.file.current()
         if rule not in overrides.touched:
             return self.base(rule, caller, project)
@@ -137,7 +137,7 @@ def _touched(known: Mapping[str, str], given: Mapping[str, str]) -> frozenset[st
 def _mapping(path: Path) -> dict[str, str]:
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, LookupError) as error:
         raise InvalidDescription(f"policy file {path} is no YAML: {error}") from error
     if found is None:
         return {}
@@ -152,7 +152,7 @@ def _mapping(path: Path) -> dict[str, str]:
 
 
 def _refusals(check: Any) -> int:  # noqa: ANN401 - oslo.policy's tree
-    """How many leaves refuse everybody: oslo.policy makes one of what it does not understand."""
+    """How many leaves deny always: oslo.policy turns what it cannot parse into one of them."""
     if isinstance(check, _checks.FalseCheck):
         return 1
     if isinstance(check, _checks.NotCheck):

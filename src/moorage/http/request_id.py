@@ -1,4 +1,4 @@
-"""Request ids: one of our own for every request, and the one the caller's request came with.
+"""Request ids: the service's own for every request, and the caller's global one.
 
 OpenStack services send `X-Openstack-Request-Id: req-<uuid>` on to the services they call, so that
 one id links the logs of all. The answer's header of the same name is always our own.
@@ -24,7 +24,7 @@ _FORM: Final = re.compile(
 
 
 def new_request_id() -> str:
-    """A fresh id, with a random UUID (RFC 9562, version 4) that is never taken apart again.
+    """A fresh id: `req-` and a random UUID (RFC 9562, version 4).
 
     It is no secret; each process, forked ones too, has a seed of its own.
     """

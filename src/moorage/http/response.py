@@ -1,4 +1,4 @@
-"""The way back: one response, sent once, with the request id and clean headers."""
+"""One response, sent once, with the request id and checked headers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from moorage.http import request_id
+from moorage.http.transport.body_parts import BodyParts, packed
 from moorage.http.wsgi import status_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from moorage.http.wsgi import Answer, ExcInfo, Headers, StartResponse
 
@@ -19,15 +20,10 @@ _log = logging.getLogger(__name__)
 
 _NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", re.ASCII)
 _VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
-_WHOLE: Final = 1024 * 1024
-"""Bytes of a body that is sent in one piece. A larger piece would be copied on its way out into
-fresh memory each time, which costs more than sending it."""
-_PIECE: Final = 128 * 1024
-"""Bytes that are worth being sent by themselves."""
 
 
 class Response:
-    """Stands between a dialect and the server as `start_response`.
+    """The `start_response` between a dialect and the server.
 
     What the dialect starts is kept until its first bytes are there, so that an error before them
     still becomes a clean 500.
@@ -73,16 +69,16 @@ class Response:
 
     def send(self, chunks: Iterable[bytes], finished: Callable[[], None]) -> Iterable[bytes]:
         """Pass the body on; `finished` is called when all of it is handed over."""
-        if isinstance(chunks, list | tuple):
+        if isinstance(chunks, list | tuple | BodyParts):
             self._flush()
             finished()
-            return packed(chunks)
+            return chunks if isinstance(chunks, BodyParts) else packed(chunks)
         stream = _Stream(chunks, finished, self._own_id)
         self._flush()
         return stream
 
     def fail(self, answer: Answer, finished: Callable[[], None]) -> list[bytes]:
-        """Answer with an error instead of whatever was started before."""
+        """Answer with an error instead of the response that was started."""
         body = self.give(answer)
         self._flush()
         finished()
@@ -98,7 +94,7 @@ class Response:
 
 
 class _Stream:
-    """A body that comes in parts. The first is taken at once, so that early errors are seen."""
+    """A streamed body. The first part is taken at once, so that early errors can be answered."""
 
     def __init__(self, chunks: Iterable[bytes], finished: Callable[[], None], own_id: str) -> None:
         self._chunks = chunks
@@ -134,33 +130,8 @@ class _Stream:
 
 @lru_cache(maxsize=256)
 def _is_name(text: str) -> bool:
-    """Whether it can be the name of a header. There are not many of them."""
+    """Whether it is a valid header name; cached, for there are few different ones."""
     return _NAME.fullmatch(text) is not None
-
-
-def packed(parts: Sequence[bytes | memoryview]) -> list[bytes]:
-    """A body in one piece, or if it is large in several of a size that is quick to send.
-
-    Bytes that are long enough are a piece by themselves, without a copy.
-    """
-    if sum(map(len, parts)) <= _WHOLE:
-        return [b"".join(parts)]
-    found: list[bytes] = []
-    some: list[bytes | memoryview] = []
-    size = 0
-    for part in parts:
-        if isinstance(part, bytes) and len(part) >= _PIECE:
-            found += [b"".join(some), part] if some else [part]
-            some, size = [], 0
-            continue
-        some.append(part)
-        size += len(part)
-        if size >= _PIECE:
-            found.append(b"".join(some))
-            some, size = [], 0
-    if some:
-        found.append(b"".join(some))
-    return found
 
 
 def _no_writing(data: bytes) -> object:

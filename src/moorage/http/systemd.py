@@ -1,4 +1,4 @@
-"""Telling systemd, where it started this process, that it answers and that it ends.
+"""Notifies systemd of readiness, reload and end (sd_notify).
 
 The protocol is one datagram a message to the socket that `NOTIFY_SOCKET` names (sd_notify(3)).
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import time
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -23,8 +24,13 @@ _SECONDS: Final = 1.0
 """How long to wait for systemd to take a message."""
 
 
-def teller(environment: MutableMapping[str, str]) -> Callable[[str], None]:
-    """What tells systemd a message; nobody, where it did not ask for any.
+def reloading() -> str:
+    """The message that a reload has begun; READY follows when it is finished."""
+    return f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}"
+
+
+def notifier(environment: MutableMapping[str, str]) -> Callable[[str], None]:
+    """A function that sends systemd a message; it does nothing without `NOTIFY_SOCKET`.
 
     The variable is taken out of the environment: children have nothing to tell.
     """
@@ -40,6 +46,6 @@ def teller(environment: MutableMapping[str, str]) -> Callable[[str], None]:
                 sender.settimeout(_SECONDS)
                 sender.sendto(message.encode(), place)
         except OSError as error:
-            _log.warning("systemd cannot be told %s: %s", message, error)
+            _log.warning("sending %s to systemd failed: %s", message, error)
 
     return tell

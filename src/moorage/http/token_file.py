@@ -1,4 +1,4 @@
-"""Callers known by a file of static tokens, for a service that stands alone.
+"""Authentication by a file of static tokens, for a service without Keystone.
 
 The token's name finds its hash. A token once checked is believed for a minute, as long as its
 entry in the file stays what it was: a revoked or changed one ends within a second.
@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Busy
-from moorage.http.verified import Verified
+from moorage.http.token_cache import TokenCache
 from moorage.http.watched_file import WatchedFile
 from moorage.tokens import listing, secret
 from moorage.usecases.ports import Caller
@@ -41,8 +41,8 @@ class TokenFile:
 
     def __init__(self, path: str) -> None:
         self._file = WatchedFile(path, _read)
-        self._good: Verified[Token] = Verified(seconds=_BELIEVED_SECONDS)
-        self._bad: Verified[Token] = Verified(seconds=_BELIEVED_SECONDS)
+        self._good: TokenCache[Token] = TokenCache(seconds=_BELIEVED_SECONDS)
+        self._bad: TokenCache[Token] = TokenCache(seconds=_BELIEVED_SECONDS)
         self._turns = threading.BoundedSemaphore(_CHECKS_AT_A_TIME)
 
     def __call__(self, environ: Environ, request_id: str) -> Caller | None:
@@ -78,12 +78,12 @@ class TokenFile:
             self._turns.release()
         (self._good if real else self._bad).put(sent, token)
         if not real:
-            _log.warning("a wrong token under the name %s", token.name)
+            _log.warning("authentication failed: wrong token for name %s", token.name)
         return real
 
 
 def _read(path: Path) -> Mapping[str, Token]:
     tokens = listing.read(path)
     if listing.exposed(path):
-        _log.warning("token file %s is open to every user of this machine: chmod 600", path)
+        _log.warning("token file %s is readable by every user of this machine; run chmod 600", path)
     return tokens

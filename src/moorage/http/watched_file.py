@@ -1,4 +1,4 @@
-"""A file whose meaning is kept in memory and read again when the file changes.
+"""A parsed file in memory, read again when the file changes.
 
 For rules and tokens: an operator edits or replaces the file, and within a second every worker
 acts by it. A file that cannot be understood is refused at the start; later it is an error in the
@@ -26,7 +26,7 @@ LOOK_SECONDS: Final = 1.0
 
 
 class WatchedFile(Generic[T]):
-    """The newest meaning of a file.
+    """The parsed content of a file.
 
     `parse` makes it from the path; it raises a `MoorageError` for what it cannot understand.
 
@@ -45,7 +45,7 @@ class WatchedFile(Generic[T]):
         self._value = self._read()
 
     def current(self) -> T:
-        """The meaning, at most a second old."""
+        """The parsed content, at most a second old."""
         now = time.monotonic()
         if now >= self._due:
             self._due = now + self._pause
@@ -60,9 +60,9 @@ class WatchedFile(Generic[T]):
         try:
             self._value = self._read()
         except MoorageError as error:
-            _log.error("%s; what was read before stays in force", error)
+            _log.error("%s; the previous content stays in force", error)
         else:
-            _log.info("read %s again: it has changed", self._path)
+            _log.info("file %s changed and was read again", self._path)
 
     def _look(self) -> object:
         try:

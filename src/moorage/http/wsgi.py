@@ -33,7 +33,7 @@ JSON: Final = "application/json"
 MOUNT: Final = "moorage.mount"
 """The environ's key for the name of the dialect that answers; absent outside of every one."""
 ROUTE: Final = "moorage.route"
-"""The environ's key for the template of the path that answers, set by whoever knows it."""
+"""The environ's key for the template of the path that answers, set by the router."""
 
 
 @dataclass(frozen=True, slots=True)

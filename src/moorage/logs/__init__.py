@@ -4,8 +4,8 @@ Only the form is decided here and where it goes: standard error. What is worth a
 it happens; nothing here knows a request, a store or a solver.
 """
 
-from moorage.logs.form import FORMATS, configure
+from moorage.logs.formatter import FORMATS, configure
 from moorage.logs.ids import NONE, Ids, bind, current
-from moorage.logs.lasting import Lasting
+from moorage.logs.repeated_messages import Lasting
 
 __all__ = ["FORMATS", "NONE", "Ids", "Lasting", "bind", "configure", "current"]

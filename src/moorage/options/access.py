@@ -1,11 +1,13 @@
-"""Settings of access: who is believed, who may do what, and how the wire is protected."""
+"""Settings of access: authentication, access rules, and protection of the HTTP server."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from moorage.domain.period import say_duration
 from moorage.options.kinds import (
     Setting,
+    duration,
     name,
     network,
     one_of,
@@ -13,6 +15,7 @@ from moorage.options.kinds import (
     show_truth,
     truth,
     whole,
+    word,
 )
 
 _DAY: Final = 86_400
@@ -23,8 +26,9 @@ ACCESS: Final = (
         one_of("noauth2", "token-file", "keystone"),
         "noauth2",
         "STRATEGY",
-        "How callers are known. noauth2 believes the token, `user[:project]`; token-file knows the"
-        " tokens of `token_file`; keystone asks the service of section [keystone_authtoken].",
+        "How callers are authenticated. noauth2: the token, `user[:project]`, is taken as true;"
+        " token-file: by the tokens of `token_file`; keystone: by the service of section"
+        " [keystone_authtoken].",
     ),
     Setting(
         "insecure",
@@ -57,6 +61,36 @@ ACCESS: Final = (
         "Placement's newer default rules: POST /reshaper takes the role service; admin is not"
         " enough.",
         show=show_truth,
+    ),
+    Setting(
+        "tenant_levels",
+        word,
+        ("zone",),
+        "LEVEL",
+        "Levels of domains that tenants may name in `fence` and `ban`. A tenant who may name racks"
+        " can find out which racks there are and how full. May be repeated; values replace the"
+        " default; none: no domain.",
+        multi=True,
+    ),
+    Setting(
+        "tenant_host_properties",
+        word,
+        ("vcpus", "memory_mb", "local_gb", "availability_zone"),
+        "PROPERTY",
+        "Properties of hosts that tenants may name in requirements of Blazar's API, beside those"
+        " that operators have added and not marked private. hypervisor_hostname, service_name and"
+        " id, which name single hosts, are not among them. May be repeated; values replace the"
+        " default.",
+        multi=True,
+    ),
+    Setting(
+        "tenant_times",
+        duration,
+        "1h",
+        "DURATION",
+        "Starts and ends of other projects' leases are shown to tenants as multiples of this:"
+        " starts are rounded down, ends up.",
+        show=say_duration,
     ),
     Setting(
         "tls_cert",
@@ -97,7 +131,7 @@ ACCESS: Final = (
         name,
         ("OPTIONS", "GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "PATCH"),
         "METHOD",
-        "A method such pages may use. May be repeated; what is given replaces the default.",
+        "A method such pages may use. May be repeated; values replace the default.",
         multi=True,
     ),
     Setting(

@@ -1,4 +1,4 @@
-"""Settings of events: how long they are kept, and how they are delivered."""
+"""Settings of events: retention and delivery."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EVENTS: Final = (
         duration,
         "30d",
         "DURATION",
-        "How long events are kept. Who has not read them by then is told so.",
+        "How long events are kept. A reader who is further behind is answered that some are lost.",
         show=say_duration,
     ),
     Setting(
@@ -35,15 +35,15 @@ EVENTS: Final = (
         one_of("auto", "public", "any"),
         "auto",
         "WHICH",
-        "Where events are delivered to: public addresses, or any, those of the service's own"
-        " networks too. auto: any where auth is noauth2 on a loopback address, else public.",
+        "Addresses that events are delivered to: public ones, or any, including the service's own"
+        " networks. auto: any if auth is noauth2 on a loopback address, else public.",
     ),
     Setting(
         "deliveries",
         whole(1, 256),
         "8",
         "N",
-        "Deliveries of a worker under way at once. Targets that fail have half of them at most.",
+        "Concurrent deliveries of one worker, at most half of them to targets that fail.",
     ),
     Setting(
         "delivery_patience",
@@ -66,14 +66,14 @@ EVENTS: Final = (
         whole(1, 100_000),
         "1000",
         "N",
-        "Dead letters kept of a subscription: the newest.",
+        "Dead letters kept for one subscription: the newest.",
     ),
     Setting(
         "threshold_interval",
         duration,
         "10s",
         "DURATION",
-        "How often the thresholds of subscriptions are looked at, at the most.",
+        "The shortest interval between two evaluations of the thresholds of subscriptions.",
         show=say_duration,
     ),
 )

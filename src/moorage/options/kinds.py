@@ -1,4 +1,4 @@
-"""What one setting is, and the types of values: from text to value and back."""
+"""The definition of one setting, and the types of values: from text to value and back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Setting:
 
     @property
     def written_default(self) -> str:
-        """The default as it is written in the environment."""
+        """The default as written in the environment."""
         return ",".join(self.default) if self.multi else self.default
 
 
@@ -58,6 +58,26 @@ def whole(least: int, most: int) -> Callable[[str], int]:
         return number
 
     return parse
+
+
+HALF: Final = "auto"
+"""As many processes as half of the CPUs: None."""
+_planners: Final = whole(0, 256)
+
+
+def planners(text: str) -> int | None:
+    """A number of processes, or `auto`: None."""
+    if text == HALF:
+        return None
+    try:
+        return _planners(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or {HALF}") from error
+
+
+def show_planners(value: int | None) -> str:
+    """The text that `planners` reads as this value."""
+    return HALF if value is None else str(value)
 
 
 def one_of(*words: str) -> Callable[[str], str]:
@@ -106,7 +126,7 @@ UNLIMITED: Final = "unlimited"
 
 
 def most(text: str) -> int | None:
-    """A number that may not be passed, or `unlimited`: None."""
+    """A limit, or `unlimited`: None."""
     if text == UNLIMITED:
         return None
     if not (text.isascii() and text.isdigit() and int(text[:_DIGITS]) <= _MOST):
@@ -114,8 +134,26 @@ def most(text: str) -> int | None:
     return int(text)
 
 
+AUTO: Final = "auto"
+"""The number that follows from other settings: None."""
+
+
+def number_or_auto(text: str) -> int | None:
+    """A number of at least one, or `auto`: None."""
+    if text == AUTO:
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:_DIGITS]) <= _MOST):
+        raise ValueError(f"must be a whole number from 1 to {_MOST}, or {AUTO}")
+    return int(text)
+
+
+def show_number_or_auto(value: int | None) -> str:
+    """The text that `number_or_auto` reads as this value."""
+    return AUTO if value is None else str(value)
+
+
 def longest(text: str) -> int | None:
-    """A duration in microseconds that may not be passed, or `unlimited`: None."""
+    """A limit in microseconds, or `unlimited`: None."""
     if text == UNLIMITED:
         return None
     try:
@@ -202,6 +240,13 @@ def name(text: str) -> str:
     """The name of a header or a method (a token of RFC 9110)."""
     if not _TOKEN.fullmatch(text):
         raise ValueError("must be the name of a header or a method")
+    return text
+
+
+def word(text: str) -> str:
+    """A name of letters, digits and `_ . : -`."""
+    if not re.fullmatch(r"[A-Za-z0-9_.:-]{1,64}", text):
+        raise ValueError("must be a name of letters, digits, _ . : -")
     return text
 
 

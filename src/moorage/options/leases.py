@@ -1,4 +1,4 @@
-"""Settings of leases: who is told of them, and who ends servers."""
+"""Settings of leases: notices, checks, and the deletion of servers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from moorage.domain.period import say_duration
-from moorage.options.kinds import Setting, duration, one_of, whole
+from moorage.options.kinds import (
+    Setting,
+    duration,
+    lifetime,
+    one_of,
+    show_lifetime,
+    whole,
+)
 
 _WEB: Final = re.compile(r"https?://[^\s/?#]+[^\s#]*")
 
@@ -35,8 +42,8 @@ LEASES: Final = (
         duration,
         "5m",
         "DURATION",
-        "How long before its end a preemptible server is warned at least, and how long before a"
-        " lease needs its place that end is.",
+        "Least time between the warning of a preemptible server and its end, and between that end"
+        " and the lease that needs its place.",
         show=say_duration,
     ),
     Setting(
@@ -44,15 +51,15 @@ LEASES: Final = (
         one_of("never", "pending"),
         "never",
         "WHICH",
-        "Which leases give up their places for a lease of a higher priority that cannot be granted"
-        " otherwise: none, or those that have not begun.",
+        "Leases that may lose their places to a lease of a higher priority that cannot be granted"
+        " otherwise: none (never), or those that have not started (pending).",
     ),
     Setting(
         "preemption_notice",
         duration,
         "24h",
         "DURATION",
-        "How long before it begins, with its lead, a lease is safe from preemption.",
+        "A lease that starts sooner than this, with its lead, is not preempted.",
         show=say_duration,
     ),
     Setting(
@@ -90,6 +97,16 @@ LEASES: Final = (
         show=say_duration,
     ),
     Setting(
+        "records_kept_for",
+        lifetime,
+        "90d",
+        "DURATION",
+        "How long records are kept after their end: closed leases with their series and ensembles,"
+        " offers, entries of the waitlist, replaced decisions with their claims, effects and"
+        " capacity windows. At least quota_window. forever: nothing is deleted.",
+        show=show_lifetime,
+    ),
+    Setting(
         "lease_reservations",
         whole(1, 5_000),
         "200",
@@ -101,30 +118,19 @@ LEASES: Final = (
         whole(1, 1_000),
         "100",
         "N",
-        "Occurrences of one series, with those that it was extended by.",
+        "Occurrences of one series, extensions included.",
     ),
     Setting(
         "capacity_buckets",
         whole(0, 2**31 - 1),
         (
-            "0",
-            "1",
-            "2",
-            "5",
-            "10",
-            "20",
-            "50",
-            "100",
-            "200",
-            "500",
-            "1000",
-            "2000",
-            "5000",
-            "10000",
+            *("0", "1", "2", "3", "4", "5", "8", "10", "20", "50", "100", "200", "500"),
+            *("1000", "2000", "5000", "10000"),
         ),
         "N",
-        "Counts of capacity are told to tenants as the largest of these that they reach. May be"
-        " repeated; what is given replaces the default, and 0 is always one of them.",
+        "Counts are shown to tenants as the largest of these values that they reach: capacity,"
+        " counts in explanations, and numbers that would fit. May be repeated; values replace"
+        " the default, and 0 is always one of them.",
         multi=True,
     ),
     Setting(
@@ -132,8 +138,8 @@ LEASES: Final = (
         one_of("none", "hook", "nova", "simulated"),
         "none",
         "WHO",
-        "Who ends servers whose end has come: nobody; the program of `hook`; Nova, with the"
-        " credentials of section [nova]; or, where `clock_file` says that it is a simulation, the"
+        "How servers are deleted at their end: not at all (none); by the program `hook`; by Nova,"
+        " with the credentials of section [nova]; or, in simulations only (`clock_file`), by the"
         " service itself, which deletes their allocations.",
     ),
     Setting(
@@ -141,15 +147,15 @@ LEASES: Final = (
         str,
         "",
         "FILE",
-        "A program that ends servers, and does what leases name with hook:NAME. It gets JSON on its"
-        " standard input. Empty: none.",
+        "A program that deletes servers, and carries out the actions hook:NAME of leases. It gets"
+        " JSON on its standard input. Empty: none.",
     ),
     Setting(
         "webhook",
         web_address,
         "",
         "URL",
-        "Where notices, warnings and overruns are told: a POST with JSON each. Empty: nowhere.",
+        "URL that notices, warnings and overruns are posted to as JSON. Empty: none.",
         secret=True,
     ),
     Setting(
@@ -165,9 +171,9 @@ LEASES: Final = (
         web_address_or_file,
         "",
         "URL|FILE",
-        "Who is asked before a lease is granted or changed, and told when it has ended: a URL,"
-        " below which check-create, check-update and on-end are posted to, or a program."
-        " Empty: nobody.",
+        "A check that is called before a lease is granted or changed, and after it has ended: a"
+        " URL, below which check-create, check-update and on-end are posted, or a program."
+        " Empty: none.",
         secret=True,
     ),
     Setting(
@@ -175,7 +181,7 @@ LEASES: Final = (
         duration,
         "5s",
         "DURATION",
-        "How long whoever asked for the lease waits for that answer at most.",
+        "The longest wait for the answer of `lease_check`.",
         show=say_duration,
     ),
     Setting(
@@ -183,7 +189,7 @@ LEASES: Final = (
         one_of("refuse", "allow"),
         "refuse",
         "WHAT",
-        "What becomes of a lease about which there is no answer: refuse it with 503, or allow it.",
+        "A lease for which `lease_check` gives no answer: refuse it with 503, or allow it.",
     ),
     Setting(
         "outward_timeout",
@@ -198,7 +204,7 @@ LEASES: Final = (
         whole(1, 100),
         "12",
         "N",
-        "How often such a call is tried before it is given up, but for the end of a server; the"
-        " wait in between doubles from 5s to 15m.",
+        "Attempts of such a call before it is given up; the deletion of a server is never given"
+        " up. The wait between attempts doubles from 5s to 15m.",
     ),
 )

@@ -1,11 +1,25 @@
-"""Settings of operation: what is logged and told, and how much one client may ask of the wire."""
+"""Settings of operation: logs, metrics, traces, and limits per client."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from moorage.domain.period import say_duration
-from moorage.options.kinds import Setting, duration, network, one_of, whole
+from moorage.options.kinds import (
+    AUTO,
+    UNLIMITED,
+    Setting,
+    duration,
+    most,
+    network,
+    number_or_auto,
+    one_of,
+    show_most,
+    show_number_or_auto,
+    show_size,
+    size,
+    whole,
+)
 
 OPERATION: Final = (
     Setting(
@@ -20,16 +34,16 @@ OPERATION: Final = (
         one_of("text", "json"),
         "text",
         "FORM",
-        "How a line of the log looks: text for people, json (an object per line) for programs.",
+        "Format of the log: text, or json (an object per line).",
     ),
     Setting(
         "metrics_from",
         network,
         ("127.0.0.0/8", "::1/128"),
         "ADDRESS",
-        "Addresses or networks that read /metrics without a token, unless a proxy passed the"
-        " request on. Everybody else needs a token with role admin or service. May be repeated;"
-        " what is given replaces the default.",
+        "Addresses or networks that read /metrics without a token, unless a proxy forwarded the"
+        " request. Others need a token with role admin or service. May be repeated; values"
+        " replace the default.",
         multi=True,
     ),
     Setting(
@@ -45,8 +59,8 @@ OPERATION: Final = (
         whole(1, 1_000_000),
         "16384",
         "N",
-        "Open connections one worker serves at a time; further ones wait until one is closed. Where"
-        " the limit on open files is lower, it counts.",
+        "Open connections of one worker; if all are taken, the one idle for longest is closed for a"
+        " new one. A lower limit on open files takes precedence.",
     ),
     Setting(
         "idle_timeout",
@@ -62,7 +76,71 @@ OPERATION: Final = (
         duration,
         "1m",
         "DURATION",
-        "How long a client may take to send a request's body; its connection is ended then.",
+        "How long a client may take to send a request's body; then its connection is closed.",
+        show=say_duration,
+    ),
+    Setting(
+        "arriving_limit",
+        size,
+        "128M",
+        "SIZE",
+        "Memory of one worker for request bodies that are not complete yet. Beyond it the largest"
+        " bodies that have stalled longest are refused with 503. At least twice body_limit.",
+        show=show_size,
+    ),
+    Setting(
+        "unsent_limit",
+        size,
+        "256M",
+        "SIZE",
+        "Memory of one worker for answers that clients have not read yet. Beyond it the"
+        " connections with the largest answers that have stalled longest are closed. It must exceed"
+        " the longest answers that are read at the same time.",
+        show=show_size,
+    ),
+    Setting(
+        "address_connections",
+        most,
+        UNLIMITED,
+        "N",
+        "Open connections one client address may have to one worker; more are closed at once."
+        " Addresses of trusted_proxies have no such limit.",
+        show=show_most,
+    ),
+    Setting(
+        "page_bytes",
+        size,
+        "4M",
+        "SIZE",
+        "Bytes of things after which a page of a listing ends, whatever number was asked for.",
+        show=show_size,
+    ),
+    Setting(
+        "requests_per_project",
+        number_or_auto,
+        AUTO,
+        "N",
+        "Requests of one project that one worker has in progress at once; more are refused with"
+        " 429. Callers with role admin or service are not counted. auto: three quarters of"
+        " `threads`.",
+        show=show_number_or_auto,
+    ),
+    Setting(
+        "requests_per_address",
+        most,
+        UNLIMITED,
+        "N",
+        "Requests from one client address that one worker has in progress at once, of all callers;"
+        " more are refused with 429. Addresses of trusted_proxies have no such limit.",
+        show=show_most,
+    ),
+    Setting(
+        "worker_timeout",
+        duration,
+        "30s",
+        "DURATION",
+        "How long an HTTP worker, planner or solver process may be unresponsive before it is"
+        " killed and replaced. Processes that are starting are exempt.",
         show=say_duration,
     ),
 )

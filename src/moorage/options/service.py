@@ -1,4 +1,4 @@
-"""Settings of the service itself: where it listens, what it may use, how long things last."""
+"""Settings of the service: addresses, processes, time limits, and how long things last."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Final
 from moorage.domain.period import say_duration
 from moorage.options.kinds import (
     FOREVER,
+    HALF,
     Setting,
     duration,
     host,
     lifetime,
     mount,
+    planners,
     project_lifetime,
     show_lifetime,
+    show_planners,
     show_project_lifetime,
     show_size,
     size,
@@ -41,16 +44,30 @@ SERVICE: Final = (
         mount,
         (),
         "NAME=/PATH",
-        "Where a dialect is served: placement (/placement unless said), native (/v1) and"
+        "Where a dialect is served: placement (default: /placement), native (/v1) and"
         " reservation (Blazar's API, /reservation). / is"
         " allowed, the longest path wins, NAME= leaves it out. May be repeated; comma-separated in"
         " the environment.",
         multi=True,
     ),
     Setting(
-        "workers", whole(1, 256), "1", "N", "HTTP worker processes. SQLite gains nothing from more."
+        "workers",
+        whole(1, 256),
+        "1",
+        "N",
+        "HTTP worker processes. With SQLite more than one is no faster.",
     ),
     Setting("threads", whole(2, 1024), "16", "N", "Requests one worker works on at the same time."),
+    Setting(
+        "planners",
+        planners,
+        HALF,
+        "N",
+        "Planner processes, which work on requests that search: decisions, leases, offers, series,"
+        " templates, explanations, questions about capacity. auto: half as many as there are CPUs,"
+        " at least one. 0: the HTTP workers do it themselves, as with a ledger in memory.",
+        show=show_planners,
+    ),
     Setting(
         "body_limit",
         size,
@@ -75,7 +92,7 @@ SERVICE: Final = (
         duration,
         "5s",
         "DURATION",
-        "How long a decision may be searched for, unless the request says otherwise.",
+        "How long a decision may be searched for, if the request does not say.",
         show=say_duration,
     ),
     Setting(
@@ -87,19 +104,37 @@ SERVICE: Final = (
         show=say_duration,
     ),
     Setting(
+        "request_time_limit",
+        duration,
+        "1m",
+        "DURATION",
+        "The longest time for one request: reading it, every search and every explanation together."
+        " A time limit in a request cannot exceed it.",
+        show=say_duration,
+    ),
+    Setting(
+        "expensive_per_project",
+        whole(1, 1024),
+        "8",
+        "N",
+        "Requests of one project that may search, such as decisions, leases and questions"
+        " about capacity, worked on by one worker at once; more are refused with 429. Operators"
+        " are not counted. All projects together have three quarters of the threads at most.",
+    ),
+    Setting(
         "commit_attempts",
         whole(1, 1000),
         "25",
         "N",
-        "How often a request is tried that others overtake, for as long as its time limit;"
-        " a decision then once more, while others wait.",
+        "How often a request is retried after conflicting commits, within its time limit; a"
+        " decision is then tried once more while other writers wait.",
     ),
     Setting(
         "hold_default",
         duration,
         "10m",
         "DURATION",
-        "How long a decision is held, unless said.",
+        "How long a decision is held, if the request does not say.",
         show=say_duration,
     ),
     Setting("longest_hold", duration, "4h", "DURATION", "The longest hold.", show=say_duration),
@@ -125,7 +160,8 @@ SERVICE: Final = (
         lifetime,
         FOREVER,
         "DURATION",
-        "How long a server stays that declares no end, as leases count on it; forever: no end.",
+        "Assumed lifetime of a server that declares no end, when leases are planned; forever: no"
+        " end.",
         show=show_lifetime,
     ),
     Setting(

@@ -1,4 +1,4 @@
-"""Who is reached outside, and how."""
+"""Settings of outgoing calls, as values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OutwardConfig:
-    """What the settings say of it."""
+    """The settings of outgoing calls."""
 
     end_servers: str = "none"
     """`none`, `hook`, `nova` or `simulated`."""
@@ -28,7 +28,7 @@ class OutwardConfig:
     """Seconds that any one attempt may take."""
     attempts: int = 12
     check: str | None = None
-    """Who is asked about leases: a URL, or the path of a program."""
+    """The operator's check of leases: a URL, or the path of a program."""
     check_timeout: float = 5.0
     check_else_allow: bool = False
     """What holds where there is no answer."""

@@ -1,4 +1,4 @@
-"""Delete a server in Nova, with credentials of Keystone.
+"""Deletes servers in Nova, with credentials from Keystone.
 
 The section [nova] is written as the sections of other services that call Nova are: `auth_type`
 with the options of that plug-in, `region_name`, `valid_interfaces`, `endpoint_override`,
@@ -11,21 +11,21 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.errors import InvalidDescription
-from moorage.outward.bounded import within
-from moorage.usecases.effects import OutwardFailure
+from moorage.outward.timeout import call_with_timeout
+from moorage.usecases.effect_dispatch import OutwardFailure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.usecases.effects import Message
+    from moorage.usecases.effect_dispatch import Message
 
 _GONE: Final = 404
 _GOOD: Final = range(200, 300)
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 
 
-class Nova:
-    """The compute API; logs in when it is needed, and keeps its token."""
+class NovaClient:
+    """A client of the compute API; logs in when needed, and keeps its token."""
 
     def __init__(self, section: Mapping[str, str], timeout: float) -> None:
         """Read the section.
@@ -38,13 +38,13 @@ class Nova:
         self._compute = _adapter(section, timeout)
 
     def __call__(self, message: Message) -> str:
-        """Ask Nova to delete the message's server; one that Nova does not know is gone.
+        """Ask Nova to delete the message's server; a server unknown to Nova counts as deleted.
 
         Raises:
             OutwardFailure: Keystone or Nova refuses, fails, or does not answer in time.
         """
         server = str(message.subject)
-        status = within(self._timeout, "Nova", lambda: self._delete(server, message.id))
+        status = call_with_timeout(self._timeout, "Nova", lambda: self._delete(server, message.id))
         if status == _GONE:
             return "Nova does not know the server"
         if status not in _GOOD:
@@ -66,7 +66,7 @@ class Nova:
 
 
 def _adapter(section: Mapping[str, str], timeout: float) -> Any:  # noqa: ANN401 - keystoneauth's class
-    """The compute API as the section says.
+    """An adapter for the compute API, as configured in the section.
 
     Raises:
         InvalidDescription: it does not.
@@ -103,7 +103,7 @@ def _adapter(section: Mapping[str, str], timeout: float) -> Any:  # noqa: ANN401
 
 
 def _given(section: Mapping[str, str], loader: Any) -> dict[str, str]:  # noqa: ANN401 - keystoneauth's class
-    """The plug-in's options that the section has, by whatever of their names."""
+    """The plug-in's options in the section, under any of their names."""
     given = {}
     for option in loader.get_options():
         names = [option.dest, option.name, *(old.dest for old in option.deprecated)]

@@ -1,4 +1,4 @@
-"""Run the operator's program: JSON on its standard input, a bounded time, its whole group ended."""
+"""Runs the operator's program: JSON on its standard input, within a time limit."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from moorage.usecases.effects import OutwardFailure
+from moorage.usecases.effect_dispatch import OutwardFailure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.usecases.effects import Message
+    from moorage.usecases.effect_dispatch import Message
 
 ID: Final = "MOORAGE_EFFECT_ID"
 """The environment variable with the id, the same in every attempt."""
@@ -29,8 +29,8 @@ _INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ")
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A program that does what a message says. Exit status 0 counts as done."""
+class HookProgram:
+    """A program run for a message. Exit status 0 counts as success."""
 
     path: str
     timeout: float
@@ -43,16 +43,16 @@ class Program:
             OutwardFailure: it cannot be run, took too long, or ended with another status.
         """
         named = {ID: message.id, KIND: str(message.body["kind"])}
-        status, words = ended_with(self.path, message.body, named, self.timeout)
+        status, words = run_program(self.path, message.body, named, self.timeout)
         if status:
             raise OutwardFailure(f"the hook ended with status {status}: {words}")
         return f"the hook has run: {words}" if words else "the hook has run"
 
 
-def ended_with(
+def run_program(
     path: str, told: Mapping[str, object], named: Mapping[str, str], timeout: float
 ) -> tuple[int, str]:
-    """Run a program: with which status it ended, and the beginning of what it wrote.
+    """Run a program: its exit status, and the beginning of its output.
 
     Args:
         path: the program.
@@ -89,7 +89,7 @@ def ended_with(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the program and whatever it has started; its id is its own until it is waited for."""
+    """Kill the program's process group; its id stays reserved until it is waited for."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,4 +1,4 @@
-"""Deliver an event to a subscriber's URL: signed, to addresses that may be reached, once.
+"""Delivers an event to a subscriber's URL: signed, to permitted addresses, once.
 
 Headers and signature are those of the Standard Webhooks convention. A name is looked up here, each
 of its addresses judged, and the connection made to the very address that was judged.
@@ -18,11 +18,11 @@ import httpx
 
 from moorage.domain.period import SECOND
 from moorage.domain.targets import is_public
-from moorage.outward.bounded import within
-from moorage.usecases.effects import OutwardFailure
+from moorage.outward.timeout import call_with_timeout
+from moorage.usecases.effect_dispatch import OutwardFailure
 
 if TYPE_CHECKING:
-    from moorage.usecases.feed.deliver import Sending
+    from moorage.usecases.events.deliver import OutgoingEvent
 
 ID: Final = "webhook-id"
 TIMESTAMP: Final = "webhook-timestamp"
@@ -33,14 +33,14 @@ _GONE: Final = "its address is not public"
 
 
 @dataclass(frozen=True, slots=True)
-class Subscriber:
-    """Whoever a URL names. What is answered with a status of 200 to 299 counts as heard."""
+class SubscriberClient:
+    """A client for subscribers' URLs. A status of 200 to 299 counts as delivered."""
 
     timeout: float
     """Seconds for all of it: name, connection, request and answer."""
     public_only: bool
 
-    def __call__(self, sending: Sending) -> str:
+    def __call__(self, sending: OutgoingEvent) -> str:
         """Send it.
 
         Raises:
@@ -49,19 +49,19 @@ class Subscriber:
         """
         parts = urlsplit(sending.url)
         where = parts.netloc
-        # Nobody is followed elsewhere, and no proxy of the environment asked.
+        # No redirect is followed, and no proxy of the environment used.
         client = httpx.Client(timeout=self.timeout, follow_redirects=False, trust_env=False)
         try:
-            status = within(self.timeout, where, lambda: self._post(client, sending))
+            status = call_with_timeout(self.timeout, where, lambda: self._post(client, sending))
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             raise OutwardFailure(f"{where}: {str(error) or type(error).__name__}") from error
         finally:
-            client.close()  # whoever still waits there finds its connection closed
+            client.close()  # a thread that still waits finds its connection closed
         if status not in _GOOD:
             raise OutwardFailure(f"{where} answered {status}")
         return f"{where} answered {status}"
 
-    def _post(self, client: httpx.Client, sending: Sending) -> int:
+    def _post(self, client: httpx.Client, sending: OutgoingEvent) -> int:
         """The answer's status; its body is not read."""
         url = httpx.URL(sending.url)
         port = url.port or (443 if url.scheme == "https" else 80)
@@ -85,7 +85,7 @@ class Subscriber:
             return answer.status_code
 
     def _address(self, host: str, port: int) -> str:
-        """An address of a name; where one of them is not allowed, none is."""
+        """An address of a host name; refused if any of its addresses is not permitted."""
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = [str(one[4][0]) for one in found]
         if self.public_only and not all(map(is_public, addresses)):
@@ -94,7 +94,7 @@ class Subscriber:
 
 
 def signature(secret: str, id_: str, seconds: str, body: bytes) -> str:
-    """What a receiver computes, too, and compares: `v1,` and the HMAC in base64."""
+    """The signature that a receiver verifies: `v1,` and the HMAC in base64."""
     key = base64.b64decode(secret.partition("_")[2])
     signed = b".".join((id_.encode(), seconds.encode(), body))
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

@@ -1,4 +1,4 @@
-"""Tell a URL: POST with JSON, signed where there is a secret."""
+"""Posts JSON to a webhook, signed if there is a secret."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from moorage.outward.bounded import within
-from moorage.usecases.effects import OutwardFailure
+from moorage.outward.timeout import call_with_timeout
+from moorage.usecases.effect_dispatch import OutwardFailure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.usecases.effects import Message
+    from moorage.usecases.effect_dispatch import Message
 
 SIGNATURE: Final = "X-Moorage-Signature"
 """`sha256=` and the HMAC of the body, in hexadecimal."""
@@ -26,8 +26,8 @@ _GOOD: Final = range(200, 300)
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
-    """A URL that is told. What it answers with a status of 200 to 299 counts as heard."""
+class WebhookClient:
+    """A webhook. A status of 200 to 299 counts as delivered."""
 
     url: str
     secret: str
@@ -35,21 +35,21 @@ class Webhook:
     """Seconds for all of it: name, connection, request and answer."""
 
     def __call__(self, message: Message) -> str:
-        """Tell it.
+        """Post the message.
 
         Raises:
             OutwardFailure: it was not reached, took too long, or answered anything else.
         """
-        status, _ = posted(
+        status, _ = post_json(
             self.url, message.body, {"Idempotency-Key": message.id}, self.secret, self.timeout
         )
-        place = where(self.url)
+        place = url_origin(self.url)
         if status not in _GOOD:
             raise OutwardFailure(f"{place} answered {status}")
         return f"{place} answered {status}"
 
 
-def posted(
+def post_json(
     url: str,
     told: Mapping[str, object],
     named: Mapping[str, str],
@@ -68,26 +68,26 @@ def posted(
         keep: how many bytes of the answer are read, more or less.
 
     Raises:
-        OutwardFailure: nobody was reached, or it took too long.
+        OutwardFailure: the target could not be reached, or took too long.
     """
     body = json.dumps(told, separators=(",", ":")).encode()
     headers = {"Content-Type": "application/json", "User-Agent": "moorage", **named}
     if secret:
         headers[SIGNATURE] = signature(secret, body)
-    place = where(url)
+    place = url_origin(url)
     try:
-        return within(timeout, place, lambda: _post(url, body, headers, timeout, keep))
+        return call_with_timeout(timeout, place, lambda: _post(url, body, headers, timeout, keep))
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise OutwardFailure(f"{place}: {str(error) or type(error).__name__}") from error
 
 
 def signature(secret: str, body: bytes) -> str:
-    """What a receiver computes, too, and compares."""
+    """The signature that a receiver verifies."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def where(url: str) -> str:
-    """Where the URL leads, without the secrets that its path or query may hold."""
+def url_origin(url: str) -> str:
+    """The URL without path and query, which may hold secrets."""
     parts = urlsplit(url)
     return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
@@ -95,7 +95,7 @@ def where(url: str) -> str:
 def _post(
     url: str, body: bytes, headers: dict[str, str], timeout: float, keep: int
 ) -> tuple[int, bytes]:
-    """The answer's status and beginning. Where it leads elsewhere nobody follows."""
+    """The answer's status and beginning. Redirects are not followed."""
     answer = b""
     with (
         httpx.Client(timeout=timeout, follow_redirects=False, trust_env=False) as client,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Affinity:
-    """All selected members stand in the same domain: on one host, or in one rack, zone, ...
+    """All selected members are in the same domain: on one host, or in one rack, zone, ...
 
     Use it for members that must share something a domain has: a host's memory bus, a rack's
     switch, a zone's storage. With `zip`, each i-th set of members shares a domain of its own.
@@ -63,7 +63,7 @@ class Affinity:
             yield Violation(edge, text, len(used) - 1)
 
     def slack(self, edge: Edge, placement: Placement) -> None:
-        """Together or not: there is no measure in between."""
+        """None: the policy is met or not, with no measure in between."""
 
     def post(
         self, edge: Edge, ground: Ground, *, name: str, weight: int | None
@@ -78,5 +78,5 @@ class Affinity:
         return f"one {Level(self.tree, self.level)} with room for {crowd(edge)}"
 
     def weaker(self, edge: Edge) -> tuple[Weaker, ...]:
-        """None: which level is wider is the topology's affair; it can only become preferred."""
+        """None: which level is wider depends on the topology; it can only become preferred."""
         return ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
 from moorage.policies.contract import Example, Violation, Weaker
-from moorage.policies.levels import crowd, homeless, members_in, plural, standing
+from moorage.policies.levels import crowd, homeless, plural, standing
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import AtMost
 
@@ -72,15 +72,12 @@ class AntiAffinity:
         return (*homeless(edge, placement, level), *self._crowded(edge, placement, level))
 
     def _crowded(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
-        for domain, count in placement.counts(edge, level).items():
-            if count > self.max_per_domain:
+        whole = crowd(edge)
+        for domain, members in placement.by_domain(edge, level).items():
+            if (count := len(members)) > self.max_per_domain:
                 name = placement.ground.domain_name(level, domain)
-                text = f"{level} {name} holds {count} of {crowd(edge)}, more than "
-                yield Violation(
-                    members_in(edge, placement, level, domain),
-                    f"{text}{self.max_per_domain}",
-                    count - self.max_per_domain,
-                )
+                text = f"{level} {name} holds {count} of {whole}, more than {self.max_per_domain}"
+                yield Violation(members, text, count - self.max_per_domain)
 
     def slack(self, edge: Edge, placement: Placement) -> int:
         """How many more members the fullest domain may take."""
@@ -103,7 +100,7 @@ class AntiAffinity:
         return f"{plural(level, least)} for {crowd(edge)} (max {self.max_per_domain} per {level})"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
-        """A larger limit, up to where it says nothing any more."""
+        """A larger limit, up to the number of members."""
         most = min(len(edge), self.max_per_domain + STEPS)
         for limit in range(self.max_per_domain + 1, most + 1):
             yield Weaker(limit - self.max_per_domain, {"max_per_domain": limit})

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ban:
-    """The selected members stand on none of the named hosts.
+    """The selected members are on none of the named hosts.
 
     `domains` names hosts, domains of any tree and aggregates (by UUID); `traits` adds every
     host that has any one of them. Use it to keep a role off hosts that are being retired, or
@@ -57,7 +57,7 @@ class Ban:
         return policy
 
     def check(self, topology: Topology) -> None:
-        """Nothing to check: names may also be hosts or aggregates, which come and go."""
+        """No check: names may also be hosts or aggregates, which come and go."""
 
     def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
         """One for each member on a banned host."""
@@ -75,7 +75,7 @@ class Ban:
         return banned
 
     def slack(self, edge: Edge, placement: Placement) -> None:
-        """Banned or not: there is no measure in between."""
+        """None: the policy is met or not, with no measure in between."""
 
     def post(
         self, edge: Edge, ground: Ground, *, name: str, weight: int | None
@@ -91,7 +91,8 @@ class Ban:
 
     def needs(self, edge: Edge, ground: Ground) -> str:
         """Hosts that are not banned."""
-        words = ", ".join((*sorted(self.domains), *sorted(self.traits)))
+        named = (ground.said(self.domains),) if self.domains else ()
+        words = ", ".join((*named, *sorted(self.traits)))
         return f"hosts outside {words} for {crowd(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:

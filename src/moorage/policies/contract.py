@@ -1,4 +1,4 @@
-"""What a policy is.
+"""The contract of a placement policy.
 
 A policy is a frozen dataclass of parameters with a docstring. Everything else follows from
 its file: the API schema and the reference page (fields, docstring, `examples`), explanation
@@ -57,7 +57,7 @@ class Example:
 
     `hosts` lists the members' hosts in order, named `<rack>/<host>` on a fleet of racks
     `r1..r3` with hosts `h1..h3` each in zone `z1` (r1, r2) and `z2` (r3). `foreign` names
-    hosts with somebody else's consumer. `parameters` as on the wire.
+    hosts with a foreign consumer. `parameters` as on the wire.
     """
 
     title: str
@@ -100,10 +100,10 @@ class Policy(Protocol):
     def post(
         self, edge: Edge, ground: Ground, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
-        """Compile for one edge: the primitives that together mean the same."""
+        """Compile for one edge: the primitives that are together equivalent to the policy."""
 
     def needs(self, edge: Edge, ground: Ground) -> str:
-        """What the policy demands of this fleet, in one clause: `4 racks for 4 x db`.
+        """What the policy needs of this fleet, in one clause: `4 racks for 4 x db`.
 
         Tenants read it as it is, so it never tells how many hosts or domains there are: facts
         do, and are told to tenants roughly.

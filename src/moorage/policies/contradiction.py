@@ -1,9 +1,9 @@
-"""Policies that no placement on any fleet can meet together: found one way, told one way.
+"""Detects policies that no placement on any fleet can meet together, and raises Contradiction.
 
 The service refuses them when an ensemble is described, and `moorage ensemble check` offline. Two
 searches look for them, the cheap one first: `static` reads them off the primitives, however many
 members there are; for few members `satisfiable` tries an ideal fleet with plenty of everything.
-What either finds is made minimal, and told by what each policy needs.
+What either finds is made minimal, and reported by what each policy needs.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import Phase, edges
 from moorage.domain.errors import Contradiction
+from moorage.policies.hypothetical_fleet import WishGround
 from moorage.policies.registry import parse
 from moorage.policies.satisfiable import impossible
-from moorage.policies.static import contradictory
-from moorage.policies.wishes import WishGround
+from moorage.policies.static_check import contradictory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+    from moorage.domain.topology import Topology
 
 
 def refuse_contradictions(
@@ -29,11 +30,13 @@ def refuse_contradictions(
     statements: Sequence[PolicyStatement],
     *,
     levels: Mapping[str, tuple[str, ...]] | None = None,
+    fleet: Topology | None = None,
 ) -> None:
-    """Let required policies pass unless they contradict each other, or one itself.
+    """Refuse required policies that contradict each other or are impossible by themselves.
 
     `levels` are the trees' levels from the top down, where they are known; otherwise the usual
-    ones are taken for granted, and others cannot be compared.
+    ones are taken for granted, and others cannot be compared. `fleet` is the trees of the fleet it
+    is for, if there is one: then places are named as tenants may read it.
 
     Raises:
         Contradiction: a minimal set of policies is named, with what each needs.
@@ -53,7 +56,7 @@ def refuse_contradictions(
         if others and contradict(others):
             asked = others
     raise Contradiction(
-        f"conflict (minimal): {_needs(roles, members, asked, levels)}",
+        f"conflict (minimal): {_needs(roles, members, asked, WishGround(levels, fleet=fleet))}",
         policies=tuple(one.name for one in asked),
     )
 
@@ -62,9 +65,8 @@ def _needs(
     roles: Sequence[Role],
     members: Sequence[MemberName],
     statements: Sequence[PolicyStatement],
-    levels: Mapping[str, tuple[str, ...]] | None,
+    ground: WishGround,
 ) -> str:
-    ground = WishGround(levels)
     return "  <->  ".join(
         f"{one.name} needs {parse(one).needs(edge, ground)}"
         for one in statements

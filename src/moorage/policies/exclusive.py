@@ -1,4 +1,4 @@
-"""exclusive: nobody else in the members' domains."""
+"""exclusive: no consumers of others in the members' domains."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ TAG = "tag:"
 
 @dataclass(frozen=True, slots=True)
 class Exclusive:
-    """No foreigner stands in a domain that holds one of the selected members.
+    """No foreign consumer is in a domain that holds one of the selected members.
 
     `against` says who is foreign: consumers of `other_projects` (the default), all `others`
     that are not of this ensemble, or those tagged `tag:<name>`. Members of the ensemble itself
-    never are. While the ensemble stands, its domains are closed to those foreigners as well.
+    never are. While the ensemble is placed, its domains are closed to foreign consumers.
     Broken by one for every member in a domain with a foreigner.
     """
 
     type: ClassVar[str] = KEEPING
-    summary: ClassVar[str] = "no foreigners in the members' domains"
+    summary: ClassVar[str] = "no consumers of others in the members' domains"
     examples: ClassVar[tuple[Example, ...]] = (
         Example("an empty host", {}, ("r1/h1",), good=True, foreign=("r1/h2",)),
         Example("a host in use", {}, ("r1/h1",), good=False, foreign=("r1/h1",)),
@@ -93,7 +93,7 @@ class Exclusive:
         return self.against.removeprefix(TAG) in occupant.tags
 
     def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
-        """One for each member whose domain holds a foreigner."""
+        """One for each member whose domain holds a foreign consumer."""
         level = Level(self.tree, self.level)
         return (*homeless(edge, placement, level), *self._shared(edge, placement, level))
 
@@ -115,12 +115,12 @@ class Exclusive:
         return any(self.forbids(one, ground.project_id) for one in ground.foreigners(host))
 
     def slack(self, edge: Edge, placement: Placement) -> None:
-        """Alone or not: there is no measure in between."""
+        """None: the policy is met or not, with no measure in between."""
 
     def post(
         self, edge: Edge, ground: Ground, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
-        """Never on a host of a domain that holds a foreigner."""
+        """Bans the hosts of domains that hold a foreign consumer."""
         level = Level(self.tree, self.level)
         hosts = self._closed(ground, level)
         if hosts:
@@ -137,7 +137,7 @@ class Exclusive:
         return frozenset(host for host, domain in enumerate(domains) if domain in taken)
 
     def needs(self, edge: Edge, ground: Ground) -> str:
-        """Domains without foreigners."""
+        """Domains without foreign consumers."""
         level = Level(self.tree, self.level)
         return f"{plural(level, 2).removeprefix('2 ')} without {self.against} for {crowd(edge)}"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The selected members stand only on the named hosts.
+    """The selected members are only on the named hosts.
 
     `domains` names hosts, domains of any tree and aggregates (by UUID): a host is inside when
     any of them holds it. `traits` narrows further: the host must have every one. Use it for
@@ -57,13 +57,13 @@ class Fence:
         return policy
 
     def check(self, topology: Topology) -> None:
-        """Nothing to check: names may also be hosts or aggregates, which come and go."""
+        """No check: names may also be hosts or aggregates, which come and go."""
 
     def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
         """One for each member outside."""
         inside = self._inside(placement.ground)
         return tuple(
-            Violation((member,), f"{member} stands outside {self._words()}")
+            Violation((member,), f"{member} stands outside {self._words(placement.ground)}")
             for member in edge
             if placement.hosts[member] not in inside
         )
@@ -76,11 +76,12 @@ class Fence:
             inside &= ground.hosts_with_traits(self.traits)
         return inside
 
-    def _words(self) -> str:
-        return ", ".join((*sorted(self.domains), *sorted(self.traits)))
+    def _words(self, ground: Ground) -> str:
+        named = (ground.said(self.domains),) if self.domains else ()
+        return ", ".join((*named, *sorted(self.traits)))
 
     def slack(self, edge: Edge, placement: Placement) -> None:
-        """Inside or not: there is no measure in between."""
+        """None: the policy is met or not, with no measure in between."""
 
     def post(
         self, edge: Edge, ground: Ground, *, name: str, weight: int | None
@@ -93,7 +94,7 @@ class Fence:
 
     def needs(self, edge: Edge, ground: Ground) -> str:
         """Hosts inside the fence."""
-        return f"hosts in {self._words()} for {crowd(edge)}"
+        return f"hosts in {self._words(ground)} for {crowd(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """One trait less."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName
     from moorage.domain.topology import Level
-    from moorage.policies.ideal import IdealGround
+    from moorage.policies.ideal_fleet import IdealGround
     from moorage.policies.primitives import Primitive
 
 STEPS: Final = 8_000
@@ -29,12 +29,12 @@ STEPS: Final = 8_000
 
 
 class GaveUp(Exception):
-    """The search was cut off without an answer."""
+    """The search reached its limit without an answer."""
 
 
 @dataclass
 class _Tally:
-    """A primitive with the members of it that stand already, per domain."""
+    """A primitive's members placed so far, counted per domain."""
 
     primitive: Primitive
     column: Sequence[int]
@@ -43,7 +43,7 @@ class _Tally:
     others: dict[int, int] = field(default_factory=dict)
 
     def put(self, domain: int, *, as_other: bool, step: int) -> None:
-        """Count a member in (`step` 1) or out again (-1)."""
+        """Add a member (`step` 1) or take it back (-1)."""
         counts = self.others if as_other else self.counts
         counts[domain] = counts.get(domain, 0) + step
         if not counts[domain]:
@@ -52,7 +52,7 @@ class _Tally:
             self.to_come -= step
 
     def hopeless(self) -> bool:
-        """Whether the members still to come cannot make it hold any more."""
+        """Whether no placement of the remaining members can meet the primitive."""
         hopeless = False  # OnlyOn, NeverOn: what these name is known only where there is a fleet
         match self.primitive:
             case AtMost(limit=limit):
@@ -92,7 +92,7 @@ def search(
 
 
 def _linked(members: Sequence[MemberName], tallies: Sequence[_Tally]) -> list[MemberName]:
-    """An order that puts members that must stand together one after the other."""
+    """An order in which members that must share a domain follow one another."""
     together: dict[MemberName, list[MemberName]] = {}
     for tally in tallies:
         if isinstance(tally.primitive, SameDomain):
@@ -110,7 +110,7 @@ def _linked(members: Sequence[MemberName], tallies: Sequence[_Tally]) -> list[Me
 
 
 class _Search:
-    """One run, with its state."""
+    """The state of one search."""
 
     def __init__(
         self, ground: IdealGround, order: Sequence[MemberName], tallies: Sequence[_Tally]
@@ -130,7 +130,7 @@ class _Search:
                     self._of[member].append((tally, True))
 
     def run(self) -> Mapping[MemberName, int] | None:
-        """Depth first, without recursion: ensembles may be larger than the stack."""
+        """Search depth first, without recursion: ensembles may be larger than the stack."""
         choices: list[Iterator[int]] = []
         while len(self._hosts) < len(self._order):
             if len(choices) == len(self._hosts):
@@ -169,7 +169,7 @@ class _Search:
             tally.put(tally.column[host], as_other=as_other, step=-1)
 
     def _candidates(self, member: MemberName) -> Iterator[int]:
-        """Hosts worth trying: of hosts that nothing tells apart, one; the least used first."""
+        """Hosts to try: one of each set of equivalent hosts, the least used first."""
         leaves = self._ground.leaf_count
         used: dict[int, list[int]] = {}
         for host in self._on:

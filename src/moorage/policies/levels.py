@@ -1,4 +1,4 @@
-"""What several policies share: words for members and levels, and members that stand nowhere."""
+"""Shared parts of policies: phrases for members and levels, and members without a domain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def crowd(edge: Edge) -> str:
-    """Say who is meant: `4 x db`, or `app[0] and db[0]` for single members."""
+    """The members as a phrase: `4 x db`, or `app[0] and db[0]` for single members."""
     counts: dict[str, int] = {}
     for member in edge:
         counts[member.role] = counts.get(member.role, 0) + 1
@@ -26,7 +26,7 @@ def crowd(edge: Edge) -> str:
 
 
 def plural(level: Level, count: int) -> str:
-    """`1 rack`, `4 racks`, `2 power:feeds`."""
+    """A count of domains as a phrase: `1 rack`, `4 racks`, `2 power:feeds`."""
     return f"{count} {level}" if count == 1 else f"{count} {level}s"
 
 
@@ -40,13 +40,8 @@ def homeless(edge: Edge, placement: Placement, level: Level) -> Iterator[Violati
 def standing(
     edge: Edge, ground: Ground, level: Level, *, name: str, weight: int | None
 ) -> Iterator[OnlyOn]:
-    """Keep the members on hosts that stand in a domain of the level; nothing if all do."""
+    """Restrict the members to hosts in a domain of the level; nothing if all hosts are in one."""
     domains = ground.domains(level)
     if -1 in domains:
         hosts = frozenset(host for host, domain in enumerate(domains) if domain >= 0)
         yield OnlyOn(policy=name, members=edge, weight=weight, hosts=hosts)
-
-
-def members_in(edge: Edge, placement: Placement, level: Level, domain: int) -> Edge:
-    """The members of the edge that stand in that domain."""
-    return tuple(member for member in edge if placement.domain(member, level) == domain)

@@ -1,4 +1,4 @@
-"""Wire parameters of a policy, read from the fields of its dataclass.
+"""Reads the wire parameters of a policy from the fields of its dataclass.
 
 A policy says what its parameters are once, as fields: the type, the default, and in the
 metadata (`about`) a sentence and bounds. Reading, refusing and the JSON schema follow.
@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,7 @@ def about(
     pattern: str = "",
     allowed: str = "",
 ) -> Mapping[str, object]:
-    """Metadata of one parameter: what it means, and what values it takes.
+    """Metadata of one parameter: its meaning and its values.
 
     `minimum` bounds integers; `choices` lists the only strings, `pattern` (a regular
     expression that must match the whole) describes them, and `allowed` says it to people.
@@ -54,9 +55,8 @@ def read(cls: type[T], parameters: Mapping[str, object], *, path: str) -> T:
     known = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]  # a dataclass
     for name in parameters:
         if name not in known:
-            raise InvalidDescription(
-                f"no parameter {name!r}; there are: {', '.join(known)}", path=_at(path, name)
-            )
+            hint = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
+            raise InvalidDescription(f"no parameter {name!r}{hint}", path=_at(path, name))
     hints = _hints(cls)  # type: ignore[arg-type]  # every class is hashable
     values: dict[str, Any] = {}
     for name, field in known.items():
@@ -79,7 +79,7 @@ def schema(cls: type) -> dict[str, object]:
 
 
 def given(policy: object) -> dict[str, object]:
-    """The parameters of a policy as they would be written on the wire, defaults left out."""
+    """The wire parameters of a policy, without defaults."""
     found: dict[str, object] = {}
     for field in fields(policy):  # type: ignore[arg-type]  # a dataclass instance
         value = getattr(policy, field.name)

@@ -110,7 +110,7 @@ class NeverOn(_Posted):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeverTogether:
-    """On none of these hosts (rows) do all the counts come together.
+    """The counts do not all occur together on any of these hosts (rows).
 
     `counts` are (role, number) pairs: at least so many placed members of each role at one host
     cannot be served by its devices. With `jointly` the hosts are judged as if they were one.

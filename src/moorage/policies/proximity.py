@@ -29,8 +29,10 @@ class Proximity:
 
     Say how near either as the `level` of the domain they share, or as `max_distance`: 0 is the
     same host, 1 the same domain of the lowest level (a rack, where racks are the lowest), and
-    so on up the tree. Meant for `zip`: each application server beside its own database.
-    Broken by one for every domain used beyond the first.
+    so on up the tree. With a `level` the members must be in a domain of it; with a distance
+    two hosts of one rack are near each other whether or not the rack is in a zone.
+    Meant for `zip`: each application server beside its own database. Broken by one for every
+    domain used beyond the first.
     """
 
     type: ClassVar[str] = "proximity"
@@ -83,7 +85,7 @@ class Proximity:
         return topology.level_within(self.max_distance, self.tree)
 
     def slack(self, edge: Edge, placement: Placement) -> None:
-        """Near enough or not: there is no measure in between."""
+        """None: the policy is met or not, with no measure in between."""
 
     def post(
         self, edge: Edge, ground: Ground, *, name: str, weight: int | None

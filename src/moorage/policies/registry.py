@@ -1,8 +1,7 @@
-"""Which policies there are: found by scanning the package, never listed by hand."""
+"""The registry of policies, found by scanning the package."""
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from functools import cache
@@ -10,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from moorage.domain.errors import UnknownPolicy
+from moorage.domain.words import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,6 @@ def parse(statement: PolicyStatement, *, path: str | None = None) -> Policy:
     place = f"policies.{statement.name}" if path is None else path
     known = discover()
     if statement.type not in known:
-        near = difflib.get_close_matches(statement.type, known, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]}?" if near else f"; there are: {', '.join(known)}"
+        hint = did_you_mean(statement.type, known) or f"; there are: {', '.join(known)}"
         raise UnknownPolicy(f"unknown policy type {statement.type!r}{hint}", path=f"{place}.type")
     return known[statement.type].parse(statement.parameters, path=place)

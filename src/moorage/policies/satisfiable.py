@@ -1,4 +1,4 @@
-"""By how many domains at least can these policies be met, if at all?
+"""The smallest number of domains with which policies can be met, if any.
 
 Judged on an ideal fleet (see `ideal`), by a search of its own that any caller can afford: members
 go one after the other, equal domains are tried once, and a primitive prunes as soon as the members
@@ -15,7 +15,7 @@ from moorage.domain.ensembles import Phase, edges
 from moorage.domain.errors import UnknownName
 from moorage.domain.placement import Placement
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
-from moorage.policies.ideal import ORDER, IdealGround, ordered, usual_rank
+from moorage.policies.ideal_fleet import ORDER, IdealGround, ordered, usual_rank
 from moorage.policies.ideal_search import GaveUp, search
 from moorage.policies.registry import parse
 
@@ -41,7 +41,7 @@ ATTEMPTS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Satisfiable:
-    """The verdict. `least` counts domains per level; `proved` is False where search gave up."""
+    """The result. `least` counts domains per level; `proved` is False if the search gave up."""
 
     least: Mapping[Level, int]
     proved: bool = True
@@ -57,7 +57,7 @@ class _Rule:
 def judge(
     roles: Sequence[Role], members: Sequence[MemberName], statements: Sequence[PolicyStatement]
 ) -> Satisfiable:
-    """Count the domains that the required policies of a description take.
+    """Count the domains that the required policies of a description need.
 
     They are taken not to contradict each other: `contradiction` says so first.
 
@@ -85,7 +85,7 @@ def impossible(
     statements: Sequence[PolicyStatement],
     levels: Mapping[str, tuple[str, ...]] | None,
 ) -> bool:
-    """Whether it is settled that no fleet can meet the required policies.
+    """Whether it is proved that no fleet can meet the required policies.
 
     Judged are those that name a level, where the order of levels is known. More domains can only
     help, so plenty of each are tried: every member may have its own, under whatever domain it
@@ -113,7 +113,7 @@ def impossible(
 
 
 def _ask_alike(roles: Sequence[Role], rules: Sequence[_Rule]) -> bool:
-    """Whether the same hosts could hold each of the members that rules are about."""
+    """Whether the members in the rules have equal requirements of hosts."""
     named = {member.role for rule in rules for edge in rule.edges for member in edge}
     asked = [
         (role.flavor, role.resources, role.required, role.forbidden, role.member_of)
@@ -126,7 +126,7 @@ def _ask_alike(roles: Sequence[Role], rules: Sequence[_Rule]) -> bool:
 def _comparable(
     rules: Sequence[_Rule], levels: Mapping[str, tuple[str, ...]] | None
 ) -> list[_Rule]:
-    """Rules of trees in which it is known which level stands above which."""
+    """Rules on trees whose order of levels is known."""
     known = {
         tree: len(names) < 2  # noqa: PLR2004 - one level needs no order
         or (
@@ -164,12 +164,12 @@ def _rule(
 
 
 def _levels(rules: Sequence[_Rule]) -> set[Level]:
-    """Every level that some policy speaks of."""
+    """Every level that a policy refers to."""
     return {level for rule in rules if (level := _level(rule)) is not None}
 
 
 def _generous(rules: Sequence[_Rule], members: int) -> dict[Level, int]:
-    """So many domains that more cannot help (or as many as can be searched)."""
+    """Domain counts so large that more cannot help, within the limits of the search."""
     levels = _levels(rules)
     above_hosts = [level for level in levels if level.name != HOST]
     each = max(1, members if len(above_hosts) < 2 else min(members, FAN_OUT))  # noqa: PLR2004
@@ -179,7 +179,7 @@ def _generous(rules: Sequence[_Rule], members: int) -> dict[Level, int]:
 
 
 def _each(levels: Collection[Level], each: int) -> dict[Level, int]:
-    """So many domains of every level under each domain of the next higher one."""
+    """`each` domains of every level under each domain of the next higher one."""
     counts: dict[Level, int] = {}
     for tree, names in ordered(levels).items():
         total = 1
@@ -192,7 +192,7 @@ def _each(levels: Collection[Level], each: int) -> dict[Level, int]:
 def _growing(
     least: Mapping[Level, int], generous: Mapping[Level, int]
 ) -> Iterator[Mapping[Level, int]]:
-    """What each policy needs by itself; then more of one level, the lowest first; then of all."""
+    """Counts to try: the policies' own needs, then more of one level, lowest first, then of all."""
     yield least
     for level in sorted(generous, key=_place):
         for more in range(1, min(ATTEMPTS, generous[level] - least[level]) + 1):
@@ -202,7 +202,7 @@ def _growing(
 
 
 def _place(level: Level) -> tuple[bool, str, tuple[int, str]]:
-    """The default tree before others, lower levels before higher ones."""
+    """The sort key of a level: the default tree first, lower levels before higher ones."""
     rank, name = usual_rank(level.name)
     return (level.tree != DEFAULT_TREE, level.tree, (-rank, name))
 
@@ -239,7 +239,7 @@ def _domains_for(rule: _Rule, edge: Edge, level: Level) -> int:
 def _holds(
     rules: Sequence[_Rule], members: Sequence[MemberName], counts: Mapping[Level, int]
 ) -> bool:
-    """Whether some placement on so many domains meets the rules. GaveUp if undecided."""
+    """Whether some placement on these domains meets the rules. GaveUp if undecided."""
     ground = _ground(rules, counts)
     found = _found_on(ground, rules, members)
     if found is None:
@@ -269,7 +269,7 @@ def _found_on(
 
 
 def _with_hosts(counts: Mapping[Level, int], rules: Sequence[_Rule]) -> dict[Level, int]:
-    """The least numbers, with hosts where policies take more of them than of any domain."""
+    """The counts, with hosts where policies need more of them than of any domain."""
     hosts = _least_hosts(rules)
     if hosts <= max(counts.values(), default=1):
         return dict(counts)
@@ -277,7 +277,7 @@ def _with_hosts(counts: Mapping[Level, int], rules: Sequence[_Rule]) -> dict[Lev
 
 
 def _nested(counts: Mapping[Level, int]) -> dict[Level, int]:
-    """No fewer lower domains than higher ones: each higher one needs one to exist."""
+    """Raise lower levels' counts to those of higher ones: each domain needs one below it."""
     found: dict[Level, int] = {}
     for tree, names in ordered(counts).items():
         most = 1
@@ -288,7 +288,7 @@ def _nested(counts: Mapping[Level, int]) -> dict[Level, int]:
 
 
 def _least_hosts(rules: Sequence[_Rule]) -> int:
-    """Hosts that a policy at host level takes by itself, at most over all of them."""
+    """The largest number of hosts that a policy at host level needs by itself."""
     least = 1
     for rule in rules:
         level = _level(rule)
@@ -305,12 +305,12 @@ def _least_hosts(rules: Sequence[_Rule]) -> int:
 
 
 def _ground(rules: Sequence[_Rule], counts: Mapping[Level, int]) -> IdealGround:
-    """So many domains, with as many hosts in each as some policy could tell apart."""
+    """An ideal fleet with these domains, and as many hosts in each as policies can distinguish."""
     return IdealGround(ordered(_levels(rules) | set(counts)), counts, _hosts_apart(rules))
 
 
 def _hosts_apart(rules: Sequence[_Rule]) -> int:
-    """How many members some policy could tell apart by their hosts; at least one."""
+    """How many members policies at host level distinguish; at least one."""
     apart = {
         member
         for rule in rules
@@ -322,6 +322,6 @@ def _hosts_apart(rules: Sequence[_Rule]) -> int:
 
 
 def _level(rule: _Rule) -> Level | None:
-    """The level that the policy speaks of, if it is a policy about one."""
+    """The level that the policy refers to, if any."""
     level, tree = getattr(rule.policy, "level", None), getattr(rule.policy, "tree", None)
     return Level(tree, level) if isinstance(level, str) and isinstance(tree, str) else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import DEFAULT_TREE, Level
 from moorage.policies.contract import Example, Violation, Weaker
-from moorage.policies.levels import crowd, homeless, members_in, plural, standing
+from moorage.policies.levels import crowd, homeless, plural, standing
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import AtMost, NeverOn
 
@@ -27,9 +27,10 @@ class Separation:
 
     Say how far either as a `level` they must not share, or as `min_distance`: 1 is another
     host, 2 another domain of the lowest level (a rack, where racks are the lowest), and so on
-    up the tree. Use a tree of its own for what is not the location: `{"level": "feed", "tree":
-    "power"}` keeps two servers off one power feed. Broken by one for every member beyond the
-    first in a domain.
+    up the tree. With a `level` every member must be in some domain of it; with a distance a
+    host that is in none shares none. Use a tree of its own for what is not the location:
+    `{"level": "feed", "tree": "power"}` keeps two servers off one power feed. Broken by one for
+    every member beyond the first in a domain.
     """
 
     type: ClassVar[str] = "separation"
@@ -82,27 +83,31 @@ class Separation:
         return (Violation(edge, text, len(edge) - 1),) if len(edge) > 1 else ()
 
     def _close(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
-        for domain, count in placement.counts(edge, level).items():
-            if count > 1:
-                together = members_in(edge, placement, level, domain)
+        for domain, together in placement.by_domain(edge, level).items():
+            if len(together) > 1:
                 name = placement.ground.domain_name(level, domain)
-                text = f"{' and '.join(map(str, together))} share {level} {name}"
-                yield Violation(together, text, count - 1)
+                yield Violation(together, self._words(together, level, name), len(together) - 1)
+
+    def _words(self, together: Edge, level: Level, name: str) -> str:
+        several = " and ".join(map(str, together))
+        if self.min_distance is None:
+            return f"{several} share {level} {name}"
+        return f"{several} are less than {self.min_distance} apart: they share {name}"
 
     def _level(self, topology: Topology) -> Level | None:
-        """The level no two members may share; None: even that would not be far enough."""
+        """The level that no two members may share; None: not even that would be far enough."""
         if self.level is not None:
             return Level(self.tree, self.level)
         assert self.min_distance is not None
         return topology.level_within(self.min_distance - 1, self.tree)
 
     def slack(self, edge: Edge, placement: Placement) -> None:
-        """Apart or not: there is no measure in between."""
+        """None: the policy is met or not, with no measure in between."""
 
     def post(
         self, edge: Edge, ground: Ground, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
-        """At most one in each domain of the level that stands for the distance."""
+        """At most one in each domain of the level that the distance implies."""
         level = self._level(ground.topology)
         if level is None:
             nowhere = frozenset(range(ground.host_count))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from moorage.policies.primitives import Primitive
 
 STEPS = 4
+SKIP = "skip"
+COUNT = "count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,11 @@ class Spread:
     The skew is the number of members in the fullest domain less that in the emptiest
     *eligible* one, used or not. A domain is eligible when at least one of its hosts could hold
     one of the members if it were empty, so a rack without suitable hosts does not count, and a
-    rack that is merely full does. Give at least one of the two. Broken by the number of domains
-    missing, and by the skew above the limit.
+    rack that is merely full does. Domains in which the request's own required fences and bans
+    leave no host to any of the members do not count either, as with `nodeAffinityPolicy: Honor`
+    of Kubernetes; with `fenced_domains: count` they do, as empty ones (`Ignore`). Give at least
+    one of `min_domains` and `max_skew`. Broken by the number of domains missing, and by the skew
+    above the limit.
     """
 
     type: ClassVar[str] = "spread"
@@ -78,6 +83,14 @@ class Spread:
     )
     level: str = field(default=HOST, metadata=about("Level of the domains."))
     tree: str = field(default=DEFAULT_TREE, metadata=about("Tree the level belongs to."))
+    fenced_domains: str = field(
+        default=SKIP,
+        metadata=about(
+            "Whether the skew takes domains that required fences and bans of the request close"
+            " to all the members for empty ones (count), or leaves them out (skip).",
+            choices=(SKIP, COUNT),
+        ),
+    )
 
     @classmethod
     def parse(cls, parameters: Mapping[str, object], *, path: str) -> Spread:
@@ -116,9 +129,18 @@ class Spread:
             yield Violation(edge, text, skew - self.max_skew)
 
     def _skew(self, edge: Edge, placement: Placement, counts: dict[int, int]) -> int:
-        eligible = eligible_domains(edge, placement.ground, Level(self.tree, self.level))
+        eligible = self._eligible(edge, placement.ground)
         emptiest = min((counts.get(domain, 0) for domain in eligible), default=0)
         return max(counts.values(), default=0) - emptiest
+
+    def _eligible(self, edge: Edge, ground: Ground) -> frozenset[int]:
+        """The domains among which the emptiest is looked for."""
+        level = Level(self.tree, self.level)
+        every = eligible_domains(edge, ground, level)
+        if self.fenced_domains == COUNT:
+            return every
+        # Where the fences leave nothing, they refuse the members by themselves.
+        return eligible_domains(edge, ground, level, fenced=True) or every
 
     def slack(self, edge: Edge, placement: Placement) -> int:
         """The smaller of domains to spare and skew to spare."""
@@ -144,7 +166,7 @@ class Spread:
                 members=edge,
                 weight=weight,
                 level=level,
-                domains=tuple(sorted(eligible_domains(edge, ground, level))),
+                domains=tuple(sorted(self._eligible(edge, ground))),
                 limit=self.max_skew,
             )
         yield from standing(edge, ground, level, name=name, weight=weight)
@@ -161,7 +183,12 @@ class Spread:
         return "; ".join(parts)
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
-        """More skew, or fewer domains; and members more, which can even out the domains."""
+        """More skew, fewer domains, or those alone that no fence closes; and more members.
+
+        More of them can even out the domains.
+        """
+        if self.max_skew is not None and self.fenced_domains == COUNT:
+            yield Weaker(1, {"fenced_domains": SKIP})
         for step in range(1, STEPS + 1):
             if self.max_skew is not None and self.max_skew + step <= len(edge):
                 yield Weaker(step, {"max_skew": self.max_skew + step})
@@ -171,8 +198,17 @@ class Spread:
             yield Weaker(2, {}, grow=1)
 
 
-def eligible_domains(edge: Edge, ground: Ground, level: Level) -> frozenset[int]:
-    """Domains with at least one host that could hold one of the members if it were empty."""
+def eligible_domains(
+    edge: Edge, ground: Ground, level: Level, *, fenced: bool = False
+) -> frozenset[int]:
+    """Domains with at least one host that could hold one of the members if it were empty.
+
+    With `fenced` only hosts count on which the request's fences and bans let the member stand.
+    """
     domains = ground.domains(level)
-    hosts = frozenset[int]().union(*{ground.eligible(member) for member in edge})
+    if fenced:
+        both = {(ground.eligible(member), ground.fenced(member)) for member in edge}
+        hosts = frozenset[int]().union(*(suits & inside for suits, inside in both))
+    else:
+        hosts = frozenset[int]().union(*{ground.eligible(member) for member in edge})
     return frozenset(domains[host] for host in hosts) - {-1}

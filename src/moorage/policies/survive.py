@@ -27,7 +27,7 @@ class Survive:
     """After losing any `lose` domains, at least `keep` of the selected members remain.
 
     States the goal instead of a limit per domain, so it stays right when the role grows or
-    shrinks: three databases that must keep two after losing a rack stand in three racks; five
+    shrinks: three databases that must keep two after losing a rack are in three racks; five
     that must keep three need only have no rack with more than two. Broken by the number of
     members missing after the worst loss.
     """

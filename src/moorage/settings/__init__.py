@@ -6,8 +6,8 @@ line, environment, file, default. Only values are handled here; no part is start
 configuration is opened.
 """
 
-from moorage.settings.configs import READERS, Settings, configure
-from moorage.settings.effective import BadSetting, Effective, masked
+from moorage.settings.configs import Settings, configure
+from moorage.settings.effective_values import BadSetting, Effective, masked
 from moorage.settings.reading import (
     CONFIG_FILES,
     ENVIRONMENT_PREFIX,
@@ -18,7 +18,6 @@ from moorage.settings.reading import (
 __all__ = [
     "CONFIG_FILES",
     "ENVIRONMENT_PREFIX",
-    "READERS",
     "BadSetting",
     "Effective",
     "Settings",

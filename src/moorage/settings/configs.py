@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage.domain.disclosure import Disclosure
 from moorage.domain.period import SECOND
-from moorage.domain.quotas import QuotaDefaults, QuotaName
+from moorage.domain.quotas import UNLIMITED, QuotaDefaults, QuotaName
 from moorage.http.access_rules import RulesConfig
 from moorage.http.config import (
     CallersConfig,
     LogConfig,
+    PlannersConfig,
     ServerConfig,
     Tls,
-    Wire,
     is_loopback,
 )
 from moorage.http.cors import CorsConfig
-from moorage.http.kernel import Bounds
+from moorage.http.kernel import RequestLimits
+from moorage.http.transport.limits import ConnectionLimits
 from moorage.options import default_database
-from moorage.settings.effective import KEYSTONE, BadSetting
+from moorage.settings.effective_values import KEYSTONE, BadSetting
 from moorage.settings.outward import outward, public_targets
 from moorage.solver.config import PoolConfig
-from moorage.usecases.limits import Limits
-from moorage.usecases.stays import Lifetimes
+from moorage.usecases.claims.server_stay import Lifetimes
+from moorage.usecases.shared.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,10 +35,10 @@ if TYPE_CHECKING:
 
     from moorage.domain.period import Duration
     from moorage.outward.config import OutwardConfig
-    from moorage.settings.effective import Effective
+    from moorage.settings.effective_values import Effective
 
-READERS: Final = 128
-"""Request bodies a worker receives at a time, beyond the requests it works on."""
+WAITING: Final = 128
+"""Requests of a worker that wait for one of its `threads`, or are answered without one."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Settings:
     rules: RulesConfig
     server: ServerConfig
     pool: PoolConfig
+    planners: PlannersConfig
     limits: Limits
     lifetimes: Lifetimes
     outward: OutwardConfig
@@ -85,13 +89,16 @@ def configure(effective: Effective) -> Settings:
             trusted_proxies=tuple(value["trusted_proxies"]),
             cors=_cors(value),
             mounts=_mounts(effective),
-            bounds=Bounds(body=value["body_limit"], running=value["threads"], readers=READERS),
-            wire=Wire(
-                connections=value["connections"],
-                threads=value["threads"] + READERS,
-                idle_seconds=value["idle_timeout"] / SECOND,
-                body_seconds=value["body_timeout"] / SECOND,
+            bounds=RequestLimits(
+                body=value["body_limit"],
+                running=value["threads"],
+                of_one_project=value["requests_per_project"] or max(value["threads"] * 3 // 4, 1),
+                of_one_address=value["requests_per_address"],
+                proxies=tuple(value["trusted_proxies"]),
+                seconds=value["request_time_limit"] / SECOND,
             ),
+            limits=_wire(value),
+            silence=value["worker_timeout"] / SECOND,
             log=LogConfig(level=value["log_level"], form=value["log_format"]),
             metrics_from=tuple(value["metrics_from"]),
             pid_file=value["pid_file"] or None,
@@ -101,6 +108,7 @@ def configure(effective: Effective) -> Settings:
             queue=value["solver_queue"],
             memory=value["solver_memory"],
         ),
+        planners=_planners(value),
         traces=value["traces"],
         outward=outward(effective),
         lifetimes=_lifetimes(effective),
@@ -114,17 +122,21 @@ def configure(effective: Effective) -> Settings:
             longest_lead=value["longest_lead"],
             longest_cleaning=value["longest_cleaning"],
             horizon=value["lease_horizon"],
-            buckets=tuple(sorted({0, *value["capacity_buckets"]})),
+            disclosure=Disclosure(
+                counts=tuple(sorted({0, *value["capacity_buckets"]})),
+                times=value["tenant_times"],
+                levels=frozenset(value["tenant_levels"]),
+                host_properties=frozenset(value["tenant_host_properties"]),
+            ),
             reservations=value["lease_reservations"],
             occurrences=value["series_occurrences"],
             quotas=_quotas(value),
-            waitlist=value["waitlist_entries"],
             waitlist_time=value["waitlist_time"],
-            subscriptions=value["subscriptions"],
             dead_letters=value["dead_letters_kept"],
             public_targets=public_targets(value),
             events_age=value["events_kept_for"],
             events=value["events_kept"],
+            records_age=value["records_kept_for"],
             thresholds=value["threshold_interval"],
             default_hold=value["hold_default"],
             longest_hold=value["longest_hold"],
@@ -132,11 +144,60 @@ def configure(effective: Effective) -> Settings:
             claim_lifetime=value["claim_lifetime"],
             longest_claim=value["longest_claim"],
             held_members=value["held_members"],
+            members=value["ensemble_members"],
+            roles=value["ensemble_roles"],
+            policies=value["ensemble_policies"],
+            description=value["ensemble_bytes"],
+            metadata=value["metadata_bytes"],
             explanations=value["explanations_kept"],
             time_limit=value["solve_time_limit"],
             longest_time_limit=value["longest_time_limit"],
             attempts=value["commit_attempts"],
+            expensive=value["expensive_per_project"],
+            expensive_in_all=_expensive(value),
+            page_bytes=value["page_bytes"],
+            waiting=max(value["threads"] // 2, 1),
         ),
+    )
+
+
+def _wire(value: Mapping[str, Any]) -> ConnectionLimits:
+    """The bounds of one worker's connections.
+
+    No request is worked on for longer than its time limit, and what follows a commit.
+    """
+    return ConnectionLimits(
+        connections=value["connections"],
+        threads=value["threads"] + WAITING,
+        idle_seconds=value["idle_timeout"] / SECOND,
+        body_seconds=value["body_timeout"] / SECOND,
+        body_limit=value["body_limit"],
+        arriving=value["arriving_limit"],
+        unsent=value["unsent_limit"],
+        running=value["threads"],
+        stuck_seconds=(value["request_time_limit"] + value["worker_timeout"]) / SECOND,
+        per_address=value["address_connections"],
+        proxies=tuple(value["trusted_proxies"]),
+    )
+
+
+def _expensive(value: Mapping[str, Any]) -> int:
+    """How many requests that search one worker admits at a time."""
+    threads: int = value["threads"]
+    return max(threads * 3 // 4, 1)
+
+
+def _planners(value: Mapping[str, Any]) -> PlannersConfig:
+    """The planner processes; none where only the process that opens the ledger sees it."""
+    kind, _, rest = value["database"].partition("://")
+    in_memory = kind.partition("+")[0] == "sqlite" and (
+        rest.partition("?")[0].strip("/") in {"", ":memory:"}
+    )
+    asked = value["planners"]
+    half = max(len(os.sched_getaffinity(0)) // 2, 1)
+    return PlannersConfig(
+        processes=0 if in_memory else half if asked is None else asked,
+        threads=value["workers"] * _expensive(value),
     )
 
 
@@ -149,8 +210,14 @@ def _quotas(value: Mapping[str, Any]) -> QuotaDefaults:
         QuotaName.MAX_LENGTH: value["quota_lease_max_length"],
         QuotaName.LEASES: value["quota_leases"],
         QuotaName.PRIORITY: value["quota_lease_priority"],
+        QuotaName.ENSEMBLES: value["quota_ensembles"],
+        QuotaName.TEMPLATES: value["quota_templates"],
+        QuotaName.SERIES: value["quota_series"],
+        QuotaName.OFFERS: value["quota_offers"],
+        QuotaName.WAITLIST: value["waitlist_entries"],
+        QuotaName.SUBSCRIPTIONS: value["subscriptions"],
     }
-    limits = {name: limit for name, limit in named.items() if limit is not None}
+    limits = {name: UNLIMITED if limit is None else limit for name, limit in named.items()}
     return QuotaDefaults(MappingProxyType(limits), value["quota_window"])
 
 
@@ -227,6 +294,10 @@ def _check_together(effective: Effective) -> None:
     ):
         if value[less] > value[more]:
             raise BadSetting(less, source[less], f"it is longer than {more}")
+    if value["arriving_limit"] < 2 * value["body_limit"]:
+        raise BadSetting(
+            "arriving_limit", source["arriving_limit"], "it must be at least twice body_limit"
+        )
     if value["threads"] <= value["solver_queue"] + value["solver_workers"]:
         raise BadSetting(
             "threads",

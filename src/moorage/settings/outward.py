@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from moorage.domain.period import SECOND
 from moorage.http.config import is_loopback
 from moorage.outward.config import OutwardConfig
-from moorage.settings.effective import NOVA, BadSetting
+from moorage.settings.effective_values import NOVA, BadSetting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.settings.effective import Effective
+    from moorage.settings.effective_values import Effective
 
 
 def outward(effective: Effective) -> OutwardConfig:

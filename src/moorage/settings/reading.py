@@ -13,7 +13,7 @@ from oslo_config import cfg, sources, types
 from oslo_config.sources import _environment
 
 from moorage.options import MOUNTS, SETTINGS, default_database
-from moorage.settings.effective import KEYSTONE, NOVA, SECTION, BadSetting, Effective, masked
+from moorage.settings.effective_values import KEYSTONE, NOVA, SECTION, BadSetting, Effective, masked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Strategies that solve a joint problem, behind one protocol, and the pool that runs them.
+"""Solvers of the joint problem behind one protocol, and the pool that runs them.
 
 `exhaustive` is the oracle of the tests, `greedy` answers at once, `cpsat` (the only module
 that imports OR-Tools) proves and improves, `portfolio` combines them.

@@ -1,4 +1,4 @@
-"""A lower bound on the cost of any placement, from counting alone."""
+"""A lower bound on the cost of any placement, by counting."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from moorage.policies.primitives import AtLeastDomains, AtMost, AtMostTogether, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from moorage.engine.index import Crowd, Index
+    from moorage.engine.joint.problem_index import Crowd, Index
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
 
 
 def lower_bound(numbers: Index) -> int:
-    """No placement that meets the required primitives costs less."""
+    """A lower bound on the cost of placements that meet the required primitives."""
     return _disliked(numbers) + _objective(numbers)
 
 
 def _disliked(numbers: Index) -> int:
-    """What preferred named hosts cost every member even on its best host."""
+    """The least cost of preferred named hosts, summed over the members."""
     problem = numbers.problem
     total = 0
     for m, row in enumerate(problem.fixed.tolist()):
@@ -52,7 +52,7 @@ def _objective(numbers: Index) -> int:
 
 
 def _most_hosts(numbers: Index) -> int:
-    """No more distinct hosts than this can be used."""
+    """An upper bound on the number of distinct hosts in use."""
     problem = numbers.problem
     usable = np.zeros(len(problem.hosts), dtype=np.bool_)
     for m in numbers.moving:
@@ -80,7 +80,7 @@ def _most_hosts(numbers: Index) -> int:
 
 
 def _fewest_hosts(numbers: Index) -> int:
-    """At least this many distinct hosts are used."""
+    """A lower bound on the number of distinct hosts in use."""
     problem = numbers.problem
     moving = list(numbers.moving)
     standing = np.unique(problem.fixed[problem.fixed >= 0])
@@ -119,7 +119,7 @@ def _domains_needed(crowd: Crowd) -> int:
 
 
 def _least_fill(numbers: Index) -> int:
-    """The fill, in percent rounded up, that some host in use reaches at least."""
+    """A lower bound on the fullest host's fill, in percent rounded up."""
     problem = numbers.problem
     least = 0
     for m, row in enumerate(problem.fixed.tolist()):

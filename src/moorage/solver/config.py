@@ -1,4 +1,4 @@
-"""What the pool needs to be told; `moorage.settings` fills it."""
+"""Settings of the solver pool, as values; `moorage.settings` fills it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PoolConfig:
-    """How many solver processes, and within which bounds."""
+    """The number of solver processes, and their limits."""
 
     processes: int
     queue: int

@@ -1,4 +1,4 @@
-"""Exact answers by CP-SAT: proofs, and better placements than the greedy one.
+"""Exact answers by CP-SAT: proofs, and improvements of the greedy answer.
 
 The only home of OR-Tools, with `cpsat_model`. Deterministic for a seed: one worker, a fixed
 seed and a limit in CP-SAT's own deterministic time; the wall clock only ends what is late.
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.domain.period import SECOND
-from moorage.engine.classes import classes, enough
-from moorage.engine.cost import cost
-from moorage.engine.index import index
-from moorage.engine.problem import Outcome, Verdict
+from moorage.engine.joint.cost import cost
+from moorage.engine.joint.equivalence_classes import classes, enough
+from moorage.engine.joint.problem import Outcome, Verdict
+from moorage.engine.joint.problem_index import index
 from moorage.solver.bounds import lower_bound
 from moorage.solver.cpsat_alone import cp_model
+from moorage.solver.cpsat_cuts import add_cuts
 from moorage.solver.cpsat_model import model
 from moorage.solver.greedy import Greedy
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.period import Duration
-    from moorage.engine.index import Index
-    from moorage.engine.problem import Problem
+    from moorage.engine.joint.problem import Problem
+    from moorage.engine.joint.problem_index import Index
     from moorage.solver.cpsat_model import Model
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -42,7 +43,7 @@ DETERMINISTIC = 0.5
 
 @dataclass(frozen=True)
 class CpSat:
-    """Starts from a greedy answer, and keeps it when nothing better is found in time."""
+    """Starts from a greedy answer, and keeps it if nothing better is found in time."""
 
     greedy: Greedy = field(default_factory=Greedy)
     name: str = "cpsat"
@@ -60,6 +61,7 @@ class CpSat:
         cells = MOST_CELLS if known.hosts is None else CELLS
         rows = _shortlist(numbers, suffices, first, max(cells // max(len(numbers.kinds), 1), 1))
         stated = model(numbers, rows, of_class)
+        add_cuts(stated)
         if known.hosts is not None:
             stated.hint(known.hosts)
         left = time_limit / SECOND - (time.monotonic() - started)
@@ -106,7 +108,7 @@ def _loads(problem: Problem, known: Outcome) -> Ints:
 
 
 def _shortlist(numbers: Index, rows: Ints, first: Ints, most: int) -> Ints:
-    """At most so many of the rows: those in use, where members stand, and then by room.
+    """At most so many of the rows: fixed and used hosts first, then by free capacity.
 
     The others are taken round robin over the domains of the widest level, roomiest first, so
     that no domain is lost. Keeps the order of `rows`, hence classes together.
@@ -130,7 +132,7 @@ def _shortlist(numbers: Index, rows: Ints, first: Ints, most: int) -> Ints:
 
 
 def _turns(values: Ints) -> Ints:
-    """How many equal values come before each."""
+    """The number of equal values before each value."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     found = np.empty(len(values), dtype=np.int64)

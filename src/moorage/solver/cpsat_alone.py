@@ -1,4 +1,4 @@
-"""CP-SAT's interface without pandas, which it imports for series of variables that we never make.
+"""Imports CP-SAT's interface without pandas, which it needs only for unused series of variables.
 
 pandas would be nearly half of a solver process's start and of its memory. While OR-Tools is
 imported, empty classes stand where pandas would be: all that is asked of them then is their names.
@@ -21,7 +21,7 @@ _NAMES: Final = ("DataFrame", "Index", "Series")
 
 
 def _imported() -> ModuleType:
-    """OR-Tools' module; with pandas itself where that is in use already, or more of it is asked."""
+    """OR-Tools' module; with the real pandas if that is imported already or needed after all."""
     if "pandas" not in sys.modules:
         with suppress(AttributeError), _stood_in_for():  # raised by another version of OR-Tools
             return importlib.import_module("ortools.sat.python.cp_model")
@@ -30,7 +30,7 @@ def _imported() -> ModuleType:
 
 @contextmanager
 def _stood_in_for() -> Iterator[None]:
-    """While it lasts, a module called pandas with nothing in it but the names of classes."""
+    """Put an empty module in place of pandas, with only the names of some classes."""
     found = ModuleType("pandas")
     for name in _NAMES:
         setattr(found, name, type(name, (), {}))

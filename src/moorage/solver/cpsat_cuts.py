@@ -1,4 +1,4 @@
-"""Cuts, what devices cannot serve, as CP-SAT constraints over the counts per host."""
+"""Cuts (what devices cannot serve) as CP-SAT constraints over the counts per host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def add_cuts(model: Model) -> None:
-    """State every cut of the problem; hosts that are no candidates hold nobody."""
+    """Add every cut of the problem; hosts that are no candidates have no members."""
     for cut in model.numbers.together:
         _never_together(model, cut)
     for pool in model.numbers.pools:

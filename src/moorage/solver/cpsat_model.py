@@ -1,7 +1,7 @@
 """The joint problem as a CP-SAT model over candidate hosts.
 
 One integer variable per kind of members and candidate host counts how many of the kind stand
-there. Hosts that are no candidates hold nobody; every expression below is right for them too.
+there. Hosts that are no candidates have no members; every expression below is right for them too.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from moorage.policies.primitives import (
     Skew,
 )
 from moorage.solver.cpsat_alone import cp_model
-from moorage.solver.cpsat_cuts import add_cuts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from moorage.engine.index import Crowd, Index
+    from moorage.engine.joint.problem_index import Crowd, Index
 
     Ints: TypeAlias = NDArray[np.int64]
     Term: TypeAlias = "cp_model.LinearExprT"
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Model:
-    """A CP-SAT model and how to read its answer."""
+    """A CP-SAT model with the variables to read its answer from."""
 
     numbers: Index
     rows: Ints
@@ -52,7 +51,7 @@ class Model:
     """The part of the cost that does not depend on the answer."""
 
     def hint(self, rows: Ints) -> None:
-        """Start the search at a known placement."""
+        """Start the search from a known placement."""
         for kind, variables in zip(self.numbers.kinds, self.count, strict=True):
             standing = np.bincount(rows[list(kind)], minlength=len(self.of_class))
             for row, variable in variables.items():
@@ -68,7 +67,7 @@ class Model:
 
 
 def model(numbers: Index, rows: Ints, of_class: Ints) -> Model:
-    """State a problem over candidate hosts.
+    """Build the model of a problem over candidate hosts.
 
     Args:
         numbers: the problem.
@@ -83,7 +82,6 @@ def model(numbers: Index, rows: Ints, of_class: Ints) -> Model:
     _order(found)
     for crowd in numbers.crowds:
         _crowd(found, crowd)
-    add_cuts(found)
     _objective(found)
     if found.costs:
         found.cp.minimize(sum(found.costs))
@@ -108,7 +106,7 @@ def _kind(model: Model, kind: tuple[int, ...]) -> None:
 
 
 def _standing(model: Model) -> None:
-    """Fixed members cost what they cost, and may be where they must not be."""
+    """Add the cost of fixed members; infeasible if one stands where it must not."""
     numbers = model.numbers
     if numbers.misplaced:
         model.cp.add_bool_or([])
@@ -116,7 +114,7 @@ def _standing(model: Model) -> None:
 
 
 def _capacity(model: Model) -> None:
-    """No host takes more than is free; what the bounds of the variables say already is left out.
+    """Add the capacity of each host, unless the bounds of the variables imply it.
 
     Over time a class stands for many instants at which the same kinds are there: of these the one
     with the least room counts.
@@ -138,7 +136,7 @@ def _capacity(model: Model) -> None:
 
 
 def _order(model: Model) -> None:
-    """Of exchangeable hosts the earlier one carries at least as much."""
+    """Break symmetry: of exchangeable hosts the earlier one carries at least as much."""
     rows = model.rows.tolist()
     for before, after in itertools.pairwise(rows):
         if model.of_class[before] == model.of_class[after]:
@@ -177,7 +175,7 @@ def _crowd(model: Model, crowd: Crowd) -> None:
 
 
 def _counts(model: Model, crowd: Crowd, members: tuple[int, ...]) -> dict[int, Any]:
-    """Domain -> how many of the members it holds; domains that can hold nobody are left out."""
+    """Domain -> the number of the members in it; domains that can have none are left out."""
     parts: dict[int, list[Any]] = {}
     chosen = set(members)
     domain_of = crowd.domain_of.tolist()
@@ -194,7 +192,7 @@ def _counts(model: Model, crowd: Crowd, members: tuple[int, ...]) -> dict[int, A
 
 
 def _at_most(model: Model, crowd: Crowd, excess: Any) -> None:  # noqa: ANN401 - as `_load`
-    """`excess` <= 0 if required; otherwise what is above costs."""
+    """Constrain `excess` <= 0 if required; otherwise add its positive part to the cost."""
     weight = crowd.primitive.weight
     if weight is None:
         if isinstance(excess, int):
@@ -214,7 +212,7 @@ def _at_most(model: Model, crowd: Crowd, excess: Any) -> None:  # noqa: ANN401 -
 
 
 def _used(model: Model, count: Any, most: int, *, least: bool) -> Any:  # noqa: ANN401 - as `_load`
-    """0 or 1 for a domain in use.
+    """A 0/1 variable for a domain in use.
 
     With `least` the solver may only err upwards (1 for an unused one), otherwise only
     downwards; the constraint it enters pushes it to the truth.

@@ -1,4 +1,4 @@
-"""The oracle of the tests: every placement there is, judged one by one.
+"""A test oracle: judges every placement, one by one.
 
 Complete and exact by construction, for small instances only. It shares no search with the
 other solvers; it extends all partial placements by one member at a time and drops those
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.engine.cost import cost, holds
-from moorage.engine.problem import Outcome, Verdict
+from moorage.engine.joint.cost import cost, holds
+from moorage.engine.joint.problem import Outcome, Verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.period import Duration
-    from moorage.engine.problem import Problem
+    from moorage.engine.joint.problem import Problem
 
     Ints: TypeAlias = NDArray[np.int64]
 
@@ -26,11 +26,11 @@ MOST_PLACEMENTS = 2_000_000
 
 
 class TooLarge(ValueError):
-    """The instance has more placements than the oracle looks at."""
+    """The instance has too many placements for the oracle."""
 
 
 class Exhaustive:
-    """Tries every placement; ignores the time limit, refuses what would take long."""
+    """Tries every placement; ignores the time limit, refuses large instances."""
 
     name = "exhaustive"
 

@@ -1,4 +1,4 @@
-"""A transactional greedy search in columns: fast answers, no proofs.
+"""A greedy search with restarts, in columns: fast answers, no proofs.
 
 Members that must share a domain form a block; scarce blocks go first, and within a block
 scarce members, so an anchor stands before its partners. A block is placed whole or not at
@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.domain.period import SECOND
-from moorage.engine.cost import cost, holds
-from moorage.engine.index import index
-from moorage.engine.problem import Outcome, Verdict
+from moorage.engine.joint.cost import cost, holds
+from moorage.engine.joint.problem import Outcome, Verdict
+from moorage.engine.joint.problem_index import index
 from moorage.policies.primitives import SameDomain
 from moorage.solver.bounds import lower_bound
-from moorage.solver.partial import Partial
+from moorage.solver.partial_solution import Partial
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.period import Duration
-    from moorage.engine.index import Index
-    from moorage.engine.problem import Problem
+    from moorage.engine.joint.problem import Problem
+    from moorage.engine.joint.problem_index import Index
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -38,7 +38,7 @@ Block = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Greedy:
-    """Searches until the first answer and polishes it.
+    """Searches for a first answer and improves it.
 
     `attempts` bounds the restarts, so that the answer does not depend on the machine's speed
     unless the time limit is very short.
@@ -88,7 +88,7 @@ class Greedy:
     def _place_all(
         self, partial: Partial, order: list[Block], noise: np.random.Generator, spread: float
     ) -> Block | None:
-        """Place every block; the one that found no place, or None."""
+        """Place every block; return the first that found no place, or None."""
         for block in order:
             if not self._place_block(partial, block, noise, spread):
                 return block
@@ -121,7 +121,7 @@ class Greedy:
         return False
 
     def _polish(self, partial: Partial, deadline: float, least: int) -> None:
-        """Move single members to where they cost less, while the whole gets cheaper."""
+        """Move single members to cheaper hosts while the total cost falls."""
         numbers = partial.index
         problem = numbers.problem
         value = int(cost(problem, partial.row_of[None, :])[0])
@@ -136,7 +136,7 @@ class Greedy:
 
 
 def _move(partial: Partial, m: int, value: int) -> int:
-    """Try the host that looks best for one member; keep it only if that is an improvement."""
+    """Move one member to its cheapest host if that improves the placement; return the value."""
     problem = partial.index.problem
     old = int(partial.row_of[m])
     partial.undo(m)
@@ -156,7 +156,7 @@ def _move(partial: Partial, m: int, value: int) -> int:
 def _cheapest(
     partial: Partial, m: int, mask: Bools, noise: np.random.Generator, spread: float
 ) -> int:
-    """The open host that is least dear, or -1."""
+    """The candidate host with the least cost, or -1."""
     rows = np.flatnonzero(mask)
     if not len(rows):
         return -1
@@ -167,7 +167,7 @@ def _cheapest(
 
 
 def _meeting_place(partial: Partial, block: Block) -> Ints:
-    """[H] the domains to try one after the other: of the widest level the block must share."""
+    """[H] the domains to try in turn: of the widest level that the block must share."""
     shared = [
         partial.index.crowds[c]
         for c in partial.index.crowds_of[block[0]]
@@ -184,7 +184,7 @@ def _binds(numbers: Index, c: int) -> bool:
 
 
 def _blocks(numbers: Index) -> list[Block]:
-    """Members to be placed, joined by the domains they must share; scarce blocks first."""
+    """Members to place, grouped by the domains they must share; scarce groups first."""
     scarcity = _scarcity(numbers)
     head = {m: m for m in numbers.moving}
 
@@ -206,7 +206,7 @@ def _blocks(numbers: Index) -> list[Block]:
 
 
 def _scarcity(numbers: Index) -> dict[int, float]:
-    """Per member to be placed: slots for its kind in the beginning, per member of the kind."""
+    """Per member to place: the initial slots for its kind, divided by the members of the kind."""
     start = Partial(numbers)
     found: dict[int, float] = {}
     demanded: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""All strategies behind one: count, search greedily, then prove or improve exactly.
+"""All solvers in sequence: counting, greedy search, then an exact solver.
 
 Most requests never reach the exact solver: counting refutes what cannot be, and a greedy answer
 whose cost meets the lower bound is the best there is.
@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
-from moorage.engine.counting import refuted
-from moorage.engine.problem import Outcome, Verdict
+from moorage.engine.joint.counting import refuted
+from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.solver.greedy import Greedy
 
 if TYPE_CHECKING:
     from moorage.domain.period import Duration
-    from moorage.engine.problem import Problem, Solves
+    from moorage.engine.joint.problem import Problem, Solves
 
 
 @dataclass(frozen=True)
 class Portfolio:
-    """`exact` proves and improves: `CpSat` in this process, or a pool of processes."""
+    """Combines the other solvers; `exact` is `CpSat` in this process, or a pool of processes."""
 
     exact: Solves
     greedy: Greedy = field(default_factory=Greedy)
@@ -52,7 +52,7 @@ class Portfolio:
 
 
 def _better(quick: Outcome, exact: Outcome) -> Outcome:
-    """The cheaper answer with the tighter bound; a proof counts where nobody has an answer."""
+    """The cheaper answer with the tighter bound; a proof counts if neither has an answer."""
     if quick.verdict is not Verdict.FEASIBLE:
         return quick if exact.verdict is Verdict.UNKNOWN else exact
     if exact.verdict is not Verdict.FEASIBLE:
@@ -62,5 +62,5 @@ def _better(quick: Outcome, exact: Outcome) -> Outcome:
 
 
 def _since(started: float) -> float:
-    """Milliseconds."""
+    """Milliseconds since an instant."""
     return (time.monotonic() - started) * 1000

@@ -6,17 +6,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from moorage.store import read, states
-from moorage.store.alone import commit_alone
-from moorage.store.commit import commit
-from moorage.store.feed import Feed
-from moorage.store.first import commit_first
-from moorage.store.patience import WAIT
-from moorage.store.recorded_placements import RecordedPlacements
-from moorage.store.recorded_stays import RecordedStays
-from moorage.store.told import ToldStore
-from moorage.store.turnstile import Queue
-from moorage.store.upgrade import check_schema
+from moorage.store.commit.commit import commit
+from moorage.store.commit.commit_alone import commit_alone
+from moorage.store.database.fifo_lock import FifoLock
+from moorage.store.database.retry import WAIT
+from moorage.store.feed.event_store import ToldStore
+from moorage.store.feed.snapshot_feed import Feed
+from moorage.store.read import provider_states, stored_values
+from moorage.store.read.placements import RecordedPlacements
+from moorage.store.read.records import RecordStore
+from moorage.store.read.stays import RecordedStays
+from moorage.store.schema.upgrade import check_schema
 from moorage.store.watch import Unwatched
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Changeset, Committed
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.providers import ResourceProvider
-    from moorage.engine.snapshot import Snapshot
-    from moorage.store.answers import Connections
-    from moorage.store.backends import Backend
-    from moorage.store.own import Ended
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.store.backend import Backend
+    from moorage.store.changelog.answers import Connections
+    from moorage.store.changelog.local_commits import Ended
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock, Keepers
 
@@ -43,12 +43,12 @@ class Ledger(RecordedPlacements, RecordedStays):
     def __init__(self, backend: Backend, clock: Clock | None, watch: Watch = _UNWATCHED) -> None:
         super().__init__(backend, clock)
         self._watch = watch
-        # By one statement the instant of a commit is the database's.
-        self._at_once = backend.at_once if clock is None else None
         self._feed = Feed(backend, clock, watch)
         self._keepers: Keepers | None = None
-        self._turns = Queue(WAIT)
+        self._turns = FifoLock(WAIT)
         self.told = ToldStore(backend, self.now)
+        """See `Store`."""
+        self.records = RecordStore(backend)
         """See `Store`."""
 
     def close(self) -> None:
@@ -96,10 +96,7 @@ class Ledger(RecordedPlacements, RecordedStays):
         return done and done[0]
 
     def _committed(self, changeset: Changeset) -> tuple[Committed, Ended]:
-        write = self._written(partial(commit, changeset=changeset))
-        if self._at_once is None:
-            return write()
-        return commit_first(self._at_once, changeset, write)
+        return self._written(partial(commit, changeset=changeset))()
 
     def _written(self, work: Callable[..., T]) -> Callable[[], T]:
         """What does the work in a transaction of its own."""
@@ -108,17 +105,19 @@ class Ledger(RecordedPlacements, RecordedStays):
 
     def provider(self, uuid: str) -> ResourceProvider:
         """See `Store`."""
-        return states.provider(self._backend, uuid)
+        return provider_states.provider(self._backend, uuid)
 
     def keepers(self) -> Keepers:
         """See `Store`. Read in again only after one of them has changed."""
         known = self._keepers
-        revision, waited = read.keepers_revision(self._backend)
+        revision, waited = stored_values.keepers_revision(self._backend)
         if known is None or known.revision != revision:
-            known = self._keepers = self._backend.read(read.keepers)
+            known = self._keepers = self._backend.read(stored_values.keepers)
         return replace(known, waited=waited)
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:
         """See `Store`."""
         now = self.now()
-        return self._backend.read(lambda connection: read.due_items(connection, now, limit))
+        return self._backend.read(
+            lambda connection: stored_values.due_items(connection, now, limit)
+        )

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from moorage.domain.errors import InvalidDescription
+from moorage.domain.errors import BadConfiguration
 from moorage.store.ledger import Ledger
-from moorage.store.upgrade import is_current, is_empty, upgrade
+from moorage.store.schema.upgrade import is_current, is_empty, upgrade
 from moorage.store.watch import Unwatched
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection
 
     from moorage.domain.period import Instant
-    from moorage.store.backends import Backend
+    from moorage.store.backend import Backend
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock
 
@@ -31,7 +31,8 @@ def open_store(
     """The ledger at a database URL, made or migrated if need be.
 
     `sqlite:///path` is a file (its directory must exist); `sqlite://` is a private database
-    that is gone when the ledger is closed; `postgresql://user:password@host/name` and
+    that is gone when the ledger is closed; `postgresql://user:password@host/name` (or
+    `postgres://`) and
     `mysql://user:password@host/name` are databases that exist on a server. The time is the
     database's unless a clock is given.
 
@@ -74,7 +75,7 @@ def connect(url: str) -> Backend:
     """The backend for a database URL; `sqlite://` is a private database that goes on close.
 
     Raises:
-        InvalidDescription: not a URL, not of a supported database, or its driver is missing.
+        BadConfiguration: not a URL, not of a supported database, or its driver is missing.
         Busy: the database is away.
     """
     parsed = _parsed(url)
@@ -82,23 +83,23 @@ def connect(url: str) -> Backend:
     # Drivers are extras: each is asked for only where a URL names its database.
     try:
         if kind == "sqlite":
-            from moorage.store.sqlite import open_sqlite  # noqa: PLC0415
+            from moorage.store.sqlite.backend import open_sqlite  # noqa: PLC0415
 
             return open_sqlite(parsed)
         if kind == "postgresql":
-            from moorage.store.postgres import PostgresBackend  # noqa: PLC0415
+            from moorage.store.postgresql.backend import PostgresBackend  # noqa: PLC0415
 
             return PostgresBackend(parsed)
         if kind in {"mysql", "mariadb"}:
-            from moorage.store.mariadb import MariadbBackend  # noqa: PLC0415
+            from moorage.store.mariadb.backend import MariadbBackend  # noqa: PLC0415
 
             return MariadbBackend(parsed)
     except (ModuleNotFoundError, NoSuchModuleError) as error:
-        raise InvalidDescription(
+        raise BadConfiguration(
             f"no driver for {kind} databases ({error}): see the extras of the package",
             path="database URL",
         ) from error
-    raise InvalidDescription(
+    raise BadConfiguration(
         f"no support for {kind} databases; use sqlite:///path, postgresql://host/name,"
         " or mysql://host/name",
         path="database URL",
@@ -107,13 +108,15 @@ def connect(url: str) -> Backend:
 
 def _parsed(url: str) -> URL:
     try:
-        return make_url(url)
+        parsed = make_url(url)
     except (ArgumentError, ValueError) as error:  # the second of a port that is no number
-        raise InvalidDescription(
+        raise BadConfiguration(
             "not a database URL, such as sqlite:///path or postgresql://user@host:5432/name;"
             " several hosts are written postgresql://user@/name?host=one:5432&host=two:5432",
             path="database URL",
         ) from error
+    # As libpq and many tools write it.
+    return parsed.set(drivername="postgresql") if parsed.drivername == "postgres" else parsed
 
 
 def _upgrade(backend: Backend, connection: Connection, now: Instant) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _DRIVERS: Final = {
     "sqlite": "sqlite",
     "postgresql": "postgresql+psycopg",
+    "postgres": "postgresql+psycopg",
     "mysql": "mysql+pymysql",
     "mariadb": "mariadb+pymysql",
 }
@@ -116,8 +117,8 @@ def _engine(url: URL) -> Engine:
     if url.get_backend_name() not in {"mysql", "mariadb"}:
         return create_engine(_read_only(url))
     # Its driver is an extra.
-    from moorage.store.mariadb_hosts import Choice  # noqa: PLC0415
-    from moorage.store.mariadb_url import require_known, without_hosts  # noqa: PLC0415
+    from moorage.store.mariadb.hosts import Choice  # noqa: PLC0415
+    from moorage.store.mariadb.url import require_known, without_hosts  # noqa: PLC0415
 
     try:
         url, hosts = without_hosts(url)

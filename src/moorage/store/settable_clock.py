@@ -1,4 +1,4 @@
-"""A clock that stands still until it is set: the simulation's.
+"""The simulation's clock: it stands still until it is set.
 
 Its instant lives in a file that every process of one simulation maps, so that all of them, and
 the one that sets it, agree at once.

@@ -1,4 +1,4 @@
-"""Who looks on while the ledger works: called around each commit and each renewal of a snapshot."""
+"""The interface for metrics and traces: called around commits and renewals of a snapshot."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the service tells about itself while it runs: metrics, and traces where they are asked for.
+"""Metrics of the service, and traces where they are enabled.
 
-Here live the table of metrics, the instruments that count, and the wrappers that look over the
-shoulder of the store and the solver. Nothing here changes what it watches, and no other part
-imports it: `app` puts it in between.
+Here live the table of metrics, the instruments that count, and the wrappers around the store's
+observer and the solver. Nothing here changes what it observes, and no other part imports it:
+`app` puts it in between.
 """

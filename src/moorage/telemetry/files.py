@@ -1,4 +1,4 @@
-"""Where the workers of one service keep their counts, so that any of them can tell the sum.
+"""Files in which the workers of one service share their counts, so that any can show the sum.
 
 Prometheus' library maps one file per kind of metric and process. A worker's files are called after
 its number, not its process id: the worker that replaces a dead one goes on counting where that one
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _PREFIX: Final = "moorage-metrics-"
-_KINDS: Final = ("counter", "histogram", "gauge_livesum")
+_GAUGE: Final = "gauge_livesum"
+_KINDS: Final = ("counter", "histogram", _GAUGE)
 _ROOM: Final = 4 * 1024 * 1024
 """Bytes of each file; all routes with all their statuses need about half of one."""
 
 
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
-    """A folder for the files of one service, gone afterwards.
+    """A temporary folder for the files of one service.
 
-    Folders of services that were killed are removed, too: theirs is not locked any more.
+    Folders of killed services are removed too: these are no longer locked.
 
     Raises:
         OSError: none can be made.
@@ -47,7 +48,7 @@ def folder() -> Iterator[Path]:
 
 
 def prepare(where: Path, worker: str) -> None:
-    """Make room for the files of a worker that has none yet.
+    """Create and allocate the files of a worker.
 
     Raises:
         OSError: there is no room.
@@ -64,8 +65,13 @@ def prepare(where: Path, worker: str) -> None:
             os.close(descriptor)
 
 
+def forget(where: Path, worker: str) -> None:
+    """Delete the gauges of a worker that has ended; its counters stay."""
+    (where / f"{_GAUGE}_{worker}.db").unlink(missing_ok=True)
+
+
 def _locked() -> tuple[Path, int]:
-    """A new folder and the lock on it, which says that its service lives."""
+    """A new folder and the lock on it, which marks its service as running."""
     while True:
         made = Path(tempfile.mkdtemp(prefix=_PREFIX))
         # Another service, starting now, may tidy it away before it is locked.

@@ -1,8 +1,7 @@
-"""The instruments of one process, made from the table, and the page that shows them all.
+"""The metrics of one process, made from the table, and the page that shows them all.
 
-With a folder, the counts of all workers are added up from its files, whoever is asked; without
-one, a process tells of itself alone. What belongs to the ledger is asked of it when the page is
-read.
+With a folder, each worker's page adds up the counts of all workers from its files; without one, a
+process shows its own counts alone. Values of the ledger are queried when the page is read.
 """
 
 from __future__ import annotations
@@ -13,13 +12,19 @@ import struct
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from prometheus_client import CollectorRegistry, Gauge, generate_latest, values
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    values,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from moorage.telemetry import files, table
-from moorage.telemetry.quick import QuickCounter, QuickHistogram, quick
 from moorage.telemetry.table import Kind
 
 if TYPE_CHECKING:
@@ -31,24 +36,24 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
-"""What the page is, for its header."""
+"""The page's content type."""
 
 _LOOKS: Final = 10
 _MOMENT: Final = 0.02
 """How often a file that was only half written is looked at again, and after how many seconds."""
 _WHERE: Final = "PROMETHEUS_MULTIPROC_DIR"
-"""How the library is told of the folder; it asks when its first value is made."""
+"""The variable from which the library reads the folder when its first value is made."""
 
 
 class Metrics:
-    """Counts, and shows what was counted. Safe for threads."""
+    """Records metrics and renders them. Safe for threads."""
 
     def __init__(self, folder: Path | None = None, worker: str = "1") -> None:
         self.worker = worker
         self._own = CollectorRegistry()
         self._folder = _shared(folder, worker)
         self._rows: dict[str, Any] = {
-            row.name: _instrument(row, self._own) for row in table.TABLE if not row.asked
+            row.name: _instrument(row, self._own) for row in table.TABLE if not row.on_scrape
         }
         self._kept: dict[tuple[str, tuple[str, ...]], Any] = {}
 
@@ -64,16 +69,12 @@ class Metrics:
         """Set a gauge."""
         self._of(row, labels).set(value)
 
-    def page(self, asked: Mapping[Row, Ask]) -> bytes:
-        """Everything in the text form of Prometheus; what cannot be asked now is left out."""
+    def page(self, on_scrape: Mapping[Row, ReadSamples]) -> bytes:
+        """All metrics in Prometheus' text format; those that cannot be read now are left out."""
         counted = generate_latest(self._own) if self._folder is None else _of_all(self._folder)
         asking = CollectorRegistry()
-        asking.register(_Asking(asked))
+        asking.register(_ScrapeCollector(on_scrape))
         return bytes(counted) + bytes(generate_latest(asking))
-
-    def of(self, row: Row, *labels: str) -> Any:  # noqa: ANN401 - the library's classes
-        """The instrument itself, for who uses it so often that it keeps it."""
-        return self._of(row, labels)
 
     def _of(self, row: Row, labels: tuple[str, ...]) -> Any:  # noqa: ANN401 - the library's classes
         key = (row.name, labels)
@@ -85,7 +86,7 @@ class Metrics:
 
 
 def _of_all(folder: Path) -> bytes:
-    """What all workers have counted.
+    """The counts of all workers.
 
     A worker that just starts has a file without anything in it for a moment, and one that counts
     something new has half of its name there: then all are read again.
@@ -102,26 +103,27 @@ def _of_all(folder: Path) -> bytes:
     raise AssertionError
 
 
-class Ask(Protocol):
-    """Finds the samples of a row that is `asked`."""
+class ReadSamples(Protocol):
+    """Reads the samples of a row that is `on_scrape` at each scrape."""
 
     def __call__(self) -> Iterable[tuple[tuple[str, ...], float]]:
         """Label values and value of each sample."""
 
 
-class _Asking:
-    """The rows that are asked for, as the library wants them."""
+class _ScrapeCollector:
+    """A collector of the rows that are read at each scrape."""
 
-    def __init__(self, asked: Mapping[Row, Ask]) -> None:
-        self._asked = asked
+    def __init__(self, on_scrape: Mapping[Row, ReadSamples]) -> None:
+        self._asked = on_scrape
 
     def describe(self) -> list[Any]:
-        """Nothing: asking costs a look at the ledger, which registering need not."""
+        """Empty: describing would cost a query, which registration does not need."""
         return []
 
     def collect(self) -> Iterator[Any]:
         for row, ask in self._asked.items():
-            family = GaugeMetricFamily(row.name, row.help, labels=row.labels)
+            kind = CounterMetricFamily if row.kind is Kind.COUNTER else GaugeMetricFamily
+            family = kind(row.name, row.help, labels=row.labels)
             try:
                 for labels, value in ask():
                     family.add_metric(labels, value)
@@ -132,7 +134,7 @@ class _Asking:
 
 
 def _shared(folder: Path | None, worker: str) -> Path | None:
-    """Let the library keep its values in the folder, or else in this process alone."""
+    """Configure the library to keep its values in the folder, or in this process alone."""
     if folder is not None:
         try:
             files.prepare(folder, worker)
@@ -143,18 +145,16 @@ def _shared(folder: Path | None, worker: str) -> Path | None:
         values.ValueClass = values.MutexValue
     else:
         os.environ[_WHERE] = str(folder)
-        values.ValueClass = quick(values.MultiProcessValue(lambda: worker))  # type: ignore[no-untyped-call]
+        values.ValueClass = values.MultiProcessValue(lambda: worker)  # type: ignore[no-untyped-call]
     return folder
 
 
 def _instrument(row: Row, registry: CollectorRegistry) -> Any:  # noqa: ANN401 - the library's classes
     match row.kind:
         case Kind.COUNTER:
-            return QuickCounter(row.name, row.help, row.labels, registry=registry)
+            return Counter(row.name, row.help, row.labels, registry=registry)
         case Kind.HISTOGRAM:
-            return QuickHistogram(
-                row.name, row.help, row.labels, buckets=row.buckets, registry=registry
-            )
+            return Histogram(row.name, row.help, row.labels, buckets=row.buckets, registry=registry)
         case Kind.GAUGE:
             # Every value has one writer: the sum over workers is each worker's own.
             return Gauge(

@@ -1,4 +1,4 @@
-"""Every metric, as data: the page of the reference is made from it, and so are the instruments."""
+"""The table of all metrics, from which the instruments and the reference page are made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Kind(Enum):
-    """What a metric is, in Prometheus' words."""
+    """The type of a metric, in Prometheus' terms."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -25,7 +25,7 @@ class Row:
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     """Upper bounds in seconds, of a histogram."""
-    asked: bool = False
+    on_scrape: bool = False
     """Whether it is found out at each reading; else it is kept as things happen."""
 
 
@@ -51,7 +51,7 @@ COMMITS: Final = Row(
     Kind.COUNTER,
     "Changesets brought to the ledger, by outcome: committed; conflict (something it relied on had"
     " moved); refused (the end state is not allowed); busy (the database had no turn or was away);"
-    " failed (an error nobody expected).",
+    " failed (an unexpected error).",
     ("outcome",),
 )
 COMMIT_SECONDS: Final = Row(
@@ -98,19 +98,32 @@ SOLVERS: Final = Row(
     "moorage_solver_processes",
     Kind.GAUGE,
     "Solver processes that are up.",
-    asked=True,
+    on_scrape=True,
+)
+PLANNERS: Final = Row(
+    "moorage_planner_processes",
+    Kind.GAUGE,
+    "Planner processes that are up.",
+    on_scrape=True,
+)
+PLANNING: Final = Row(
+    "moorage_planner_requests",
+    Kind.GAUGE,
+    "Requests that a planner process works on now.",
+    ("planner",),
+    on_scrape=True,
 )
 HELD: Final = Row(
     "moorage_held_places",
     Kind.GAUGE,
     "Members whose places are held or claimed now, over all projects.",
-    asked=True,
+    on_scrape=True,
 )
 EXPIRED: Final = Row(
     "moorage_expired_total",
     Kind.COUNTER,
     "Lapsed holds and claims that this service was first to note, by kind and outcome"
-    " (noted, nothing: somebody else was first, failed).",
+    " (noted; nothing: another process was first; failed).",
     ("kind", "outcome"),
 )
 EXPIRY_ROUND: Final = Row(
@@ -123,7 +136,7 @@ EFFECTS: Final = Row(
     "moorage_effects_total",
     Kind.COUNTER,
     "Effects taken on by this service, by kind and outcome (done; again: to be tried again;"
-    " failed: given up; nothing: somebody else was first; error: put off).",
+    " failed: given up; nothing: another process was first; error: postponed).",
     ("kind", "outcome"),
 )
 EFFECTS_DUE: Final = Row(
@@ -132,14 +145,14 @@ EFFECTS_DUE: Final = Row(
     "Effects whose time has come, by lane (life: of leases; tell: webhook; end: ending servers;"
     " hook).",
     ("lane",),
-    asked=True,
+    on_scrape=True,
 )
 EFFECTS_AGE: Final = Row(
     "moorage_effects_oldest_due_seconds",
     Kind.GAUGE,
     "How long the longest due effect of a lane has been due.",
     ("lane",),
-    asked=True,
+    on_scrape=True,
 )
 EFFECTS_ROUND: Final = Row(
     "moorage_effects_round_timestamp_seconds",
@@ -150,18 +163,18 @@ EFFECTS_ROUND: Final = Row(
 DELIVERIES: Final = Row(
     "moorage_deliveries_total",
     Kind.COUNTER,
-    "Turns of subscriptions taken by this service, by what came of them (delivered; failed: to be"
-    " tried again; given-up: events became dead letters; nothing: none was for it, or somebody else"
-    " was first; error).",
+    "Rounds of delivery to subscriptions by this service, by outcome (delivered; failed: to be"
+    " retried; given-up: events became dead letters; nothing: no event, or another process was"
+    " first; error).",
     ("outcome",),
 )
 WAITLIST: Final = Row(
     "moorage_waitlist_entries",
     Kind.GAUGE,
     "Entries of the waitlist, by state (waiting, granted, expired, cancelled, failed): those that"
-    " wait now, and what became of all others.",
+    " wait, and those that are over and still kept.",
     ("state",),
-    asked=True,
+    on_scrape=True,
 )
 CONNECTIONS: Final = Row(
     "moorage_database_connections",
@@ -178,7 +191,8 @@ READY: Final = Row(
 STARTS: Final = Row(
     "moorage_worker_starts_total",
     Kind.COUNTER,
-    "Starts of HTTP workers; more than one each means that some died and were replaced.",
+    "Starts of HTTP workers and planners; more than one each means that some died and were"
+    " replaced.",
     ("worker",),
 )
 CPU: Final = Row(
@@ -193,21 +207,66 @@ MEMORY: Final = Row(
     "Memory of a worker's present process that is in RAM.",
     ("worker",),
 )
+REPLACED: Final = Row(
+    "moorage_processes_replaced_total",
+    Kind.COUNTER,
+    "Processes that were unresponsive for worker_timeout and were killed, by process (worker"
+    " 1, solver 1, planner 1, ...).",
+    ("process",),
+    on_scrape=True,
+)
+OPEN: Final = Row(
+    "moorage_worker_connections",
+    Kind.GAUGE,
+    "Open connections of a worker.",
+    ("worker",),
+    on_scrape=True,
+)
+UNSENT: Final = Row(
+    "moorage_worker_unsent_bytes",
+    Kind.GAUGE,
+    "Bytes of answers that clients of a worker have not read yet, where they read slowly; the limit"
+    " is unsent_limit.",
+    ("worker",),
+    on_scrape=True,
+)
+ARRIVING: Final = Row(
+    "moorage_worker_arriving_bytes",
+    Kind.GAUGE,
+    "Bytes of request bodies that a worker has received in part; the limit is arriving_limit.",
+    ("worker",),
+    on_scrape=True,
+)
+READERS_ENDED: Final = Row(
+    "moorage_readers_ended_total",
+    Kind.COUNTER,
+    "Connections a worker ended because more than unsent_limit was not read.",
+    ("worker",),
+    on_scrape=True,
+)
+BODIES_REFUSED: Final = Row(
+    "moorage_bodies_refused_total",
+    Kind.COUNTER,
+    "Request bodies a worker refused because more than arriving_limit was on its way.",
+    ("worker",),
+    on_scrape=True,
+)
 INFO: Final = Row(
     "moorage_build_info",
     Kind.GAUGE,
     "Always 1; the version is in the label.",
     ("version",),
-    asked=True,
+    on_scrape=True,
 )
 
 TABLE: Final = (
     *(REQUESTS, REQUEST_SECONDS),
     *(COMMITS, COMMIT_SECONDS, RETRIES),
     *(REFRESH_SECONDS, REVISION, IN_STEP),
-    *(SOLVES, SOLVERS),
+    *(SOLVES, SOLVERS, PLANNERS, PLANNING),
     *(HELD, EXPIRED, EXPIRY_ROUND),
     *(EFFECTS, EFFECTS_DUE, EFFECTS_AGE, EFFECTS_ROUND, DELIVERIES, WAITLIST),
-    *(CONNECTIONS, READY, STARTS, CPU, MEMORY, INFO),
+    *(CONNECTIONS, READY, STARTS, REPLACED, CPU, MEMORY),
+    *(OPEN, UNSENT, ARRIVING, READERS_ENDED, BODIES_REFUSED, INFO),
 )
 """All of them, in the order of the page."""

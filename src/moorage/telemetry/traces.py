@@ -1,4 +1,4 @@
-"""OpenTelemetry: a span for each request, and within it for commits, renewals and solves.
+"""OpenTelemetry spans for each request, and within it for commits, renewals and solves.
 
 The packages are an extra, and imported only when traces are asked for; without them nothing is put
 in between, so they cost nothing. Where spans go, and which are kept, is said by the `OTEL_`
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from moorage.domain.period import Duration
-    from moorage.engine.problem import Outcome, Problem
+    from moorage.engine.joint.problem import Outcome, Problem
     from moorage.http.wsgi import Application, Environ, ExcInfo, Headers, StartResponse
     from moorage.usecases.ports import Solver
 
@@ -29,18 +29,18 @@ _FROM_CALLER: Final = {"HTTP_TRACEPARENT": "traceparent", "HTTP_TRACESTATE": "tr
 _ERROR: Final = 500
 
 
-class Watch(Protocol):
-    """An onlooker of the store."""
+class StoreObserver(Protocol):
+    """Observer of the store."""
 
     def commit(self, work: Callable[[], T]) -> T:
-        """One try to commit."""
+        """Run one try to commit."""
 
     def refresh(self, work: Callable[[], T]) -> T:
-        """The snapshot is brought up to date."""
+        """Run an update of the snapshot."""
 
 
 class Traces:
-    """Puts spans around what it is given.
+    """Wraps the application, the store's observer and the solver in spans.
 
     Raises:
         InvalidDescription: the packages are not installed.
@@ -88,9 +88,9 @@ class Traces:
 
         return traced
 
-    def watch(self, inner: Watch) -> Watch:
-        """The onlooker with a span around what it looks at."""
-        return _TracedWatch(inner, self._tracer)
+    def watch(self, inner: StoreObserver) -> StoreObserver:
+        """The observer with a span around each operation."""
+        return _TracedStoreObserver(inner, self._tracer)
 
     def solver(self, inner: Solver) -> Solver:
         """The solver with a span around each solve."""
@@ -98,7 +98,7 @@ class Traces:
 
 
 def _describe(span: Any, environ: Environ, method: str) -> None:  # noqa: ANN401 - OpenTelemetry's
-    """What is known only at the end. Path, query and headers may hold secrets and stay out."""
+    """Attributes known only at the end. Path, query and headers may hold secrets and stay out."""
     route = environ.get("moorage.route")
     mount = environ.get("moorage.mount", "house")
     if route is not None:
@@ -115,32 +115,32 @@ def _describe(span: Any, environ: Environ, method: str) -> None:  # noqa: ANN401
 
 
 @dataclass(frozen=True, slots=True)
-class _TracedWatch:
-    """An onlooker behind a span."""
+class _TracedStoreObserver:
+    """An observer of the store with spans."""
 
-    inner: Watch
+    inner: StoreObserver
     tracer: Any
 
     def commit(self, work: Callable[[], T]) -> T:
-        """See `Watch`."""
+        """Run one try to commit in a span."""
         with self.tracer.start_as_current_span("commit"):
             return self.inner.commit(work)
 
     def refresh(self, work: Callable[[], T]) -> T:
-        """See `Watch`."""
+        """Run an update of the snapshot in a span."""
         with self.tracer.start_as_current_span("refresh snapshot"):
             return self.inner.refresh(work)
 
 
 @dataclass(frozen=True, slots=True)
 class _TracedSolver:
-    """A solver behind a span."""
+    """A solver with spans."""
 
     inner: Solver
     tracer: Any
 
     def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
-        """See `Solver`."""
+        """Solve in a span."""
         with self.tracer.start_as_current_span("solve") as span:
             span.set_attribute("moorage.members", len(problem.members))
             span.set_attribute("moorage.hosts", len(problem.hosts))

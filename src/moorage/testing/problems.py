@@ -19,8 +19,8 @@ from moorage.domain.placement import Occupant
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.domain.resources import MAX_AMOUNT
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.build import Built, state
-from moorage.engine.terrain import Terrain, place_hosts
+from moorage.engine.joint.build import Built, state
+from moorage.engine.joint.terrain import Terrain, place_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -176,11 +176,22 @@ def shop(
 
 
 def random_built(
-    seed: int, *, hosts: int = 5, members: int = 5, policies: int = 4, fixed: float = 0.12
+    seed: int,
+    *,
+    hosts: int = 5,
+    members: int = 5,
+    policies: int = 4,
+    fixed: float = 0.12,
+    partial: bool = False,
 ) -> Built:
-    """A small problem with any policies, strengths, objective, fixed members and odd hosts."""
+    """A small problem with any policies, strengths, objective, fixed members and odd hosts.
+
+    With `partial` the trees have gaps: racks without a zone, hosts in a zone without a rack,
+    hosts that stand nowhere.
+    """
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
-    fleet = _random_terrain(dice, dice.randint(1, hosts))
+    count = dice.randint(1, hosts)
+    fleet = _partial_terrain(dice, count) if partial else _random_terrain(dice, count)
     return state(_random_request(dice, fleet, members, policies, fixed), fleet)
 
 
@@ -200,6 +211,28 @@ def _random_terrain(dice: random.Random, count: int) -> Terrain:
                 if dice.random() < 0.93  # noqa: PLR2004 - now and then a host stands in no rack
             ),
             *(Attachment(f"h{i}", f"f{dice.randrange(2)}", "power") for i in range(count)),
+        ],
+    )
+    return terrain([_random_host(dice, f"h{i}") for i in range(count)], topology)
+
+
+def _partial_terrain(dice: random.Random, count: int) -> Terrain:
+    parents = {f"r{i}": dice.choice(("z0", "z1", None)) for i in range(3)}
+    topology = Topology.build(
+        {"location": ("zone", "rack"), "power": ("feed",)},
+        [
+            *(Domain(zone, "zone") for zone in ("z0", "z1")),
+            *(Domain(rack, "rack", parent=zone) for rack, zone in parents.items()),
+            *(Domain(f"f{i}", "feed", "power") for i in range(2)),
+        ],
+        [
+            Attachment(f"h{i}", domain, tree)
+            for i in range(count)
+            for tree, places in (
+                ("location", (*parents, *parents, "z0", "z1", None)),
+                ("power", ("f0", "f1", None)),
+            )
+            if (domain := dice.choice(places)) is not None
         ],
     )
     return terrain([_random_host(dice, f"h{i}") for i in range(count)], topology)
@@ -289,6 +322,8 @@ def _spread(dice: random.Random) -> dict[str, object]:
         found["min_domains"] = dice.randint(1, 3)
     if which != "min":
         found["max_skew"] = dice.randint(0, 2)
+        # The odd value without another throw: what a seed gives otherwise stays the same.
+        found |= {"fenced_domains": "count"} if found.get("min_domains") == 1 else {}
     return found
 
 

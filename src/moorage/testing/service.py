@@ -14,17 +14,18 @@ from urllib.parse import urlencode
 from falcon.testing import TestClient
 
 from moorage.api.native import create_app
+from moorage.app import with_strategies
 from moorage.client.fleet_file import read_fleet
 from moorage.domain.fleet_expansion import expand
-from moorage.domain.fleet_parts import parts as parts_of
+from moorage.domain.fleet_expansion import parts as parts_of
 from moorage.domain.period import parse_instant
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.store import open_store
-from moorage.usecases.limits import Limits
-from moorage.usecases.load_fleet import load_fleet
-from moorage.usecases.parts import Parts
+from moorage.usecases.ledger.fleet_loading import load_fleet
 from moorage.usecases.ports import Caller
+from moorage.usecases.shared.environment import Environment
+from moorage.usecases.shared.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,8 +87,11 @@ class Service:
         self.clock = HandClock()
         self.store: Ledger = open_store(database, clock=self.clock)
         self.ids = SeededIds()
-        self.parts = Parts(
-            self.store, Portfolio(CpSat()), self.ids, limits or Limits(), time.monotonic, time.sleep
+        solver = Portfolio(CpSat())
+        self.parts = with_strategies(
+            Environment(
+                self.store, solver, self.ids, limits or Limits(), time.monotonic, time.sleep
+            )
         )
         if fleet:
             for part in parts_of(expand(read_fleet(fleet))):

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from moorage.store.session import CursorSession
-from moorage.store.statements import Speech
+from moorage.store.database.session import CursorSession
+from moorage.store.database.statements import Speech
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moorage.store.statements import Parameters, Worded
+    from moorage.store.database.statements import Parameters, Worded
 
 
 @contextmanager

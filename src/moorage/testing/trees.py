@@ -14,16 +14,16 @@ from moorage.domain.period import Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.domain.topology import EMPTY
-from moorage.engine.build import state
-from moorage.engine.devices import Devices, classes_of
-from moorage.engine.sharing import SHARES
-from moorage.engine.snapshot import ProviderState, Snapshot
-from moorage.engine.terrain import Terrain
+from moorage.engine.devices.host_trees import Devices, classes_of
+from moorage.engine.joint.build import state
+from moorage.engine.joint.terrain import Terrain
+from moorage.engine.state.sharing import SHARES
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from moorage.engine.build import Built
+    from moorage.engine.joint.build import Built
 
 Needed: TypeAlias = "tuple[Role, int]"
 """A role, and how many members of it."""

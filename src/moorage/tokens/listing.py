@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_ROLE: Final = re.compile(r"[a-z0-9][a-z0-9._:-]{0,63}", re.ASCII)
 _KEYS: Final = frozenset({"name", "hash", "user", "project", "roles", "expires"})
 _PRIVATE: Final = 0o600
 _HEAD: Final = "# Tokens of Moorage, by `moorage token`. Only hashes are here.\n"
@@ -60,7 +61,7 @@ def read(path: Path) -> Mapping[str, Token]:
     """
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, LookupError) as error:
         mark = getattr(error, "problem_mark", None)  # the error's own words quote the line
         place = f" (line {mark.line + 1})" if mark else ""
         raise InvalidDescription(f"token file {path} is no YAML{place}") from None
@@ -128,13 +129,21 @@ def _token(entry: object) -> Token:
     roles = entry.get("roles")
     if not (isinstance(roles, list) and roles and all(isinstance(one, str) for one in roles)):
         raise InvalidDescription("roles must be a list of role names", path="roles")
+    names = tuple(dict.fromkeys(role.lower() for role in roles))
+    for role in names:
+        if not _ROLE.fullmatch(role):
+            raise InvalidDescription(
+                f"{role!r} is not the name of one role: letters, digits, . _ : - (at most 64);"
+                " list several roles one by one",
+                path="roles",
+            )
     check_hash(entry["hash"])
     return Token(
         name=entry["name"],
         hash=entry["hash"],
         user=entry["user"],
         project=entry["project"],
-        roles=tuple(dict.fromkeys(role.strip().lower() for role in roles)),
+        roles=names,
         expires=_instant(entry.get("expires")),
     )
 

@@ -16,25 +16,26 @@ if TYPE_CHECKING:
     from moorage.domain.effects import Effect, Lane
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.events import Event, EventCursor, EventFilter
-    from moorage.domain.explain import Explanation
+    from moorage.domain.explain import Explanation, Refusal, Stage
     from moorage.domain.flavors import Flavor
     from moorage.domain.leases import Lease, LeaseState
     from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.providers import ResourceProvider
-    from moorage.domain.quotas import Quota, Use
+    from moorage.domain.quotas import Quota, QuotaName, QuotaUse
+    from moorage.domain.records import Deletable, RecordKind, RecordPlace
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.series import Series
-    from moorage.domain.subscriptions import DeadLetter, Reached, Subscription
+    from moorage.domain.subscriptions import DeadLetter, DeliveryState, Subscription
     from moorage.domain.templates import Template
     from moorage.domain.waitlist import EntryState, WaitlistEntry
-    from moorage.engine.problem import Outcome, Problem
-    from moorage.engine.quotas import Lessee
-    from moorage.engine.snapshot import Snapshot
+    from moorage.engine.joint.problem import Outcome, Problem
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.engine.time.quotas import Lessee
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and what they may see. `operator` is the admin or service role."""
+    """The caller of a request: identity, project and roles."""
 
     user_id: str
     project_id: str
@@ -52,7 +53,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedRecord:
     """A resource class or trait with its time of creation or last change."""
 
     name: str
@@ -78,7 +79,7 @@ class Keepers:
 
 
 @dataclass(frozen=True, slots=True)
-class Overrun:
+class OverrunConsumer:
     """A consumer whose allocations are there still at their declared end."""
 
     consumer: Consumer
@@ -97,7 +98,7 @@ class EventPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingEvents:
     """What is to be delivered next to a subscription.
 
     Nothing else up to the position `reached` is meant for it. `lost` is not None where events
@@ -110,12 +111,12 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
-    """What became of an event, by its id, for one subscription."""
+class EventDelivery:
+    """The delivery state of an event for one subscription."""
 
     event: str
     subscription: Subscription
-    reached: Reached
+    reached: DeliveryState
 
 
 class Clock(Protocol):
@@ -125,8 +126,8 @@ class Clock(Protocol):
         """The present instant."""
 
 
-class Told(Protocol):
-    """What the ledger tells. Reads see every commit that finished before the call began.
+class EventReads(Protocol):
+    """Events and subscriptions of the ledger.
 
     On PostgreSQL an event is seen when no commit that began before it runs any more.
     """
@@ -155,15 +156,15 @@ class Told(Protocol):
         """Subscriptions by creation; `project_id` None means every project."""
 
     def with_thresholds(self) -> Sequence[Subscription]:
-        """Those of which somebody has to look whether something is crossed."""
+        """Subscriptions with thresholds."""
 
     def due(self, limit: int) -> Sequence[Subscription]:
         """Those of whose project something has happened since, the longest due first."""
 
-    def pending(self, one: Subscription, limit: int) -> Pending:
+    def pending(self, one: Subscription, limit: int) -> PendingEvents:
         """What is to be delivered to a subscription next; the work is bounded."""
 
-    def hearings(self, project_id: str, events: Sequence[Event]) -> Sequence[Hearing]:
+    def hearings(self, project_id: str, events: Sequence[Event]) -> Sequence[EventDelivery]:
         """What became of events of a project for each subscription that they are meant for.
 
         What was given up so long ago that the dead letter is forgotten counts as heard.
@@ -178,12 +179,25 @@ class Told(Protocol):
         """How many there are of those, by subscription; who has none is not named."""
 
 
+class Records(Protocol):
+    """What is over, and is kept for a while."""
+
+    def deletable(
+        self, kind: RecordKind, before: Instant, after: RecordPlace, most: int
+    ) -> Deletable:
+        """Of the next `most` records of a kind that ended before, those that may be deleted."""
+
+
 class Store(Protocol):
     """The ledger. Reads see every commit that finished before the call began."""
 
     @property
-    def told(self) -> Told:
+    def told(self) -> EventReads:
         """Events, and who wants them."""
+
+    @property
+    def records(self) -> Records:
+        """What is over, and is kept for a while."""
 
     def now(self) -> Instant:
         """The store's clock: the database's, or the simulator's."""
@@ -208,10 +222,10 @@ class Store(Protocol):
         For who needs one or two: no snapshot is brought up to date for it.
         """
 
-    def resource_classes(self) -> Sequence[Named]:
+    def resource_classes(self) -> Sequence[NamedRecord]:
         """Standard ones in `os_resource_classes.STANDARDS` order, then custom by creation."""
 
-    def traits(self, names: Collection[str] | None = None) -> Sequence[Named]:
+    def traits(self, names: Collection[str] | None = None) -> Sequence[NamedRecord]:
         """Every trait, or those of these names that exist."""
 
     def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
@@ -254,6 +268,9 @@ class Store(Protocol):
         Copies that offers keep their places with are not among them.
         """
 
+    def ensemble_named(self, project_id: str, name: str) -> str | None:
+        """The id of the project's oldest ensemble of a name; see `ExpectUniqueName`."""
+
     def keepers(self) -> Keepers:
         """Every project's ensembles that keep others out, by creation, and their revision.
 
@@ -278,11 +295,25 @@ class Store(Protocol):
     def claim(self, claim_id: str) -> Claim:
         """NotFound if there is none."""
 
-    def claims(self, *, decision_id: str) -> Sequence[Claim]:
-        """The claims of a decision, oldest first."""
+    def claims(self, *, decision_id: str, page: Page | None = None) -> Sequence[Claim]:
+        """The claims of a decision, oldest first; all of them without a page."""
 
     def explanation(self, explanation_id: str) -> tuple[Explanation, str, str]:
         """An explanation, its project and the replayable instance. NotFound."""
+
+    def refusals(
+        self,
+        *,
+        project_id: str | None,
+        ensemble: str | None = None,
+        stage: Stage | None = None,
+        since: Instant | None = None,
+        page: Page = Page(),
+    ) -> Sequence[Refusal]:
+        """Explanations that are kept, newest first; `project_id` None means every project.
+
+        `ensemble` is the id or name of what was refused, `since` an instant.
+        """
 
     def refusal(
         self, request: str, *, project_id: str | None, digest: str | None = None
@@ -295,8 +326,8 @@ class Store(Protocol):
     def flavor(self, name: str) -> Flavor:
         """By id or name. NotFound."""
 
-    def flavors(self) -> Sequence[Flavor]:
-        """Every flavor, by name."""
+    def flavors(self, page: Page | None = None) -> Sequence[Flavor]:
+        """Flavors, by name; all of them without a page."""
 
     def lease(self, lease_id: str) -> Lease:
         """NotFound if there is none."""
@@ -361,7 +392,7 @@ class Store(Protocol):
     def pending_effects(self) -> Mapping[Lane, tuple[int, Instant]]:
         """Per lane how many effects are due at `now()`, and since when the longest due one is."""
 
-    def overrun(self, after: tuple[Instant, str], limit: int) -> Sequence[Overrun]:
+    def overrun(self, after: tuple[Instant, str], limit: int) -> Sequence[OverrunConsumer]:
         """Consumers with allocations whose end has come, by end, then UUID.
 
         `after` is an end and a UUID: only those that follow it in this order.
@@ -390,13 +421,16 @@ class Store(Protocol):
     def quota(self, project_id: str) -> Quota | None:
         """What an operator has said of a project; None: the defaults hold."""
 
-    def quotas(self) -> Sequence[Quota]:
-        """Every project of which something is said, by id."""
+    def quotas(self, page: Page = Page()) -> Sequence[Quota]:
+        """The quotas set for projects, by project id, of which one is the marker."""
 
     def lessee(self, project_id: str, since: Instant, *, but: str = "") -> Lessee:
         """What a project has leased that ends after `since`, but for one lease."""
 
-    def uses_of_lease(self, lease_id: str) -> Sequence[Use]:
+    def stored(self, project_id: str) -> Mapping[QuotaName, int]:
+        """How much a project has of what it stores (`quotas.STORED`), but for offers."""
+
+    def uses_of_lease(self, lease_id: str) -> Sequence[QuotaUse]:
         """What a lease counts for, in order."""
 
     def waitlist_entry(self, entry_id: str) -> WaitlistEntry:

@@ -1,6 +1,6 @@
-"""Background work: claim what is due, run a use case for it, record that it was done.
+"""Background workers: claim due work, run a use case for it, record the result.
 
 Only loops live here, no decisions: what happens to an item is a use case given by `app`. Every
 step is idempotent and correctness never waits for a worker: a hold that has lapsed stops
-counting at that instant, whether or not anybody has noted it.
+counting at that instant, whether or not that is recorded.
 """

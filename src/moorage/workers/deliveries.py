@@ -1,59 +1,61 @@
-"""Delivers events to subscriptions, in any number of server processes, a bounded number at a time.
+"""Delivers events to subscriptions from any number of processes, with bounded concurrency.
 
 Subscriptions are served side by side, each in its own order. Those whose target fails have at most
-half of the places, so that targets that never answer hold nobody else up.
+half of the places, so that targets that never answer do not delay others.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from threading import Event, Lock, Thread
+from functools import partial
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
-from moorage.workers.expiry import Worker
-from moorage.workers.trouble import Trouble
+from moorage.workers.failure_log import FailureLog
+from moorage.workers.loop import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.subscriptions import Subscription
     from moorage.usecases.ports import Store
+    from moorage.workers.loop import Worker
 
-LOOKED_AT: Final = 500
-"""Subscriptions looked at in one round."""
+BATCH: Final = 500
+"""Subscriptions read in one round."""
 
 _ROUNDS: Final = "deliveries"
-_ONES: Final = "a delivery"
+_ITEMS: Final = "a delivery"
 
 
-class Came(Protocol):
-    """What a turn came to."""
+class DeliveryResult(Protocol):
+    """The result of one delivery turn."""
 
     @property
     def passed(self) -> tuple[str, int, int] | None:
-        """Nothing was for it up to here."""
+        """The subscription and positions up to which no event matched it."""
 
 
-class Deliver(Protocol):
+class DeliveryUseCases(Protocol):
     """The use cases of deliveries."""
 
-    def deliver(self, one: Subscription) -> Came:
+    def deliver(self, one: Subscription) -> DeliveryResult:
         """Deliver what is due to one subscription."""
 
     def passing(self, passed: Sequence[tuple[str, int, int]]) -> None:
-        """Note that there was nothing for these."""
+        """Record subscriptions for which no event matched."""
 
 
 @dataclass
-class Post:
-    """One process's deliveries."""
+class DeliveryQueue:
+    """The deliveries of one process."""
 
     store: Store
-    work: Deliver
+    work: DeliveryUseCases
     places: int
     """How many are under way at once, at the most."""
-    trouble: Trouble = field(default_factory=Trouble)
+    failures: FailureLog = field(default_factory=FailureLog)
     _busy: dict[str, bool] = field(default_factory=dict)
     """Subscription -> whether its target was failing."""
     _passed: list[tuple[str, int, int]] = field(default_factory=list)
@@ -64,11 +66,11 @@ class Post:
         self._pool = ThreadPoolExecutor(self.places, thread_name_prefix="moorage-delivery")
 
     def once(self) -> int:
-        """Hand out what is due, as far as there are places; how many were handed out."""
+        """Start due deliveries while there are free places; return how many were started."""
         self._free.clear()
         self._note_passed()
         started = 0
-        due = self.store.told.due(LOOKED_AT)
+        due = self.store.told.due(BATCH)
         for one in sorted(due, key=lambda one: one.failing_since is not None):
             if self._begin(one):
                 started += 1
@@ -85,7 +87,7 @@ class Post:
             return not self._busy
 
     def close(self) -> None:
-        """Hand out nothing more, and leave behind what is under way."""
+        """Start no more deliveries; running ones are not waited for."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self, one: Subscription) -> bool:
@@ -105,9 +107,9 @@ class Post:
                 with self._lock:
                     self._passed.append(passed)
         except Exception as error:  # noqa: BLE001 - one bad subscription must not keep others waiting
-            self.trouble.met(_ONES, error, f"could not deliver to subscription {one.id}")
+            self.failures.failed(_ITEMS, error, f"could not deliver to subscription {one.id}")
         else:
-            self.trouble.over(_ONES)
+            self.failures.recovered(_ITEMS)
         finally:
             with self._lock:
                 del self._busy[one.id]
@@ -120,37 +122,29 @@ class Post:
             self.work.passing(passed)
 
 
-def run(post: Post, *, stop: Event, interval: float) -> None:
+def run(queue: DeliveryQueue, *, stop: Event, interval: float) -> None:
     """Deliver every `interval` seconds until `stop` is set; at once again when places are free.
 
-    Nothing that goes wrong ends the loop, a database out of reach neither.
+    An exception, such as an unreachable database, is recorded and does not end the loop.
     """
     while not stop.is_set():
         started = 0
         try:
-            started = post.once()
-        except Exception as error:  # noqa: BLE001 - the last to hear of it; the next round tries again
-            post.trouble.met(_ROUNDS, error)
+            started = queue.once()
+        except Exception as error:  # noqa: BLE001 - the loop's last resort; the next round tries again
+            queue.failures.failed(_ROUNDS, error)
         else:
-            post.trouble.over(_ROUNDS)
-            if not started and post.idle():  # nobody is left whose success could tell
-                post.trouble.over(_ONES)
+            queue.failures.recovered(_ROUNDS)
+            if not started and queue.idle():  # no delivery is left that could signal success
+                queue.failures.recovered(_ITEMS)
         if started:
-            post.wait(interval)
+            queue.wait(interval)
         else:
             stop.wait(interval)
-    post.close()
+    queue.close()
 
 
-def start(post: Post, *, interval: float = 1.0) -> Worker:
-    """Run the loop in a thread that does not keep the process alive."""
+def start(queue: DeliveryQueue, *, interval: float = 1.0) -> Worker:
+    """Run the loop in a thread of its own."""
     stop = Event()
-    thread = Thread(
-        target=run,
-        args=(post,),
-        kwargs={"stop": stop, "interval": interval},
-        name="moorage-deliveries",
-        daemon=True,
-    )
-    thread.start()
-    return Worker(stop, thread)
+    return in_threads(stop, {"deliveries": partial(run, queue, stop=stop, interval=interval)})

@@ -1,42 +1,45 @@
 """Carries out effects that are due: a loop per lane, in any number of server processes.
 
-They meet in the store: whoever takes an effect on, or does it, names the attempts it has seen, so
-of two workers one commits and the other finds nothing left to do. A lane waits for nobody outside
-but its own: a webhook that never answers keeps no lease from starting and no server from ending.
+They synchronise in the store: a worker that takes an effect on, or does it, names the attempts it
+has seen, so of two workers one commits and the other finds nothing left to do. A lane waits for its
+own calls only: a webhook that never answers delays no start of a lease and no end of a server.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from moorage.domain.effects import Lane
-from moorage.workers.trouble import Trouble
+from moorage.workers import loop
+from moorage.workers.failure_log import FailureLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from moorage.domain.effects import Effect
     from moorage.usecases.ports import Store
+    from moorage.workers.loop import Worker
 
 BATCH: Final = 100
 """Effects looked at in one round."""
 
 
-class CarryOut(Protocol):
+class EffectUseCases(Protocol):
     """The use cases of effects."""
 
     def carry_out(self, effect: Effect) -> object:
         """Carry out one effect."""
 
     def postpone(self, effect: Effect, problem: str) -> None:
-        """Put off one that failed unexpectedly."""
+        """Postpone an effect that failed unexpectedly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round did: how many effects were looked at, and how many of them failed."""
+    """The result of one round: how many effects were tried, and how many of them failed."""
 
     due: int
     failed: int
@@ -44,24 +47,24 @@ class Round:
 
 def once(
     store: Store,
-    work: CarryOut,
+    work: EffectUseCases,
     lane: Lane,
     *,
     stop: Event,
     limit: int = BATCH,
-    trouble: Trouble | None = None,
+    failures: FailureLog | None = None,
 ) -> Round:
     """Carry out what is due in a lane, one by one, the longest due first.
 
-    What an effect leads to may have been due before the next one: so after each the ledger is
-    asked anew. One that fails is logged, put off, and does not stop the rest.
+    Carrying out an effect may create one that is due earlier than the next: the ledger is queried
+    again after each. One that fails is logged, postponed, and does not stop the rest.
     """
     done = failed = 0
-    said = trouble or Trouble()
+    log = failures or FailureLog()
     seen: set[tuple[str, int]] = set()
     while done < limit and not stop.is_set():
         due = store.due_effects(1, lane)
-        if due and (due[0].id, due[0].not_before) in seen:  # it is due still: who comes after it?
+        if due and (due[0].id, due[0].not_before) in seen:  # still due: take the one after it
             due = store.due_effects(1 + len(seen), lane)
         effect = next((one for one in due if (one.id, one.not_before) not in seen), None)
         if effect is None:
@@ -72,82 +75,53 @@ def once(
             work.carry_out(effect)
         except Exception as error:  # noqa: BLE001 - one bad effect must not keep others waiting
             failed += 1
-            said.met(_loop(lane), error, f"could not carry out {effect.kind} {effect.id}")
+            log.failed(_loop_name(lane), error, f"could not carry out {effect.kind} {effect.id}")
             work.postpone(effect, str(error) or type(error).__name__)
     return Round(done, failed)
 
 
-def _loop(lane: Lane) -> str:
+def _loop_name(lane: Lane) -> str:
     return f"effects, {lane}"
 
 
-def _nobody(_: Lane) -> None:
-    """Nobody is told of a round's end."""
-
-
-def run(  # noqa: PLR0913 - what is worked on, with whom, how long, and who is told
+def run(  # noqa: PLR0913 - the store, the work, the loop's terms, and observers
     store: Store,
-    work: CarryOut,
+    work: EffectUseCases,
     lane: Lane,
     *,
     stop: Event,
     interval: float = 1.0,
-    done: Callable[[Lane], None] = _nobody,
-    trouble: Trouble | None = None,
+    done: Callable[[Lane], object] = lambda _lane: None,
+    failures: FailureLog | None = None,
 ) -> None:
-    """Carry out what is due every `interval` seconds until `stop` is set; at once where more is.
+    """Carry out what is due every `interval` seconds until `stop` is set; see `loop.run`."""
+    log = failures or FailureLog()
 
-    Nothing that goes wrong in a round ends the loop, a database out of reach neither. `done` is
-    called after each round in which nothing did.
-    """
-    said = trouble or Trouble()
-    while not stop.is_set():
-        try:
-            found = once(store, work, lane, stop=stop, trouble=said)
-        except Exception as error:  # noqa: BLE001 - the last to hear of it; the next round tries again
-            said.met(_loop(lane), error)
-            found = Round(0, 1)
-        if not found.failed:
-            said.over(_loop(lane))
-            done(lane)
-        if found.due < BATCH:
-            stop.wait(interval)
+    def round_() -> loop.Round:
+        found = once(store, work, lane, stop=stop, failures=log)
+        return loop.Round(found.due >= BATCH, found.failed)
 
-
-@dataclass(frozen=True, slots=True)
-class Workers:
-    """Running loops."""
-
-    stop: Event
-    threads: Sequence[Thread]
-
-    def close(self, timeout: float = 5.0) -> None:
-        """Ask the loops to end and wait for them, at most `timeout` seconds each."""
-        self.stop.set()
-        for thread in self.threads:
-            thread.join(timeout)
+    loop.run(
+        round_,
+        stop=stop,
+        interval=interval,
+        name=_loop_name(lane),
+        failures=log,
+        done=partial(done, lane),
+    )
 
 
 def start(
     store: Store,
-    work: CarryOut,
+    work: EffectUseCases,
     *,
     interval: float = 1.0,
-    done: Callable[[Lane], None] = _nobody,
-    trouble: Trouble | None = None,
-) -> Workers:
-    """Run a loop per lane in threads that do not keep the process alive."""
-    stop, said = Event(), trouble or Trouble()
-    threads = [
-        Thread(
-            target=run,
-            args=(store, work, lane),
-            kwargs={"stop": stop, "interval": interval, "done": done, "trouble": said},
-            name=f"moorage-effects-{lane}",
-            daemon=True,
-        )
-        for lane in Lane
-    ]
-    for thread in threads:
-        thread.start()
-    return Workers(stop, threads)
+    done: Callable[[Lane], object] = lambda _lane: None,
+    failures: FailureLog | None = None,
+) -> Worker:
+    """Run a loop per lane, each in a thread of its own."""
+    stop, log = Event(), failures or FailureLog()
+    terms: dict[str, Any] = {"stop": stop, "interval": interval, "done": done, "failures": log}
+    return loop.in_threads(
+        stop, {f"effects-{lane}": partial(run, store, work, lane, **terms) for lane in Lane}
+    )

@@ -1,23 +1,26 @@
-"""Notes lapses: decisions whose hold has run out, claims whose server never came.
+"""Expires decisions whose hold has ended, and claims whose server never came.
 
-Any number of server processes may run the loop. They meet in the store: expiring an item is a
-changeset that names the state it expects, so of two workers one commits and the other finds
+Any number of server processes may run the loop. They synchronise in the store: expiring an item is
+a changeset that names the state it expects, so of two workers one commits and the other finds
 nothing left to do; one that is killed half way has changed nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Final, TypeAlias
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from moorage.workers.trouble import Trouble
+from moorage.workers import loop
+from moorage.workers.failure_log import FailureLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from moorage.domain.decisions import Claim, Decision
     from moorage.usecases.ports import Store
+    from moorage.workers.loop import Worker
 
 Expire: TypeAlias = "Callable[[Decision | Claim], bool]"
 """The use case: expires one item; False where it found nothing to do."""
@@ -30,7 +33,7 @@ _LOOP: Final = "expiry"
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What one batch did: how many items were looked at, and how many of them failed."""
+    """The result of one batch: how many items were tried, and how many of them failed."""
 
     due: int
     failed: int
@@ -44,14 +47,14 @@ def sweep(
     *,
     limit: int = BATCH,
     seen: frozenset[str] = frozenset(),
-    trouble: Trouble | None = None,
+    failures: FailureLog | None = None,
 ) -> Swept:
     """Expire what is due, one by one; an item that fails is logged and does not stop the rest.
 
-    Ids in `seen` had their turn: whatever stays due must not hide what comes after it.
+    Ids in `seen` are skipped: they were tried in this round and are still due.
     """
     items = [item for item in store.due(limit + len(seen)) if item.id not in seen][:limit]
-    failed, left, said = 0, set(seen), trouble or Trouble()
+    failed, left, log = 0, set(seen), failures or FailureLog()
     for item in items:
         try:
             if not expire(item):
@@ -59,12 +62,8 @@ def sweep(
         except Exception as error:  # noqa: BLE001 - one bad item must not keep the others from lapsing
             failed += 1
             left.add(item.id)
-            said.met(_LOOP, error, f"could not expire {type(item).__name__.lower()} {item.id}")
+            log.failed(_LOOP, error, f"could not expire {type(item).__name__.lower()} {item.id}")
     return Swept(due=len(items), failed=failed, seen=frozenset(left))
-
-
-def _nobody() -> None:
-    """Nobody is told of a round's end."""
 
 
 def run(
@@ -73,43 +72,26 @@ def run(
     *,
     stop: Event,
     interval: float = 1.0,
-    done: Callable[[], None] = _nobody,
-    trouble: Trouble | None = None,
+    done: Callable[[], object] = lambda: None,
+    failures: FailureLog | None = None,
 ) -> None:
     """Sweep every `interval` seconds until `stop` is set; at once again while more is due.
 
-    In one round every item has one turn, so one that never ends neither keeps the loop turning
-    nor others waiting. Nothing that goes wrong in a round ends the loop, a database out of reach
-    neither. `done` is called after each round in which nothing did.
+    Until all that is due has been tried, an item that failed or did not expire is not tried again,
+    so it neither keeps the loop busy nor delays others. See `loop.run`.
     """
     seen: frozenset[str] = frozenset()
-    said = trouble or Trouble()
-    while not stop.is_set():
-        try:
-            swept = sweep(store, expire, seen=seen, trouble=said)
-        except Exception as error:  # noqa: BLE001 - the last to hear of it; the next round tries again
-            said.met(_LOOP, error)
-            swept = Swept(due=0, failed=1)
-        if not swept.failed:
-            said.over(_LOOP)
-            done()
-        seen = swept.seen
-        if swept.due < BATCH:
-            seen = frozenset()
-            stop.wait(interval)
+    log = failures or FailureLog()
 
+    def round_() -> loop.Round:
+        nonlocal seen
+        before, seen = seen, frozenset()
+        swept = sweep(store, expire, seen=before, failures=log)
+        more = swept.due >= BATCH
+        seen = swept.seen if more else frozenset()
+        return loop.Round(more, swept.failed)
 
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """A running loop."""
-
-    stop: Event
-    thread: Thread
-
-    def close(self, timeout: float = 5.0) -> None:
-        """Ask the loop to end and wait for it, at most `timeout` seconds."""
-        self.stop.set()
-        self.thread.join(timeout)
+    loop.run(round_, stop=stop, interval=interval, name=_LOOP, failures=log, done=done)
 
 
 def start(
@@ -117,17 +99,10 @@ def start(
     expire: Expire,
     *,
     interval: float = 1.0,
-    done: Callable[[], None] = _nobody,
-    trouble: Trouble | None = None,
+    done: Callable[[], object] = lambda: None,
+    failures: FailureLog | None = None,
 ) -> Worker:
-    """Run the loop in a thread that does not keep the process alive."""
+    """Run the loop in a thread of its own."""
     stop = Event()
-    thread = Thread(
-        target=run,
-        args=(store, expire),
-        kwargs={"stop": stop, "interval": interval, "done": done, "trouble": trouble},
-        name="moorage-expiry",
-        daemon=True,
-    )
-    thread.start()
-    return Worker(stop, thread)
+    terms: dict[str, Any] = {"stop": stop, "interval": interval, "done": done, "failures": failures}
+    return loop.in_threads(stop, {"expiry": partial(run, store, expire, **terms)})

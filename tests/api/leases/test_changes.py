@@ -12,7 +12,7 @@ from moorage.domain.effects import Lane
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import parse_instant
 from moorage.testing.service import OPERATOR
-from moorage.usecases.effects import Carried, Outside, carry_out
+from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def work(door: Door) -> None:
     parts = door.service.parts
     for lane in Lane:
         while due := parts.store.due_effects(1, lane):
-            assert carry_out(parts, Outside(), due[0]) is Carried.DONE
+            assert carry_out(parts, OutwardActions(), due[0]) is EffectResult.DONE
 
 
 def test_a_change_answers_as_updating_and_nothing_to_change_as_it_is(

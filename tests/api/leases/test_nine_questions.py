@@ -30,9 +30,15 @@ FLAVOR = {"resource_type": "flavor:instance", "flavor_id": "small", "affinity": 
 class Door:
     """The lease API over a fleet."""
 
-    def __init__(self, fleet: str) -> None:
-        self.service = Service(fleet)
+    def __init__(self, fleet: str, *, database: str = "sqlite://") -> None:
+        self.service = Service(fleet, database=database)
         self._client = TestClient(create_app(self.service.parts))
+
+    def over(self, app: Any) -> Door:
+        """The same through another application."""
+        door = object.__new__(Door)
+        door.service, door._client = self.service, TestClient(app)
+        return door
 
     def call(
         self,

@@ -16,9 +16,9 @@ from tests.outward.conftest import Answer, receiving
 from moorage.api.leases import create_app
 from moorage.domain.quotas import QuotaName
 from moorage.outward.config import OutwardConfig
-from moorage.outward.made import check
+from moorage.outward.outgoing_calls import lease_check
 from moorage.testing.service import OPERATOR, TENANT
-from moorage.usecases.quotas import set_quota
+from moorage.usecases.shared.quotas import set_quota
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ def test_what_a_quota_refuses_is_403_with_its_words(one: Door) -> None:
 def test_what_the_check_refuses_is_403_with_its_words(one: Door) -> None:
     answer = json.dumps({"message": "no budget left"}).encode()
     with receiving(lambda _: Answer(403, answer)) as receiver:
-        asks = check(OutwardConfig(check=receiver.url))
+        asks = lease_check(OutwardConfig(check=receiver.url))
         client = TestClient(create_app(replace(one.service.parts, check=asks)))
         body = {
             "name": "l",

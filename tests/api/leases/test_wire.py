@@ -71,7 +71,14 @@ def test_every_route_answers_with_json_behind_it(one: Door) -> None:
     assert raw(one, "GET", "/v1/os-hosts.json", caller=OPERATOR).json == {"hosts": []}
 
 
-@pytest.mark.parametrize("path", ["/v2/leases", "/v1", "/v1/plugins", "/v1/leases/a/b", "/.json/x"])
+@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1.json"])
+def test_the_version_tells_of_itself_without_a_token(one: Door, path: str) -> None:
+    told = raw(one, "GET", path, caller=None).json["version"]
+    assert (told["id"], told["status"]) == ("v1.0", "CURRENT")
+    assert told["links"][0]["href"].endswith("/v1")
+
+
+@pytest.mark.parametrize("path", ["/v2/leases", "/v1/plugins", "/v1/leases/a/b", "/.json/x"])
 def test_other_paths_are_not_found(one: Door, path: str) -> None:
     assert early(raw(one, "GET", path), 404) == "Not Found"
 
@@ -208,3 +215,19 @@ def test_pages_are_as_long_as_asked_for_whatever_was_deleted(one: Door) -> None:
         assert one.call("DELETE", f"/leases/{gone}").status_code == 204
     answer = raw(one, "GET", "/v1/leases", query_string="limit=2", headers=OURS)
     assert [lease["id"] for lease in answer.json["leases"]] == made[2:]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["NaN", "Infinity", "1e400", "9" * 5_000, '"\\ud800"'],
+    ids=["nan", "infinity", "large", "long", "surrogate"],
+)
+def test_a_number_or_text_that_is_none_is_no_json(one: Door, value: str) -> None:
+    body = b'{"name": "l", "reservations": [{"amount": ' + value.encode() + b"}]}"
+    assert early(raw(one, "POST", "/v1/leases", body), 400) == "The request's body is not JSON"
+
+
+@pytest.mark.parametrize("affinity", [[], {}, [["None"]], 1])
+def test_an_affinity_of_another_type_is_refused(one: Door, affinity: object) -> None:
+    answer = one.lease("10:00", "12:00", instances(1, 1, affinity=affinity))
+    assert late(answer, 400).startswith("affinity must be True, False or None")

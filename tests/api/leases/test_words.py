@@ -9,8 +9,8 @@ import pytest
 from moorage.api.leases import dates
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import parse_instant
-from moorage.usecases.reservations import requirements
-from moorage.usecases.reservations.asking import read_count
+from moorage.usecases.blazar import requirements
+from moorage.usecases.blazar.lease_request import read_count
 
 HOST = {"vcpus": 10, "memory_mb": "4096", "gpu": "a100", "rank": "9", "none": None}
 
@@ -64,12 +64,12 @@ def test_replies_have_six_digits() -> None:
     ids=str,
 )
 def test_requirements_are_met_by_hosts(source: list[object], expected: bool) -> None:  # noqa: FBT001
-    assert requirements.met(requirements.read(json.dumps(source)), HOST) is expected
+    assert requirements.meets(requirements.read_requirement(json.dumps(source)), HOST) is expected
 
 
 def test_an_empty_requirement_asks_for_nothing() -> None:
-    assert requirements.read("") == ()
-    assert requirements.met((), {})
+    assert requirements.read_requirement("") == ()
+    assert requirements.meets((), {})
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_an_empty_requirement_asks_for_nothing() -> None:
 )
 def test_what_is_no_requirement_is_refused(text: str) -> None:
     with pytest.raises(InvalidDescription):
-        requirements.read(text)
+        requirements.read_requirement(text)
 
 
 def test_a_number_of_members_is_bounded_in_the_words_of_the_request() -> None:

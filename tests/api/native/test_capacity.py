@@ -137,14 +137,65 @@ def test_tenants_see_free_or_busy_and_rough_counts(service: Service) -> None:
     (row,) = part["resources"]["VCPU"]
     assert set(row) == {"at", "available", "busy"}
     assert (row["available"], row["busy"]) == (50, 0.0)
-    assert part["fit"][0]["count"] == 5  # 8, rounded down
+    assert part["fit"][0]["count"] == 8  # 8 to 9
     fit = {"fit": {"flavor": "m1.large"}}
     said = service.call("POST", "/capacity/fit", fit).json["fit"]
-    assert (said["additional"], said["exact"]) == (5, False)
+    assert (said["additional"], said["exact"]) == (8, False)
     assert "facts" not in str(said)
     said = service.call("POST", "/capacity/fit", fit, caller=OPERATOR).json["fit"]
     assert (said["additional"], said["exact"]) == (8, True)
     assert "h1" not in str(found)
+
+
+OTHERS = ("2026-11-21T12:17:23Z", "2026-11-21T18:41:37Z")
+"""When somebody has leased places."""
+
+
+def test_tenants_see_no_instant_of_others(service: Service) -> None:
+    leased(service, 8, *OTHERS)
+    found = asked(service, "/capacity", caller=TENANT, flavor="m1.large", **DAY)["capacity"]
+    (part,) = found["parts"]
+    rows = [(row["at"][11:], row["available"], row["busy"]) for row in part["resources"]["VCPU"]]
+    assert rows == [("09:00:00Z", 50, 0.0), ("12:00:00Z", 10, 0.75), ("19:00:00Z", 50, 0.0)]
+    counts = [(row["at"][11:], row["count"]) for row in part["fit"]]
+    assert counts == [("09:00:00Z", 8), ("12:00:00Z", 0), ("19:00:00Z", 8)]
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "step", "fit"),
+    [
+        ("12:16:00", "12:18:00", "PT1M", [0, 0]),
+        ("12:17:22", "12:17:23", None, [0]),
+        ("18:41:37", "18:42:00", None, [0]),
+        ("18:50:00", "19:20:00", "PT10M", [0, 8, 8]),
+        ("18:50:00", "20:20:00", None, [0, 8]),
+        ("11:50:00", "12:10:00", None, [8, 0]),
+        ("11:30:00", "13:40:00", "PT1H", [0, 0, 0]),
+        ("10:00:00", "12:30:00", "PT1H", [8, 8, 0]),
+    ],
+)
+def test_no_step_is_short_enough_to_find_instants_of_others(
+    service: Service, since: str, until: str, step: str | None, fit: list[int]
+) -> None:
+    leased(service, 8, *OTHERS)
+    query = {"from": f"2026-11-21T{since}Z", "to": f"2026-11-21T{until}Z", "flavor": "m1.large"}
+    query |= {} if step is None else {"step": step}
+    found = asked(service, "/capacity", caller=TENANT, **query)["capacity"]
+    (part,) = found["parts"]
+    assert [row["count"] for row in part["fit"]] == fit
+    assert [row["busy"] for row in part["resources"]["VCPU"]] == [0.0 if n else 0.75 for n in fit]
+
+
+def test_windows_tell_tenants_no_instant_of_others(service: Service) -> None:
+    leased(service, 8, *OTHERS)
+    query = {**DAY, "flavor": "m1.large", "count": "5", "duration": "PT1H"}
+
+    def windows(caller: Any) -> list[tuple[str, str]]:
+        found = asked(service, "/capacity/windows", caller=caller, **query)
+        return [(one["earliest"][11:19], one["latest"][11:19]) for one in found["windows"]]
+
+    assert windows(OPERATOR) == [("09:00:00", "11:17:23"), ("18:41:37", "08:00:00")]
+    assert windows(TENANT) == [("09:00:00", "11:00:00"), ("19:00:00", "08:00:00")]
 
 
 def test_zones_are_for_tenants_racks_are_not(service: Service) -> None:

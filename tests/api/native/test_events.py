@@ -10,14 +10,15 @@ from falcon.testing import TestClient
 
 from moorage.api.native import create_app
 from moorage.domain.changes import Changeset, PutEvent, TrimEvents
-from moorage.domain.events import EVENT_TYPES, Happened
+from moorage.domain.events import EVENT_TYPES, DerivedEvent
+from moorage.domain.quotas import QuotaDefaults, QuotaName
 from moorage.testing.service import OPERATOR, OTHER, READER, Service
 
 URL = "http://127.0.0.1:9/hook"
 
 
 def happen(service: Service, *subjects: str, project: str = "project-a") -> None:
-    told = (PutEvent(Happened("lease.active", project, one, 0)) for one in subjects)
+    told = (PutEvent(DerivedEvent("lease.active", project, one, 0)) for one in subjects)
     service.store.commit(Changeset(tuple(told)))
 
 
@@ -163,7 +164,11 @@ def test_bad_capacity_thresholds_are_refused(service: Service, body: dict[str, o
 
 
 def test_limits_targets_and_dry_runs(service: Service) -> None:
-    strict = replace(service.parts.limits, subscriptions=1, public_targets=True)
+    strict = replace(
+        service.parts.limits,
+        quotas=QuotaDefaults({QuotaName.SUBSCRIPTIONS: 1}),
+        public_targets=True,
+    )
     service.parts = replace(service.parts, limits=strict)
 
     service._client = TestClient(create_app(service.parts, clock=service.clock))

@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.api.native.leases import AMOUNT_ROLE, asked, changed
-from moorage.api.native.requests_leases import LeaseChange, LeaseCreate
+from moorage.api.native.lease_requests import AMOUNT_ROLE, asked, changed
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.leases import Yielding
 from moorage.domain.period import DAY, HOUR, MINUTE, Period, parse_instant
 from moorage.domain.requests import Objective
-from moorage.usecases.leases.create import LeaseAsk
+from moorage.usecases.leases.create import LeaseRequest
+from moorage.wire.leases import LeaseChange, LeaseCreate
 
 NOW = parse_instant("2026-11-21T09:00:00Z")
 START = parse_instant("2026-11-23T08:00:00Z")
@@ -19,7 +19,7 @@ AMOUNT = {"flavor": "m1.small", "count": 4}
 WHEN = {"start": "2026-11-23T08:00:00Z", "end": "2026-11-27T18:00:00Z"}
 
 
-def read(**body: Any) -> LeaseAsk:
+def read(**body: Any) -> LeaseRequest:
     body = (
         {"name": "week", "amount": AMOUNT}
         | ({} if {"end", "duration"} & set(body) else WHEN)

@@ -209,7 +209,7 @@ def test_bad_input_is_typed(
     assert service.call("GET", "/leases").json["leases"] == []
 
 
-@pytest.mark.parametrize("count", [201, 1000, 10_000])
+@pytest.mark.parametrize("count", [201, 10_000])
 def test_ten_thousand_reservations_are_refused(service: Service, count: int) -> None:
     members = [{"name": f"r{n}", "count": 1, "flavor": "m1.small"} for n in range(count)]
     body = {"name": "many", "ensemble": {"members": members}, "start": START, "end": END}
@@ -233,65 +233,30 @@ def test_changes_name_their_generation(service: Service, lease: dict[str, Any]) 
     assert renamed.headers["etag"] == f'"{renamed.json["lease"]["generation"]}"'
 
 
-@pytest.mark.parametrize(
-    ("change", "start", "end", "count"),
-    [
-        ({"end": "2026-11-29T18:00:00Z"}, START, "2026-11-29T18:00:00Z", 2),
-        ({"end": "2026-11-25T18:00:00Z"}, START, "2026-11-25T18:00:00Z", 2),
-        (
-            {"start": "2026-11-30T08:00:00Z", "duration": "P4DT10H"},
-            "2026-11-30T08:00:00Z",
-            "2026-12-04T18:00:00Z",
-            2,
-        ),
-        ({"counts": {"server": 3}}, START, END, 3),
-        ({"counts": {"server": 1}}, START, END, 1),
-        (
-            {"end": "2026-11-29T18:00:00Z", "counts": {"server": 4}},
-            START,
-            "2026-11-29T18:00:00Z",
-            4,
-        ),
-    ],
-    ids=["extend", "shorten", "move", "grow", "shrink", "both"],
-)
-def test_extend_shrink_move_and_grow(
-    service: Service,
-    lease: dict[str, Any],
-    change: dict[str, Any],
-    start: str,
-    end: str,
-    count: int,
+def test_a_change_is_answered_with_the_lease_and_its_placement(
+    service: Service, lease: dict[str, Any]
 ) -> None:
-    path = f"/leases/{lease['id']}"
-    dry = service.call("PATCH", path, {"lease": change}, headers=ANY, query={"dry_run": "true"})
+    path, start = f"/leases/{lease['id']}", "2026-11-30T08:00:00Z"
+    terms = {"start": start, "duration": "P4DT10H", "counts": {"server": 4}}
+    change = {"lease": terms}
+    dry = service.call("PATCH", path, change, headers=ANY, query={"dry_run": "true"})
     assert dry.json["dry_run"] is True, dry.text
     assert service.call("GET", path).json["lease"] == lease
-    changed = service.call("PATCH", path, {"lease": change}, headers=ANY)
+    changed = service.call("PATCH", path, change, headers=ANY)
     assert changed.status_code == 200, changed.text
     now = service.call("GET", path).json["lease"]
     assert changed.json["lease"] == now
-    assert (now["start"], now["end"]) == (start, end)
-    assert [one["count"] for one in now["reservations"]] == [count]
+    assert (now["start"], now["end"]) == (start, "2026-12-04T18:00:00Z")
+    assert [one["count"] for one in now["reservations"]] == [4]
     assert now["reservations"][0]["id"] == lease["reservations"][0]["id"]
-    assert len(changed.json["decision"]["assignments"]) == count
+    assert len(changed.json["decision"]["assignments"]) == 4
 
 
-def test_a_change_that_cannot_be_proved_changes_nothing(
-    service: Service, lease: dict[str, Any]
-) -> None:
-    grant(service, amount(4, name="after", start=END, end="2026-12-27T18:00:00Z"))
+def test_a_change_that_cannot_be_proved_is_refused(service: Service, lease: dict[str, Any]) -> None:
     path = f"/leases/{lease['id']}"
-    for change in (
-        {"counts": {"server": 7}},
-        {"end": "2126-01-01T00:00:00Z"},
-        {"end": "2026-11-22T00:00:00Z"},
-        {"start": "2026-11-20T00:00:00Z"},
-        {"counts": {"nobody": 1}},
-    ):
-        answer = service.call("PATCH", path, {"lease": change}, headers=ANY)
-        assert answer.status_code in {400, 403, 409}, (change, answer.text)
-        assert service.call("GET", path).json["lease"] == lease
+    answer = service.call("PATCH", path, {"lease": {"counts": {"server": 7}}}, headers=ANY)
+    assert error(answer, 409)["code"] == "ensemble.infeasible"
+    assert service.call("GET", path).json["lease"] == lease
 
 
 def test_cancelling_gives_the_places_back(service: Service, lease: dict[str, Any]) -> None:

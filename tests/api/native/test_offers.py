@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from moorage.domain.period import HOUR
+from moorage.domain.quotas import QuotaDefaults, QuotaName
 from moorage.testing.service import OPERATOR, OTHER, READER, Service
-from moorage.usecases.effects import Outside, carry_out
-from moorage.usecases.limits import Limits
+from moorage.usecases.effect_dispatch import OutwardActions, carry_out
+from moorage.usecases.shared.limits import Limits
 
 FLEET = """
 fleet: edge
@@ -27,7 +28,7 @@ END = "2026-12-11T18:00:00Z"
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    found = Service(FLEET, limits=Limits(offers=4))
+    found = Service(FLEET, limits=Limits(quotas=QuotaDefaults({QuotaName.OFFERS: 4})))
     yield found
     found.close()
 
@@ -64,7 +65,7 @@ def accept(service: Service, offer: dict[str, Any], **terms: Any) -> Any:
 def work(service: Service) -> None:
     """Do what is due, as a worker would."""
     while due := service.store.due_effects(1):
-        carry_out(service.parts, Outside(), due[0])
+        carry_out(service.parts, OutwardActions(), due[0])
 
 
 def test_an_offer_is_held_and_accepted_on_its_terms(service: Service) -> None:
@@ -297,3 +298,32 @@ def test_whoever_yielded_to_an_offer_that_is_over_gets_the_end_back(service: Ser
 def _batch(service: Service) -> list[dict[str, Any]]:
     booked = service.call("GET", "/bookings", caller=OPERATOR).json["bookings"]
     return [one for one in booked if one["amounts"]["VCPU"] == 30]
+
+
+@pytest.mark.parametrize(
+    ("more", "start"),
+    [
+        ({}, "2026-12-07T13:00:00Z"),
+        ({"lead": "PT10M"}, "2026-12-07T13:10:00Z"),
+        ({"latest_start": "2026-12-07T12:50:00Z"}, "2026-12-07T12:50:00Z"),
+        ({"earliest": "2026-12-07T12:40:00Z"}, "2026-12-07T12:40:00Z"),
+    ],
+)
+def test_an_offer_tells_no_end_of_others(
+    service: Service, more: dict[str, Any], start: str
+) -> None:
+    lease = {"name": "theirs", "start": EARLIEST, "end": "2026-12-07T12:37:11Z", **described(5)}
+    answer = service.call("POST", "/leases", {"lease": lease}, caller=OTHER)
+    assert answer.status_code == 201, answer.text
+    asked = wanted(described(5), duration="PT1H", **more)
+    (offer,) = made(service, asked)
+    assert offer["start"] == start
+    assert offer["proved"]
+
+
+def test_an_operators_offer_begins_where_others_end(service: Service) -> None:
+    lease = {"name": "theirs", "start": EARLIEST, "end": "2026-12-07T12:37:11Z", **described(5)}
+    assert service.call("POST", "/leases", {"lease": lease}, caller=OTHER).status_code == 201
+    asked = wanted(described(5), duration="PT1H")
+    (offer,) = service.call("POST", "/offers", asked, caller=OPERATOR).json["offers"]
+    assert offer["start"] == "2026-12-07T12:37:11Z"

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from moorage.domain.quotas import QuotaDefaults, QuotaName
 from moorage.testing.service import OPERATOR, TENANT, Service
-from moorage.usecases.limits import Limits
+from moorage.usecases.shared.limits import Limits
 
 FLEET = """
 fleet: small
@@ -19,7 +20,7 @@ WEEK = {"start": "2026-12-07T08:00:00Z", "end": "2026-12-11T18:00:00Z"}
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    found = Service(FLEET, limits=Limits(offers=3))
+    found = Service(FLEET, limits=Limits(quotas=QuotaDefaults({QuotaName.OFFERS: 3})))
     yield found
     found.close()
 

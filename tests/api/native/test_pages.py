@@ -4,16 +4,19 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from moorage.testing.service import OTHER, Service
+from moorage.usecases.ports import Caller
 
 
 def test_links_to_the_next_page_are_encoded(service: Service) -> None:
-    name = "a&b =x"
-    for _ in range(3):
-        service.call("POST", "/ensembles", {"ensemble": {"name": name, "members": []}})
-    first = service.call("GET", "/ensembles", query={"name": name, "limit": 2}).json
+    odd = Caller("ann", "a&b =x", frozenset({"admin"}))
+    for name in "abc":
+        service.call("POST", "/ensembles", {"ensemble": {"name": name}}, caller=odd)
+    asked = {"project_id": odd.project_id, "limit": 2}
+    first = service.call("GET", "/ensembles", query=asked, caller=odd).json
     (link,) = first["ensembles_links"]
     path, _, query = link["href"].partition("?")
-    second = service.call("GET", path.removeprefix("/v1"), query=dict(parse_qsl(query))).json
+    asked = dict(parse_qsl(query))
+    second = service.call("GET", path.removeprefix("/v1"), query=asked, caller=odd).json
     assert len(second["ensembles"]) == 1
     assert second["ensembles_links"] == []
 

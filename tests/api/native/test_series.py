@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from moorage.domain.period import DAY, HOUR, MINUTE, parse_instant
+from moorage.domain.quotas import QuotaDefaults, QuotaName
 from moorage.testing.service import OPERATOR, OTHER, READER, Service
-from moorage.usecases.effects import Outside, carry_out
-from moorage.usecases.limits import Limits
+from moorage.usecases.effect_dispatch import OutwardActions, carry_out
+from moorage.usecases.shared.limits import Limits
 
 FLEET = """
 fleet: edge
@@ -21,7 +22,14 @@ DATES = ["2026-12-07", "2026-12-08", "2026-12-09", "2026-12-10", "2026-12-11"]
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    found = Service(FLEET, limits=Limits(occurrences=12, offers=1, explanation_budget=MINUTE))
+    found = Service(
+        FLEET,
+        limits=Limits(
+            occurrences=12,
+            quotas=QuotaDefaults({QuotaName.OFFERS: 1}),
+            explanation_budget=MINUTE,
+        ),
+    )
     yield found
     found.close()
 
@@ -82,7 +90,7 @@ def busy(service: Service, *starts: str, count: int = 1) -> None:
 def work(service: Service) -> None:
     """Do what is due, as a worker would."""
     while due := service.store.due_effects(1):
-        carry_out(service.parts, Outside(), due[0])
+        carry_out(service.parts, OutwardActions(), due[0])
 
 
 def test_each_occurrence_is_a_lease_of_its_own(service: Service) -> None:

@@ -58,6 +58,17 @@ def test_exactly_five_more_web_servers_fit(service: Service, shop: dict[str, Any
     assert racks == {"r1", "r2", "r3"}
 
 
+def test_a_tenant_is_told_a_number_that_is_surely_there(
+    service: Service, shop: dict[str, Any]
+) -> None:
+    asked = {**shop, "decide": {"hold": "10m", "max_additional": ["web", "app"]}}
+    made = service.call("POST", "/ensembles", {"ensemble": asked}).json
+    assert made["decision"]["max_additional"] == {
+        "web": {"count": 5, "exact": False},
+        "app": {"count": 10, "exact": False},
+    }
+
+
 def test_there_is_room_for_one_shop_only(service: Service, held: dict[str, Any], shop: Any) -> None:
     second = service.call("POST", "/ensembles", {"ensemble": {**shop, "decide": {}}}, caller=OTHER)
     assert second.status_code == 409

@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.api.native import requests
 from moorage.api.native.routes import ROUTES
 from moorage.domain.describe import read_statement
-from moorage.usecases.merge import merged_statement, written_statement
+from moorage.usecases.ensembles.policies import merged_statement, written_statement
+from moorage.wire import decisions as decisions_wire
+from moorage.wire import ensembles as ensembles_wire
 
 names = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True)
 groups = st.lists(names | st.lists(names, min_size=1, max_size=3), max_size=3)
 amounts = st.dictionaries(names, st.integers(1, 2**31 - 1), min_size=1, max_size=3)
 roles = st.builds(
-    requests.RoleBody,
+    ensembles_wire.RoleBody,
     name=names,
     kind=st.just("server"),
     count=st.integers(0, 5000),
@@ -27,7 +28,7 @@ roles = st.builds(
     tags=st.lists(names, max_size=3),
 )
 decides = st.builds(
-    requests.DecideBody,
+    decisions_wire.DecideBody,
     hold=st.sampled_from([None, "PT10M", "10m"]),
     objective=st.sampled_from(["spread", "pack", "balance"]),
     seed=st.integers(0, 2**31 - 1),
@@ -36,9 +37,9 @@ decides = st.builds(
     preemptible=st.booleans(),
 )
 ensembles = st.builds(
-    requests.EnsembleCreate,
+    ensembles_wire.EnsembleCreate,
     st.builds(
-        requests.EnsembleBody,
+        ensembles_wire.EnsembleBody,
         name=names,
         metadata=st.dictionaries(names, st.text(max_size=20), max_size=3),
         members=st.lists(roles, max_size=3),
@@ -48,9 +49,9 @@ ensembles = st.builds(
 
 
 @given(ensembles)
-def test_a_request_comes_back_from_json_as_it_was(body: requests.EnsembleCreate) -> None:
+def test_a_request_comes_back_from_json_as_it_was(body: ensembles_wire.EnsembleCreate) -> None:
     wire = msgspec.json.encode(body)
-    assert msgspec.json.decode(wire, type=requests.EnsembleCreate) == body
+    assert msgspec.json.decode(wire, type=ensembles_wire.EnsembleCreate) == body
 
 
 parameters = st.dictionaries(

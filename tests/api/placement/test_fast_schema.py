@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 
-from moorage.api.placement.fast_schema import compiled
-from moorage.api.placement.schemas import BODIES, QUERIES
-from moorage.api.placement.validation import check_body, check_query
+from moorage.api.placement.schemas import BODIES, QUERIES, RESOURCES
+from moorage.api.placement.validation import check_body, check_query, quick_check
 from moorage.api.placement.versions import HISTORY
 from moorage.domain.errors import InvalidDescription
 
@@ -18,7 +17,7 @@ FORMATS = FormatChecker(formats=("uuid",))
 
 
 def quick(schema: Any) -> Any:
-    return compiled(schema, {"uuid": lambda text: FORMATS.conforms(text, "uuid")})
+    return quick_check(schema, lambda text: FORMATS.conforms(text, "uuid"))
 
 
 def thorough(schema: Any, value: object) -> bool:
@@ -30,7 +29,22 @@ leaves = st.one_of(
     st.booleans(),
     st.integers(-2, 2**31),
     st.sampled_from([0.5, 1.0, 2.0, 1e39]),
-    st.sampled_from(["", "VCPU", "vcpu", "CUSTOM_X", UUID, "none", "isolate", "7", "0", "n" * 300]),
+    st.sampled_from(
+        [
+            "",
+            "VCPU",
+            "vcpu",
+            "CUSTOM_X",
+            UUID,
+            "none",
+            "isolate",
+            "7",
+            "0",
+            "n" * 300,
+            "VCPU\n",
+            "7\n",
+        ]
+    ),
 )
 
 
@@ -38,7 +52,9 @@ def near(schema: Any) -> st.SearchStrategy[Any]:
     """Values that mostly follow the schema, with faults anywhere."""
     kind = schema.get("type")
     if kind == "object":
-        keys = st.sampled_from([*schema.get("properties", {}), "VCPU", UUID, "resources1", "x"])
+        keys = st.sampled_from(
+            [*schema.get("properties", {}), "VCPU", UUID, "resources1", "x", "VCPU\n"]
+        )
         return st.one_of(
             st.lists(keys, max_size=6, unique=True).flatmap(
                 lambda chosen: st.fixed_dictionaries(
@@ -99,20 +115,26 @@ def test_plain_values_are_told_apart(schema: Any, good: list[Any], bad: list[Any
         assert not thorough(schema, value)
 
 
-def test_a_keyword_without_a_check_is_a_mistake() -> None:
-    with pytest.raises(ValueError, match="multipleOf"):
-        compiled({"type": "integer", "multipleOf": 2}, {})
-
-
 def test_every_schema_of_every_version_has_a_check() -> None:
     for change in HISTORY.changes:
         spoken = HISTORY.at(change.version)
         for operation in BODIES:
             schema = spoken.schema(operation, BODIES[operation])
             if schema is not None:
-                compiled(schema, {"uuid": str.isascii})
+                quick_check(schema, str.isascii)
         for operation in QUERIES:
-            compiled(spoken.query(operation, QUERIES[operation]), {"uuid": str.isascii})
+            quick_check(spoken.query(operation, QUERIES[operation]), str.isascii)
+
+
+def test_a_text_that_ends_in_a_line_break_is_left_to_jsonschema() -> None:
+    schema = {"type": "string", "pattern": "^[0-9]+$"}
+    assert thorough(schema, "1\n")
+    assert not quick(schema)("1\n")
+    for keys in ({"VCPU\n": 0}, {"VCPU\n": 1}):
+        assert quick(RESOURCES)(keys) == thorough(RESOURCES, keys) == (keys["VCPU\n"] == 1)
+    open_ended = {"type": "object", "patternProperties": {"^A$": {"type": "integer"}}}
+    assert not quick(open_ended)({"A\n": "no integer"})
+    assert not thorough(open_ended, {"A\n": "no integer"})
 
 
 def test_what_is_refused_is_worded_by_jsonschema() -> None:

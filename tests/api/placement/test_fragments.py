@@ -13,10 +13,10 @@ from moorage.api.placement.candidate_texts import allocation_requests, batched_r
 from moorage.api.placement.fragments import Fragments
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates import batches, candidates, first
-from moorage.engine.chunks import SIZE
-from moorage.engine.query import CandidateQuery, Rules
-from moorage.engine.snapshot import ProviderState, Snapshot
+from moorage.engine.candidates.enumerate import batches, candidates, first
+from moorage.engine.candidates.query import CandidateQuery, Rules
+from moorage.engine.state.chunks import SIZE
+from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 
 def provider(name: str, parent: str | None = None, **has: int) -> ProviderState:

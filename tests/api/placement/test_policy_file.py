@@ -106,6 +106,7 @@ def test_a_file_that_changes_nothing_costs_nothing(write: Write, text: str) -> N
     ("text", "problem"),
     [
         ("a: [b", "is no YAML"),
+        ("a: 2026-13-45", "is no YAML"),
         ("- a\n- b\n", "is no mapping of rules"),
         (f"{LIST}:\n", f"rule {LIST} must be a text"),
         (f"{LIST}: [role:admin]\n", "must be a text"),
@@ -138,7 +139,7 @@ def test_a_changed_file_is_in_force_at_once_and_a_broken_one_never(
     assert access(LIST, caller("mate"), None)
     write(f"{LIST}: rule:nowhere\n")
     assert access(LIST, caller("mate"), None)
-    assert "what was read before stays in force" in caplog.text
+    assert "the previous content stays in force" in caplog.text
     Path(path).unlink()
     assert access(LIST, caller("mate"), None)
     write("# nothing\n")

@@ -16,7 +16,7 @@ from moorage.api.placement.request import Request
 from moorage.api.placement.versions import HISTORY
 
 if TYPE_CHECKING:
-    from moorage.engine.query import CandidateQuery
+    from moorage.engine.candidates.query import CandidateQuery
 
 A_TREE = "00000001-0000-4000-8000-00000000000a"
 OTHER_TREE = "00000001-0000-4000-8000-00000000000b"

@@ -8,8 +8,8 @@ from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive, TooLarge
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.problems import random_built
-from moorage.usecases.additional import _Search, additional
-from moorage.usecases.joint import Found, find
+from moorage.usecases.decide.max_additional import _Search, count_additional
+from moorage.usecases.decide.solution import VerifiedPlacement, solve_and_verify
 
 MOST = 4
 LIMIT = 20 * SECOND
@@ -18,7 +18,7 @@ SKEW_OF_NONE = 343
 """Two more fit where one does not: only whole rounds keep a skew of none."""
 
 
-def truth(found: Found, role: Role) -> int | None:
+def truth(found: VerifiedPlacement, role: Role) -> int | None:
     search = _Search(Exhaustive(), found, role, most=MOST, time_limit=LIMIT)
     try:
         return max(n for n in range(MOST + 1) if n == 0 or search.fits(n))
@@ -31,13 +31,15 @@ def test_exact_numbers_are_exact_and_others_are_not_too_high(chunk: range) -> No
     solver = Portfolio(CpSat())
     exact = 0
     for seed in chunk:
-        found = find(solver, random_built(seed, hosts=4, members=3), time_limit=LIMIT, seed=0)
+        found = solve_and_verify(
+            solver, random_built(seed, hosts=4, members=3), time_limit=LIMIT, seed=0
+        )
         for role in () if found is None else found.built.request.roles:
             assert found is not None
             best = truth(found, role)
             if best is None:
                 continue
-            told = additional(solver, found, role, most=MOST, time_limit=LIMIT)
+            told = count_additional(solver, found, role, most=MOST, time_limit=LIMIT)
             exact += told.exact
             assert told.count == best if told.exact else told.count <= best, (seed, role.name)
     assert exact

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import settings
 
 from moorage.domain.period import SECOND
-from moorage.engine.build import Built
-from moorage.engine.counting import refuted
-from moorage.engine.index import index
-from moorage.engine.problem import Outcome, Verdict
-from moorage.engine.verify import verify
+from moorage.engine.joint.build import Built
+from moorage.engine.joint.counting import refuted
+from moorage.engine.joint.problem import Outcome, Verdict
+from moorage.engine.joint.problem_index import index
+from moorage.engine.joint.verify import verify
 from moorage.solver.bounds import lower_bound
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive

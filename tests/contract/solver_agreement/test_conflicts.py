@@ -15,10 +15,10 @@ from moorage.domain.ensembles import EnsembleChange, MemberName
 from moorage.domain.explain import Element, Stage
 from moorage.domain.period import SECOND
 from moorage.domain.requests import EnsembleRequest
-from moorage.engine.build import Built, state
-from moorage.engine.conflicts import any_placement, elements, without
-from moorage.engine.problem import Problem, Verdict
-from moorage.engine.whynot import WhyNot, explain
+from moorage.engine.explain.conflicts import any_placement, elements, without
+from moorage.engine.explain.refusal import WhyNot, explain
+from moorage.engine.joint.build import Built, state
+from moorage.engine.joint.problem import Problem, Verdict
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
 from moorage.solver.portfolio import Portfolio

@@ -4,9 +4,9 @@ import ssl
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.servers.crew import WIRE, App, Place
+from tests.http.transport.crew import WIRE, App, Place
 
-from moorage.http.config import Wire
+from moorage.http.transport.limits import ConnectionLimits
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def start(app: App) -> Iterator[Callable[..., Place]]:
     """Makes places that are gone afterwards."""
     places: list[Place] = []
 
-    def make(wire: Wire = WIRE, tls: ssl.SSLContext | None = None) -> Place:
+    def make(wire: ConnectionLimits = WIRE, tls: ssl.SSLContext | None = None) -> Place:
         places.append(Place(app, wire, tls))
         return places[-1]
 

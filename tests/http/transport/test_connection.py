@@ -2,9 +2,11 @@
 
 import http.client
 import time
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
-from tests.servers.crew import GET, MUCH, App, Place, answer, sha, within
+from tests.http.transport.crew import GET, MUCH, WIRE, App, Place, answer, sha, within
 
 
 def test_a_connection_serves_request_after_request(place: Place) -> None:
@@ -41,16 +43,6 @@ def test_a_body_may_come_byte_by_byte_or_in_chunks(place: Place) -> None:
     assert answer(client)[2] == sha(b"hello")
 
 
-def test_an_application_is_told_whether_a_body_has_come(place: Place) -> None:
-    client, head = place.connect(), b"PUT /come HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n"
-    client.sendall(head + b"hello")
-    assert answer(client)[2] == b"True True"
-    client.sendall(head + b"hel")
-    time.sleep(0.05)
-    client.sendall(b"lo")
-    assert answer(client)[2] == b"False True"
-
-
 def test_a_large_body_arrives_whole(place: Place) -> None:
     client, body = place.connect(), bytes(range(256)) * 32_000
     client.sendall(b"PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % len(body))
@@ -58,16 +50,41 @@ def test_a_large_body_arrives_whole(place: Place) -> None:
     assert answer(client)[2] == sha(body)
 
 
-def test_who_asks_whether_to_send_is_told(place: Place) -> None:
+def test_who_asks_whether_to_send_is_told(start: Callable[..., Place]) -> None:
+    place = start(replace(WIRE, body_limit=5))
     client = place.connect()
-    head = b"Host: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
-    client.sendall(b"PUT /echo HTTP/1.1\r\n" + head)
+    head = b"PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n"
+    client.sendall(head % 5)
     assert client.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
     client.sendall(b"hello")
     assert answer(client)[2] == sha(b"hello")
-    client.sendall(b"PUT /refuse HTTP/1.1\r\n" + head)
+    client.sendall(head.replace(b"echo", b"refuse") % 6)
     status, headers, body = answer(client)
     assert (status, body, headers["connection"]) == (413, b"no!", "close")
+
+
+def test_a_body_that_passes_the_limit_in_chunks_is_answered_at_once(
+    start: Callable[..., Place],
+) -> None:
+    place = start(replace(WIRE, body_limit=5))
+    client = place.connect()
+    client.sendall(b"PUT /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+    client.sendall(b"3\r\nabc\r\n3\r\ndef\r\n")
+    _, headers, body = answer(client)
+    assert (body, headers["connection"]) == (sha(b"abcdef"), "close")
+
+
+def test_bodies_that_stay_away_keep_no_thread(place: Place, app: App) -> None:
+    head = b"PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n"
+    stalled = [place.connect() for _ in range(50)]
+    for client in stalled:
+        client.sendall(head + b"hell")
+    within(lambda: sum(each.is_used for each in place.crew._connections.values()) == 50)
+    assert place.ask(head + b"hello")[2] == sha(b"hello")
+    for client in stalled:
+        client.sendall(b"o")
+        assert answer(client)[2] == sha(b"hello")
+    assert app.problems == []
 
 
 def test_who_sends_on_after_a_refusal_sees_it(place: Place) -> None:

@@ -1,25 +1,25 @@
-"""A thread that was the only one at work stays a moment with the connection that it served."""
+"""A thread that was the only one at work polls its connection before it returns to epoll."""
 
 import threading
 import time
 from collections.abc import Callable, Iterator
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
-from tests.servers.crew import GET, App, Place, answer, within
+from tests.http.transport.crew import GET, App, Place, answer, within
 
-from moorage.http.config import Wire
-from moorage.http.transport import crew
+from moorage.http.transport import thread_pool
 from moorage.http.transport.connection import Connection
-from moorage.http.wsgi import Environ, StartResponse
+from moorage.http.transport.limits import ConnectionLimits
 
-_THREE = Wire(connections=9, threads=3, idle_seconds=60, body_seconds=60)
+_THREE = ConnectionLimits(connections=9, threads=3, idle_seconds=60, body_seconds=60)
 _HEAD = b"PUT /who HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n"
 
 
 @pytest.fixture
 def place(start: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """With threads that stay longer than any test takes."""
-    monkeypatch.setattr(crew, "_STAY_SECONDS", 30.0)
+    monkeypatch.setattr(thread_pool, "_STAY_SECONDS", 30.0)
     made = start(_THREE)
     yield made
     made.crew.end_late_ones(time.monotonic() + 61)
@@ -49,7 +49,7 @@ def test_others_are_served_meanwhile(place: Place) -> None:
 def test_nobody_stays_while_another_is_at_work(place: Place, app: App) -> None:
     goes = threading.Event()
 
-    def slow(environ: Environ, start_response: StartResponse) -> list[bytes]:
+    def slow(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
         goes.wait(20)
         start_response("200 OK", [])
         return [b"done"]
@@ -72,7 +72,7 @@ def test_who_stays_keeps_no_end_waiting_and_begins_nothing_after_it(place: Place
     assert answer(client)[2] == b"a"
     within(lambda: place.crew._staying == 1)
     assert not place.crew.busy
-    assert place.crew.leave()
+    assert place.crew.stop_if_idle()
     client.sendall(GET % (b"/query?b", b""))
     client.settimeout(0.3)
     with pytest.raises(TimeoutError):

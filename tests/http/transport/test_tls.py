@@ -3,13 +3,12 @@
 import math
 import select
 import ssl
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.http.transport.crew import GET, MUCH, WIRE, Place, answer, sha, within
 from tests.servers.certificate import write_certificate
-from tests.servers.crew import GET, MUCH, WIRE, Place, answer, sha, within
 
 
 @pytest.fixture
@@ -74,13 +73,13 @@ def test_who_is_to_send_a_body_is_told_once_there_is_room(
         poller.register(connection._socket, select.POLLOUT)
         while poller.poll(200):  # what the client's side takes makes room again for a moment
             sent += connection._socket.send(b"x" * 512)
-        connection.tell(b"left out", 0.1)
-        telling = threading.Thread(target=connection.tell, args=(b"go on", 20))
-        telling.start()
-        telling.join(0.2)
-        assert telling.is_alive()
+        client.sendall(b"PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n")
+        client.sendall(b"Expect: 100-continue\r\n\r\n")
+        within(lambda: connection.is_used)
+        told = b"HTTP/1.1 100 Continue\r\n\r\n"
         found = b""
-        while len(found) < sent + 5:
+        while len(found) < sent + len(told):
             found += client.recv(1 << 20)
-        assert found == b"x" * sent + b"go on"
-        telling.join(20)
+        assert found == b"x" * sent + told
+        client.sendall(b"hello")
+        assert answer(client)[2] == sha(b"hello")

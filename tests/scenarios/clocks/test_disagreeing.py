@@ -11,7 +11,7 @@ from tests.servers.replica import Replica
 from moorage.domain.changes import Changeset, CreateProvider, PutInventories
 from moorage.domain.effects import EffectState
 from moorage.domain.leases import LeaseState
-from moorage.domain.period import MINUTE, SECOND, Instant, format_instant, parse_instant
+from moorage.domain.period import DAY, MINUTE, SECOND, Instant, format_instant, parse_instant
 from moorage.domain.providers import Inventory
 from moorage.store import open_store
 
@@ -29,12 +29,12 @@ time.time = lambda: real() + skew
 time.time_ns = lambda: real_ns() + skew * 1_000_000_000
 """
 """Python reads it when it starts, in each process of a replica."""
-LATE = 20 * SECOND
-"""How much later than due something may be done on a machine with other work."""
+LATE = 60 * SECOND
+"""How much later than due something may be done on a busy machine; less than the clocks differ."""
 
 
 def wait_for_state(store: Ledger, lease: str, state: LeaseState) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 100
     while store.lease(lease).state is not state:
         assert time.monotonic() < deadline, store.lease(lease)
         time.sleep(0.1)
@@ -66,12 +66,14 @@ def test_the_databases_clock_judges(
         for name, skew in (("ahead", 7 * 60), ("behind", -7 * 60)):
             (tmp_path / name).mkdir()
             monkeypatch.setenv("SKEW_SECONDS", str(skew))
-            replicas.append(Replica(tmp_path / name, postgres_url))
+            replicas.append(Replica(tmp_path / name, postgres_url, "--planners", "1"))
             replicas[-1].start()
         for one in replicas:
             one.up()
         ahead, behind = replicas
-        start = store.now() + 6 * SECOND
+        for days, one in enumerate(replicas, start=1):
+            lease_of(one, store.now() + days * DAY, 60)  # a first request takes longer
+        start = store.now() + 12 * SECOND
         first = lease_of(behind, start, 6)
         # One that touches is granted by the other, one that overlaps by a second is not.
         second = lease_of(ahead, start + 6 * SECOND, 60)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
-TITLE = """# Crash
+from tests.scenarios.kills import machine, table
 
-`kill -9` at random moments between the steps of joint decisions: of the process that answers, of a
-service with all its processes, of the database's server. Two services share a ledger; three
-applications at once go from decision over claims to the confirmation, and one kill hits them
-wherever they are. `make crash` runs it and leaves a report like this one in `.cache/crash.md`.
+TITLE = """# Crash test
+
+The test kills processes with `kill -9` at random moments between the steps of joint decisions: the
+process that answers, a service with all its processes, or the database's server. Two services share
+a ledger; three applications at once go from decision over claims to the confirmation, and one kill
+hits them at whatever step they are. `make crash` runs it and writes a report like this one to
+`.cache/crash.md`.
 """
 CHECKED = (
     "a decision holds the places of all its members, or is not there at all",
-    "what was acknowledged is there: ensembles, decisions, claims, allocations, confirmations",
-    "no member stands twice",
+    "everything acknowledged is there: ensembles, decisions, claims, allocations, confirmations",
+    "no member is placed twice",
     "no hold lapsed before its time, and no answer was anything but good, 503, or that it lapsed",
-    "in the end nothing is held, and what is allocated belongs to claims that became active",
+    "in the end nothing is held, and all allocations belong to claims that became active",
     "SQLite: `integrity_check` and `foreign_key_check` after each kill",
 )
 
@@ -30,7 +30,7 @@ class Crashed:
     """What was done, and how it ended."""
 
     seed: int
-    kills: Counter[str] = field(default_factory=Counter)
+    kills: Counter[str]
     """By what was killed."""
     steps: Counter[str] = field(default_factory=Counter)
     """By the step that the first application had just begun."""
@@ -41,22 +41,12 @@ class Crashed:
 
 def as_markdown(found: Crashed, kind: str) -> str:
     """A section of the page: only what went well comes so far."""
-    machine = (
-        f"{datetime.now(tz=UTC):%Y-%m-%d}, Python {platform.python_version()},"
-        f" {os.cpu_count()} cores, which clients, services and database share with other work."
-    )
     outcome = (
         f"Nothing was wrong. {found.kills.total():,} kills in {found.seconds:.0f} s;"
         f" {found.ends.total():,} applications. Seed {found.seed}."
     )
-    tables = [
-        ("killed", found.kills),
-        ("while the first application was at", found.steps),
-        ("how applications ended", found.ends),
-    ]
-    lines = [f"## {kind}", "", machine, "", outcome, ""]
-    for title, counts in tables:
-        lines += [f"| {title} | count |", "|---|---|"]
-        lines += [f"| {what} | {count:,} |" for what, count in sorted(counts.items())]
-        lines.append("")
+    lines = [f"## {kind}", "", machine(), "", outcome, ""]
+    lines += table("killed", found.kills)
+    lines += table("while the first application was at", found.steps)
+    lines += table("how applications ended", found.ends)
     return "\n".join([*lines, "Checked:", "", *(f"- {one}" for one in CHECKED), ""])

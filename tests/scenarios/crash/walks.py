@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MEMBERS = 3
-HOLD = 4
+HOLD = 6
 """Seconds that a place is held, and that a claim lives."""
 STEPS = ("decide", "claim", "active", "confirm")
 
@@ -44,6 +44,7 @@ class Walk:
     servers: dict[str, str] = field(default_factory=dict)
     """Member -> server, once its claim is active."""
     confirmed: bool = False
+    hold: int = HOLD
     asked: float = 0.0
     """When it asked for its decision, by the monotonic clock: its hold begins no earlier."""
     ended: str = ""
@@ -71,7 +72,7 @@ class Walk:
             wanted = {
                 "member": member,
                 "server": {"flavorRef": "m1.small"},
-                "lifetime": f"PT{HOLD}S",
+                "lifetime": f"PT{self.hold}S",
             }
             path = f"/v1/decisions/{self.decision}/claims"
             made = self._ask(service, "POST", path, {"claim": wanted})
@@ -92,7 +93,7 @@ class Walk:
             "id": self.ensemble,
             "members": [{"name": "web", "count": MEMBERS, "flavor": "m1.small"}],
             "policies": [apart],
-            "decide": {"hold": f"PT{HOLD}S"},
+            "decide": {"hold": f"PT{self.hold}S"},
         }
 
     def _ask(self, service: Replica, method: str, path: str, body: object) -> Any:
@@ -106,7 +107,7 @@ class Walk:
             raise Declined(REFUSED)
         if status == 409 and content["errors"][0]["code"] == _EXPIRED:
             took = time.monotonic() - self.asked
-            assert took > HOLD - _SLEW, f"lapsed after {took:.2f} s of {HOLD}"
+            assert took > self.hold - _SLEW, f"lapsed after {took:.2f} s of {self.hold}"
             raise Declined(LAPSED)
         assert status < 300, content
         return content

@@ -26,7 +26,7 @@ SERVER = "00000000-0000-4000-8000-000000000002"
 
 
 def wait_for(what: Callable[[], bool], replica: Replica) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 100
     while not what():
         assert time.monotonic() < deadline, replica.log()
         time.sleep(0.05)
@@ -74,17 +74,19 @@ exec curl -sf -X DELETE -H 'X-Auth-Token: admin' \\
             )
             effects = store.effects(SERVER)
             store.close()
-            page = metrics(replica)
+            for told_of in (
+                'moorage_effects_total{kind="delete",outcome="done"} 1.0',
+                'moorage_effects_due{lane="tell"} 0.0',
+            ):
+                wait_for(lambda line=told_of: line in metrics(replica), replica)  # type: ignore[misc]
         finally:
             replica.down()
     assert "overrun" not in {told(one)["kind"] for one in receiver.requests}
     asked = [json.loads(line) for line in heard.read_text().splitlines()]
     assert {one["id"] for one in asked} <= {one.id for one in effects}
     assert {one["details"]["server"] for one in asked} == {SERVER}
-    assert 'moorage_effects_total{kind="delete",outcome="done"} 1.0' in page
-    assert 'moorage_effects_due{lane="tell"} 0.0' in page
 
 
 def metrics(replica: Replica) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{replica.port}/metrics", timeout=10) as page:
+    with urllib.request.urlopen(f"http://127.0.0.1:{replica.port}/metrics", timeout=60) as page:
         return str(page.read().decode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.scenarios.soak.killing import DATABASE
+from tests.scenarios.kills import DATABASE
 from tests.scenarios.soak.report import as_markdown
 from tests.scenarios.soak.soak import Plan, soak
 from tests.servers.pair import SYNCHRONOUS
@@ -28,7 +28,15 @@ def test_services_go_on_and_nothing_acknowledged_is_lost(
 ) -> None:
     """The soak judges: every acknowledged write stands, and was seen at once on every service."""
     postgres_pair.wait_for_each_other(SYNCHRONOUS)
-    plan = Plan(seconds=15, clients=8, services=2, kills_per_minute=15, aims=(DATABASE,))
+    plan = Plan(
+        seconds=15,
+        operations=400,
+        clients=8,
+        services=2,
+        planners=0,
+        kills_per_minute=15,
+        aims=(DATABASE,),
+    )
     found = soak(
         tmp_path,
         postgres_pair.make("moorage"),

@@ -9,7 +9,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.scenarios.soak.killing import DATABASE
+from tests.scenarios.kills import DATABASE
 from tests.scenarios.soak.report import as_markdown
 from tests.scenarios.soak.soak import Plan, soak
 from tests.servers.proxy import ON_MARIADB, Proxy
@@ -105,7 +105,7 @@ def test_a_node_that_lost_the_others_is_left(cluster: Cluster) -> None:
         cut = Thread(target=first.isolate, kwargs={"alone": True})
         cut.start()
         done, until = 0, time.monotonic() + 5
-        while time.monotonic() < until:
+        while time.monotonic() < until or done <= 10:
             claim(store, f"c{done}")
             done += 1
         cut.join()
@@ -124,7 +124,15 @@ def test_the_node_in_use_is_killed(tmp_path: Path, cluster: Cluster) -> None:
         victim.end()
         victim.start()
 
-    plan = Plan(seconds=8, clients=8, services=2, kills_per_minute=30, aims=(DATABASE,))
+    plan = Plan(
+        seconds=8,
+        operations=400,
+        clients=8,
+        services=2,
+        planners=0,
+        kills_per_minute=30,
+        aims=(DATABASE,),
+    )
     found = soak(tmp_path, cluster.url(cluster.make()), plan=plan, restart=kill)
     told = as_markdown(found, kind="galera", command=())
     assert not found.wrong, told

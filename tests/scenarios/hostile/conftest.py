@@ -21,7 +21,7 @@ VERSION = {"openstack-api-version": "placement 1.39", "x-auth-token": "admin"}
 
 def call(port: int, method: str, path: str, body: object = None) -> tuple[int, dict[str, str], Any]:
     """One request on a connection of its own: status, headers, body."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=150)
     try:
         headers = dict(VERSION)
         sent = None
@@ -81,7 +81,7 @@ class Isolated:
 
     def logged(self, words: str) -> None:
         """Wait until the log has the words, and has no traceback."""
-        eventually(lambda: words in self.log.read_text(), 20)
+        eventually(lambda: words in self.log.read_text())
         assert "Traceback" not in self.log.read_text()
 
 
@@ -99,7 +99,8 @@ def isolated(tmp_path: Path) -> Iterator[Callable[[], Isolated]]:
     running: list[subprocess.Popen[str]] = []
 
     def start() -> Isolated:
-        serve = f"{sys.executable} -m moorage.cli.main serve --port 0 --log-level warning"
+        serve = f"{sys.executable} -m moorage.cli.main serve --port 0 --planners 0"
+        serve += " --log-level warning"
         command = f"{mount} && exec {serve} --database sqlite:///{disk}/ledger.db"
         log = tmp_path / "log"
         with log.open("w") as stderr:
@@ -122,8 +123,8 @@ def isolated(tmp_path: Path) -> Iterator[Callable[[], Isolated]]:
     for process in running:
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(15)
+            process.wait(60)
         process.kill()
-        process.wait(10)
+        process.wait(60)
         assert process.stdout is not None
         process.stdout.close()

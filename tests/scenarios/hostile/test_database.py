@@ -45,7 +45,7 @@ def test_a_database_that_is_away_makes_it_unready_and_loses_nothing(
         service.eventually(lambda: service.get("/readyz")[1]["checks"]["database"] == "not ready")
         assert service.get("/healthz") == (200, {"status": "alive"})
         assert call(service.port, "GET", "/placement/")[0] == 200  # which versions there are
-        service.eventually(lambda: 503 in statuses)
+        service.eventually(lambda: any("the database is away" in one for one in told))
         service.eventually(lambda: "background work waits" in service.log.read_text())
         postgres_server.start()
         service.eventually(lambda: service.get("/readyz")[0] == 200)
@@ -65,9 +65,13 @@ def test_a_database_that_is_away_makes_it_unready_and_loses_nothing(
     assert "Traceback" not in log
     for line in ("background work waits", "background work goes on"):
         assert log.count(line) == 1, log
-    reasons = [line.partition(" is away: ")[2] for line in log.splitlines() if " is away: " in line]
+    # Each process gives each reason once.
+    reasons = [
+        (line.split()[2], line.partition(" is away: ")[2])
+        for line in log.splitlines()
+        if " is away: " in line
+    ]
     assert len(reasons) == len(set(reasons)) > 0, log
-    assert len(log.splitlines()) <= 12, log
     # Where the database is and what its driver says is for the log only.
     assert str(postgres_server.port) in log
     in_doubt = "the database broke off while committing; look before trying again"

@@ -1,6 +1,7 @@
 """A full, a read-only and a damaged disk: said to client and log, nothing half-written, mended."""
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -51,7 +52,7 @@ def test_a_full_disk_refuses_writes_until_there_is_room(isolated: Callable[[], I
 def test_a_read_only_disk_is_said_at_the_start(isolated: Callable[[], Isolated]) -> None:
     service = isolated()
     assert create(service.port, "before")[0] == 201
-    kill_worker(service, signal.SIGSTOP)  # so that nobody has the file open for writing
+    signal_workers(service, signal.SIGSTOP)  # so that nobody has the file open for writing
     ended = service.inside(
         *("sh", "-c", f'mount --bind -r {service.disk} {service.disk} && exec "$@"', "serve"),
         *(sys.executable, "-m", "moorage.cli.main", "serve", "--port", "0"),
@@ -61,7 +62,7 @@ def test_a_read_only_disk_is_said_at_the_start(isolated: Callable[[], Isolated])
     assert "Read-only file system" in ended.stderr
     assert "Traceback" not in ended.stderr
     service.inside("umount", str(service.disk))
-    kill_worker(service, signal.SIGCONT)
+    signal_workers(service, signal.SIGCONT)
     assert names(service.port) == {"before"}
     assert create(service.port, "after")[0] == 201
 
@@ -75,7 +76,7 @@ def test_a_damaged_file_is_named_and_its_backup_is_served(
     service.sql(file, f"VACUUM INTO '{file}.kept'", "PRAGMA wal_checkpoint(TRUNCATE)")
     damage = f"head -c 300K /dev/urandom | dd of={file} bs=4k seek=1 conv=notrunc"
     assert service.inside("sh", "-c", damage).returncode == 0
-    kill_worker(service, signal.SIGKILL)
+    signal_workers(service, signal.SIGKILL)
     service.logged("malformed")
     assert "Traceback" not in service.log.read_text()
     restore = f"rm -f {file}-wal {file}-shm && cp {file}.kept {file}"
@@ -100,7 +101,8 @@ def test_a_file_that_cannot_be_written_any_more_is_no_mistake_of_ours(tmp_path: 
         backend.close()
 
 
-def kill_worker(service: Isolated, how: signal.Signals) -> None:
+def signal_workers(service: Isolated, how: signal.Signals) -> None:
     for pid in child_pids(service.process.pid):
-        if "http.worker" in command_of(pid):
+        # Planners have the file open as workers have.
+        if re.search(r"http\.(worker|planner)", command_of(pid)):
             os.kill(pid, how)

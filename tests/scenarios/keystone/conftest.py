@@ -1,9 +1,8 @@
 """A real Keystone in an environment of its own (`make keystone`), and Moorage in front of it."""
 
-import grp
+import base64
 import json
 import os
-import pwd
 import subprocess
 import sys
 import urllib.error
@@ -12,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.scenarios.processes.conftest import Served, starter
@@ -41,7 +41,7 @@ def call(method: str, url: str, body: object = None, **headers: str) -> Answer:
         names["content-type"] = "application/json"
     request = urllib.request.Request(url, data, names, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=30) as found:
+        with urllib.request.urlopen(request, timeout=60) as found:
             return Answer(found.status, lower(found.headers), found.read())
     except urllib.error.HTTPError as error:
         with error:
@@ -81,12 +81,16 @@ class Identity:
         return answer.json if answer.raw else None
 
     def id_of(self, kind: str, name: str) -> str:
-        [found] = self.ask("GET", f"/{kind}?name={name}")[kind]
+        [found] = self.ask("GET", f"/{kind}?name={quote(name)}")[kind]
         return str(found["id"])
 
     def make_project(self, name: str) -> str:
         body = {"project": {"name": name, "domain_id": "default"}}
         return str(self.ask("POST", "/projects", body)["project"]["id"])
+
+    def make_role(self, name: str) -> None:
+        """A role that no rule names by default."""
+        self.ask("POST", "/roles", {"role": {"name": name}})
 
     def make_user(self, name: str, where: str, *roles: str) -> None:
         """`where` is the path to what the roles are in: `/projects/{id}`, `/system`."""
@@ -114,20 +118,17 @@ def identity(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Identity]:
     config.write_text(
         f"[database]\nconnection = sqlite:///{home}/keystone.db\n"
         f"[fernet_tokens]\nkey_repository = {home}/fernet\n"
-        f"[fernet_receipts]\nkey_repository = {home}/receipts\n"
-        f"[credential]\nkey_repository = {home}/credential\n"
+        f"[fernet_receipts]\nkey_repository = {home}/fernet\n"
         "[identity]\npassword_hash_rounds = 4\n"
     )
     environ = {"PATH": os.environ["PATH"], "HOME": str(home)}
-    owner = (
-        *("--keystone-user", pwd.getpwuid(os.getuid()).pw_name),
-        *("--keystone-group", grp.getgrgid(os.getgid()).gr_name),
-    )
+    keys = home / "fernet"
+    keys.mkdir(mode=0o700)
+    for number in ("0", "1"):  # the next one, and the one in use
+        (keys / number).write_bytes(base64.urlsafe_b64encode(os.urandom(32)))
     manage = [str(PYTHON.with_name("keystone-manage")), "--config-file", str(config)]
     for words in (
         ("db_sync",),
-        ("fernet_setup", *owner),
-        ("credential_setup", *owner),
         ("bootstrap", "--bootstrap-password", PASSWORD, "--bootstrap-region-id", "RegionOne"),
     ):
         ran = subprocess.run(
@@ -159,7 +160,7 @@ def identity(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Identity]:
         yield made
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(60)
         process.stdin.close()
         process.stdout.close()
 
@@ -193,6 +194,9 @@ def people(identity: Identity) -> Identity:
     identity.make_user("nova", f"/projects/{service}", "service")
     for role in ("admin", "member", "reader"):
         identity.make_user(role + "-of-shop", f"/projects/{shop}", role)
+    for user, role in (("comma-of-shop", "member,admin"), ("spaces-of-shop", "member, admin ")):
+        identity.make_role(role)
+        identity.make_user(user, f"/projects/{shop}", role)
     identity.make_user("watcher", "/system", "reader")
     identity.make_user("nobody", f"/projects/{shop}")
     return identity

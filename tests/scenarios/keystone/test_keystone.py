@@ -36,6 +36,9 @@ def ask(served: Served, method: str, path: str, body: object = None, **headers: 
         ("nova", project("service"), (200, 400, 200, 400, 200)),
         ("member-of-shop", project("shop"), (403, 403, 200, 400, 403)),
         ("reader-of-shop", project("shop"), (403, 403, 200, 403, 403)),
+        # Roles called `member,admin` and `member, admin `: one name each, which no rule knows.
+        ("comma-of-shop", project("shop"), ALL_SHUT),
+        ("spaces-of-shop", project("shop"), ALL_SHUT),
         ("admin", SYSTEM, ALL_SHUT),
         ("watcher", SYSTEM, ALL_SHUT),
         ("nobody", None, ALL_SHUT),

@@ -18,26 +18,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.outward.conftest import Answer, receiving
+from tests.scenarios.kills import SEED, SERVICE, Kills, stock, wait_for
 from tests.servers.replica import Replica
 
 from moorage.domain.bookings import BookingState
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories
 from moorage.domain.effects import TIMERS, Effect, EffectKind, EffectState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR, MINUTE, format_instant
-from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 from moorage.store.settable_clock import SettableClock, create
 from moorage.testing.service import NINE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
 
-SEED = int(os.environ.get("MOORAGE_CRASH_SEED", "20261121"))
 KILLS = int(os.environ.get("MOORAGE_LEASE_KILLS", "1"))
 """At each edge."""
 SERVERS = 2
@@ -47,7 +44,6 @@ ACTIONS = {
     "before_end": ["notify:PT30M"],
     "on_end": ["notify"],
 }
-DEADLINE = 60
 
 
 def described(start: Instant) -> dict[str, object]:
@@ -102,14 +98,6 @@ def done(store: Ledger, clock: SettableClock, lease: Lease, servers: list[str]) 
     return not left
 
 
-def wait_for(what: Callable[[], bool], service: Replica) -> None:
-    """Until it is so."""
-    deadline = time.monotonic() + DEADLINE
-    while not what():
-        assert time.monotonic() < deadline, service.log()
-        time.sleep(0.05)
-
-
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.timeout(300 + 60 * KILLS)
@@ -119,20 +107,20 @@ def test_each_effect_of_a_lease_outlives_the_service(tmp_path: Path) -> None:
     create(hand, NINE)
     clock = SettableClock(hand)
     store = open_store(url, clock=clock)
-    stock = PutInventories(HOST, (Inventory("VCPU", SERVERS),), None)
-    store.commit(Changeset((CreateProvider(HOST, "h"), stock)))
+    stock(store, SERVERS, [HOST])
+    kills = Kills(None)
     with receiving(lambda _: Answer()) as receiver:
         options = ["--clock-file", str(hand), "--webhook", receiver.url]
         options += ["--end-servers", "hook", "--hook", str(ending(tmp_path))]
         service = Replica(tmp_path, url, *options)
 
-        def start() -> None:
-            service.start()
-            service.up()
+        def tell_port() -> None:
             (tmp_path / "port").write_text(str(service.port))
 
         try:
-            start()
+            service.start()
+            service.up()
+            tell_port()
             made = service.call("POST", "/v1/leases", {"lease": described(NINE + 5 * HOUR)})
             lease = store.lease(made["lease"]["id"])
             generations = [lease.generation]
@@ -141,9 +129,8 @@ def test_each_effect_of_a_lease_outlives_the_service(tmp_path: Path) -> None:
                 clock.set(edge)
                 for _ in range(KILLS):
                     time.sleep(dice.uniform(0, 1.5))
-                    service.kill_everything()
-                    service.down()
-                    start()
+                    kills.kill_and_start(SERVICE, service)
+                    tell_port()
                 wait_for(partial(done, store, clock, lease, servers), service)
                 generations.append(store.lease(lease.id).generation)
                 if store.lease(lease.id).state is LeaseState.ACTIVE and not servers:

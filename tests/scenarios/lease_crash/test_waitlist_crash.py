@@ -6,41 +6,28 @@ is granted once, with its lease or not at all, and in the order of the list.
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.servers.replica import MEMBER, Replica
+from tests.scenarios.kills import SEED, SERVICE, Kills, services, stock, wait_for
+from tests.servers.replica import MEMBER
 
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import DAY, format_instant
-from moorage.domain.providers import Inventory
 from moorage.domain.waitlist import EntryState
 from moorage.store import open_store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from moorage.store import Ledger
-
-SEED = int(os.environ.get("MOORAGE_CRASH_SEED", "20261121"))
 HOSTS, WAITING = 3, 5
-DEADLINE = 60
 
 
 def asked(start: str, count: int, name: str, **more: object) -> dict[str, object]:
     amount = {"count": count, "resources": {"VCPU": 8}}
     return {"lease": {"name": name, "amount": amount, "start": start, "duration": "PT4H"} | more}
-
-
-def fill(store: Ledger) -> None:
-    for number in range(HOSTS):
-        uuid = f"00000000-0000-4000-8000-{number:012}"
-        stock = PutInventories(uuid, (Inventory("VCPU", 8),), None)
-        store.commit(Changeset((CreateProvider(uuid, f"h{number}"), stock)))
 
 
 @pytest.mark.slow
@@ -56,19 +43,10 @@ def test_each_is_granted_once_and_in_order(
     if not sqlite:
         url = str(request.getfixturevalue(f"{kind}_url"))
     store = open_store(url)
-    fill(store)
+    stock(store, 8, [f"00000000-0000-4000-8000-{number:012}" for number in range(HOSTS)])
     start = format_instant(store.now() + 30 * DAY)
-    services = []
-    for number in range(1 if sqlite else 2):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        services.append(Replica(folder, url))
-    victim, survivor = services[0], services[-1]
-    try:
-        for one in services:
-            one.start()
-        for one in services:
-            one.up()
+    with services(tmp_path, [url], 1 if sqlite else 2) as served:
+        victim, survivor = served[0], served[-1]
         first = survivor.call("POST", "/v1/leases", asked(start, HOSTS, "first"))["lease"]
         entries = []
         for number in range(WAITING):
@@ -80,18 +58,11 @@ def test_each_is_granted_once_and_in_order(
         any_ = {**MEMBER, "If-Match": "*"}
         assert survivor.ask("DELETE", f"/v1/leases/{first['id']}", None, any_)[0] == 204
         time.sleep(dice.uniform(0.1, 1.2))
-        victim.kill_everything()
-        victim.down()
         if sqlite:
-            victim.start()
-            victim.up()
-        deadline = time.monotonic() + DEADLINE
-        while store.waitlist_counts().get(EntryState.GRANTED, 0) < HOSTS:
-            assert time.monotonic() < deadline, survivor.log()
-            time.sleep(0.05)
-    finally:
-        for one in services:
-            one.down()
+            Kills(None).kill_and_start(SERVICE, victim)
+        else:
+            victim.kill_everything()
+        wait_for(lambda: store.waitlist_counts().get(EntryState.GRANTED, 0) >= HOSTS, survivor)
     states = [store.waitlist_entry(one).state for one in entries]
     assert states == [EntryState.GRANTED] * HOSTS + [EntryState.WAITING] * (WAITING - HOSTS)
     granted = [one.id for one in store.leases(project_id=None) if one.state is LeaseState.PENDING]

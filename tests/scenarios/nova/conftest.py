@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -168,6 +168,7 @@ def clouded(tmp_path: Path, **settings: str | list[str]) -> Iterator[Cloud]:
     configured = configure(read({"database": database, **settings}, {}, files=()))
     application = create_app(configured, store=store, clock=clock)
     with (
+        closing(store),
         in_process.client(application) as operator,
         httpx.Client(
             transport=httpx.WSGITransport(application), base_url="http://moorage.invalid"
@@ -175,7 +176,6 @@ def clouded(tmp_path: Path, **settings: str | list[str]) -> Iterator[Cloud]:
     ):
         in_process.load(operator, THREE_RACKS)
         yield Cloud(Nova(client), Tenant(client), clock, store)
-    store.close()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from moorage.app import RandomIds
+from moorage.app import RandomIds, with_strategies
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, PutLease
 from moorage.domain.leases import Lease, LeaseState, Terms, reservation_class
@@ -15,12 +15,12 @@ from moorage.domain.period import HOUR, Duration, Period
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.service import TENANT
-from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.leases.create import create_lease
-from moorage.usecases.leases.view import Remaining, remaining
-from moorage.usecases.limits import Limits
-from moorage.usecases.parts import Parts
-from moorage.usecases.proposal import Naming
+from moorage.usecases.leases.queries import Remaining, remaining
+from moorage.usecases.leases.requests import LeaseRequest
+from moorage.usecases.shared.environment import Environment
+from moorage.usecases.shared.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,9 +95,12 @@ def grant(
     length: Duration = 10 * HOUR,
     state: LeaseState = LeaseState.ACTIVE,
     policies: list[Any] | None = None,
+    members: list[Any] | None = None,
     **terms: Any,
 ) -> Leased:
     """A lease of so many m1.xlarge, on different hosts unless policies say otherwise.
+
+    Or of these members.
 
     Args:
         cloud: where.
@@ -106,22 +109,24 @@ def grant(
         length: of its period.
         state: that it is in.
         policies: of the ensemble.
+        members: of the ensemble.
         terms: see `Terms`.
     """
     apart = [{"type": "anti-affinity", "members": ["db"], "level": "host"}]
     body = {
         "name": f"shop {uuid.uuid4()}",
-        "members": [{"name": "db", "count": count, "flavor": "m1.xlarge"}],
+        "members": members or [{"name": "db", "count": count, "flavor": "m1.xlarge"}],
         "policies": apart if policies is None else policies,
     }
     made = cloud.tenant.call("POST", "/ensembles", {"ensemble": body})
     now = cloud.clock.now()
     period = Period(now + start, now + start + length)
-    asked = LeaseAsk("next week", Terms(period, **terms), ensemble_id=made["ensemble"]["id"])
-    parts = Parts(
-        cloud.store, Portfolio(CpSat()), RandomIds(), Limits(), time.monotonic, time.sleep
+    asked = LeaseRequest("next week", Terms(period, **terms), ensemble_id=made["ensemble"]["id"])
+    solver = Portfolio(CpSat())
+    parts = with_strategies(
+        Environment(cloud.store, solver, RandomIds(), Limits(), time.monotonic, time.sleep)
     )
-    granted = create_lease(parts, TENANT, asked, Naming(str(uuid.uuid4())))
+    granted = create_lease(parts, TENANT, asked, RequestIdentity(str(uuid.uuid4())))
     leased = Leased(cloud, granted.lease.id)
     leased.put(state=state)
     return leased

@@ -201,7 +201,7 @@ def test_one_post_may_take_several_places(cloud: Cloud, leased: Leased) -> None:
 def create(cloud: Cloud, leased: Leased, start: Barrier) -> str | None:
     """As Nova's scheduler: ask, then try host after host; None where none was valid."""
     server = new()
-    start.wait(timeout=30)
+    start.wait(timeout=60)
     for _ in range(3):
         for candidate in leased.candidates():
             answer = cloud.nova.claim_resources(server, candidate)
@@ -241,7 +241,7 @@ def test_servers_that_come_and_go_at_once_leave_every_place_where_it_was(cloud: 
     start = Barrier(4)
 
     def churn(_: int) -> None:
-        start.wait(timeout=30)
+        start.wait(timeout=60)
         for _ in range(3):
             server = create(cloud, leased, Barrier(1))
             if server is not None:

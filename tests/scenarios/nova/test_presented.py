@@ -76,16 +76,39 @@ def test_a_hold_on_a_full_host_becomes_the_servers_allocation(
     assert cloud.tenant.call("PATCH", f"/claims/{claim['id']}", told)["claim"]["status"] == "active"
 
 
-def test_afterwards_the_same_write_is_a_rewrite(cloud: Cloud, claim: Any, host: str) -> None:
+def test_the_same_write_repeated_has_been_done(cloud: Cloud, claim: Any, host: str) -> None:
+    """Nova repeats what it got no answer to; whoever does not present the claim is another."""
     nova, server = cloud.nova, new()
     (candidate,) = nova.candidates(presents(claim))
     assert nova.claim_resources(server, candidate, presents(claim)).status_code == 204
-    stale = nova.claim_resources(server, candidate, presents(claim))
-    assert stale.status_code == 409
-    assert stale.json()["errors"][0]["code"] == "placement.concurrent_update"
+    before = nova.allocations(server)
+    assert nova.claim_resources(server, candidate, presents(claim)).status_code == 204
+    assert nova.allocations(server) == before
+    assert cloud.tenant.claimed(claim) == ("active", server)
+    less = at(host, **{**XLARGE, "VCPU": 1})
+    others: list[tuple[dict[str, Any], str | None, str]] = [
+        (candidate, None, "project-a"),
+        (candidate, f"req-{new()}", "project-a"),
+        (candidate, presents(claim), "project-b"),
+        (less, presents(claim), "project-a"),
+    ]
+    for body, request_id, project in others:
+        refused = nova.claim_resources(server, body, request_id, project=project)
+        assert refused.status_code == 409
+        assert refused.json()["errors"][0]["code"] == "placement.concurrent_update"
+    assert nova.allocations(server) == before
+
+
+def test_afterwards_a_write_of_the_server_is_a_rewrite(cloud: Cloud, claim: Any, host: str) -> None:
+    nova, server = cloud.nova, new()
+    (candidate,) = nova.candidates(presents(claim))
+    assert nova.claim_resources(server, candidate, presents(claim)).status_code == 204
     again = nova.claim_resources(server, candidate, presents(claim), generation=1)
     assert again.status_code == 204
     assert nova.allocations(server)["consumer_generation"] == 2
+    stale = nova.claim_resources(server, candidate, presents(claim))
+    assert stale.status_code == 409
+    assert stale.json()["errors"][0]["code"] == "placement.concurrent_update"
     assert nova.generation(host) == nova.allocations(server)["allocations"][host]["generation"]
     assert cloud.tenant.claimed(claim) == ("active", server)
     assert nova.candidates(presents(claim)) == nova.candidates(), "a used claim presents nothing"

@@ -42,7 +42,7 @@ def test_of_servers_that_present_one_claim_one_takes_its_place(cloud: Cloud) -> 
     start = Barrier(EIGHT)
 
     def build(server: str) -> Any:
-        start.wait(timeout=30)
+        start.wait(timeout=60)
         return cloud.nova.claim_resources(server, candidate, presents(claim))
 
     with ThreadPoolExecutor(EIGHT) as threads:
@@ -64,11 +64,11 @@ def test_a_server_and_a_failed_build_do_not_both_have_the_place(cloud: Cloud, me
     server, start = new(), Barrier(2)
 
     def build() -> int:
-        start.wait(timeout=30)
+        start.wait(timeout=60)
         return cloud.nova.claim_resources(server, candidate, presents(claim)).status_code
 
     def fail() -> int:
-        start.wait(timeout=30)
+        start.wait(timeout=60)
         return cloud.tenant.http.patch(
             f"/v1/claims/{claim['id']}",
             json={"claim": {"status": "failed"}},
@@ -95,7 +95,7 @@ def test_all_members_of_an_ensemble_get_their_servers_at_once(cloud: Cloud) -> N
         shape = SHAPES[FLAVORS[claim["member"].partition("[")[0]]]
         server = new()
         (candidate,) = cloud.nova.candidates(presents(claim), shape)
-        start.wait(timeout=30)
+        start.wait(timeout=60)
         answer = cloud.nova.claim_resources(server, candidate, presents(claim))
         assert answer.status_code == 204, answer.text
         return server

@@ -14,7 +14,7 @@ from moorage.domain.changes import Changeset
 from moorage.domain.effects import EffectKind
 from moorage.domain.leases import LeaseState, Yielding
 from moorage.domain.period import FOREVER, HOUR, MINUTE, Period
-from moorage.domain.virtual import HOURS, MOST, PREEMPTIBLE
+from moorage.domain.virtual_classes import HOURS, MOST, PREEMPTIBLE
 from moorage.testing.service import NINE
 
 if TYPE_CHECKING:

@@ -90,7 +90,7 @@ class Writer:
         if body is not None:
             data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
         request = urllib.request.Request(self._url, data, headers)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=100) as answer:
             return json.load(answer)
 
     def run(self) -> None:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 
+from moorage.app import with_strategies
 from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.describe import read_ensemble
@@ -20,12 +21,12 @@ from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.store import Ledger, open_store
 from moorage.testing.service import TENANT
-from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.delete_ensemble import delete_ensemble
-from moorage.usecases.joint import Ask
-from moorage.usecases.limits import Limits
-from moorage.usecases.parts import Parts
-from moorage.usecases.proposal import Naming
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.ensembles.delete import delete_ensemble
+from moorage.usecases.shared.environment import Environment
+from moorage.usecases.shared.limits import Limits
 
 HOSTS = tuple(str(UUID(int=number + 1)) for number in range(6))
 WRITERS, DECISIONS = 6, 24
@@ -69,7 +70,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
 
 
 def test_no_decision_is_sent_away_while_others_place_on_its_hosts(store: Ledger) -> None:
-    parts = Parts(store, Portfolio(CpSat()), Uuids(), Limits(), time.monotonic, time.sleep)
+    parts = with_strategies(
+        Environment(store, Portfolio(CpSat()), Uuids(), Limits(), time.monotonic, time.sleep)
+    )
     stop = Event()
 
     def write(number: int) -> int:
@@ -83,8 +86,11 @@ def test_no_decision_is_sent_away_while_others_place_on_its_hosts(store: Ledger)
             written += 1
         return written
 
-    def decide(_: int) -> None:
-        made = create_ensemble(parts, TENANT, read_ensemble(BODY), Ask(), Naming(parts.ids.uuid()))
+    def decide(number: int) -> None:
+        wanted = read_ensemble({**BODY, "name": f"e{number}"})
+        made = create_ensemble(
+            parts, TENANT, wanted, DecisionOptions(), RequestIdentity(parts.ids.uuid())
+        )
         assert made.decision is not None
         assert len({place.host for place in made.decision.places.values()}) == 3
         delete_ensemble(parts, TENANT, made.ensemble.id, made.ensemble.generation)

@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 from tests.scenarios.parallel_creates.test_contention import Uuids
 
+from moorage.app import with_strategies
 from moorage.domain.changes import (
     Changeset,
     Committed,
@@ -24,22 +25,23 @@ from moorage.domain.changes import (
 )
 from moorage.domain.consumers import Consumer
 from moorage.domain.describe import read_ensemble
-from moorage.domain.errors import CapacityExceeded, Infeasible
+from moorage.domain.errors import Busy, CapacityExceeded, Infeasible
 from moorage.domain.explain import Explanation
 from moorage.domain.period import Duration
 from moorage.domain.providers import Inventory
-from moorage.engine.problem import Outcome, Problem, Verdict
+from moorage.engine.joint.problem import Outcome, Problem, Verdict
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.store import Ledger, open_store
 from moorage.testing.service import TENANT
-from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.joint import Ask
-from moorage.usecases.limits import Limits
-from moorage.usecases.parts import Parts
-from moorage.usecases.proposal import Naming
-from moorage.usecases.settle import TURN
-from moorage.usecases.thinking import MOMENT
+from moorage.usecases.collaborators import Parts
+from moorage.usecases.decide.attempt import MOMENT
+from moorage.usecases.decide.loop import ALONE_MEMBERS, TURN
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.shared.environment import Environment
+from moorage.usecases.shared.limits import Limits
 
 HOSTS = tuple(str(UUID(int=number + 1)) for number in range(6))
 ROOM = 4
@@ -110,7 +112,7 @@ class Rival:
             return self.store.commit_alone(proposed)
         finally:
             for one in rivals:
-                one.join(30)
+                one.join(60)
 
     def take(self, changeset: Changeset) -> None:
         self.give_back()
@@ -158,11 +160,15 @@ class Leisurely:
 
 def parts_of(rival: Rival, limits: Limits | None = None) -> Parts:
     solver = Portfolio(CpSat())
-    return Parts(rival, solver, Uuids(), limits or Limits(), time.monotonic, time.sleep)
+    return with_strategies(
+        Environment(rival, solver, Uuids(), limits or Limits(), time.monotonic, time.sleep)
+    )
 
 
 def decide(parts: Parts) -> set[str]:
-    made = create_ensemble(parts, TENANT, read_ensemble(BODY), Ask(), Naming(parts.ids.uuid()))
+    naming = RequestIdentity(parts.ids.uuid())
+    wanted = read_ensemble({**BODY, "name": naming.id})
+    made = create_ensemble(parts, TENANT, wanted, DecisionOptions(), naming)
     assert made.decision is not None
     return {place.host for place in made.decision.places.values()}
 
@@ -200,3 +206,36 @@ def test_that_there_is_no_room_is_told_with_the_reasons(store: Ledger) -> None:
     assert store.explanation(explanation.id)[0] == explanation
     assert store.ensembles(project_id=None) == []
     store.commit(Changeset((DeleteAllocations(rival.had.pop()),)))
+
+
+@dataclass
+class TakesOne(Rival):
+    """Takes one of the hosts that the decision chose, whole, and no other one."""
+
+    room: int = 0
+
+    def book(self, hosts: Any) -> None:
+        consumer = Consumer(str(UUID(int=next(self.names))), "other", "u", "INSTANCE")
+        taken = ReplaceAllocations(consumer, {min(hosts): {"VCPU": self.room}}, None)
+        self.store.commit(Changeset((taken,)))
+        self.had.append(consumer.uuid)
+
+    def commit_alone(self, propose: Callable[[], Changeset | None]) -> Committed | None:
+        raise AssertionError("all writers wait for a large decision")
+
+
+@pytest.mark.parametrize("attempts", [6, 1], ids=["often", "once"])
+def test_a_large_decision_never_makes_all_writers_wait(store: Ledger, attempts: int) -> None:
+    """However often it is overtaken; then the client is told to come again (ADR-0026)."""
+    room, members = 600, ALONE_MEMBERS + 1
+    for name in ("big-0", "big-1", "big-2"):
+        stock = PutInventories(name, (Inventory("VCPU", room),), None)
+        store.commit(Changeset((CreateProvider(name, name), stock)))
+    parts = parts_of(TakesOne(store, room=room), Limits(attempts=attempts))
+    role = {"name": "web", "count": members, "resources": {"VCPU": 1}}
+    naming = RequestIdentity(parts.ids.uuid())
+    wanted = read_ensemble({"name": naming.id, "members": [role]})
+    with pytest.raises(Busy, match=r"gave up after \d+ conflicting commits"):
+        create_ensemble(parts, TENANT, wanted, DecisionOptions(), naming)
+    kept = [booking for _, booking in store.bookings() if booking.decision is not None]
+    assert kept == []

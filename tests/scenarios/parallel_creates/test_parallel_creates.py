@@ -30,12 +30,13 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 def test_of_fifty_parallel_creations_exactly_one_succeeds(service: Service) -> None:
-    body = {"ensemble": {**shop(), "decide": {"hold": "PT10M"}}}
     start = Barrier(10)
 
     def create(number: int) -> Any:
         if number < 10:
-            start.wait(timeout=30)
+            start.wait(timeout=60)
+        wanted = {**shop(), "name": f"shop-{number}", "decide": {"hold": "PT10M"}}
+        body = {"ensemble": wanted}
         return service.call("POST", "/ensembles", body, caller=CALLERS[number % 2])
 
     with ThreadPoolExecutor(10) as threads:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from moorage.engine.problem import Outcome, Problem
+from moorage.engine.joint.problem import Outcome, Problem
 from moorage.solver.exhaustive import Exhaustive
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-PATIENCE = 60.0
+PATIENCE = 200.0
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Served:
     children_seen: set[int] = field(default_factory=set)
 
     def get(self, path: str, **headers: str) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             names = {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request("GET", path, headers=names)
@@ -41,7 +41,7 @@ class Served:
 
     def raw(self, data: bytes) -> socket.socket:
         """A connection on which these bytes were sent."""
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
         connection.sendall(data)
         return connection
 
@@ -51,6 +51,10 @@ class Served:
             socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
             return True
         return False
+
+    def ended(self) -> int:
+        """The exit status, once it has ended."""
+        return self.process.wait(PATIENCE)
 
     def alive(self, pid: int) -> bool:
         """Whether the process runs."""
@@ -105,6 +109,11 @@ def eventually(condition: Callable[[], object], seconds: float = PATIENCE) -> An
         time.sleep(0.02)
 
 
+def without_planners(options: tuple[str, ...]) -> tuple[str, ...]:
+    """A process less for each service, unless the test says how many planners it has."""
+    return options if "--planners" in options else (*options, "--planners", "0")
+
+
 def command(*options: str) -> list[str]:
     return [sys.executable, "-m", "moorage.cli.main", "serve", *options]
 
@@ -128,7 +137,7 @@ def starter(home: Path) -> Iterator[StartService]:
         log = home / f"log{len(running)}"
         with log.open("w") as stderr:
             process = subprocess.Popen(
-                command("--port", "0", *options),
+                command("--port", "0", *without_planners(options)),
                 cwd=home,
                 env={**environment(home), **variables},
                 stdout=subprocess.PIPE,
@@ -140,8 +149,8 @@ def starter(home: Path) -> Iterator[StartService]:
         assert "serving on" in line, log.read_text()
         port = int(line.partition("://")[2].partition(" ")[0].rpartition(":")[2])
         served = Served(process, line, port, log)
-        served.children("")
         running.append(served)
+        served.children("")
         return served
 
     try:
@@ -150,10 +159,10 @@ def starter(home: Path) -> Iterator[StartService]:
         for served in running:
             left = [served.process.pid, *served.children(""), *served.children_seen]
             served.process.kill()
-            served.process.wait(10)
+            served.ended()
             assert served.process.stdout is not None
             served.process.stdout.close()
-            eventually(partial(none_alive, left), 10)
+            eventually(partial(none_alive, left))
 
 
 @pytest.fixture
@@ -181,7 +190,7 @@ def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(*options: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command(*options),
+            command(*without_planners(options)),
             cwd=tmp_path,
             env={**environment(tmp_path), **variables},
             capture_output=True,

@@ -49,7 +49,7 @@ class Guarded:
         self, method: str, path: str, token: str = "", body: object = None, **headers: str
     ) -> tuple[int, Any, dict[str, str]]:
         connection = http.client.HTTPSConnection(
-            "127.0.0.1", self.served.port, timeout=20, context=self.context
+            "127.0.0.1", self.served.port, timeout=60, context=self.context
         )
         names = {name.replace("_", "-"): text for name, text in headers.items()}
         if token:
@@ -75,19 +75,19 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[Gu
 
 
 def test_the_containers_health_check_speaks_https_where_the_service_does(
-    guarded: Guarded, serve: Any, tmp_path: Path
+    guarded: Guarded, shared: Any, serve: Any, tmp_path: Path
 ) -> None:
     program = Path(__file__).parents[3] / "packaging" / "container" / "healthy.py"
 
     def status(port: int, host: str = "") -> int:
         own = {**os.environ, "MOORAGE_PORT": str(port)} | ({"MOORAGE_HOST": host} if host else {})
         asked = subprocess.run(
-            [sys.executable, program], env=own, check=False, capture_output=True, timeout=30
+            [sys.executable, program], env=own, check=False, capture_output=True, timeout=60
         )
         return asked.returncode
 
     with serve(tmp_path) as start:
-        assert [status(one.port) for one in (guarded.served, start())] == [0, 0]
+        assert [status(one.port) for one in (guarded.served, shared)] == [0, 0]
         assert status(guarded.served.port, "0.0.0.0") == 0
         elsewhere = start("--host", "127.0.0.2")
         assert [status(elsewhere.port, host) != 0 for host in ("127.0.0.2", "")] == [False, True]
@@ -101,7 +101,7 @@ def test_it_says_https_and_proves_who_it_is(guarded: Guarded) -> None:
     assert "auth token-file" in guarded.served.line
     assert guarded.ask("GET", "/healthz")[0] == 200
     stranger = http.client.HTTPSConnection(
-        "127.0.0.1", guarded.served.port, timeout=20, context=ssl.create_default_context()
+        "127.0.0.1", guarded.served.port, timeout=60, context=ssl.create_default_context()
     )
     with pytest.raises(ssl.SSLCertVerificationError):
         stranger.request("GET", "/healthz")
@@ -121,9 +121,9 @@ def test_tokens_and_rules_of_files_are_in_force_and_read_again(guarded: Guarded)
     assert guarded.ask("GET", LIST, guarded.auditor)[0] == 200
     late = guarded.token("late", "latecomer")
     guarded.policy.write_text(f'"{PROVIDERS}": "role:auditor or role:latecomer"\n')
-    guarded.served.eventually(lambda: guarded.ask("GET", LIST, late)[0] == 200, 10)
+    guarded.served.eventually(lambda: guarded.ask("GET", LIST, late)[0] == 200)
     listing.remove(guarded.tokens, "late")
-    guarded.served.eventually(lambda: guarded.ask("GET", LIST, late)[0] == 401, 10)
+    guarded.served.eventually(lambda: guarded.ask("GET", LIST, late)[0] == 401)
 
 
 def test_locations_are_https_and_the_named_proxys(guarded: Guarded) -> None:

@@ -52,7 +52,7 @@ def test_the_configuration_in_force_is_shown_with_its_sources(run: Any, tmp_path
         ("default", "port = 8778"),
     ):
         assert lines[lines.index(value) - 1] == f"# {source}"
-    assert ended.stderr == "moorage: there is no setting for MOORAGE_PROT: ignored\n"
+    assert ended.stderr == "moorage: ignored MOORAGE_PROT: there is no such setting\n"
 
 
 def test_help_names_every_setting(run: Any) -> None:

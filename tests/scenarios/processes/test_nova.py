@@ -48,7 +48,7 @@ def http(tmp_path_factory: pytest.TempPathFactory, serve: Any) -> Iterator[httpx
         url = f"http://127.0.0.1:{start('--workers', '2').port}"
         with connect(Access(url, OPERATOR_TOKEN)) as operator:
             load(operator, FLEET)
-        with httpx.Client(base_url=url, timeout=30) as client:
+        with httpx.Client(base_url=url, timeout=100) as client:
             yield client
 
 

@@ -14,8 +14,8 @@ from moorage.telemetry import table
 
 pytestmark = pytest.mark.process
 
-HTTP = "moorage.http.worker"
-SOLVER = "moorage.solver.worker"
+HTTP = "moorage.http.worker_process"
+SOLVER = "moorage.solver.solver_process"
 SECRET = "gAAAAABsecret-0123456789-secret"
 SENT = "req-00000000-1111-2222-3333-444444444444"
 
@@ -25,7 +25,7 @@ def ask(
 ) -> tuple[int, bytes]:
     import http.client
 
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
     try:
         names = {name.replace("_", "-"): text for name, text in headers.items()}
         sent = None
@@ -83,7 +83,7 @@ def test_the_counts_of_all_workers_are_one_and_outlive_them(start: Any) -> None:
 
 
 def test_every_metric_of_the_table_is_told_and_no_other(start: Any) -> None:
-    service = start()
+    service = start("--planners", "1")
     service.eventually(lambda: value(read(service), "moorage_solver_processes") == 1)
     names = {name for name, _ in read(service)}
     told = {row.name for row in table.TABLE}
@@ -96,17 +96,16 @@ def test_every_metric_of_the_table_is_told_and_no_other(start: Any) -> None:
     }
 
 
-def test_metrics_are_for_the_near_and_for_operators(start: Any) -> None:
+def test_metrics_are_for_the_near_and_for_operators(start: Any, shared: Any) -> None:
     service = start(MOORAGE_METRICS_FROM="192.0.2.0/24")
     assert ask(service, "GET", "/metrics")[0] == 401
     assert ask(service, "GET", "/metrics", x_auth_token="eve", x_roles="member")[0] == 403
     assert ask(service, "GET", "/metrics", x_auth_token="admin")[0] == 200
-    near = start()
-    assert ask(near, "GET", "/metrics")[0] == 200
-    assert ask(near, "POST", "/metrics")[0] == 405
+    assert ask(shared, "GET", "/metrics")[0] == 200
+    assert ask(shared, "POST", "/metrics")[0] == 405
     # What a proxy passes on comes from whoever asked the proxy.
     for header in ("x_forwarded_for", "x_forwarded_prefix", "x_real_ip", "forwarded", "via"):
-        assert ask(near, "GET", "/metrics", **{header: "203.0.113.7"})[0] == 401
+        assert ask(shared, "GET", "/metrics", **{header: "203.0.113.7"})[0] == 401
 
 
 def test_readiness_follows_schema_and_solvers_and_liveness_does_not(start: Any) -> None:

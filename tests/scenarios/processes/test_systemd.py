@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from moorage.http.systemd import READY, teller
+from moorage.http.systemd import READY, notifier
 
 pytestmark = pytest.mark.process
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.process
 def listening(name: str) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
         told.bind(name)
-        told.settimeout(20)
+        told.settimeout(60)
         yield told
 
 
@@ -32,7 +32,7 @@ def test_it_tells_when_it_answers_and_when_it_ends(start: Any, tmp_path: Path) -
             assert b"NOTIFY_SOCKET" not in Path(f"/proc/{child}/environ").read_bytes()
         service.process.send_signal(signal.SIGTERM)
         assert told.recv(100) == b"STOPPING=1"
-        assert service.process.wait(15) == 0
+        assert service.ended() == 0
 
 
 def test_one_that_cannot_start_never_says_that_it_is_ready(run: Any, tmp_path: Path) -> None:
@@ -44,12 +44,12 @@ def test_one_that_cannot_start_never_says_that_it_is_ready(run: Any, tmp_path: P
 
 def test_a_socket_may_have_a_name_that_is_no_files(tmp_path: Path) -> None:
     with listening(f"\0{tmp_path}") as told:
-        teller({"NOTIFY_SOCKET": f"@{tmp_path}"})(READY)
+        notifier({"NOTIFY_SOCKET": f"@{tmp_path}"})(READY)
         assert told.recv(100) == b"READY=1"
 
 
 def test_who_is_gone_is_told_nothing(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
-    teller({})(READY)
+    notifier({})(READY)
     assert not caplog.text
-    teller({"NOTIFY_SOCKET": str(tmp_path / "nobody")})(READY)
-    assert "systemd cannot be told READY=1" in caplog.text
+    notifier({"NOTIFY_SOCKET": str(tmp_path / "nobody")})(READY)
+    assert "sending READY=1 to systemd failed" in caplog.text

@@ -54,7 +54,7 @@ def test_a_request_and_its_commit_are_spans_of_the_callers_trace(
         OTEL_EXPORTER_OTLP_ENDPOINT=endpoint,
         OTEL_BSP_SCHEDULE_DELAY="100",
     )
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
     connection.request(
         "POST",
         "/placement/resource_providers",
@@ -74,11 +74,11 @@ def test_a_request_and_its_commit_are_spans_of_the_callers_trace(
         return {span.name: span for span in list(spans) if span.trace_id.hex() == TRACE}
 
     name = "POST placement /resource_providers"
-    request = eventually(lambda: of_trace().get(name), 30)
+    request = eventually(lambda: of_trace().get(name))
     assert request.parent_span_id.hex() == CALLER
     told = {one.key: one.value for one in request.attributes}
     assert told["moorage.request_id"].string_value == own_id
     assert told["http.response.status_code"].int_value == answer.status
-    commit = eventually(lambda: of_trace().get("commit"), 30)
+    commit = eventually(lambda: of_trace().get("commit"))
     assert commit.parent_span_id == request.span_id
     assert not any(SECRET in str(span) for span in list(spans))

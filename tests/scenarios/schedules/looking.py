@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.resources import Amounts
-    from moorage.usecases.effects import Message
+    from moorage.usecases.effect_dispatch import Message
 
 
 def check(here: Months) -> None:

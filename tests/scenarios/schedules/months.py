@@ -19,12 +19,12 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import LATEST
 from moorage.domain.providers import Inventory
 from moorage.testing.service import Service
-from moorage.usecases.allocate import release
-from moorage.usecases.effects import Message, Outside, OutwardFailure, carry_out
-from moorage.usecases.expire import expire
-from moorage.usecases.leases.lookout import Lookout
-from moorage.usecases.proposal import Naming
-from moorage.usecases.stays import Lifetimes
+from moorage.usecases.claims.outcome import expire
+from moorage.usecases.claims.server_stay import Lifetimes
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.effect_dispatch import Message, OutwardActions, OutwardFailure, carry_out
+from moorage.usecases.leases.lease_sweeper import LeaseSweeper
+from moorage.usecases.ledger.allocations import release
 from moorage.workers import effects
 from moorage.workers.expiry import sweep
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
     from moorage.domain.resources import Amounts
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
 
 ROUNDS = 50
 """After so many the workers should long have come to rest."""
@@ -48,7 +48,7 @@ class Work:
     """The use cases of effects. What fails inside fails the test."""
 
     parts: Parts
-    outside: Outside
+    outside: OutwardActions
 
     def carry_out(self, effect: Effect) -> object:
         """See `CarryOut`."""
@@ -91,8 +91,8 @@ class Months:
         for number, (uuid, host) in enumerate(zip(self.names, self.hosts, strict=True)):
             self.store.commit(Changeset((CreateProvider(uuid, f"h{number}"),)))
             self.stock(number, host.vcpu)
-        self._lookout = Lookout(self.parts)
-        outside = Outside(tell=self._hear, end=self._end, hook=self._hear)
+        self._lookout = LeaseSweeper(self.parts)
+        outside = OutwardActions(tell=self._hear, end=self._end, hook=self._hear)
         self._work = Work(self.parts, outside)
 
     def stock(self, number: int, vcpu: int) -> None:
@@ -115,10 +115,10 @@ class Months:
         """A new UUID, the same in each run."""
         return str(UUID(int=next(self.numbers), version=4))
 
-    def naming(self) -> Naming:
+    def naming(self) -> RequestIdentity:
         """For a new thing."""
         name = self.name()
-        return Naming(name, digest=name)
+        return RequestIdentity(name, digest=name)
 
     def leases(self, *states: LeaseState) -> list[Lease]:
         """All leases in these states, or that are not closed."""

@@ -21,17 +21,17 @@ from moorage.domain.errors import (
 from moorage.domain.leases import LeadTooLong, LeaseState, Terms
 from moorage.domain.period import HOUR, Period
 from moorage.testing.service import TENANT
-from moorage.usecases.claim import Second, claim
-from moorage.usecases.claim_outcome import activate, fail
-from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.delete_ensemble import delete_ensemble
-from moorage.usecases.hold import release
-from moorage.usecases.joint import Ask
-from moorage.usecases.leases.asking import LeaseAsk, LeaseChange
+from moorage.usecases.claims.claim import SecondDescription, claim
+from moorage.usecases.claims.hold import release
+from moorage.usecases.claims.outcome import activate, fail
+from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.ensembles.delete import delete_ensemble
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import change_lease
 from moorage.usecases.leases.create import create_lease
-from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.leases.requests import LeaseChange, LeaseRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +94,7 @@ class Grant:
             before_start=self.before,
         )
         description = described(here, self.vcpu, self.memory, self.members, apart=self.apart)
-        asked = LeaseAsk("l", terms, description=description, actions=self.actions)
+        asked = LeaseRequest("l", terms, description=description, actions=self.actions)
         try:
             create_lease(here.parts, TENANT, asked, here.naming())
         except Infeasible:
@@ -175,7 +175,7 @@ class Place:
         until = None if self.ends is None else rounded(here.now + self.ends, self.rounding)
         if until == here.now:
             until = here.now + HOUR
-        ask = Ask(until=until, preemptible=self.preemptible)
+        ask = DecisionOptions(until=until, preemptible=self.preemptible)
         description = described(here, self.vcpu, self.memory, self.members)
         try:
             create_ensemble(here.parts, TENANT, description, ask, here.naming())
@@ -202,12 +202,12 @@ class Claim:
         if decision is None:
             return NOTHING
         ensemble = here.store.ensemble(decision.ensemble_id)
-        stand = standing(here.store.snapshot(), ensemble)
+        stand = member_places(here.store.snapshot(), ensemble)
         free = [one.name for one in ensemble.members if stand.of(one.name) is MemberStatus.HELD]
         if not free:
             return "all taken"
         server = {"resources": dict(ensemble.roles[0].resources)}
-        second = Second(free[0], server, self.lifetime)
+        second = SecondDescription(free[0], server, self.lifetime)
         try:
             claim(here.parts, TENANT, decision.id, second, here.naming())
         except WrongState:

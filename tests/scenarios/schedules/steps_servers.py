@@ -16,14 +16,14 @@ from moorage.domain.errors import CapacityExceeded
 from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import FOREVER, HOUR, Period
 from moorage.domain.requests import RequestGroup
-from moorage.domain.virtual import HOURS, PREEMPTIBLE
-from moorage.engine.candidates import candidates
-from moorage.engine.query import CandidateQuery
+from moorage.domain.virtual_classes import HOURS, PREEMPTIBLE
+from moorage.engine.candidates.enumerate import candidates
+from moorage.engine.candidates.query import CandidateQuery
 from moorage.testing.service import TENANT
-from moorage.usecases.allocate import allocate
-from moorage.usecases.leases.draw import drawable
-from moorage.usecases.leases.view import remaining
-from moorage.usecases.stays import seen_by
+from moorage.usecases.claims.server_stay import fleet_for_query
+from moorage.usecases.leases.placement_draw import reservation_candidates
+from moorage.usecases.leases.queries import remaining
+from moorage.usecases.ledger.allocations import allocate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,11 +40,11 @@ def offered(here: Months, amounts: Amounts) -> list[Mapping[str, Amounts]]:
     """What a scheduler is shown for a flavor: provider -> amounts, candidate by candidate."""
     query = CandidateQuery((RequestGroup("", amounts),), root_forbidden=frozenset({DISABLED}))
     snapshot = here.store.snapshot()
-    drawn = drawable(here.store, snapshot, query)
+    drawn = reservation_candidates(here.store, snapshot, query)
     if drawn is not None:
         seen, found = drawn.snapshot, islice(drawn.candidates, _MANY)
     else:
-        seen = seen_by(snapshot, query, here.lifetimes)
+        seen = fleet_for_query(snapshot, query, here.lifetimes)
         found = islice(candidates(seen, query), _MANY)
     return [{seen.uuids[row]: of for row, of in one.allocations} for one in found]
 

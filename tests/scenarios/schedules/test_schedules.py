@@ -9,13 +9,13 @@ from tests.scenarios.schedules import steps_servers
 from tests.scenarios.schedules.looking import check
 from tests.scenarios.schedules.months import Months
 from tests.scenarios.schedules.plan import Host, Plan, plan
-from tests.scenarios.schedules.steps import Boot, Cancel, Claim, Grant, Wait
+from tests.scenarios.schedules.steps import Boot, Cancel, Claim, Disable, Grant, Place, Wait
 from tests.scenarios.schedules.walk import shrunk, walk
 
 from moorage.domain.changes import EndBookings
 from moorage.domain.leases import Yielding
-from moorage.domain.period import DAY, HOUR, MINUTE
-from moorage.usecases.leases.lookout import Lookout
+from moorage.domain.period import DAY, HOUR, MINUTE, SECOND
+from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 
 SEEDS = tuple(range(5))
 GRANT = Grant(
@@ -102,7 +102,7 @@ def test_more_than_there_is_is_seen() -> None:
 def test_who_is_ended_without_a_warning_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = (preemptible(), GRANT, Wait(3 * DAY))
     assert walk(replace(SMALL, steps=steps)).told["boot: preemptible"] == 1
-    monkeypatch.setattr("moorage.usecases.writing.warnings", lambda *_: iter(()))
+    monkeypatch.setattr("moorage.usecases.preemption.early_ends.warnings", lambda *_: iter(()))
     with pytest.raises(AssertionError, match="not warned"):
         walk(replace(SMALL, steps=steps))
 
@@ -110,7 +110,7 @@ def test_who_is_ended_without_a_warning_is_seen(monkeypatch: pytest.MonkeyPatch)
 def test_a_lease_that_nobody_calls_degraded_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = (GRANT, steps_servers.Disable(0))
     walk(replace(SMALL, steps=steps))
-    monkeypatch.setattr(Lookout, "look", lambda _: False)
+    monkeypatch.setattr(LeaseSweeper, "look", lambda _: False)
     with pytest.raises(AssertionError, match="disabled"):
         walk(replace(SMALL, steps=steps))
 
@@ -123,11 +123,22 @@ def test_a_server_that_stays_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         walk(replace(SMALL, steps=steps))
 
 
+def test_a_lease_that_has_released_its_places_gets_none_again() -> None:
+    # One of its hosts is disabled and the others are full: it is degraded when its action releases
+    # what was not claimed. The freed room is not for a repair of it.
+    actions = {"before_end": ("release:PT30M",)}
+    lease = replace(GRANT, ahead=3 * SECOND, length=2 * DAY, members=3, memory=2, actions=actions)
+    full = Place(vcpu=4, memory=2, members=2, ends=DAY, rounding=HOUR, preemptible=False)
+    boot = Boot(vcpu=3, memory=1, hours=None, preemptible=False, pick=6)
+    hosts = (Host(2, 1.5, 15), Host(7, 2.0, 16), Host(3, 2.0, 5))
+    walk(Plan(7038, hosts, None, (lease, full, Disable(1), Wait(36 * HOUR), boot)))
+
+
 def test_a_place_that_a_claim_takes_away_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = (replace(GRANT, ahead=0), Claim(0, 5 * MINUTE), Wait(HOUR))
     walk(replace(SMALL, steps=steps))
     monkeypatch.setattr(
-        "moorage.usecases.expire.unclaimed",
+        "moorage.usecases.claims.outcome.return_unclaimed_place",
         lambda ensemble, *_: EndBookings(frozenset({ensemble.members[0].uuid}), 1),
     )
     with pytest.raises(AssertionError, match=r"no place|failed|rest|swept"):

@@ -31,6 +31,8 @@ STEADY = tuple(str(uuid.UUID(int=number + 1)) for number in range(16))
 MOVING = tuple(str(uuid.UUID(int=number + 101)) for number in range(16))
 TOTAL = 20
 """VCPU of each host: few enough that many claims are refused."""
+AGAIN = (429, 503)
+"""Answers to a decision that ask the client to send it again."""
 PATIENCE = 10
 """How often a decision is asked for again that the moving ledger overtook."""
 OWN = 12
@@ -221,15 +223,15 @@ class Client:
         name = str(uuid.UUID(int=self.dice.getrandbits(128), version=4))
         members = [{"name": "web", "count": 3, "flavor": "m1.small"}]
         apart = {"name": "apart", "type": "anti-affinity", "members": ["web"], "level": "host"}
-        ensemble = {"name": "soak", "id": name, "members": members, "policies": [apart]}
+        ensemble = {"name": f"soak {name}", "id": name, "members": members, "policies": [apart]}
         body = {"ensemble": {**ensemble, "decide": {"hold": "PT20S"}}}
         answer, patience = self.ask("POST", "/v1/ensembles", body, headers=MEMBER), PATIENCE
-        while answer[0] == 503 and patience:
-            # The one answer that asks to come again: whoever does must succeed in the end.
+        while answer[0] in AGAIN and patience:
+            # These answers ask to come again: a client that does must succeed in the end.
             patience -= 1
             time.sleep(self.dice.uniform(0.1, 1))
             answer = self.ask("POST", "/v1/ensembles", body, headers=MEMBER)
-        if answer[0] == 503 and not self.killing:
+        if answer[0] in AGAIN and not self.killing:
             self.wrong.append(f"POST ensembles: {answer[1]} {PATIENCE} times")
         self.expect("POST ensembles", answer, {201, 409})
         if answer[0] == 201:
@@ -238,6 +240,6 @@ class Client:
             self.expect("DELETE ensembles", gone, {200, 202, 204})
 
     def expect(self, what: str, answer: tuple[int, Any], good: set[int]) -> None:
-        """Note an answer that should not be; 503 only while services are killed."""
+        """Note an answer that should not be; 5xx only while services are killed."""
         if answer[0] not in good and answer[0] < 500:
             self.wrong.append(f"{what}: {answer[0]} {answer[1]}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from typing import TYPE_CHECKING, Final
+
+from tests.scenarios.kills import DATABASE, SERVICE, WORKER, Kills
 
 if TYPE_CHECKING:
     import random
@@ -12,13 +13,11 @@ if TYPE_CHECKING:
 
     from tests.servers.replica import Replica
 
-
-WORKER, SERVICE, DATABASE = "HTTP worker", "supervisor with all its processes", "database server"
 ALL: Final = (WORKER, WORKER, WORKER, SERVICE, DATABASE)
 """What is killed, as often as it is named."""
 
 
-class Killer:
+class Killer(Kills):
     """Kills so often on the average; whoever starts things again is its business too."""
 
     def __init__(
@@ -29,10 +28,9 @@ class Killer:
         per_minute: float,
         aims: Sequence[str] = ALL,
     ) -> None:
-        self.done: Counter[str] = Counter()
-        self._served, self._restart = served, restart
-        self._aims = [one for one in aims if one != DATABASE or restart is not None]
-        self._dice, self._per_second = dice, per_minute / 60
+        super().__init__(restart)
+        self._served, self._dice, self._per_second = served, dice, per_minute / 60
+        self._aims = [one for one in aims if one in self.ways]
         self._due = self._next()
 
     def _next(self) -> float:
@@ -44,23 +42,6 @@ class Killer:
         """Let time pass, and kill if it is time."""
         time.sleep(max(0.0, min(seconds, self._due - time.monotonic())))
         if time.monotonic() >= self._due:
-            self._kill()
+            aim = self._dice.choice(self._aims)
+            self.kill_and_start(aim, self._dice.choice(self._served))
             self._due = self._next()
-
-    def _kill(self) -> None:
-        aim = self._dice.choice(self._aims)
-        {WORKER: self._worker, SERVICE: self._service, DATABASE: self._database}[aim]()
-        self.done[aim] += 1
-
-    def _worker(self) -> None:
-        self._dice.choice(self._served).kill_worker()
-
-    def _service(self) -> None:
-        one = self._dice.choice(self._served)
-        one.down()
-        one.start()
-        one.up()
-
-    def _database(self) -> None:
-        assert self._restart is not None
-        self._restart()

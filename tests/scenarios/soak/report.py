@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import subprocess
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+
+from tests.scenarios.kills import machine, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.scenarios.soak.clients import Client
 
-TITLE = """# Soak
+TITLE = """# Soak test
 
-Everything at once for a long time, with kills: claims, moves, deletes, inventory changes, reshapes
-and joint decisions, by many clients, each of which asks any of several services on one database.
-`make soak` runs it for half an hour on each database, and leaves a report like this one in
-`.cache/soak.md`.
+Many clients use all functions at once for a long time, while processes are killed: claims, moves,
+deletes, inventory changes, reshapes and joint decisions, each sent to any of several services on
+one database. `make soak` runs it for half an hour on each database, and writes a report like this
+one to `.cache/soak.md`.
 """
 CHECKED = (
     "no commit made an overage worse, by comparing each state of the ledger with the one before",
     "the use of every host is the sum of its allocations",
-    "every acknowledged write stands as acknowledged, and was seen at once on every service",
+    "every acknowledged write is stored as acknowledged, and was seen at once on every service",
     "wire generations are exactly those counted, of consumers and of providers",
     "no answer 5xx but 503, and that only to a decision or while something was killed",
-    "no 409 to an allocation but for want of room",
+    "no 409 to an allocation except for lack of room",
     "no `database is locked` and no traceback in any log",
-    "nobody waited 30 s, nobody got a quarter of what others got",
-    "a snapshot kept in step all the time equals one that is read anew",
+    "no client waited 30 s or got less than a quarter of the others' answers",
+    "a snapshot updated all the time equals one that is read anew",
 )
 
 
@@ -81,10 +80,6 @@ def as_markdown(found: Soaked, *, kind: str, command: Sequence[str]) -> str:
     kills = (
         ", ".join(f"{what} {count} times" for what, count in sorted(found.kills.items())) or "none"
     )
-    machine = (
-        f"{datetime.now(tz=UTC):%Y-%m-%d}, commit {_commit()}, Python {platform.python_version()},"
-        f" {os.cpu_count()} cores, which clients, services and database share."
-    )
     outcome = (
         f"{verdict} {found.services} services, {len(found.waits)} clients,"
         f" {total:,} requests in {found.seconds:.0f} s ({total / found.seconds:.0f} a second)."
@@ -94,7 +89,7 @@ def as_markdown(found: Soaked, *, kind: str, command: Sequence[str]) -> str:
         [
             f"## {kind}",
             "",
-            machine,
+            f"{machine()} Commit {_commit()}.",
             f"`python -m tests.scenarios.soak.soak {' '.join(command)}`",
             "",
             outcome,
@@ -106,10 +101,7 @@ def as_markdown(found: Soaked, *, kind: str, command: Sequence[str]) -> str:
             "",
             f"Answers per client: {served[0]} to {served[-1]}, median {served[len(served) // 2]}.",
             "",
-            "| request and status | count |",
-            "|---|---|",
-            *(f"| {what} | {count:,} |" for what, count in sorted(found.done.items())),
-            "",
+            *table("request and status", found.done),
             "Checked:",
             "",
             *(f"- {one}" for one in CHECKED),

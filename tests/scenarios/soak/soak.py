@@ -13,28 +13,22 @@ import random
 import sys
 import tempfile
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
+from tests.scenarios.kills import Database, append, database, services, stock
 from tests.scenarios.soak.clients import MOVING, STEADY, TOTAL, Client
 from tests.scenarios.soak.judging import Watcher, judge
 from tests.scenarios.soak.killing import ALL, Killer
 from tests.scenarios.soak.report import TITLE, Soaked, as_markdown
-from tests.servers import mariadb, postgres
-from tests.servers.replica import Replica
 
-from moorage.domain.changes import Change, Changeset, CreateProvider, PutFlavor, PutInventories
-from moorage.domain.flavors import Flavor
-from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-_SERVERS = {"postgresql": postgres, "mariadb": mariadb}
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
@@ -49,35 +43,16 @@ class Plan:
     kills_per_minute: float = 0.0
     aims: tuple[str, ...] = ALL
     """What is killed, as often as it is named."""
+    each: int = 0
+    """Requests of each client to be answered before it may end."""
+    planners: int = 1
+    """Of each service."""
     seed: int = 20261121
 
 
 def prepare(store: Ledger) -> None:
     """Hosts and a flavor."""
-    changes: list[Change] = [PutFlavor(Flavor("1", "m1.small", {"VCPU": 1}))]
-    for host in STEADY + MOVING:
-        stock = PutInventories(host, (Inventory("VCPU", TOTAL),), None)
-        changes += [CreateProvider(host, f"host-{host[-3:]}"), stock]
-    store.commit(Changeset(tuple(changes)))
-
-
-@contextmanager
-def replicas(folder: Path, databases: Sequence[str], count: int) -> Iterator[list[Replica]]:
-    """Services on one database, all of them up; with several URLs of it each takes the next."""
-    found = []
-    for number in range(count):
-        own = folder / f"replica{number}"
-        own.mkdir()
-        found.append(Replica(own, databases[number % len(databases)]))
-    try:
-        for one in found:
-            one.start()
-        for one in found:
-            one.up()
-        yield found
-    finally:
-        for one in found:
-            one.down()
+    stock(store, TOTAL, STEADY + MOVING)
 
 
 def soak(
@@ -93,7 +68,8 @@ def soak(
     store = open_store(databases[0])
     prepare(store)
     stop, killing = Event(), plan.kills_per_minute > 0
-    with replicas(folder, databases, plan.services) as served:
+    planners = ("--planners", str(plan.planners))
+    with services(folder, databases, plan.services, *planners) as served:
         clients = [
             Client(number, served, random.Random(f"{plan.seed}-{number}"), killing)
             for number in range(plan.clients)
@@ -124,7 +100,8 @@ def soak(
 def _is_over(plan: Plan, clients: list[Client], passed: float) -> bool:
     if any(client.wrong for client in clients):
         return True
-    enough = sum(len(client.waits) for client in clients) >= plan.operations
+    answered = [len(client.waits) for client in clients]
+    enough = sum(answered) >= plan.operations and min(answered) >= plan.each
     return enough and passed >= plan.seconds
 
 
@@ -137,22 +114,22 @@ def _told(log: str) -> list[str]:
 def main() -> int:
     """From the command line."""
     asked = _arguments()
-    plan = Plan(asked.seconds, asked.operations, asked.clients, asked.services, asked.kills)
+    plan = Plan(
+        seconds=asked.seconds,
+        operations=asked.operations,
+        clients=asked.clients,
+        services=asked.services,
+        kills_per_minute=asked.kills,
+    )
     with tempfile.TemporaryDirectory(prefix="moorage-soak-") as name:
-        module = _SERVERS.get(asked.database)
-        with nullcontext() if module is None else module.running_server() as own:
-            database, restart = asked.database, None
-            if own is not None and module is not None:
-                database, restart = module.Databases(own.url).empty(), own.restart
-            elif database == "sqlite":
-                database = f"sqlite:///{name}/ledger.db"
-            found = soak(Path(name), database, plan=plan, restart=restart)
+        given = nullcontext(Database(asked.database))
+        own = given if ":" in asked.database else database(asked.database, Path(name))
+        with own as (url, restart):
+            found = soak(Path(name), url, plan=plan, restart=restart)
     text = as_markdown(found, kind=asked.database.partition(":")[0], command=_repeatable(asked))
     print(text)  # noqa: T201 - a command's result
     if asked.report is not None:
-        asked.report.parent.mkdir(parents=True, exist_ok=True)
-        before = asked.report.read_text() if asked.report.exists() else TITLE
-        asked.report.write_text(f"{before}\n{text}")
+        append(asked.report, TITLE, text)
     return bool(found.wrong)
 
 

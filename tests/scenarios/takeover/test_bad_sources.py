@@ -32,7 +32,7 @@ from moorage.domain.content import differences
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.providers import Inventory
 from moorage.store import open_store
-from moorage.usecases.ledger_content import ledger_content
+from moorage.usecases.ledger.content import ledger_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -12,7 +12,7 @@ import pytest
 from moorage.domain.content import differences
 from moorage.store import open_store
 from moorage.store.placement_database import read_placement
-from moorage.usecases.ledger_content import ledger_content
+from moorage.usecases.ledger.content import ledger_content
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.process
 
 SLOWLY = """
 import sys
-from moorage.usecases import take_over
-take_over.PROVIDERS_AT_ONCE = take_over.CONSUMERS_AT_ONCE = 1
+from moorage.usecases.ledger import placement_takeover
+placement_takeover.PROVIDERS_AT_ONCE = placement_takeover.CONSUMERS_AT_ONCE = 1
 from moorage.store import Ledger
 commit, count = Ledger.commit, 0
 def slowly(self, changeset):
@@ -53,16 +53,17 @@ def test_it_goes_on_where_it_was(
     database: str,
 ) -> None:
     words = ("admin", "import", "placement", "--from", f"sqlite:///{cloud_file}")
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", SLOWLY, str(commits), *words, "--database", database],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"now\n"
-    process.send_signal(end)
-    process.communicate(timeout=30)
+    ) as process:
+        assert process.stdout is not None
+        told = process.stdout.readline()
+        process.send_signal(end)
+        _, said = process.communicate(timeout=100)
+    assert told == b"now\n", said.decode()
     assert process.returncode == (130 if end is signal.SIGINT else -signal.SIGKILL)
     wanted = read_placement(f"sqlite:///{cloud_file}")
     store = open_store(database)

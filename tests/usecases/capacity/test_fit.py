@@ -14,13 +14,13 @@ from moorage.domain.period import HOUR, Period
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
 from moorage.usecases.capacity.copies import fit_described
 from moorage.usecases.capacity.fit import fit_members
-from moorage.usecases.capacity.planned import Planning, plan_window
-from moorage.usecases.change_ensemble import Change, change_ensemble
-from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.joint import Ask
-from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.capacity.planned import PlanRequest, plan_window
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
+from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.leases.create import create_lease
-from moorage.usecases.proposal import Naming
+from moorage.usecases.leases.requests import LeaseRequest
 
 FLEET = """
 fleet: tiny
@@ -57,8 +57,8 @@ def described(size: int, count: int, policies: list[str]) -> Any:
 def leased(service: Service, size: int, count: int, start: int) -> None:
     parts = service.parts
     period = Period(NINE + start * HOUR, NINE + (start + 5) * HOUR)
-    asked = LeaseAsk("later", Terms(period), description=described(size, count, []))
-    create_lease(parts, OPERATOR, asked, Naming(parts.ids.uuid()))
+    asked = LeaseRequest("later", Terms(period), description=described(size, count, []))
+    create_lease(parts, OPERATOR, asked, RequestIdentity(parts.ids.uuid()))
 
 
 @settings(max_examples=6, deadline=None)
@@ -77,7 +77,11 @@ def test_fit_is_what_extending_one_by_one_reaches(
             leased(service, amount, 1, start)
         try:
             made = create_ensemble(
-                parts, TENANT, described(size, 2, policies), Ask(), Naming(parts.ids.uuid())
+                parts,
+                TENANT,
+                described(size, 2, policies),
+                DecisionOptions(),
+                RequestIdentity(parts.ids.uuid()),
             )
         except Infeasible:
             return
@@ -85,7 +89,7 @@ def test_fit_is_what_extending_one_by_one_reaches(
         assert found.exact
         reached = 0
         while True:
-            change = Change(members=({"name": "w", "count": 3 + reached},), generation=None)
+            change = ChangeRequest(members=({"name": "w", "count": 3 + reached},), generation=None)
             try:
                 change_ensemble(parts, TENANT, made.ensemble.id, change, None)
             except Infeasible:
@@ -99,7 +103,11 @@ def test_fit_is_what_extending_one_by_one_reaches(
 def test_what_limits_is_named() -> None:
     service = Service(FLEET)
     made = create_ensemble(
-        service.parts, TENANT, described(1, 2, ["apart"]), Ask(), Naming(service.parts.ids.uuid())
+        service.parts,
+        TENANT,
+        described(1, 2, ["apart"]),
+        DecisionOptions(),
+        RequestIdentity(service.parts.ids.uuid()),
     )
     found = fit_members(service.parts, TENANT, made.ensemble.id, "w", None)
     assert (found.additional, [one.policy for one in found.limited_by]) == (2, ["apart"])
@@ -108,12 +116,12 @@ def test_what_limits_is_named() -> None:
 
 def test_hosts_that_go_limit_what_fits_for_good() -> None:
     service = Service(FLEET)
-    planning = Planning(WindowKind.DECOMMISSION, ("h1", "h2"), start=NINE + HOUR)
-    plan_window(service.parts, OPERATOR, planning, Naming(service.parts.ids.uuid()))
+    planning = PlanRequest(WindowKind.DECOMMISSION, ("h1", "h2"), start=NINE + HOUR)
+    plan_window(service.parts, OPERATOR, planning, RequestIdentity(service.parts.ids.uuid()))
     for policies, count, fits in (([], 1, 12), (["apart"], 2, 6)):
         found = fit_described(service.parts, TENANT, described(1, count, policies), None)
         assert found.additional == fits
-        assert found.limited_by[0].needs == "2 hosts planned to be away from 2026-11-21T10:00:00Z"
+        assert found.limited_by[0].needs == "2+ hosts planned to be away from 2026-11-21T10:00:00Z"
         before = Period(NINE, NINE + HOUR)
         until = fit_described(service.parts, TENANT, described(1, count, policies), before)
         assert (until.additional, until.limited_by[0].role) == (2 * fits, "w")

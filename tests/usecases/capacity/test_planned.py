@@ -16,8 +16,8 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.period import HOUR, MINUTE, parse_instant
 from moorage.domain.providers import Inventory
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
-from moorage.usecases.capacity.instead import _hours
-from moorage.usecases.effects import Message, Outside, carry_out
+from moorage.usecases.capacity.planned_alternatives import _hours
+from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out
 from moorage.usecases.ports import Caller
 
 FLEET = """
@@ -66,6 +66,13 @@ def on_hosts(service: Service) -> set[str]:
     """Names of hosts on which something is reserved."""
     snapshot = service.store.snapshot()
     return {snapshot.names[row] for row in snapshot.roots.tolist() if snapshot.bookings_of(row)}
+
+
+@pytest.mark.parametrize("reason", ["a\nb", "\x1b[31mred", "a\tb", "\x7f"])
+def test_a_reason_is_one_printable_line(service: Service, reason: str) -> None:
+    answer = plan(service, "h1", reason=reason, **DAY)
+    assert answer.status_code == 400, answer.text
+    assert answer.json["errors"][0]["path"] == "window.reason"
 
 
 def test_a_lease_that_has_not_started_moves(service: Service) -> None:
@@ -133,6 +140,7 @@ def test_servers_stay_and_are_told_of(service: Service) -> None:
     made = plan(service, host, **DAY).json["window"]
     (who,) = made["staying"]
     assert (who["host"], who["project_id"], who["state"]) == (host, TENANT.project_id, "held")
+    assert who["end"] == "2026-11-21T10:00:00Z", "a hold ends when it lapses"
     edges = [one.details["edge"] for one in service.store.effects(made["id"])]
     assert sorted(map(str, edges)) == ["begins", "ends", "soon"]
     gone = service.call("DELETE", f"/capacity/planned/{made['id']}", caller=OPERATOR)
@@ -156,7 +164,7 @@ def test_notices_name_the_servers_that_are_there_when_they_are_told(service: Ser
     for at in (DAY["start"], DAY["end"]):
         service.clock.set(parse_instant(at))
         while due := service.store.due_effects(1):
-            carry_out(service.parts, Outside(tell=tell), due[0])
+            carry_out(service.parts, OutwardActions(tell=tell), due[0])
     assert [one["edge"] for one in heard] == ["soon", "begins", "ends"]
     assert all(one["hosts"] == ["h1"] for one in heard)
     told = {"server": server, "project_id": "shop", "host": "h1", "ends": None}

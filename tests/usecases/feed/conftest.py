@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from moorage.domain.changes import Changeset, PutEvent
-from moorage.domain.events import Happened
-from moorage.outward.subscriber import Subscriber
-from moorage.usecases.feed.deliver import Delivery, Turn, deliver
+from moorage.domain.events import DerivedEvent
+from moorage.outward.subscriber import SubscriberClient
+from moorage.usecases.events.deliver import Delivery, DeliveryRound, deliver
 
 if TYPE_CHECKING:
     from moorage.domain.subscriptions import Subscription
@@ -23,9 +23,11 @@ class Post:
     """Deliveries of one replica, taken when the test says so."""
 
     service: Service
-    delivery: Delivery = field(default_factory=lambda: Delivery(Subscriber(5.0, public_only=False)))
+    delivery: Delivery = field(
+        default_factory=lambda: Delivery(SubscriberClient(5.0, public_only=False))
+    )
 
-    def once(self) -> list[Turn]:
+    def once(self) -> list[DeliveryRound]:
         """One turn for each that is due."""
         store = self.service.store
         return [deliver(self.service.parts, self.delivery, one) for one in store.told.due(100)]
@@ -45,7 +47,7 @@ class Post:
     def happen(self, *subjects: str, type_: str = "lease.active") -> None:
         """Events of the tenant's project, each in a commit of its own."""
         for one in subjects:
-            told = PutEvent(Happened(type_, "project-a", one, 0, {"n": one}))
+            told = PutEvent(DerivedEvent(type_, "project-a", one, 0, {"n": one}))
             self.service.store.commit(Changeset((told,)))
 
     def with_send(self, send: Any) -> Post:

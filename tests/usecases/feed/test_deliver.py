@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import ipaddress
 import json
+import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.outward.conftest import Answer, Receiver, receiver, receiving
@@ -15,10 +17,10 @@ from tests.usecases.feed.conftest import Post, heard
 
 from moorage.domain.changes import Changeset, PutLease, TrimEvents
 from moorage.domain.period import DAY, HOUR, MINUTE, SECOND
-from moorage.outward.subscriber import Subscriber
+from moorage.outward.subscriber import SubscriberClient
 from moorage.testing.service import OTHER
-from moorage.usecases.effects import OutwardFailure
-from moorage.usecases.feed.deliver import NOTHING, Sending, Turn, deliver
+from moorage.usecases.effect_dispatch import OutwardFailure
+from moorage.usecases.events.deliver import NOTHING, DeliveryRound, OutgoingEvent, deliver
 from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
@@ -168,7 +170,7 @@ def test_who_dies_between_delivery_and_record_delivers_again_under_the_same_id(
     made = post.subscribed(receiver.url)
     post.happen("a")
 
-    def dies(sending: Sending) -> str:
+    def dies(sending: OutgoingEvent) -> str:
         post.delivery.send(sending)
         raise SystemExit
 
@@ -186,7 +188,7 @@ def test_of_two_replicas_one_delivers(post: Post, receiver: Receiver) -> None:
     post.happen("a")
     (due,) = post.service.store.told.due(10)
 
-    def slow(sending: Sending) -> str:
+    def slow(sending: OutgoingEvent) -> str:
         assert post.once() == []  # the other one finds it taken
         return post.delivery.send(sending)
 
@@ -208,12 +210,38 @@ def test_what_was_forgotten_before_it_was_delivered_is_told(post: Post, receiver
 def test_a_target_of_the_own_networks_is_not_reached_where_a_setting_says_so(
     receiver: Receiver,
 ) -> None:
-    guarded = Subscriber(5.0, public_only=True)
+    guarded = SubscriberClient(5.0, public_only=True)
     for name in ("localhost", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]"):
         url = f"http://{name}:{receiver.url.rpartition(':')[2]}/"
         with pytest.raises(OutwardFailure, match="not public"):
-            guarded(Sending("e", url, "whsec_AAAA", 0, b"{}"))
+            guarded(OutgoingEvent("e", url, "whsec_AAAA", 0, b"{}"))
     assert receiver.requests == []
+
+
+def test_a_name_is_looked_up_once_and_the_address_found_is_the_one_connected_to(
+    receiver: Receiver,
+) -> None:
+    looked_up: list[object] = []
+    connected: list[str] = []
+    listening = True
+
+    def note(event: str, args: tuple[Any, ...]) -> None:
+        if listening and event == "socket.getaddrinfo":
+            looked_up.append(args[0])
+        elif listening and event == "socket.connect":
+            connected.append(args[1][0])
+
+    sys.addaudithook(note)
+    try:
+        port = receiver.url.rpartition(":")[2]
+        sending = OutgoingEvent("e", f"http://localhost:{port}/hook", "whsec_AAAA", 0, b"{}")
+        SubscriberClient(5.0, public_only=False)(sending)
+    finally:
+        listening = False
+    assert [one for one in looked_up if one in {"localhost", b"localhost"}] == ["localhost"]
+    assert connected
+    assert all(ipaddress.ip_address(one).is_loopback for one in connected)
+    assert [one.headers["host"] for one in receiver.requests] == [f"localhost:{port}"]
 
 
 def test_nobody_is_led_elsewhere_and_silence_is_bounded(post: Post, receiver: Receiver) -> None:
@@ -223,10 +251,10 @@ def test_nobody_is_led_elsewhere_and_silence_is_bounded(post: Post, receiver: Re
     with receiving(elsewhere) as target:
         made = post.subscribed(target.url)
         post.happen("a")
-        assert post.once() == [Turn(failed=True)]
+        assert post.once() == [DeliveryRound(failed=True)]
     assert receiver.requests == []
     post.service.clock.pass_by(MINUTE)
-    assert post.once() == [Turn(failed=True)]  # nobody listens any more
+    assert post.once() == [DeliveryRound(failed=True)]  # nobody listens any more
     assert post.stored(made["id"]).attempts == 2
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tests.outward.conftest import Receiver, receiver
@@ -10,10 +11,11 @@ from tests.outward.conftest import Receiver, receiver
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import Changeset, DropBookings, PutBookings
 from moorage.domain.consumers import Consumer
+from moorage.domain.disclosure import Disclosure
 from moorage.domain.events import BEGINNING, EventFilter
 from moorage.domain.period import DAY, FOREVER, HOUR, Period, format_instant
-from moorage.testing.service import OPERATOR, Service
-from moorage.usecases.feed.thresholds import Thresholds
+from moorage.testing.service import OPERATOR, READER, TENANT, Service
+from moorage.usecases.events.thresholds import ThresholdWatcher
 
 __all__ = ["receiver"]
 
@@ -21,10 +23,12 @@ if TYPE_CHECKING:
     import pytest
     from tests.usecases.feed.conftest import Post
 
+    from moorage.usecases.ports import Caller
 
-def looked(service: Service, thresholds: Thresholds | None = None) -> Thresholds:
+
+def looked(service: Service, thresholds: ThresholdWatcher | None = None) -> ThresholdWatcher:
     """Look now, whatever the interval."""
-    found = thresholds or Thresholds(service.parts)
+    found = thresholds or ThresholdWatcher(service.parts)
     found._next = 0.0
     found.look()
     return found
@@ -97,6 +101,58 @@ def test_room_for_a_role_is_told_when_it_goes_below_and_when_it_is_back(
     assert told(service, "ensemble.max_additional")[-1]["crossed"] == "back"
 
 
+def free(service: Service, consumers: frozenset[str], hosts: int) -> frozenset[str]:
+    """Some neighbours leave that have a host for themselves; who stays."""
+
+    def taken(consumer: str) -> tuple[int, str]:
+        ((_, booking),) = service.store.bookings(consumer=consumer)
+        return -booking.amounts["VCPU"], consumer
+
+    gone = frozenset(sorted(consumers, key=taken)[:hosts])
+    service.store.commit(Changeset((DropBookings(gone),)))
+    return consumers - gone
+
+
+def read(service: Service, caller: Caller, type_: str) -> list[dict[str, Any]]:
+    page = service.call("GET", "/events", caller=caller, query={"type": type_})
+    assert page.status_code == 200, page.text
+    return [one["body"] for one in page.json["events"]]
+
+
+def test_a_tenant_finds_no_exact_count_by_a_threshold(post: Post) -> None:
+    """Two and three are told as one: below two and three, until there are four."""
+    service, kind = post.service, "ensemble.max_additional"
+    rough = replace(service.parts.limits, disclosure=Disclosure(counts=(0, 1, 4, 10)))
+    service.parts = replace(service.parts, limits=rough)
+    asked = {"url": "http://127.0.0.1:9/", "events": [kind], "role": "crew"}
+    refused = service.call("POST", "/subscriptions", {"subscription": asked | {"below": 11}})
+    assert refused.status_code == 400, refused.text
+    assert refused.json["errors"][0]["path"] == "subscription.below"
+    for number in (2, 3):
+        post.subscribed("http://127.0.0.1:9/", kind, role="crew", below=number)
+    admin, exactly = (
+        replace(OPERATOR, project_id="project-a"),
+        {"subscription": asked | {"below": 3}},
+    )
+    made = service.call("POST", "/subscriptions", exactly, caller=admin)
+    assert made.status_code == 201, made.text
+    crew(service, 2)
+    thresholds = looked(service)
+    neighbours = fill(service)
+    looked(service, thresholds)
+    mine: list[dict[str, Any]] = []
+    # Hosts that are free again, and how many events say so: to the operator, and to the tenant.
+    for hosts, told_of in ((2, (0, 0)), (1, (1, 0)), (1, (1, 2))):
+        neighbours = free(service, neighbours, hosts)
+        looked(service, thresholds)
+        back = [one for one in told(service, kind) if one["crossed"] == "back"]
+        mine = [one for one in back if one["subscription"] == made.json["subscription"]["id"]]
+        assert (len(mine), len(back) - len(mine)) == told_of
+    assert [one["now"] for one in mine] == [3]
+    assert {one["now"] for one in read(service, TENANT, kind)} == {0, 1, 4}
+    assert {one["now"] for one in read(service, admin, kind)} == {0, 3, 4}
+
+
 def test_nothing_is_computed_while_nothing_moves(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,3 +222,34 @@ def test_capacity_is_told_to_operators_by_number_and_by_share(post: Post) -> Non
     assert (number["flavor"], number["now"], number["crossed"]) == ("m1.xlarge", 0, "below")
     assert (share["resource_class"], share["now"], share["crossed"]) == ("VCPU", 1.0, "above")
     assert number["before"] > 3
+
+
+def test_events_of_the_cloud_are_read_by_operators_only(post: Post) -> None:
+    """A tenant may be a member of the project in which an operator has planned and subscribed."""
+    service = post.service
+    admin = replace(OPERATOR, project_id="project-a")
+    asked = {"flavor": "m1.xlarge", "below": 3, "url": "http://127.0.0.1:9/"}
+    asked |= {"events": ["capacity.threshold"]}
+    made = service.call("POST", "/subscriptions", {"subscription": asked}, caller=admin)
+    assert made.status_code == 201, made.text
+    thresholds = looked(service)
+    fill(service)
+    looked(service, thresholds)
+    host = service.store.snapshot().names[0]
+    window = {"kind": "maintenance", "hosts": [host], "start": "2026-12-07T08:00:00Z"}
+    window |= {"end": "2026-12-07T10:00:00Z", "reason": "a firmware update"}
+    planned = service.call("POST", "/capacity/planned", {"window": window}, caller=admin)
+    assert planned.status_code == 201, planned.text
+    assert len(read(service, admin, "capacity.*")) == 2
+    assert read(service, TENANT, "capacity.*") == read(service, READER, "capacity.*") == []
+    everything = post.subscribed("http://127.0.0.1:9/", "*")
+    post.happen("a")
+    removed = service.call(
+        "DELETE",
+        f"/capacity/planned/{planned.json['window']['id']}",
+        caller=admin,
+        headers={"If-Match": "*"},
+    )
+    assert removed.status_code == 204, removed.text
+    pending = service.store.told.pending(post.stored(everything["id"]), 10)
+    assert [one.type for one in pending.events] == ["lease.active"]

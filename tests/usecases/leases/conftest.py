@@ -24,14 +24,14 @@ from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
 from moorage.domain.period import FOREVER, HOUR, Instant, Period
 from moorage.domain.providers import Inventory
 from moorage.testing.service import NINE, TENANT, Service
-from moorage.usecases.create_ensemble import Made, create_ensemble
-from moorage.usecases.joint import Ask
-from moorage.usecases.leases.asking import Granted, LeaseAsk, LeaseChange
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.create import EnsembleResult, create_ensemble
 from moorage.usecases.leases.change import change_lease
 from moorage.usecases.leases.create import create_lease
-from moorage.usecases.limits import Limits
+from moorage.usecases.leases.requests import LeaseChange, LeaseRequest, LeaseResult
 from moorage.usecases.ports import Caller
-from moorage.usecases.proposal import Naming
+from moorage.usecases.shared.limits import Limits
 
 
 def named(number: int) -> str:
@@ -61,9 +61,9 @@ class World:
     def go_to(self, hours: float) -> None:
         self.service.clock.set(self.at(hours))
 
-    def naming(self) -> Naming:
+    def naming(self) -> RequestIdentity:
         name = named(next(self.numbers))
-        return Naming(name, digest=name)
+        return RequestIdentity(name, digest=name)
 
     def lease(
         self,
@@ -77,12 +77,12 @@ class World:
         ensemble_id: str | None = None,
         dry_run: bool = False,
         **terms: Any,
-    ) -> Granted:
+    ) -> LeaseResult:
         """A lease of that many members over those hours."""
         description = None
         if ensemble_id is None:
             description = read_ensemble(body or described(vcpu=vcpu, members=members))
-        asked = LeaseAsk(
+        asked = LeaseRequest(
             name="l",
             terms=Terms(Period(self.at(start), self.at(end)), **terms),
             ensemble_id=ensemble_id,
@@ -90,7 +90,7 @@ class World:
         )
         return create_lease(self.service.parts, caller, asked, self.naming(), dry_run=dry_run)
 
-    def change(self, lease_id: str, *, caller: Caller = TENANT, **change: Any) -> Granted:
+    def change(self, lease_id: str, *, caller: Caller = TENANT, **change: Any) -> LeaseResult:
         """Change a lease; start and end in hours."""
         for edge in ("start", "end"):
             if edge in change:
@@ -109,11 +109,13 @@ class World:
         body: Mapping[str, Any] | None = None,
         caller: Caller = TENANT,
         **more: Any,
-    ) -> Made:
+    ) -> EnsembleResult:
         """An ensemble that is placed and held."""
         end = None if until is None else self.at(until)
-        ask = Ask(until=end, preemptible=preemptible, **more)
-        description = read_ensemble(body or described(vcpu=vcpu, members=members))
+        ask = DecisionOptions(until=end, preemptible=preemptible, **more)
+        written = read_ensemble(body or described(vcpu=vcpu, members=members))
+        # A project has one ensemble of a name.
+        description = replace(written, name=f"{written.name}-{next(self.numbers)}")
         return create_ensemble(self.service.parts, caller, description, ask, self.naming())
 
     def server(
@@ -153,7 +155,7 @@ class World:
         ((_, found),) = self.service.store.bookings(consumer=consumer)
         return found
 
-    def host_of(self, granted: Granted, member: int = 0) -> str:
+    def host_of(self, granted: LeaseResult, member: int = 0) -> str:
         """The host of the lease's n-th member."""
         return sorted(granted.decision.places.items())[member][1].host
 

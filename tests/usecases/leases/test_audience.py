@@ -15,15 +15,15 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import DAY
 from moorage.domain.providers import Inventory
 from moorage.testing.service import OPERATOR, OTHER, TENANT
-from moorage.usecases.effects import Outside, OutwardFailure
-from moorage.usecases.leases.lookout import Lookout
+from moorage.usecases.effect_dispatch import OutwardActions, OutwardFailure
+from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.usecases.leases.conftest import World
 
-    from moorage.usecases.feed.deliver import Sending
+    from moorage.usecases.events.deliver import OutgoingEvent
 
     Make = Callable[..., World]
 
@@ -36,7 +36,7 @@ class Target:
 
     answers: bool = True
 
-    def __call__(self, sending: Sending) -> str:
+    def __call__(self, sending: OutgoingEvent) -> str:
         del sending
         if not self.answers:
             raise OutwardFailure("503")
@@ -70,7 +70,7 @@ def told(here: World, lease_id: str, caller: Any = TENANT) -> list[dict[str, Any
     ]
 
 
-def until_done(here: World, outside: Outside) -> None:
+def until_done(here: World, outside: OutwardActions) -> None:
     while work(here, outside):
         pass
 
@@ -85,15 +85,15 @@ def test_each_notice_says_whom_it_has_reached(world: Make) -> None:
     post.subscribed("http://127.0.0.1:9/b", "lease.active", name="elsewhere")
     assert told(here, made) == []
     here.go_to(72)
-    until_done(here, Outside())
+    until_done(here, OutwardActions())
     assert told(here, made) == [{"webhook": "none", "mine": "waiting"}]
     heard.once()
     post.subscribed("http://127.0.0.1:9/c", "lease.*", name="late")
     here.go_to(96)
-    until_done(here, Outside(tell=Heard()))
+    until_done(here, OutwardActions(tell=Heard()))
     post.with_send(deaf).once()
     here.go_to(119)
-    until_done(here, Outside(tell=Heard(failing=True)))
+    until_done(here, OutwardActions(tell=Heard(failing=True)))
     assert told(here, made) == [
         {"webhook": "none", "mine": "heard"},
         {"webhook": "told", "mine": "waiting", "late": "waiting"},
@@ -112,7 +112,7 @@ def test_what_is_given_up_has_reached_nobody_until_it_is_sent_again(world: Make)
     post = Post(here.service).with_send(target)
     one = post.subscribed("http://127.0.0.1:9/a", "lease.notice", name="mine")
     here.go_to(72)
-    until_done(here, Outside())
+    until_done(here, OutwardActions())
     post.once()
     here.service.clock.set(here.now + 2 * DAY)
     post.once()
@@ -130,11 +130,11 @@ def test_a_degraded_lease_counts_those_who_have_heard_it(world: Make) -> None:
     target = Target(answers=False)
     post = Post(here.service).with_send(target)
     post.subscribed("http://127.0.0.1:9/a", "lease.degraded", name="mine")
-    lookout = Lookout(here.service.parts)
+    lookout = LeaseSweeper(here.service.parts)
     change = PutInventories(here.hosts[0], (Inventory("VCPU", 4),), None)
     here.service.store.commit(Changeset((change,)))
     lookout.look()
-    until_done(here, Outside())
+    until_done(here, OutwardActions())
 
     def notified() -> int:
         shown = here.service.call("GET", f"/leases/{made}").json["lease"]
@@ -162,7 +162,7 @@ def test_a_preempted_lease_says_who_was_told(allowed: Make) -> None:
     lease(here, OPERATOR, priority=7)
     assert here.service.store.lease(low).state is LeaseState.CLOSED
     post.once()
-    until_done(here, Outside())
+    until_done(here, OutwardActions())
     assert told(here, low) == [{"webhook": "none", "mine": "heard"}]
 
 
@@ -173,5 +173,5 @@ def test_without_subscriptions_nobody_or_the_webhook_alone(
     here = world(16)
     made = lease(here, on_start=["notify"])
     here.go_to(72)
-    until_done(here, Outside(tell=webhook))
+    until_done(here, OutwardActions(tell=webhook))
     assert told(here, made) == [{"webhook": "none" if webhook is None else "told"}]

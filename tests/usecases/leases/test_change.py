@@ -27,22 +27,22 @@ from moorage.domain.explain import Explanation
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import DAY, HOUR, MINUTE, Period
 from moorage.testing.service import OTHER, TENANT
-from moorage.usecases.claim import Second, claim
-from moorage.usecases.claim_outcome import activate
-from moorage.usecases.confirm import confirm
-from moorage.usecases.hold import release, renew
-from moorage.usecases.leases.asking import Granted, LeaseChange
+from moorage.usecases.claims.claim import SecondDescription, claim
+from moorage.usecases.claims.confirm import confirm
+from moorage.usecases.claims.hold import release, renew
+from moorage.usecases.claims.outcome import activate
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import change_lease
-from moorage.usecases.leases.view import remaining
+from moorage.usecases.leases.queries import remaining
+from moorage.usecases.leases.requests import LeaseChange, LeaseResult
 
 Make = Callable[..., World]
 
 
-def take(here: World, made: Granted, member: int, vcpu: int = 1) -> str:
+def take(here: World, made: LeaseResult, member: int, vcpu: int = 1) -> str:
     """Claim a member's place, and let its server run."""
     lease = here.service.store.lease(made.lease.id)
-    second = Second(MemberName("web", member), {"resources": {"VCPU": vcpu}})
+    second = SecondDescription(MemberName("web", member), {"resources": {"VCPU": vcpu}})
     naming = here.naming()
     claim(here.service.parts, TENANT, lease.decision_id, second, naming)
     server = named(5000 + member)
@@ -50,7 +50,7 @@ def take(here: World, made: Granted, member: int, vcpu: int = 1) -> str:
     return server
 
 
-def left(here: World, made: Granted) -> tuple[int, int, int]:
+def left(here: World, made: LeaseResult) -> tuple[int, int, int]:
     (one,) = remaining(here.service.store, here.service.store.lease(made.lease.id))
     return one.count, one.claimed, one.remaining
 
@@ -95,7 +95,7 @@ def test_what_a_move_needs_is_judged_without_the_lease_itself(world: Make) -> No
     here.lease(1, 2, vcpu=16)
 
 
-def _counts_told(here: World, made: Granted, count: int) -> list[object]:
+def _counts_told(here: World, made: LeaseResult, count: int) -> list[object]:
     """The counts that a refused growth is told would fit."""
     with pytest.raises(Infeasible) as refused:
         here.change(made.lease.id, counts={"web": count})
@@ -146,7 +146,7 @@ def test_shrinking_takes_whom_the_policies_miss_least(world: Make) -> None:
 def test_claimed_places_stay_and_go_with_the_lease(world: Make) -> None:
     here = world(16)
     made = here.lease(1, 3, vcpu=2, members=4, cleaning=10 * MINUTE)
-    second = Second(MemberName("web", 0), {"resources": {"VCPU": 2}})
+    second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 2}})
     with pytest.raises(WrongState, match="can be claimed during"):
         claim(here.service.parts, TENANT, made.decision.id, second, here.naming())
     here.go_to(1)
@@ -175,7 +175,7 @@ def test_a_claim_under_way_is_extended_with_its_lease(world: Make) -> None:
     here.go_to(1)
     here.begin(made.lease.id)
     naming = here.naming()
-    second = Second(MemberName("web", 0), {"resources": {"VCPU": 1}})
+    second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 1}})
     claim(here.service.parts, TENANT, made.decision.id, second, naming)
     here.change(made.lease.id, end=4)
     activate(here.service.parts, TENANT, naming.id, named(7777))

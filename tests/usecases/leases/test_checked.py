@@ -14,9 +14,9 @@ from tests.usecases.leases.conftest import World, described
 from moorage.domain.effects import Lane
 from moorage.domain.errors import Busy, CheckRefused
 from moorage.outward.config import OutwardConfig
-from moorage.outward.made import check, outside
+from moorage.outward.outgoing_calls import lease_check, outgoing_calls
 from moorage.testing.service import OPERATOR, TENANT
-from moorage.usecases import effects
+from moorage.usecases import effect_dispatch
 from moorage.usecases.leases.cancel import cancel_lease
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def checked_by(here: World, where: str, **more: Any) -> OutwardConfig:
     config = OutwardConfig(check=where, check_timeout=more.pop("timeout", 2.0), **more)
-    here.service.parts = replace(here.service.parts, check=check(config))
+    here.service.parts = replace(here.service.parts, check=lease_check(config))
     return config
 
 
@@ -39,7 +39,10 @@ def asked_of(receiver: Receiver) -> list[tuple[str, Any]]:
 def end(here: World, config: OutwardConfig) -> list[str]:
     """Carry out what the check is to be told; what came of it."""
     due = here.service.store.due_effects(10, Lane.CHECK)
-    return [effects.carry_out(here.service.parts, outside(config), one).value for one in due]
+    return [
+        effect_dispatch.carry_out(here.service.parts, outgoing_calls(config), one).value
+        for one in due
+    ]
 
 
 def test_it_is_asked_before_a_lease_is_granted_or_changed_and_told_of_its_end(

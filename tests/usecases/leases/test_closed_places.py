@@ -7,9 +7,9 @@ from tests.usecases.leases.test_life import claim, lease, work
 
 from moorage.domain.leases import LeaseState
 from moorage.testing.service import TENANT
-from moorage.usecases.allocate import release
-from moorage.usecases.delete_ensemble import delete_ensemble
-from moorage.usecases.leases.view import remaining
+from moorage.usecases.ensembles.delete import delete_ensemble
+from moorage.usecases.leases.queries import remaining
+from moorage.usecases.ledger.allocations import release
 
 Make = Callable[..., World]
 

@@ -22,13 +22,13 @@ from moorage.domain.explain import Explanation
 from moorage.domain.leases import LeaseState, Terms
 from moorage.domain.period import HOUR, MINUTE, Period
 from moorage.testing.service import OPERATOR, OTHER, TENANT
-from moorage.usecases.decide import decide
-from moorage.usecases.delete_ensemble import delete_ensemble
-from moorage.usecases.joint import Ask
-from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.decide import decide_ensemble
+from moorage.usecases.ensembles.delete import delete_ensemble
 from moorage.usecases.leases.create import create_lease
-from moorage.usecases.leases.view import own_lease, remaining
-from moorage.usecases.proposal import Naming
+from moorage.usecases.leases.queries import own_lease, remaining
+from moorage.usecases.leases.requests import LeaseRequest
 
 Make = Callable[..., World]
 
@@ -137,7 +137,9 @@ def test_a_given_ensemble_has_one_placement_at_a_time(world: Make) -> None:
     with pytest.raises(WrongState):
         here.lease(4, 5, ensemble_id=placed.ensemble.id)
     with pytest.raises(WrongState):
-        decide(here.service.parts, TENANT, placed.ensemble.id, Ask(), here.naming())
+        decide_ensemble(
+            here.service.parts, TENANT, placed.ensemble.id, DecisionOptions(), here.naming()
+        )
     with pytest.raises(NotFound):
         here.lease(4, 5, ensemble_id=placed.ensemble.id, caller=OTHER)
 
@@ -151,20 +153,20 @@ def test_an_ensemble_with_a_lease_is_not_deleted(world: Make) -> None:
 
 def test_the_same_request_gets_the_same_answer(world: Make) -> None:
     here = world(16)
-    asked = LeaseAsk(
+    asked = LeaseRequest(
         "l",
         Terms(Period(here.at(1), here.at(2))),
         description=read_ensemble(described(vcpu=16)),
     )
-    naming = Naming(named(1), digest="x")
+    naming = RequestIdentity(named(1), digest="x")
     first = create_lease(here.service.parts, TENANT, asked, naming)
     again = create_lease(here.service.parts, TENANT, asked, naming)
     assert (again.lease, again.decision) == (first.lease, first.decision)
     with pytest.raises(DuplicateName):
-        create_lease(here.service.parts, TENANT, asked, Naming(named(1), digest="y"))
+        create_lease(here.service.parts, TENANT, asked, RequestIdentity(named(1), digest="y"))
     with pytest.raises(DuplicateName):
         create_lease(here.service.parts, OTHER, asked, naming)
-    refused = Naming(named(2), digest="z")
+    refused = RequestIdentity(named(2), digest="z")
     ids = set()
     for _ in range(2):
         with pytest.raises(Infeasible) as no:
@@ -221,7 +223,7 @@ def test_too_many_reservations_and_no_places_at_all(world: Make) -> None:
         create_lease(
             here.service.parts,
             TENANT,
-            LeaseAsk("l", Terms(Period(here.at(1), here.at(2)))),
+            LeaseRequest("l", Terms(Period(here.at(1), here.at(2)))),
             here.naming(),
         )
 

@@ -10,7 +10,7 @@ from moorage.domain.changes import DropEffects, PutEffect
 from moorage.domain.effects import TIMERS, Effect
 from moorage.domain.leases import Lease, LeaseState, Terms
 from moorage.domain.period import HOUR, Period
-from moorage.usecases.leases.edges import edges
+from moorage.usecases.effects.lease_timers import timers_after_change
 
 NINE = 1_800_000_000_000_000
 
@@ -48,7 +48,7 @@ LEASE = Lease(
 
 
 def written(lease: Lease) -> list[Effect]:
-    dropped, *puts = edges(lease, Counted(), NINE - 9 * HOUR)
+    dropped, *puts = timers_after_change(lease, Counted(), NINE - 9 * HOUR)
     assert dropped == DropEffects("l", TIMERS)
     effects = []
     for put in puts:

@@ -9,7 +9,7 @@ from moorage.domain.changes import Changeset, PutEnsemble, SwapHold
 from moorage.domain.consumers import Consumer
 from moorage.domain.effects import EffectKind, Lane
 from moorage.testing.statements import said
-from moorage.usecases.leases.life import carry_out
+from moorage.usecases.leases.lifecycle import carry_out
 
 Make = Callable[..., World]
 

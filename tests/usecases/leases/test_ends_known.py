@@ -15,15 +15,15 @@ from moorage.domain.effects import EffectKind, EffectState
 from moorage.domain.ensembles import MemberName
 from moorage.domain.period import FOREVER, HOUR, MINUTE, format_instant
 from moorage.testing.service import OTHER, TENANT
-from moorage.usecases.claim import Second, claim
-from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.decide import decide
-from moorage.usecases.hold import renew
-from moorage.usecases.joint import Ask
+from moorage.usecases.claims.claim import SecondDescription, claim
+from moorage.usecases.claims.hold import renew
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.ensembles.decide import decide_ensemble
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.offers.asking import OfferAsk
 from moorage.usecases.offers.create import create_offers
-from moorage.usecases.offers.over import give_up
+from moorage.usecases.offers.expiry import give_up_offer
+from moorage.usecases.offers.requests import OfferRequest
 
 Make = Callable[..., World]
 NOTICE = 5 * MINUTE
@@ -43,7 +43,7 @@ def evictions(here: World, consumer: str) -> list[tuple[int, object]]:
 
 
 def offered(here: World, start: float, end: float, vcpu: int) -> str:
-    asked = OfferAsk(
+    asked = OfferRequest(
         name="o",
         description=read_ensemble(described(vcpu=vcpu)),
         duration=here.at(end) - here.at(start),
@@ -61,15 +61,15 @@ def test_a_member_that_is_placed_again_until_the_same_end_is_not_warned_again(wo
     (member,) = made.ensemble.members
     here.go_to(1)
     assert not here.service.store.bookings(consumer=member.uuid), "its hold has lapsed"
-    ask = Ask(preemptible=True)
-    decide(here.service.parts, TENANT, made.ensemble.id, ask, here.naming())
+    ask = DecisionOptions(preemptible=True)
+    decide_ensemble(here.service.parts, TENANT, made.ensemble.id, ask, here.naming())
     assert here.booking(member.uuid).period.end == here.at(4) - NOTICE
     assert kinds(here) == ["warned"]
     end = here.at(4) - NOTICE
     assert evictions(here, member.uuid) == [(end, format_instant(end))]
     here.go_to(2)
     here.lease(3, 4, vcpu=16)
-    decide(here.service.parts, TENANT, made.ensemble.id, ask, here.naming())
+    decide_ensemble(here.service.parts, TENANT, made.ensemble.id, ask, here.naming())
     assert here.booking(member.uuid).period.end == here.at(3) - NOTICE
     assert kinds(here) == ["warned", "warned"], "that is an earlier end"
 
@@ -83,7 +83,7 @@ def test_who_was_not_told_of_an_offer_hears_nothing_of_its_end(world: Make) -> N
     assert evictions(here, server) == []
     offer = offered(here, 5, 7, vcpu=16)
     assert here.booking(server).yields_to == offer
-    give_up(here.service.parts, offer)
+    give_up_offer(here.service.parts, offer)
     assert here.booking(server).period.end == FOREVER
     assert kinds(here) == ["warned", "reprieved"]
 
@@ -94,7 +94,7 @@ def test_who_keeps_the_end_that_it_knows_hears_nothing(world: Make) -> None:
     lease = here.lease(8, 9, vcpu=16)
     offer = offered(here, 4, 6, vcpu=16)
     assert here.booking(server).yields_to == offer
-    give_up(here.service.parts, offer)
+    give_up_offer(here.service.parts, offer)
     booking = here.booking(server)
     assert (booking.period.end, booking.yields_to) == (here.at(8) - NOTICE, lease.lease.id)
     assert kinds(here) == ["warned"]
@@ -108,7 +108,7 @@ def test_who_ends_for_a_lease_after_an_offer_is_gone_is_warned_then(world: Make)
     offer = offered(here, 4, 6, vcpu=16)
     lease = here.lease(8, 9, vcpu=16)
     assert kinds(here) == []
-    give_up(here.service.parts, offer)
+    give_up_offer(here.service.parts, offer)
     assert here.booking(server).yields_to == lease.lease.id
     assert kinds(here) == ["warned"]
     end = here.at(8) - NOTICE
@@ -126,7 +126,7 @@ def test_a_lease_that_goes_meanwhile_gives_nobody_an_end(world: Make, *, solitar
 
     parts = replace(here.service.parts, store=Overtaken(here.service.store, cancel))
     description = read_ensemble(described(vcpu=1))
-    ask = Ask(preemptible=True)
+    ask = DecisionOptions(preemptible=True)
     made = create_ensemble(parts, TENANT, description, ask, here.naming())
     (member,) = made.ensemble.members
     assert cancelled
@@ -144,7 +144,9 @@ def test_a_hold_that_is_carried_on_has_the_end_that_it_has_now(world: Make) -> N
         lambda: cancel_lease(here.service.parts, TENANT, lease.lease.id),
     )
     parts = replace(here.service.parts, store=cancel)
-    decide(parts, TENANT, made.ensemble.id, Ask(preemptible=True), here.naming())
+    decide_ensemble(
+        parts, TENANT, made.ensemble.id, DecisionOptions(preemptible=True), here.naming()
+    )
     for member in made.ensemble.members:
         assert here.booking(member.uuid).period.end == FOREVER
 
@@ -163,7 +165,7 @@ def test_whoever_goes_on_with_a_place_has_the_end_that_it_has_by_then(
     )
     parts = replace(here.service.parts, store=cancel)
     if act == "claim":
-        second = Second(MemberName("web", 0), {"resources": {"VCPU": 2}})
+        second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 2}})
         claim(parts, TENANT, made.decision.id, second, here.naming())
     else:
         renew(parts, TENANT, made.decision.id, here.at(1), None)

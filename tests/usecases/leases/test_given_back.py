@@ -10,9 +10,9 @@ from tests.usecases.leases.test_yielding import Overtaken
 from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.period import FOREVER, MINUTE
 from moorage.testing.service import OPERATOR, OTHER, TENANT
-from moorage.usecases.allocate import release
-from moorage.usecases.capacity.planned import Planning, drop_window, plan_window
+from moorage.usecases.capacity.planned import PlanRequest, drop_window, plan_window
 from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.ledger.allocations import release
 
 Make = Callable[..., World]
 
@@ -87,7 +87,7 @@ def test_a_lease_that_is_moved_for_a_maintenance_gives_back_what_it_took(world: 
     lease = here.lease(10, 12, vcpu=8)
     assert here.booking(elsewhere).yields_to == lease.lease.id
     release(here.service.store, firm)
-    planning = Planning(WindowKind.MAINTENANCE, ("h0",), start=here.at(11), end=here.at(14))
+    planning = PlanRequest(WindowKind.MAINTENANCE, ("h0",), start=here.at(11), end=here.at(14))
     dry = plan_window(here.service.parts, OPERATOR, planning, here.naming(), dry_run=True)
     assert here.booking(elsewhere).yields_to == lease.lease.id, "nothing is written"
     planned = plan_window(here.service.parts, OPERATOR, planning, here.naming())
@@ -98,3 +98,20 @@ def test_a_lease_that_is_moved_for_a_maintenance_gives_back_what_it_took(world: 
     drop_window(here.service.parts, OPERATOR, planned.window.id)
     cancel_lease(here.service.parts, TENANT, lease.lease.id)
     assert here.booking(elsewhere).period.end == FOREVER
+
+
+def test_the_first_of_several_maintenances_ends_what_is_given_back_though_it_is_near(
+    world: Make,
+) -> None:
+    here = world(16)
+    server = here.server(16, preemptible=True)
+    lease = here.lease(0.2, 2, vcpu=16)
+    assert here.booking(server).period.end == here.at(0.2) - 5 * MINUTE
+    for start, end in ((0.15, 0.18), (10, 11)):
+        planning = PlanRequest(
+            WindowKind.MAINTENANCE, ("h0",), start=here.at(start), end=here.at(end)
+        )
+        plan_window(here.service.parts, OPERATOR, planning, here.naming())
+    here.go_to(0.1)
+    cancel_lease(here.service.parts, TENANT, lease.lease.id)
+    assert here.booking(server).period.end == here.at(0.15)

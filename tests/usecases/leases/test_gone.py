@@ -20,12 +20,12 @@ from moorage.usecases.leases.cancel import cancel_lease
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moorage.usecases.leases.asking import Granted
+    from moorage.usecases.leases.requests import LeaseResult
 
     Make = Callable[..., World]
 
 
-def lease(here: World, start: float, end: float, *hosts: int, **more: int) -> Granted:
+def lease(here: World, start: float, end: float, *hosts: int, **more: int) -> LeaseResult:
     return here.lease(start, end, body=on(*hosts, **more), caller=OPERATOR)
 
 
@@ -55,9 +55,13 @@ def test_nobody_ends_where_leases_move_to_what_is_free(world: Make) -> None:
     assert here.booking(server).period.end == FOREVER
 
 
-def test_a_lease_displaces_a_preemptible_server_where_its_host_is_to_be_away(world: Make) -> None:
+@pytest.mark.parametrize("on_host", [0, 1])
+def test_a_lease_displaces_a_preemptible_server_where_its_host_is_to_be_away(
+    world: Make, on_host: int
+) -> None:
     here = world(4, 4, 4)
-    low, high = (here.server(4, n, preemptible=True, priority=7 * n) for n in (0, 1))
+    low = here.server(4, on_host, preemptible=True)
+    high = here.server(4, 1 - on_host, preemptible=True, priority=7)
     first = lease(here, 72, 96, 0, 1, 2)
     assert here.host_of(first) == here.hosts[2]
     between = {"start": format_instant(here.at(72)), "end": format_instant(here.at(96))}
@@ -84,9 +88,11 @@ def test_a_host_is_away_without_an_end_where_there_is_room(world: Make) -> None:
     assert here.booking(server).period.end == FOREVER
 
 
-def test_the_lowest_priority_ends(world: Make) -> None:
+@pytest.mark.parametrize("on_host", [0, 1])
+def test_the_lowest_priority_ends(world: Make, on_host: int) -> None:
     here = world(4, 4, 4)
-    low, high = (here.server(4, n, preemptible=True, priority=7 * n) for n in (0, 1))
+    low = here.server(4, on_host, preemptible=True)
+    high = here.server(4, 1 - on_host, preemptible=True, priority=7)
     first = lease(here, 72, 96, 0, 1, 2)
     assert here.host_of(first) == here.hosts[2]
     made = lease(here, 72, 96, 2)

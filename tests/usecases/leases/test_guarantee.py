@@ -17,15 +17,15 @@ from moorage.domain.errors import CapacityExceeded, Infeasible
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, HOUR, MINUTE, Period
 from moorage.testing.service import TENANT
-from moorage.usecases.allocate import release as gone
-from moorage.usecases.claim import Second, claim
-from moorage.usecases.claim_outcome import activate
-from moorage.usecases.hold import release
+from moorage.usecases.claims.claim import SecondDescription, claim
+from moorage.usecases.claims.hold import release
+from moorage.usecases.claims.outcome import activate
 from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.ledger.allocations import release as gone
 
 if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
-    from moorage.usecases.leases.asking import Granted
+    from moorage.usecases.leases.requests import LeaseResult
 
 pytestmark = pytest.mark.timeout(3600)  # for the long form, MOORAGE_HYPOTHESIS=nightly
 NOTICE = 5 * MINUTE
@@ -49,7 +49,7 @@ class Schedule:
 
     here: World
     room: list[int]
-    granted: list[Granted] = field(default_factory=list)
+    granted: list[LeaseResult] = field(default_factory=list)
     hours: int = 0
 
     def bookings(self) -> list[Booking]:
@@ -148,7 +148,9 @@ class Schedule:
             for one in sorted(self.here.service.store.decision(decision).places)
             if one.index == member
         )
-        claim(parts, TENANT, decision, Second(name, {"resources": {"VCPU": vcpu}}), naming)
+        claim(
+            parts, TENANT, decision, SecondDescription(name, {"resources": {"VCPU": vcpu}}), naming
+        )
         activate(parts, TENANT, naming.id, named(next(self.here.numbers)))
 
     def change(self, which: int, start: int, length: int) -> None:
@@ -161,7 +163,7 @@ class Schedule:
             except Infeasible:
                 return
 
-    def state(self, made: Granted) -> LeaseState:
+    def state(self, made: LeaseResult) -> LeaseState:
         return self.here.service.store.lease(made.lease.id).state
 
     def cancel(self, which: int) -> None:

@@ -23,17 +23,19 @@ from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import ConcurrentUpdate, Infeasible, WrongState
 from moorage.domain.explain import Explanation
 from moorage.domain.leases import Lease, reservation_class
-from moorage.domain.period import HOUR
+from moorage.domain.period import HOUR, MINUTE, Duration
 from moorage.domain.providers import Inventory
 from moorage.testing.service import TENANT
-from moorage.usecases.allocate import allocate
-from moorage.usecases.change_ensemble import Change, change_ensemble
-from moorage.usecases.claim import Second, claim
-from moorage.usecases.leases.asking import Granted
+from moorage.usecases.claims.claim import SecondDescription, claim
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.leases.heal import BUDGET, SHORTEST_REST, heal
-from moorage.usecases.leases.lookout import Lookout
-from moorage.usecases.standing import standing
+from moorage.usecases.leases.lease_sweeper import LeaseSweeper
+from moorage.usecases.leases.requests import LeaseResult
+from moorage.usecases.ledger.allocations import allocate
+from moorage.usecases.relocation.lease_health import write_health
+from moorage.usecases.relocation.repair import BUDGET, SHORTEST_REST, repair_lease
+from moorage.usecases.shared.limits import Limits
 
 Worlds = Callable[..., World]
 
@@ -57,7 +59,7 @@ class Overtaken:
     world: World
 
     def uuid(self) -> str:
-        Lookout(self.world.service.parts).look()
+        LeaseSweeper(self.world.service.parts).look()
         return self.world.service.parts.ids.uuid()
 
     def salt(self) -> str:
@@ -83,7 +85,7 @@ def hosts(world: World, lease: Lease) -> dict[str, int]:
     """Member -> the number of its host, by the ledger and by the decision alike."""
     store = world.service.store
     stored = store.lease(lease.id)
-    stand = standing(store.snapshot(), store.ensemble(lease.ensemble_id))
+    stand = member_places(store.snapshot(), store.ensemble(lease.ensemble_id))
     booked = {str(name): world.hosts.index(place.host) for name, place in stand.places.items()}
     places = store.decision(stored.decision_id).places
     assert booked == {str(name): world.hosts.index(one.host) for name, one in places.items()}
@@ -99,7 +101,7 @@ def told(world: World, lease: Lease) -> list[dict[str, Any]]:
     ]
 
 
-def drawn(world: World, made: Granted, host: int, number: int = 7) -> str:
+def drawn(world: World, made: LeaseResult, host: int, number: int = 7) -> str:
     """A server that Nova has created in the lease, on one of its hosts."""
     server = named(number)
     name = reservation_class(made.lease.reservations[0].id)
@@ -125,14 +127,17 @@ def spread(members: int, **more: Any) -> dict[str, Any]:
 # --- placed anew ------------------------------------------------------------------------------
 
 
-def test_a_member_on_a_failed_host_gets_another_and_its_owner_hears_of_it(world: Worlds) -> None:
-    here = world(1, 1, 1)
+@pytest.mark.parametrize("grace", [0, 15 * MINUTE])
+def test_a_member_on_a_failed_host_gets_another_and_its_owner_hears_of_it(
+    world: Worlds, grace: Duration
+) -> None:
+    here = world(1, 1, 1, limits=Limits(grace=grace))
     made = here.lease(3, 5, members=2)
     before = hosts(here, made.lease)
     failed = before["web[0]"]
     (spare,) = {0, 1, 2} - set(before.values())
     set_disabled(here, failed)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     lease = now(here, made.lease)
     assert hosts(here, made.lease) == {"web[0]": spare, "web[1]": before["web[1]"]}
     assert (lease.degraded, lease.missing, lease.proposal) == (False, 0, {})
@@ -148,7 +153,7 @@ def test_members_that_stay_on_sound_hosts_move_too_where_that_alone_helps(world:
     made = here.lease(3, 5, body=described(members=2, policies=[together]))
     (host,) = set(hosts(here, made.lease).values())
     resize(here, host, 1)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     assert set(hosts(here, made.lease).values()) == {1 - host}
     assert not now(here, made.lease).degraded
     assert told(here, made.lease)[0]["moved"] == ["web[0]", "web[1]"]
@@ -161,10 +166,10 @@ def test_a_claimed_place_is_never_moved(world: Worlds) -> None:
     (host,) = set(hosts(here, made.lease).values())
     here.begin(made.lease.id)
     naming = here.naming()
-    second = Second(MemberName("web", 0), {"resources": {"VCPU": 1}})
+    second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 1}})
     claim(here.service.parts, TENANT, made.decision.id, second, naming)
     set_disabled(here, host)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     lease = now(here, made.lease)
     assert set(hosts(here, made.lease).values()) == {host}
     assert (lease.degraded, lease.missing) == (True, 2)
@@ -181,7 +186,7 @@ def test_the_terms_of_an_active_lease_go_on(world: Worlds) -> None:
     store.commit(Changeset((put,)))
     here.go_to(1)
     set_disabled(here, hosts(here, made.lease)["web[0]"])
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     after = store.decision(now(here, made.lease).decision_id)
     assert after.id != made.decision.id
     assert (after.period, after.expires_at) == (made.decision.period, made.decision.expires_at)
@@ -195,7 +200,7 @@ def test_who_yields_is_displaced_where_nothing_is_free(world: Worlds) -> None:
     host = hosts(here, made.lease)["web[0]"]
     server = here.server(1, 1 - host, preemptible=True)
     set_disabled(here, host)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     assert hosts(here, made.lease) == {"web[0]": 1 - host}
     assert here.booking(server).yields_to == made.lease.id
 
@@ -207,7 +212,7 @@ def test_as_many_move_as_have_room(world: Worlds) -> None:
     assert set(hosts(here, made.lease).values()) == {0}
     resize(here, 1, 4)
     set_disabled(here, 0)
-    lookout = Lookout(here.service.parts)
+    lookout = LeaseSweeper(here.service.parts)
     lookout.look()
     lookout.look()
     lease = now(here, made.lease)
@@ -225,7 +230,7 @@ def test_who_stays_too_long_gets_some_time_before_anybody_moves(world: Worlds) -
     made = here.lease(3, 5)
     host = hosts(here, made.lease)["web[0]"]
     server = here.server(1, host, until=2)
-    lookout = Lookout(here.service.parts)
+    lookout = LeaseSweeper(here.service.parts)
     here.go_to(2)
     lookout.look()
     assert hosts(here, made.lease) == {"web[0]": host}
@@ -245,7 +250,7 @@ def test_what_is_missing_is_said_with_a_change_that_helps(world: Worlds) -> None
     made = here.lease(3, 5, body=spread(3))
     host = hosts(here, made.lease)["web[2]"]
     set_disabled(here, host)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     lease = now(here, made.lease)
     assert (lease.degraded, lease.missing) == (True, 1)
     assert lease.proposal == {
@@ -269,11 +274,11 @@ def test_the_change_that_is_proposed_helps_once_its_owner_makes_it(world: Worlds
     here = world(2, 2, 2)
     made = here.lease(3, 5, body=spread(3))
     set_disabled(here, hosts(here, made.lease)["web[2]"])
-    lookout = Lookout(here.service.parts)
+    lookout = LeaseSweeper(here.service.parts)
     lookout.look()
     proposal = now(here, made.lease).proposal
     policy = {"name": proposal["name"], str(proposal["field"]): proposal["after"]}
-    change = Change(policies=[policy])
+    change = ChangeRequest(policies=[policy])
     parts = here.service.parts
     change_ensemble(parts, TENANT, made.ensemble.id, change, None)
     assert now(here, made.lease).degraded
@@ -286,10 +291,10 @@ def test_the_change_that_is_proposed_helps_once_its_owner_makes_it(world: Worlds
 def test_members_of_a_lease_are_not_changed_behind_its_back(world: Worlds) -> None:
     here = world(2, 2, 2)
     made = here.lease(3, 5, body=spread(2))
-    change = Change(members=[{"name": "web", "count": 3}])
+    change = ChangeRequest(members=[{"name": "web", "count": 3}])
     with pytest.raises(WrongState):
         change_ensemble(here.service.parts, TENANT, made.ensemble.id, change, None)
-    tighter = Change(policies=[{"name": "apart", "max_per_domain": 2}])
+    tighter = ChangeRequest(policies=[{"name": "apart", "max_per_domain": 2}])
     change_ensemble(here.service.parts, TENANT, made.ensemble.id, tighter, None)
     assert hosts(here, made.lease).keys() == {"web[0]", "web[1]"}
     after = here.service.store.decision(now(here, made.lease).decision_id)
@@ -304,7 +309,7 @@ def test_a_server_on_a_disabled_host_is_missing_until_it_is_elsewhere(world: Wor
     here.begin(made.lease.id)
     server = drawn(here, made, before["web[0]"])
     here.change(made.lease.id, end=4)
-    lookout = Lookout(here.service.parts)
+    lookout = LeaseSweeper(here.service.parts)
     lookout.look()
     assert told(here, made.lease) == []
     for host in (before["web[1]"], before["web[0]"]):
@@ -333,13 +338,13 @@ def test_other_servers_that_are_missing_are_told_of_though_they_are_as_many(
     made = here.lease(0, 5, members=2, body=spread(2))
     here.begin(made.lease.id)
     servers = {host: drawn(here, made, host, 70 + host) for host in (0, 1)}
-    lookout = Lookout(here.service.parts)
+    lookout = LeaseSweeper(here.service.parts)
     set_disabled(here, 0)
     lookout.look()
     set_disabled(here, 0, disabled=False)
     set_disabled(here, 1)
     lookout.look()
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     said = [(one["missing"], one["servers"]) for one in told(here, made.lease)]
     assert said == [(1, [servers[0]]), (1, [servers[1]])]
 
@@ -352,7 +357,10 @@ def test_nobody_misses_a_server_of_a_lease_that_is_over(world: Worlds) -> None:
     here.go_to(1)
     cancel_lease(here.service.parts, TENANT, made.lease.id)
     set_disabled(here, 0)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
+    assert write_health(here.service.parts, made.lease.id, 1), (
+        "nothing is left to be looked at again"
+    )
     assert now(here, made.lease).missing == 0
     assert told(here, made.lease) == []
 
@@ -360,7 +368,7 @@ def test_nobody_misses_a_server_of_a_lease_that_is_over(world: Worlds) -> None:
 def test_it_is_mended_when_the_host_is_back_and_its_owner_hears_of_it(world: Worlds) -> None:
     here = world(1)
     made = here.lease(3, 5)
-    lookout = Lookout(here.service.parts)
+    lookout = LeaseSweeper(here.service.parts)
     for disabled, missing in ((True, 1), (False, 0)):
         set_disabled(here, 0, disabled=disabled)
         lookout.look()
@@ -377,7 +385,7 @@ def test_it_is_mended_when_the_host_is_back_and_its_owner_hears_of_it(world: Wor
 def test_another_worker_finds_nothing_left_to_do(world: Worlds) -> None:
     here = world(1, 1)
     one, other = here.lease(3, 5), here.lease(3, 5)
-    lookouts = [Lookout(here.service.parts) for _ in range(2)]
+    lookouts = [LeaseSweeper(here.service.parts) for _ in range(2)]
     for lookout in lookouts:
         lookout.look()
     set_disabled(here, hosts(here, one.lease)["web[0]"])
@@ -396,7 +404,7 @@ def test_a_slower_worker_changes_nothing(world: Worlds) -> None:
 
     slow = replace(here.service.parts, ids=Overtaken(here))
     with pytest.raises(ConcurrentUpdate):
-        heal(slow, made.lease.id, frozenset({member}))
+        repair_lease(slow, made.lease.id, frozenset({member}))
     assert len(told(here, made.lease)) == 1
     assert not now(here, made.lease).degraded
 
@@ -407,7 +415,7 @@ def test_places_are_looked_for_again_after_a_rest_when_the_ledger_has_moved(worl
     host = hosts(here, made.lease)["web[0]"]
     server = here.server(1, 1 - host)
     watch = Watch()
-    lookout = Lookout(replace(here.service.parts, stopwatch=lambda: watch.seconds))
+    lookout = LeaseSweeper(replace(here.service.parts, stopwatch=lambda: watch.seconds))
     set_disabled(here, host)
     lookout.look()
     assert now(here, made.lease).missing == 1
@@ -425,7 +433,7 @@ def test_what_is_missing_is_known_before_everybody_has_had_a_turn(world: Worlds)
     leases = [here.lease(3, 5).lease for _ in range(3)]
     watch = Watch(step=BUDGET)
     set_disabled(here, 0)
-    lookout = Lookout(replace(here.service.parts, stopwatch=watch))
+    lookout = LeaseSweeper(replace(here.service.parts, stopwatch=watch))
     assert lookout.look()
     assert [now(here, one).missing for one in leases] == [1, 1, 1]
     proposed = [bool(told(here, one)) for one in leases]
@@ -457,7 +465,7 @@ def test_who_stands_on_a_disabled_host_stays_and_the_ensemble_grows_elsewhere(
     assert made.decision is not None
     before = {str(name): place.host for name, place in made.decision.places.items()}
     set_disabled(here, 0)
-    change = Change(members=[{"name": "web", "count": 3}])
+    change = ChangeRequest(members=[{"name": "web", "count": 3}])
     grown = change_ensemble(here.service.parts, TENANT, made.ensemble.id, change, None)
     assert grown.decision is not None
     after = {str(name): place.host for name, place in grown.decision.places.items()}

@@ -8,9 +8,9 @@ from tests.usecases.leases.conftest import World
 from moorage.domain.errors import LimitExceeded
 from moorage.domain.period import DAY
 from moorage.testing.service import TENANT
-from moorage.usecases.decide import decide
-from moorage.usecases.joint import Ask
-from moorage.usecases.limits import Limits
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.decide import decide_ensemble
+from moorage.usecases.shared.limits import Limits
 
 Make = Callable[..., World]
 MONTH = 30 * 24.0
@@ -24,7 +24,9 @@ def test_no_stay_ends_beyond_the_horizon_and_nothing_is_written_of_one(world: Ma
         assert (refused.value.limit, refused.value.requested) == (30, 31)
     assert not here.service.store.ensembles(project_id=None)
     made = here.ensemble(1, until=MONTH)
-    ask = Ask(until=here.at(MONTH + 1))
+    ask = DecisionOptions(until=here.at(MONTH + 1))
     with pytest.raises(LimitExceeded):
-        decide(here.service.parts, TENANT, made.ensemble.id, ask, here.naming(), dry_run=True)
+        decide_ensemble(
+            here.service.parts, TENANT, made.ensemble.id, ask, here.naming(), dry_run=True
+        )
     here.ensemble(1)  # one without an end is another matter

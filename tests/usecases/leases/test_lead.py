@@ -11,8 +11,8 @@ from moorage.domain.leases import LeadTooLong
 from moorage.domain.period import HOUR, MINUTE, SECOND, Period
 from moorage.testing.service import TENANT
 from moorage.usecases.offers.accept import accept_offer
-from moorage.usecases.offers.asking import Acceptance, OfferAsk
 from moorage.usecases.offers.create import create_offers
+from moorage.usecases.offers.requests import AcceptanceTerms, OfferRequest
 
 Make = Callable[..., World]
 
@@ -60,8 +60,8 @@ def test_a_change_of_the_end_leaves_a_lead_that_has_begun(world: Make) -> None:
     assert here.change(made.lease.id, end=5).lease.terms.lead == HOUR
 
 
-def asked(here: World, latest: float, lead: int) -> OfferAsk:
-    return OfferAsk(
+def asked(here: World, latest: float, lead: int) -> OfferRequest:
+    return OfferRequest(
         "o",
         duration=2 * HOUR,
         description=read_ensemble(described()),
@@ -81,6 +81,6 @@ def test_an_offer_begins_where_its_lead_lies_ahead(world: Make) -> None:
     assert offer.terms.period.start == here.at(1)
     here.service.clock.pass_by(5 * MINUTE)
     with pytest.raises(LeadTooLong):
-        accept_offer(parts, TENANT, offer.id, Acceptance(lead=2 * HOUR))
-    made = accept_offer(parts, TENANT, offer.id, Acceptance())
+        accept_offer(parts, TENANT, offer.id, AcceptanceTerms(lead=2 * HOUR))
+    made = accept_offer(parts, TENANT, offer.id, AcceptanceTerms())
     assert made.lease.terms == replace(offer.terms, expiry=None)

@@ -19,12 +19,12 @@ from moorage.domain.errors import ConcurrentUpdate
 from moorage.domain.leases import Lease, LeaseState, Terms
 from moorage.domain.period import HOUR, Period
 from moorage.testing.service import TENANT
-from moorage.usecases.delete_ensemble import delete_ensemble
-from moorage.usecases.effects import Carried, Outside, carry_out
-from moorage.usecases.leases.asking import LeaseAsk, LeaseChange
+from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out
+from moorage.usecases.ensembles.delete import delete_ensemble
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import change_lease
 from moorage.usecases.leases.create import create_lease
+from moorage.usecases.leases.requests import LeaseChange, LeaseRequest
 
 Worlds = Callable[..., World]
 
@@ -38,7 +38,7 @@ def lease(
     members: int = 1,
     **terms: Any,
 ) -> Lease:
-    asked = LeaseAsk(
+    asked = LeaseRequest(
         name="shop",
         terms=Terms(Period(world.at(start), world.at(end)), **terms),
         description=read_ensemble(described(members=members)),
@@ -53,7 +53,7 @@ def work(world: World, *lanes: Lane) -> list[str]:
     for lane in lanes or tuple(Lane):
         while due := world.service.store.due_effects(1, lane):
             done.append(due[0].kind.value)
-            assert carry_out(world.service.parts, Outside(), due[0]) is Carried.DONE
+            assert carry_out(world.service.parts, OutwardActions(), due[0]) is EffectResult.DONE
     return done
 
 
@@ -131,7 +131,7 @@ def test_a_clock_that_steps_back_waits_for_the_edge(world: Worlds) -> None:
     here.go_to(2)
     (due, *_) = here.service.store.due_effects(10)
     here.go_to(1)
-    carry_out(here.service.parts, Outside(), due)
+    carry_out(here.service.parts, OutwardActions(), due)
     assert now(here, one).state is LeaseState.PENDING
     assert here.service.store.due_effects(10) == []
     here.go_to(2)
@@ -144,9 +144,9 @@ def test_of_two_workers_one_takes_the_step(world: Worlds) -> None:
     one = lease(here, 2, 6)
     here.go_to(2)
     (due, *_) = here.service.store.due_effects(10)
-    assert carry_out(here.service.parts, Outside(), due) is Carried.DONE
+    assert carry_out(here.service.parts, OutwardActions(), due) is EffectResult.DONE
     generation = now(here, one).generation
-    assert carry_out(here.service.parts, Outside(), due) is Carried.NOTHING
+    assert carry_out(here.service.parts, OutwardActions(), due) is EffectResult.NOTHING
     assert now(here, one).generation == generation
 
 
@@ -299,7 +299,7 @@ def test_a_step_that_is_overtaken_leaves_the_effect_due(
         return commit(changeset)
 
     monkeypatch.setattr(store, "commit", overtaken)
-    assert carry_out(here.service.parts, Outside(), due) is Carried.NOTHING
+    assert carry_out(here.service.parts, OutwardActions(), due) is EffectResult.NOTHING
     assert now(here, one).state is LeaseState.PENDING
     work(here)
     assert (now(here, one).state, now(here, one).name) == (LeaseState.ACTIVE, "other")

@@ -22,19 +22,19 @@ from moorage.domain.errors import WrongState
 from moorage.domain.leases import reservation_class
 from moorage.domain.providers import Inventory
 from moorage.testing.service import TENANT
-from moorage.usecases.allocate import allocate
-from moorage.usecases.claim import Second, claim
-from moorage.usecases.leases.view import remaining
+from moorage.usecases.claims.claim import SecondDescription, claim
+from moorage.usecases.leases.queries import remaining
+from moorage.usecases.ledger.allocations import allocate
 
 if TYPE_CHECKING:
-    from moorage.usecases.leases.asking import Granted
+    from moorage.usecases.leases.requests import LeaseResult
 
 Worlds = Callable[..., World]
 SERVER = named(7)
 NONE = r"missing|no place left"
 
 
-def active(here: World) -> Granted:
+def active(here: World) -> LeaseResult:
     """A lease of one place, which has begun, after a server that should have gone before it."""
     made = here.lease(3, 5, vcpu=4)
     here.go_to(3)
@@ -42,18 +42,18 @@ def active(here: World) -> Granted:
     return made
 
 
-def claimed(here: World, made: Granted) -> None:
-    second = Second(MemberName("web", 0), {"resources": {"VCPU": 4}})
+def claimed(here: World, made: LeaseResult) -> None:
+    second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 4}})
     claim(here.service.parts, TENANT, made.decision.id, second, here.naming())
 
 
-def still(here: World, made: Granted) -> int:
+def still(here: World, made: LeaseResult) -> int:
     """How many of its places can be claimed."""
     store = here.service.store
     return sum(one.remaining for one in remaining(store, store.lease(made.lease.id)))
 
 
-def drawn(here: World, made: Granted) -> None:
+def drawn(here: World, made: LeaseResult) -> None:
     name = reservation_class(made.lease.reservations[0].id)
     owner = Consumer(SERVER, TENANT.project_id, "nova", "INSTANCE")
     write = ReplaceAllocations(owner, {here.hosts[0]: {"VCPU": 4, name: 1}}, None)
@@ -62,7 +62,7 @@ def drawn(here: World, made: Granted) -> None:
 
 @pytest.mark.parametrize("take", [claimed, drawn], ids=["claim", "draw"])
 def test_a_place_is_not_taken_while_a_server_overstays_there(
-    world: Worlds, take: Callable[[World, Granted], None]
+    world: Worlds, take: Callable[[World, LeaseResult], None]
 ) -> None:
     here = world(4)
     late = here.server(3, until=2)
@@ -76,7 +76,7 @@ def test_a_place_is_not_taken_while_a_server_overstays_there(
 @pytest.mark.parametrize("take", [claimed, drawn], ids=["claim", "draw"])
 @pytest.mark.parametrize("lost", ["host", "capacity"])
 def test_a_place_is_not_taken_where_it_was_lost(
-    world: Worlds, take: Callable[[World, Granted], None], lost: str
+    world: Worlds, take: Callable[[World, LeaseResult], None], lost: str
 ) -> None:
     here = world(4)
     made = active(here)

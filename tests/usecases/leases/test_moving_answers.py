@@ -16,10 +16,10 @@ from moorage.domain.errors import Infeasible, LimitExceeded
 from moorage.domain.explain import Explanation
 from moorage.domain.period import HOUR, format_instant
 from moorage.testing.service import OPERATOR
-from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.explain import EMPTY, UNTRIED
-from moorage.usecases.joint import Ask
-from moorage.usecases.limits import Limits
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.refusals.explanation import EMPTY, UNTRIED
+from moorage.usecases.shared.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,8 +179,8 @@ def grants(here: World, ask: Callable[[], object]) -> bool:
 
 def place(here: World, body: dict[str, Any], until: int | None = None) -> None:
     """What would come of a stay."""
-    ask = Ask(until=None if until is None else here.at(until))
-    description = read_ensemble(body)
+    ask = DecisionOptions(until=None if until is None else here.at(until))
+    description = read_ensemble({**body, "name": "stay"})
     create_ensemble(here.service.parts, OPERATOR, description, ask, here.naming(), dry_run=True)
 
 

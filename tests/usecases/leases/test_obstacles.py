@@ -22,7 +22,7 @@ def refused(act: Callable[[], object]) -> Explanation:
 
 def booked(explanation: Explanation) -> list[str]:
     return [
-        one.name
+        one.exact or one.name
         for conflict in explanation.conflicts
         for one in conflict.elements
         if one.kind == "booked"
@@ -49,7 +49,7 @@ def test_to_others_leases_of_one_time_are_told_once(world: Make) -> None:
     here.lease(1, 3, vcpu=8)
     with pytest.raises(Infeasible) as no:
         here.lease(2, 4, vcpu=1, caller=STRANGER)
-    name = "another project's lease from 2026-11-21T10:00:00Z to 2026-11-21T12:00:00Z (2 of them)"
+    name = "another project's lease from 2026-11-21T10:00:00Z to 2026-11-21T12:00:00Z (2+ of them)"
     assert no.value.message.startswith(f"no placement meets the request (time: {name}")
     assert isinstance(no.value.explanation, Explanation)
     assert booked(no.value.explanation) == [name]
@@ -66,6 +66,21 @@ def test_servers_without_an_end_are_counted(world: Make) -> None:
     here.go_to(2)
     told = refused(lambda: here.lease(3, 4, vcpu=16))
     assert booked(told) == ["servers without an end", "servers past their end"]
+
+
+def test_places_held_and_not_claimed_are_no_servers(world: Make) -> None:
+    here = world(16)
+    here.ensemble(10)
+    here.server(2)
+    told = refused(lambda: here.lease(1, 3, vcpu=16))
+    held = "own places that are held and not claimed"
+    assert booked(told) == ["servers without an end", held]
+    assert told.conflicts[0].facts == (("servers without an end", 1), (held, 1))
+    with pytest.raises(Infeasible) as no:
+        here.lease(1, 3, vcpu=16, caller=STRANGER)
+    assert isinstance(no.value.explanation, Explanation)
+    others = "places of others that are held and not claimed"
+    assert booked(no.value.explanation) == ["servers without an end", others]
 
 
 def test_servers_that_yield_anyway_are_told_apart(world: Make) -> None:

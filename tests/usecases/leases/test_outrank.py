@@ -20,11 +20,11 @@ from moorage.domain.leases import Lease, LeaseOutcome, LeaseState
 from moorage.domain.period import DAY, FOREVER, HOUR, Period, parse_instant
 from moorage.domain.waitlist import EntryState
 from moorage.testing.service import OPERATOR, OTHER, TENANT
-from moorage.usecases.leases.asking import Granted
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.leases.outranked import may_yield_until
-from moorage.usecases.limits import Limits
-from moorage.usecases.waitlist.attempt import attempt
+from moorage.usecases.leases.requests import LeaseResult
+from moorage.usecases.preemption.outranked_leases import may_yield_until
+from moorage.usecases.shared.limits import Limits
+from moorage.usecases.waitlist.attempt import try_entry
 
 Make = Callable[..., World]
 FAR = 48.0
@@ -46,12 +46,23 @@ def allowed(world: Make) -> Make:
     return lambda *vcpu: allowing(world(*vcpu, limits=ALLOWING))
 
 
-def now(world: World, granted: Granted) -> Lease:
+def now(world: World, granted: LeaseResult) -> Lease:
     return world.service.store.lease(granted.lease.id)
 
 
-def ids(granted: Granted) -> set[str]:
+def ids(granted: LeaseResult) -> set[str]:
     return {one.of.lease.id for one in granted.preempted}
+
+
+def test_a_preempted_lease_is_told_of_another_window_without_the_end_of_others(
+    allowed: Make,
+) -> None:
+    here = allowed(16)
+    here.lease(FAR, FAR + 4, vcpu=10, caller=OTHER)
+    high = here.lease(FAR + 1, FAR + 2.3, vcpu=10, priority=5)
+    (gone,) = high.preempted
+    assert gone.earliest is not None
+    assert gone.earliest.start == here.at(FAR + 3)
 
 
 def test_a_lease_takes_the_places_of_one_of_lower_priority(allowed: Make) -> None:
@@ -90,7 +101,7 @@ def test_who_gave_up_places_waits_where_it_stood(allowed: Make) -> None:
     assert told.details["waitlist_entry"] == entry.id
     # Once the other is gone, it is a lease again: the same places of the same ensemble.
     cancel_lease(here.service.parts, TENANT, high.lease.id)
-    assert attempt(here.service.parts, entry, seconds=5)
+    assert try_entry(here.service.parts, entry, seconds=5)
     again = store.lease(entry.id)
     assert (again.state, again.ensemble_id) == (LeaseState.PENDING, low.lease.ensemble_id)
     assert again.project_id == low.lease.project_id
@@ -235,7 +246,7 @@ def test_the_least_set_goes_and_every_other_promise_is_kept(
     """Against all sets of leases with less priority, on one host where nobody can move."""
     here = allowing(build(8, limits=ALLOWING))
     try:
-        granted: list[Granted] = []
+        granted: list[LeaseResult] = []
         for start, length, size, own in leases:
             try:
                 granted.append(here.lease(FAR + start, FAR + start + length, size, priority=own))

@@ -21,17 +21,17 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR, MINUTE, SECOND
 from moorage.domain.providers import Inventory
 from moorage.testing.service import TENANT
-from moorage.usecases.effects import (
-    Carried,
+from moorage.usecases.effect_dispatch import (
+    EffectResult,
     Message,
-    Outside,
+    OutwardActions,
     OutwardFailure,
     carry_out,
     postpone,
 )
-from moorage.usecases.leases import overrun
+from moorage.usecases.leases import lease_sweeper
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.leases.lookout import Lookout
+from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 
 Worlds = Callable[..., World]
 
@@ -56,7 +56,7 @@ def notice(world: World, name: str = "n") -> Effect:
     return effect
 
 
-def work(world: World, outside: Outside) -> list[tuple[str, str]]:
+def work(world: World, outside: OutwardActions) -> list[tuple[str, str]]:
     """One turn for everything that is due."""
     done: list[tuple[str, str]] = []
     for lane in Lane:
@@ -75,8 +75,8 @@ def of(world: World, subject: str, kind: EffectKind) -> list[Effect]:
 def test_what_is_told_carries_its_id_and_is_told_once(world: Worlds) -> None:
     here, heard = world(1), Heard()
     notice(here)
-    assert work(here, Outside(tell=heard)) == [("notify", "done")]
-    assert work(here, Outside(tell=heard)) == []
+    assert work(here, OutwardActions(tell=heard)) == [("notify", "done")]
+    assert work(here, OutwardActions(tell=heard)) == []
     (message,) = heard.messages
     assert (message.id, message.body["id"], message.body["attempt"]) == ("n", "n", 1)
     assert message.body["details"] == {"x": 1}
@@ -86,13 +86,15 @@ def test_what_is_told_carries_its_id_and_is_told_once(world: Worlds) -> None:
 def test_nobody_is_told_where_nobody_is_named(world: Worlds) -> None:
     here = world(1)
     notice(here)
-    assert work(here, Outside()) == [("notify", "done")]
+    assert work(here, OutwardActions()) == [("notify", "done")]
     assert "no webhook is set" in here.service.store.effects("l")[0].outcome
 
 
 def test_a_failure_is_tried_again_ever_later_then_given_up_and_kept(world: Worlds) -> None:
     here, heard = world(1), Heard(failing=True)
-    outside = Outside(tell=heard, attempts=5, first_wait=8 * SECOND, longest_wait=20 * SECOND)
+    outside = OutwardActions(
+        tell=heard, attempts=5, first_wait=8 * SECOND, longest_wait=20 * SECOND
+    )
     notice(here)
     waits = []
     while (effect := here.service.store.effects("l")[0]).state is EffectState.PENDING:
@@ -112,7 +114,7 @@ def test_a_failure_is_tried_again_ever_later_then_given_up_and_kept(world: World
 
 def test_who_dies_between_taking_and_recording_leaves_it_to_others(world: Worlds) -> None:
     here, heard = world(1), Heard()
-    outside = Outside(tell=heard, timeout=30 * SECOND)
+    outside = OutwardActions(tell=heard, timeout=30 * SECOND)
     notice(here)
 
     def killed(message: Message) -> str:
@@ -120,7 +122,7 @@ def test_who_dies_between_taking_and_recording_leaves_it_to_others(world: Worlds
 
     (due,) = here.service.store.due_effects(1)
     with pytest.raises(KeyboardInterrupt):
-        carry_out(here.service.parts, Outside(tell=killed, timeout=30 * SECOND), due)
+        carry_out(here.service.parts, OutwardActions(tell=killed, timeout=30 * SECOND), due)
     assert work(here, outside) == []
     here.service.clock.pass_by(30 * SECOND)
     assert work(here, outside) == [("notify", "done")]
@@ -134,13 +136,13 @@ def test_an_adapter_that_breaks_is_tried_again(world: Worlds) -> None:
     def breaks(message: Message) -> str:
         raise ZeroDivisionError("oops")
 
-    assert work(here, Outside(tell=breaks)) == [("notify", "again")]
+    assert work(here, OutwardActions(tell=breaks)) == [("notify", "again")]
     assert here.service.store.effects("l")[0].outcome == "ZeroDivisionError: oops"
 
 
 def test_who_comes_back_late_records_nothing(world: Worlds) -> None:
     here, heard = world(1), Heard()
-    outside = Outside(tell=heard)
+    outside = OutwardActions(tell=heard)
     notice(here)
 
     def slow(message: Message) -> str:
@@ -149,7 +151,7 @@ def test_who_comes_back_late_records_nothing(world: Worlds) -> None:
         return "much later"
 
     (due,) = here.service.store.due_effects(1)
-    assert carry_out(here.service.parts, Outside(tell=slow), due) is Carried.NOTHING
+    assert carry_out(here.service.parts, OutwardActions(tell=slow), due) is EffectResult.NOTHING
     assert here.service.store.effects("l")[0].outcome == "heard"
 
 
@@ -163,15 +165,15 @@ def test_who_always_dies_is_given_up_at_last(world: Worlds) -> None:
     for _ in range(3):
         (due,) = here.service.store.due_effects(1)
         with pytest.raises(KeyboardInterrupt):
-            carry_out(here.service.parts, Outside(tell=killed, attempts=3), due)
+            carry_out(here.service.parts, OutwardActions(tell=killed, attempts=3), due)
         here.service.clock.pass_by(HOUR)
-    assert work(here, Outside(tell=Heard(), attempts=3)) == [("notify", "failed")]
+    assert work(here, OutwardActions(tell=Heard(), attempts=3)) == [("notify", "failed")]
 
 
 def test_what_fails_inside_is_put_off_and_never_given_up(world: Worlds) -> None:
     here = world(1)
     notice(here)
-    outside = Outside(first_wait=SECOND, longest_wait=4 * SECOND)
+    outside = OutwardActions(first_wait=SECOND, longest_wait=4 * SECOND)
     for _ in range(20):
         (due,) = here.service.store.due_effects(1)
         postpone(here.service.parts, outside, due, "broken")
@@ -182,7 +184,7 @@ def test_what_fails_inside_is_put_off_and_never_given_up(world: Worlds) -> None:
 
 
 def test_waits_of_many_are_spread() -> None:
-    outside = Outside()
+    outside = OutwardActions()
     found = {
         outside.wait(Effect(f"e{n}", EffectKind.NOTIFY, "l", "p", 0, 0, attempts=4))
         for n in range(50)
@@ -197,8 +199,8 @@ def test_waits_of_many_are_spread() -> None:
 def test_who_is_overrun_is_told_of_once_and_ended(world: Worlds) -> None:
     here, told, ender = world(4), Heard(), Heard()
     server = here.server(1, until=2)
-    outside = Outside(tell=told, end=ender)
-    lookout = Lookout(here.service.parts)
+    outside = OutwardActions(tell=told, end=ender)
+    lookout = LeaseSweeper(here.service.parts)
     lookout.look()
     here.go_to(1.9)
     lookout.look()
@@ -206,7 +208,7 @@ def test_who_is_overrun_is_told_of_once_and_ended(world: Worlds) -> None:
     here.go_to(2)
     for _ in range(3):
         lookout.look()
-        Lookout(here.service.parts).look()
+        LeaseSweeper(here.service.parts).look()
     assert sorted(work(here, outside)) == [("delete", "again"), ("overrun", "done")]
     assert [one.subject for one in told.messages] == [server]
     here.service.store.commit(Changeset((DeleteAllocations(server),)))
@@ -219,9 +221,9 @@ def test_who_is_overrun_is_told_of_once_and_ended(world: Worlds) -> None:
 def test_who_says_that_a_server_is_gone_is_not_believed(world: Worlds) -> None:
     here, liar = world(4), Heard()
     server = here.server(1, until=2)
-    outside = Outside(end=liar, attempts=3)
+    outside = OutwardActions(end=liar, attempts=3)
     here.go_to(2)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     outcomes = []
     for _ in range(6):
         outcomes += [how for kind, how in work(here, outside) if kind == "delete"]
@@ -240,12 +242,12 @@ def test_who_has_got_more_time_is_not_ended(world: Worlds) -> None:
     here, ender = world(4), Heard()
     server = here.server(1, until=2)
     here.go_to(2)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     here.service.store.commit(Changeset((EndBookings(frozenset({server}), here.at(5)),)))
-    assert ("delete", "done") in work(here, Outside(end=ender))
+    assert ("delete", "done") in work(here, OutwardActions(end=ender))
     assert ender.messages == []
     here.go_to(5)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     assert len(of(here, server, EffectKind.OVERRUN)) == 2
 
 
@@ -254,7 +256,7 @@ def test_preemptible_servers_are_warned_and_evicted_in_their_order(world: Worlds
     servers = [here.server(2, preemptible=True)]
     here.service.clock.pass_by(SECOND)
     servers.append(here.server(2, preemptible=True))
-    outside = Outside(tell=told, end=ender)
+    outside = OutwardActions(tell=told, end=ender)
     made = here.lease(2, 4, vcpu=4)
     assert work(here, outside) == [("warn", "done"), ("warn", "done")]
     assert [one.subject for one in told.messages] == servers[::-1]
@@ -265,10 +267,10 @@ def test_preemptible_servers_are_warned_and_evicted_in_their_order(world: Worlds
     here.service.clock.set(here.at(2) - 5 * MINUTE)
     assert work(here, outside) == [("evict", "done")] * 2 + [("delete", "again")] * 2
     assert [one.subject for one in ender.messages] == servers[::-1]
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     assert not of(here, servers[0], EffectKind.OVERRUN)
     here.go_to(2)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     assert of(here, servers[0], EffectKind.OVERRUN)
 
 
@@ -278,8 +280,8 @@ def test_who_need_not_yield_any_more_is_left_alone(world: Worlds) -> None:
     made = here.lease(2, 4, vcpu=4)
     cancel_lease(here.service.parts, TENANT, made.lease.id)
     here.go_to(3)
-    Lookout(here.service.parts).look()
-    work(here, Outside(end=ender))
+    LeaseSweeper(here.service.parts).look()
+    work(here, OutwardActions(end=ender))
     assert ender.messages == []
     assert not of(here, server, EffectKind.EVICT)
 
@@ -291,7 +293,7 @@ def test_a_lease_is_degraded_by_who_is_overrun_and_mended_when_that_goes(world: 
     here = world(4)
     server = here.server(3, until=2)
     made = here.lease(3, 5, vcpu=2, members=2)
-    lookout = Lookout(here.service.parts)
+    lookout = LeaseSweeper(here.service.parts)
     lookout.look()
     lease = here.service.store.lease(made.lease.id)
     assert (lease.degraded, lease.missing) == (False, 0)
@@ -300,7 +302,7 @@ def test_a_lease_is_degraded_by_who_is_overrun_and_mended_when_that_goes(world: 
     lease = here.service.store.lease(made.lease.id)
     assert (lease.degraded, lease.missing) == (True, 2)
     told, generation = Heard(), lease.generation
-    work(here, Outside(tell=told))
+    work(here, OutwardActions(tell=told))
     assert any(one.subject == lease.id and one.body["kind"] == "notify" for one in told.messages)
     lookout.look()
     assert here.service.store.lease(made.lease.id).generation == generation
@@ -313,7 +315,7 @@ def test_a_lease_is_degraded_by_who_is_overrun_and_mended_when_that_goes(world: 
 def test_a_lease_is_degraded_where_capacity_is_lost(world: Worlds) -> None:
     here = world(4)
     made = here.lease(3, 5, vcpu=2, members=2)
-    lookout = Lookout(here.service.parts)
+    lookout = LeaseSweeper(here.service.parts)
     lookout.look()
     for vcpu, missing in ((3, 1), (1, 2), (4, 0)):
         put = PutInventories(here.hosts[0], (Inventory("VCPU", vcpu),), None)
@@ -328,7 +330,7 @@ def test_a_lease_is_degraded_while_its_host_is_disabled(world: Worlds) -> None:
     for traits, missing in (({"COMPUTE_STATUS_DISABLED"}, 2), (set(), 0)):
         put = PutTraits(here.hosts[0], frozenset(traits), None)
         here.service.store.commit(Changeset((put,)))
-        Lookout(here.service.parts).look()
+        LeaseSweeper(here.service.parts).look()
         assert here.service.store.lease(made.lease.id).missing == missing
 
 
@@ -337,18 +339,18 @@ def test_who_was_promised_first_keeps_what_is_left(world: Worlds) -> None:
     first, second = here.lease(3, 5, vcpu=2), here.lease(4, 6, vcpu=2)
     put = PutInventories(here.hosts[0], (Inventory("VCPU", 2),), None)
     here.service.store.commit(Changeset((put,)))
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     store = here.service.store
     assert [store.lease(one.lease.id).missing for one in (first, second)] == [0, 1]
     assert store.lease(second.lease.id).state is LeaseState.PENDING
 
 
 def test_every_round_is_paged(world: Worlds, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overrun, "PAGE", 2)
+    monkeypatch.setattr(lease_sweeper, "PAGE", 2)
     here = world(10)
     servers = [here.server(1, until=2) for _ in range(5)]
     here.go_to(2)
-    lookout = Lookout(here.service.parts)
+    lookout = LeaseSweeper(here.service.parts)
     turns = [lookout.look() for _ in range(3)]
     assert turns == [True, True, False]
     assert all(len(of(here, one, EffectKind.OVERRUN)) == 1 for one in servers)

@@ -16,12 +16,12 @@ from moorage.domain.leases import Terms
 from moorage.domain.period import Period
 from moorage.domain.placement import Place
 from moorage.domain.quotas import Quota, QuotaName
-from moorage.engine.overlay import overflow
+from moorage.engine.state.overlay import overflow
 from moorage.testing.service import OTHER, TENANT
-from moorage.usecases.leases.asking import LeaseAsk
 from moorage.usecases.leases.create import create_lease
-from moorage.usecases.leases.lookout import Lookout
-from moorage.usecases.leases.yielding import displaceable, victims
+from moorage.usecases.leases.lease_sweeper import LeaseSweeper
+from moorage.usecases.leases.requests import LeaseRequest
+from moorage.usecases.preemption.victims import displaceable, victims
 
 Make = Callable[..., World]
 
@@ -42,7 +42,7 @@ def test_a_priority_needs_a_quota_or_the_access_rule(world: Make) -> None:
     assert here.lease(1, 2, priority=50).lease.terms.priority == 50
     with pytest.raises(QuotaExceeded):
         here.lease(1, 2, priority=51)
-    asked = LeaseAsk(
+    asked = LeaseRequest(
         "l",
         Terms(Period(here.at(1), here.at(2)), priority=1000),
         description=read_ensemble(described()),
@@ -164,10 +164,10 @@ def test_the_room_that_is_left_goes_to_the_highest_priority(world: Make) -> None
     # Both are on the large host or apart: let both be where there is no room any more.
     resize(here, 0, 1)
     resize(here, 1, 1)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     assert all(now(here, one.lease).degraded for one in leases)
     resize(here, 0, 4)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     low, high = (now(here, one.lease) for one in leases)
     assert (low.degraded, high.degraded) == (True, False)
 
@@ -178,6 +178,6 @@ def test_what_is_left_of_a_host_stays_with_the_highest_priority(world: Make) -> 
     low = here.lease(1, 2, vcpu=4)
     high = here.lease(1, 2, vcpu=4, priority=9)
     resize(here, 0, 4)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     assert now(here, low.lease).degraded
     assert not now(here, high.lease).degraded

@@ -7,7 +7,7 @@ import pytest
 from tests.usecases.leases.conftest import World
 
 from moorage.domain.errors import Infeasible
-from moorage.usecases.allocate import release
+from moorage.usecases.ledger.allocations import release
 
 Make = Callable[..., World]
 

@@ -16,11 +16,12 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import DAY, HOUR, Period
 from moorage.domain.quotas import UNLIMITED, QuotaDefaults, QuotaName
 from moorage.testing.service import OPERATOR, OTHER, TENANT
-from moorage.usecases import quotas
 from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.ports import Page
+from moorage.usecases.shared import quotas
 
 if TYPE_CHECKING:
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
 
 Make = Callable[..., World]
 
@@ -138,7 +139,7 @@ def test_defaults_hold_until_something_is_said_and_again_afterwards(world: Make)
     say(here, lease_units=UNLIMITED)
     here.lease(1, 2, members=2)
     say(here, lease_units=None)
-    (seen,) = quotas.list_quotas(parts, OPERATOR, all_projects=True)
+    (seen,) = quotas.list_quotas(parts, OPERATOR, Page(), all_projects=True)
     assert (seen.project_id, seen.window) == (TENANT.project_id, 7 * DAY)
     assert (seen.limits[QuotaName.UNITS].limit, seen.limits[QuotaName.UNITS].own) == (1, False)
     quotas.unset_quota(parts, OPERATOR, TENANT.project_id)
@@ -146,7 +147,7 @@ def test_defaults_hold_until_something_is_said_and_again_afterwards(world: Make)
         quotas.unset_quota(parts, OPERATOR, TENANT.project_id)
     for forbidden in (
         lambda: quotas.set_quota(parts, TENANT, TENANT.project_id, {}),
-        lambda: quotas.list_quotas(parts, TENANT, all_projects=True),
+        lambda: quotas.list_quotas(parts, TENANT, Page(), all_projects=True),
     ):
         with pytest.raises(Forbidden):
             forbidden()

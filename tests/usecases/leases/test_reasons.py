@@ -13,7 +13,7 @@ from moorage.domain.errors import Infeasible
 from moorage.domain.explain import Explanation, Stage
 from moorage.domain.period import FOREVER, HOUR, parse_instant
 from moorage.testing.service import OPERATOR, TENANT
-from moorage.usecases.capacity.planned import Planning, plan_window
+from moorage.usecases.capacity.planned import PlanRequest, plan_window
 from moorage.usecases.ports import Caller
 
 Make = Callable[..., World]
@@ -236,13 +236,16 @@ def less(told: Explanation, field: str) -> list[object]:
 
 def test_a_shorter_lead_is_offered_where_it_alone_helps(world: Make) -> None:
     here = world(16, 16)
-    here.lease(0, 3.25, vcpu=16)
-    here.lease(0, 3.5, vcpu=16)
-    told = refused(lambda: here.lease(4, 6, vcpu=10, members=2, lead=HOUR))
-    assert (told.stage, less(told, "lead"), less(told, "cleaning")) == (Stage.TIME, ["PT30M"], [])
-    with pytest.raises(Infeasible):
-        here.lease(4, 6, vcpu=10, members=2, lead=HOUR * 0.501)
-    here.lease(4, 6, vcpu=10, members=2, lead=HOUR // 2)
+    here.lease(0, 2.25, vcpu=16)
+    here.lease(0, 2.5, vcpu=16)
+    told = refused(lambda: here.lease(4, 6, vcpu=10, members=2, lead=2 * HOUR))
+    # An hour and a half would do: others' ends are told on the hour.
+    assert (told.stage, less(told, "lead"), less(told, "cleaning")) == (Stage.TIME, ["PT1H"], [])
+    as_operator = refused(
+        lambda: here.lease(4, 6, vcpu=10, members=2, lead=2 * HOUR, caller=OPERATOR)
+    )
+    assert less(as_operator, "lead") == ["PT1H30M"]
+    here.lease(4, 6, vcpu=10, members=2, lead=HOUR)
 
 
 def test_no_lead_at_all_may_be_what_helps(world: Make) -> None:
@@ -255,11 +258,11 @@ def test_no_lead_at_all_may_be_what_helps(world: Make) -> None:
 
 def test_a_shorter_cleaning_is_offered_where_it_alone_helps(world: Make) -> None:
     here = world(16, 16)
-    here.lease(4.25, 6, vcpu=16)
-    here.lease(4.5, 6, vcpu=16)
-    told = refused(lambda: here.lease(2, 4, vcpu=10, cleaning=HOUR, lead=HOUR))
-    assert (less(told, "cleaning"), less(told, "lead")) == (["PT30M"], [])
-    here.lease(2, 4, vcpu=10, cleaning=HOUR // 2, lead=HOUR)
+    here.lease(5.25, 7, vcpu=16)
+    here.lease(5.5, 7, vcpu=16)
+    told = refused(lambda: here.lease(2, 4, vcpu=10, cleaning=2 * HOUR, lead=HOUR))
+    assert (less(told, "cleaning"), less(told, "lead")) == (["PT1H"], [])
+    here.lease(2, 4, vcpu=10, cleaning=HOUR, lead=HOUR)
 
 
 def test_neither_is_offered_where_both_are_too_long(world: Make) -> None:
@@ -296,7 +299,7 @@ def test_a_later_start_that_would_do_is_the_earliest_one(world: Make) -> None:
 
 def test_a_stay_may_last_until_its_host_is_away(world: Make) -> None:
     here = world(16)
-    planning = Planning(WindowKind.MAINTENANCE, ("h0",), start=here.at(4), end=here.at(6))
+    planning = PlanRequest(WindowKind.MAINTENANCE, ("h0",), start=here.at(4), end=here.at(6))
     plan_window(here.service.parts, OPERATOR, planning, here.naming())
     told = refused(lambda: here.ensemble(10, until=9))
     assert offered(told)["until"] == "2026-11-21T13:00:00Z"

@@ -11,16 +11,16 @@ from moorage.domain.errors import SeriesInfeasible
 from moorage.domain.period import FOREVER, HOUR, MINUTE, to_datetime
 from moorage.domain.recurrence import parse_every
 from moorage.testing.service import TENANT
-from moorage.usecases.series.asking import Extent, Made, SeriesAsk
 from moorage.usecases.series.change import cancel_series
 from moorage.usecases.series.create import create_series
+from moorage.usecases.series.requests import Extent, SeriesRequest, SeriesResult
 
 Make = Callable[..., World]
 
 
-def series(here: World, vcpu: int, times: int = 3) -> Made:
+def series(here: World, vcpu: int, times: int = 3) -> SeriesResult:
     """Of one member, an hour each day from tomorrow on."""
-    asked = SeriesAsk(
+    asked = SeriesRequest(
         name="daily",
         description=read_ensemble(described(vcpu=vcpu)),
         every=parse_every("daily"),

@@ -16,27 +16,30 @@ from tests.usecases.leases.conftest import World, build
 from moorage.domain.bookings import Binding
 from moorage.domain.changes import Changeset, PutLease
 from moorage.domain.describe import read_ensemble
+from moorage.domain.disclosure import Disclosure
 from moorage.domain.errors import Infeasible
 from moorage.domain.leases import Terms
 from moorage.domain.period import HOUR, Period
 from moorage.testing.service import NINE, OTHER, TENANT, Service
-from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.effects import Carried, Outside, carry_out
-from moorage.usecases.joint import Ask
-from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out
+from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.create import create_lease
-from moorage.usecases.limits import Limits
-from moorage.usecases.proposal import Naming
+from moorage.usecases.leases.requests import LeaseRequest
+from moorage.usecases.ledger.allocations import release
+from moorage.usecases.shared.limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moorage.domain.bookings import Booking
     from moorage.domain.leases import Lease
-    from moorage.usecases.leases.asking import Granted
+    from moorage.usecases.leases.requests import LeaseResult
     from moorage.usecases.ports import Caller
 
+RACKS = Disclosure(levels=frozenset({"rack"}))
 RACK = {"s1": "r1", "l1": "r2"}
 FLEET = """
 fleet: two
@@ -52,7 +55,7 @@ hosts:
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    made = Service(FLEET)
+    made = Service(FLEET, limits=Limits(disclosure=RACKS))
     yield made
     made.close()
 
@@ -70,9 +73,9 @@ def described(*sizes: int, **more: Any) -> Any:
 
 def lease(
     service: Service, period: Period, *sizes: int, caller: Caller = TENANT, **more: Any
-) -> Granted:
-    asked = LeaseAsk("l", Terms(period), description=described(*sizes, **more))
-    return create_lease(service.parts, caller, asked, Naming(service.parts.ids.uuid()))
+) -> LeaseResult:
+    asked = LeaseRequest("l", Terms(period), description=described(*sizes, **more))
+    return create_lease(service.parts, caller, asked, RequestIdentity(service.parts.ids.uuid()))
 
 
 def hosts(service: Service, one: Lease) -> list[str]:
@@ -122,7 +125,11 @@ def test_back_to_back_leases_make_a_chain(service: Service) -> None:
 def test_an_ensemble_of_now_is_let_in_too(service: Service) -> None:
     planned = on(service, "l1", hours(10, 20))
     made = create_ensemble(
-        service.parts, TENANT, described(16), Ask(), Naming(service.parts.ids.uuid())
+        service.parts,
+        TENANT,
+        described(16, name="now"),
+        DecisionOptions(),
+        RequestIdentity(service.parts.ids.uuid()),
     )
     assert made.decision is not None
     assert hosts(service, planned) == ["s1"]
@@ -176,7 +183,7 @@ def test_a_lease_is_granted_exactly_when_all_of_them_have_places(
     wanted: list[tuple[Period, tuple[int, ...]]],
 ) -> None:
     # Why not is nobody's question here, and takes most of the time.
-    service = Service(FLEET, limits=Limits(explanation_budget=1))
+    service = Service(FLEET, limits=Limits(explanation_budget=1, disclosure=RACKS))
     granted: list[tuple[Period, tuple[int, ...]]] = []
     for period, members in wanted:
         possible = fits([(8, []), (16, [])], [*granted, (period, members)])
@@ -227,6 +234,21 @@ def test_a_lease_that_has_begun_does_not_move_for_one_that_is_extended(world: Ma
     for one, host in zip((*two, *following), before, strict=True):
         (member,) = one.ensemble.members
         assert here.booking(member.uuid).provider == host
+
+
+def test_a_lease_before_the_period_moves_for_one_that_has_to_move(world: Make) -> None:
+    here = world(4, 2, 1)
+    firm = here.server(4, 0)
+    before = here.lease(7, 9, vcpu=2)
+    release(here.service.store, firm)
+    moving = here.lease(8, 11, vcpu=2)
+    here.lease(10.5, 12, vcpu=1)
+    assert [here.host_of(one) for one in (before, moving)] == [here.hosts[1], here.hosts[0]]
+    made = here.lease(10, 12, vcpu=4)
+    assert here.host_of(made) == here.hosts[0]
+    (first,), (second,) = before.ensemble.members, moving.ensemble.members
+    assert here.booking(first.uuid).provider == here.hosts[0]
+    assert here.booking(second.uuid).provider == here.hosts[1]
 
 
 def test_a_pending_lease_is_extended_where_it_is_and_another_moves(world: Make) -> None:
@@ -345,8 +367,8 @@ def test_a_lease_that_is_moved_while_it_is_prepared_is_prepared_where_it_is_then
 
     (effect, *_) = service.store.due_effects(1)
     parts = replace(service.parts, store=Overtaken(service.store, meanwhile))
-    assert carry_out(parts, Outside(), effect) is Carried.NOTHING
-    assert carry_out(service.parts, Outside(), effect) is Carried.DONE
+    assert carry_out(parts, OutwardActions(), effect) is EffectResult.NOTHING
+    assert carry_out(service.parts, OutwardActions(), effect) is EffectResult.DONE
     (member,) = service.store.ensemble(small.ensemble_id).members
     ((_, booking),) = service.store.bookings(consumer=member.uuid)
     decision = service.store.decision(small.decision_id)

@@ -12,13 +12,14 @@ from moorage.domain.bookings import Booking
 from moorage.domain.errors import CapacityExceeded, Infeasible
 from moorage.domain.leases import Lease
 from moorage.domain.period import FOREVER, MINUTE, Duration
-from moorage.engine.problem import Outcome, Problem
-from moorage.usecases.allocate import release
-from moorage.usecases.leases.asking import Granted
-from moorage.usecases.leases.reprieve import AHEAD, REST, Reprieving, reprieve
-from moorage.usecases.leases.yielding import yielders
-from moorage.usecases.limits import Limits
+from moorage.engine.joint.problem import Outcome, Problem
+from moorage.testing.service import OPERATOR
+from moorage.usecases.leases.requests import LeaseResult
+from moorage.usecases.ledger.allocations import release
 from moorage.usecases.ports import Solver
+from moorage.usecases.preemption.victims import displaced_for
+from moorage.usecases.relocation.reprieve import AHEAD, REST, ReplanWorker, replan_lease
+from moorage.usecases.shared.limits import Limits
 
 Make = Callable[..., World]
 NOTICE = 5 * MINUTE
@@ -26,7 +27,7 @@ APART = [{"name": "apart", "type": "anti-affinity", "members": ["*"], "level": "
 
 
 def look(here: World) -> None:
-    Reprieving(here.service.parts).look(here.service.store.snapshot())
+    ReplanWorker(here.service.parts).look(here.service.store.snapshot())
 
 
 def near(here: World, start: float) -> None:
@@ -34,11 +35,11 @@ def near(here: World, start: float) -> None:
     here.service.clock.set(here.at(start) - NOTICE - AHEAD * NOTICE)
 
 
-def now(here: World, granted: Granted) -> Lease:
+def now(here: World, granted: LeaseResult) -> Lease:
     return here.service.store.lease(granted.lease.id)
 
 
-def hosts(here: World, granted: Granted) -> list[str]:
+def hosts(here: World, granted: LeaseResult) -> list[str]:
     decision = here.service.store.decision(now(here, granted).decision_id)
     return [place.host for _, place in sorted(decision.places.items())]
 
@@ -67,11 +68,11 @@ def test_where_some_have_to_go_the_others_stay(world: Make) -> None:
     firm = here.server(16, 2)
     servers = [here.server(16, host, preemptible=True) for host in (0, 1)]
     made = here.lease(10, 12, body=described(vcpu=16, members=2, policies=APART))
-    assert len(yielders(here.service.store, made.lease.id)) == 2
+    assert len(displaced_for(here.service.store, made.lease.id)) == 2
     release(here.service.store, firm)
     near(here, 10)
     look(here)
-    assert len(yielders(here.service.store, made.lease.id)) == 1
+    assert len(displaced_for(here.service.store, made.lease.id)) == 1
     assert sorted(here.booking(one).period.end == FOREVER for one in servers) == [False, True]
     assert len(set(hosts(here, made))) == 2
 
@@ -101,7 +102,7 @@ def test_one_goes_instead_of_two_unless_it_has_priority(world: Make, priority: i
     other = here.server(16, 1, preemptible=True, priority=priority)
     near(here, 10)
     look(here)
-    gone = {one.consumer for one in yielders(here.service.store, made.lease.id)}
+    gone = {one.consumer for one in displaced_for(here.service.store, made.lease.id)}
     assert gone == (set(two) if priority else {other})
     if not priority:
         assert here.booking(other).period.end == here.at(10) - NOTICE
@@ -110,19 +111,40 @@ def test_one_goes_instead_of_two_unless_it_has_priority(world: Make, priority: i
         assert all(here.booking(one).period.end == FOREVER for one in two)
 
 
+@pytest.mark.parametrize("strength", ["required", "preferred"])
+def test_one_goes_instead_of_two_where_the_leases_policies_allow(
+    world: Make, strength: str
+) -> None:
+    here = world(16, 16, 16)
+    firm = here.server(16, 1)
+    fill = here.server(16, 2)
+    two = [here.server(8, 0, preemptible=True) for _ in range(2)]
+    ban = {"name": "off", "type": "ban", "members": ["*"], "domains": ["h2"], "strength": strength}
+    made = here.lease(10, 12, body=described(vcpu=16, policies=[ban]), caller=OPERATOR)
+    assert {one.consumer for one in displaced_for(here.service.store, made.lease.id)} == set(two)
+    release(here.service.store, firm)
+    other = here.server(16, 1, preemptible=True)
+    if strength == "required":
+        release(here.service.store, fill)
+    near(here, 10)
+    look(here)
+    assert hosts(here, made) == [here.hosts[1]]
+    assert {one.consumer for one in displaced_for(here.service.store, made.lease.id)} == {other}
+
+
 def test_what_gains_nothing_is_left_as_it_is_and_not_asked_again(world: Make) -> None:
     here = world(16, 16)
     here.server(16, 1)
     server = here.server(16, 0, preemptible=True)
     made = here.lease(10, 12, vcpu=16)
     near(here, 10)
-    rounds = Reprieving(here.service.parts)
+    rounds = ReplanWorker(here.service.parts)
     before = here.service.store.snapshot().revision
     for _ in range(2):
         rounds.look(here.service.store.snapshot())
     assert here.service.store.snapshot().revision == before
     assert here.booking(server).yields_to == made.lease.id
-    assert reprieve(here.service.parts, made.lease.id) == 0
+    assert replan_lease(here.service.parts, made.lease.id) == 0
 
 
 @dataclass
@@ -144,7 +166,7 @@ def test_in_vain_for_many_leases_takes_no_more_of_a_workers_time_than_for_one(wo
     assert all(here.lease(10, 12, vcpu=16).displaced for _ in range(4))
     near(here, 10)
     slow, waited = Slow(here.service.parts.solver), 0
-    rounds = Reprieving(
+    rounds = ReplanWorker(
         replace(here.service.parts, solver=slow, stopwatch=lambda: waited + slow.seconds)
     )
     while rounds.look(here.service.store.snapshot()):
@@ -164,7 +186,7 @@ def test_a_lease_that_keeps_others_out_or_is_bound_stays(world: Make) -> None:
     alone = [{"name": "x", "type": "exclusive", "members": ["*"], "against": "others"}]
     made = here.lease(10, 12, body=described(policies=alone))
     release(here.service.store, firm)
-    assert reprieve(here.service.parts, made.lease.id) == 0
+    assert replan_lease(here.service.parts, made.lease.id) == 0
     assert hosts(here, made) == [here.hosts[0]]
 
 

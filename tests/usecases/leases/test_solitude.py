@@ -14,11 +14,11 @@ from moorage.domain.effects import EffectKind
 from moorage.domain.errors import Infeasible
 from moorage.domain.leases import Yielding
 from moorage.domain.period import FOREVER, MINUTE, Period
-from moorage.domain.virtual import PREEMPTIBLE
+from moorage.domain.virtual_classes import PREEMPTIBLE
 from moorage.testing.service import OTHER, TENANT
-from moorage.usecases.allocate import allocate
-from moorage.usecases.compliance import broken_policies
+from moorage.usecases.ensembles.policy_checks import broken_policies
 from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.ledger.allocations import allocate
 
 Make = Callable[..., World]
 NOTICE = 5 * MINUTE

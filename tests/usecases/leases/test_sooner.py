@@ -15,12 +15,12 @@ from moorage.domain.explain import Explanation
 from moorage.domain.leases import Terms
 from moorage.domain.period import HOUR, Period
 from moorage.testing.service import TENANT
-from moorage.usecases.leases.asking import Granted, LeaseAsk, LeaseChange
 from moorage.usecases.leases.change import change_lease
-from moorage.usecases.offers.asking import OfferAsk
+from moorage.usecases.leases.requests import LeaseChange, LeaseRequest, LeaseResult
 from moorage.usecases.offers.create import create_offers
-from moorage.usecases.waitlist.enter import Wait, create_or_wait
-from moorage.usecases.waitlist.view import Shown
+from moorage.usecases.offers.requests import OfferRequest
+from moorage.usecases.waitlist.enter import WaitRequest, create_or_wait
+from moorage.usecases.waitlist.queries import ListedEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +69,7 @@ LARGE: Any = {"name": "e", "members": [{"name": "a", "count": 1, "resources": {"
 def test_an_offer_moves_them(world: Make) -> None:
     here = crowded(world)
     large = read_ensemble(LARGE)
-    asked = OfferAsk("o", 24 * HOUR, here.at(240), description=large)
+    asked = OfferRequest("o", 24 * HOUR, here.at(240), description=large)
     (offer,) = create_offers(here.service.parts, TENANT, asked, here.naming()).offers
     assert offer.terms.period.start == here.at(288)
     assert offer.offer is not None
@@ -79,20 +79,20 @@ def test_an_offer_moves_them(world: Make) -> None:
 def test_a_range_of_starts_is_leased_at_once_where_they_can_move(world: Make) -> None:
     here = crowded(world)
     terms = Terms(Period(here.at(240), here.at(264)))
-    asked = LeaseAsk("l", terms, description=read_ensemble(LARGE))
+    asked = LeaseRequest("l", terms, description=read_ensemble(LARGE))
     made = create_or_wait(
-        here.service.parts, TENANT, asked, Wait(here.at(300)), here.naming(), dry_run=True
+        here.service.parts, TENANT, asked, WaitRequest(here.at(300)), here.naming(), dry_run=True
     )
-    assert isinstance(made, Granted)
+    assert isinstance(made, LeaseResult)
     assert made.lease.terms.period.start == here.at(288)
 
 
 def test_an_estimate_counts_on_their_moving(world: Make) -> None:
     here = crowded(world)
     terms = Terms(Period(here.at(240), here.at(264)))
-    asked = LeaseAsk("l", terms, description=read_ensemble(LARGE))
-    made = create_or_wait(here.service.parts, TENANT, asked, Wait(), here.naming())
-    assert isinstance(made, Shown)
+    asked = LeaseRequest("l", terms, description=read_ensemble(LARGE))
+    made = create_or_wait(here.service.parts, TENANT, asked, WaitRequest(), here.naming())
+    assert isinstance(made, ListedEntry)
     estimate = here.service.store.waitlist_entry(made.entry.id).estimate
     assert estimate is not None
     assert (estimate.start, estimate.proved) == (here.at(288), True)
@@ -198,7 +198,7 @@ def test_no_change_is_granted_before_a_start_that_is_proved(data: st.DataObject)
         here.service.close()
 
 
-def change(here: World, mine: Granted, start: int, end: int, members: int) -> Granted:
+def change(here: World, mine: LeaseResult, start: int, end: int, members: int) -> LeaseResult:
     """What would come of it: another window, and so many members."""
     asked = LeaseChange(start=here.at(start), end=here.at(end), counts={"a": members})
     return change_lease(

@@ -8,16 +8,16 @@ from moorage.domain.changes import ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.ensembles import MemberName
 from moorage.domain.period import MINUTE, format_instant
-from moorage.domain.virtual import PREEMPTIBLE
+from moorage.domain.virtual_classes import PREEMPTIBLE
 from moorage.testing.service import OPERATOR, TENANT
-from moorage.usecases.allocate import allocate
-from moorage.usecases.change_ensemble import Change, change_ensemble
-from moorage.usecases.claim import Second, claim
-from moorage.usecases.claim_outcome import activate
-from moorage.usecases.hold import renew
+from moorage.usecases.claims.claim import SecondDescription, claim
+from moorage.usecases.claims.hold import renew
+from moorage.usecases.claims.outcome import activate
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.leases.ends import Because, ends_as_decided, ends_of
-from moorage.usecases.standing import standing
+from moorage.usecases.ledger.allocations import allocate
+from moorage.usecases.preemption.stay_ends import EndReason, decided_ends, stay_ends
 
 Make = Callable[..., World]
 
@@ -25,7 +25,7 @@ Make = Callable[..., World]
 def test_growth_keeps_the_terms_of_an_ensemble(world: Make) -> None:
     here = world(16)
     made = here.ensemble(2, until=4, preemptible=True)
-    change = Change(members=[{"name": "web", "count": 2}])
+    change = ChangeRequest(members=[{"name": "web", "count": 2}])
     grown = change_ensemble(here.service.parts, TENANT, made.ensemble.id, change, None)
     assert grown.decision is not None
     assert grown.decision.preemptible
@@ -41,7 +41,7 @@ def test_a_server_that_presents_a_claim_keeps_the_end_that_was_declared(world: M
     made = here.ensemble(2, until=8, preemptible=True)
     assert made.decision is not None
     parts, naming = here.service.parts, here.naming()
-    second = Second(MemberName("web", 0), {"resources": {"VCPU": 2}})
+    second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 2}})
     claim(parts, TENANT, made.decision.id, second, naming)
     owner = Consumer(named(1), TENANT.project_id, "nova", "INSTANCE")
     write = ReplaceAllocations(owner, {here.hosts[0]: {"VCPU": 2}}, None)
@@ -61,7 +61,7 @@ def test_a_renewed_hold_and_its_server_yield_as_before(world: Make) -> None:
     parts = here.service.parts
     renew(parts, TENANT, made.decision.id, here.now + 30 * MINUTE, None)
     naming = here.naming()
-    second = Second(MemberName("web", 0), {"resources": {"VCPU": 2}})
+    second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 2}})
     claim(parts, TENANT, made.decision.id, second, naming)
     activate(parts, TENANT, naming.id, named(1))
     booking = here.booking(named(1))
@@ -92,21 +92,21 @@ def test_a_preemptible_stay_lasts_until_its_host_is_away_or_a_lease_needs_it(wor
     ends = [(one.period.end, one.yields_to) for one in booked]
     needed = (here.at(3030) - 5 * MINUTE, lease.lease.id)
     assert ends == [needed, (here.at(3000), None), (here.at(3000), None)]
-    because = {end.at: end.because for end in ends_as_decided(made.decision).values()}
-    assert because == {needed[0]: Because.PREEMPTED, here.at(3000): Because.AWAY}
+    because = {end.at: end.because for end in decided_ends(made.decision).values()}
+    assert because == {needed[0]: EndReason.PREEMPTED, here.at(3000): EndReason.AWAY}
     renew(here.service.parts, TENANT, made.decision.id, here.now + 30 * MINUTE, None)
     parts, naming = here.service.parts, here.naming()
     going = next(n for n, one in enumerate(made.ensemble.members) if one.name in made.decision.away)
-    second = Second(MemberName("web", going), {"resources": {"VCPU": 28}})
+    second = SecondDescription(MemberName("web", going), {"resources": {"VCPU": 28}})
     claim(parts, TENANT, made.decision.id, second, naming)
     owner = Consumer(named(1), TENANT.project_id, "nova", "INSTANCE")
     host = here.booking(made.ensemble.members[going].uuid).provider
     write = ReplaceAllocations(owner, {host: {"VCPU": 28}}, None)
     allocate(parts.store, [write], ids=parts.ids, request_id=f"req-{naming.id}")
     stored = here.service.store.ensemble(made.ensemble.id)
-    stand = standing(here.service.store.snapshot(), stored)
+    stand = member_places(here.service.store.snapshot(), stored)
     assert len(stand.places) == 3
-    assert {end.at: end.because for end in ends_of(here.service.store, stand).values()} == because
+    assert {end.at: end.because for end in stay_ends(here.service.store, stand).values()} == because
 
 
 def test_a_preemptible_server_ends_when_its_host_is_away(world: Make) -> None:

@@ -12,14 +12,12 @@ from moorage.domain.ensembles import MemberName
 from moorage.domain.events import BEGINNING, EVERYTHING, Event
 from moorage.domain.period import FOREVER, MINUTE, format_instant
 from moorage.testing.service import TENANT
-from moorage.usecases.claim import Second, claim
-from moorage.usecases.claim_outcome import activate
-from moorage.usecases.effects import Message, Outside
+from moorage.usecases.claims.claim import SecondDescription, claim
+from moorage.usecases.claims.outcome import activate
+from moorage.usecases.effect_dispatch import Message, OutwardActions, SimulatedServers
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.leases.lookout import Lookout
-from moorage.usecases.leases.overrun import is_overrun
-from moorage.usecases.leases.simulated import Simulated
-from moorage.usecases.limits import Limits
+from moorage.usecases.leases.lease_sweeper import LeaseSweeper, is_overrun
+from moorage.usecases.shared.limits import Limits
 
 Make = Callable[..., World]
 NOTICE = 5 * MINUTE
@@ -57,7 +55,7 @@ def test_who_was_warned_is_told_that_it_may_stay(world: Make) -> None:
     assert reprieved.subject == server
     assert reprieved.body == {"server": server, "ends": None, "declared_end": "forever", **names}
     assert lease.lease.id not in str([one.body for one in events(here)])
-    work(here, Outside(tell=heard))
+    work(here, OutwardActions(tell=heard))
     told = [one.body for one in heard.messages if one.body["kind"] == "reprieve"]
     assert [(one["subject"], one["details"]) for one in told] == [(server, reprieved.body)]
 
@@ -88,10 +86,10 @@ def test_one_is_evicted_when_whoever_ends_servers_has_ended_it(world: Make) -> N
     server, names = batch(here)
     here.lease(4, 6, vcpu=16)
     here.service.clock.set(here.at(4) - NOTICE)
-    work(here, Outside(end=Heard()))
+    work(here, OutwardActions(end=Heard()))
     assert not events(here, "member.evicted"), "it is there still"
     here.service.clock.pass_by(MINUTE)
-    work(here, Outside(end=Simulated(here.service.store)))
+    work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     (evicted,) = events(here, "member.evicted")
     end = format_instant(here.at(4) - NOTICE)
     assert said(evicted, "because", "server", "ends", "order", "of", "ensemble", "member") == {
@@ -103,7 +101,7 @@ def test_one_is_evicted_when_whoever_ends_servers_has_ended_it(world: Make) -> N
         **names,
     }
     assert not here.service.store.bookings(consumer=server)
-    Lookout(here.service.parts).look()
+    LeaseSweeper(here.service.parts).look()
     assert not events(here, "member.overrun")
 
 
@@ -113,8 +111,8 @@ def test_where_nobody_ends_servers_it_is_overrun_and_not_evicted(world: Make) ->
     here.lease(4, 6, vcpu=16)
     for at in (here.at(4) - NOTICE, here.at(4)):
         here.service.clock.set(at)
-        Lookout(here.service.parts).look()
-        work(here, Outside())
+        LeaseSweeper(here.service.parts).look()
+        work(here, OutwardActions())
     assert not events(here, "member.evicted")
     (overrun,) = events(here, "member.overrun")
     ended = format_instant(here.at(4) - NOTICE)
@@ -126,8 +124,8 @@ def test_whoever_looks_first_tells_the_same_of_it(world: Make) -> None:
     _, names = batch(here)
     here.lease(4, 6, vcpu=16)
     here.service.clock.set(here.at(4) - NOTICE)
-    Lookout(here.service.parts).look()
-    work(here, Outside(end=Simulated(here.service.store)))
+    LeaseSweeper(here.service.parts).look()
+    work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     (evicted,) = events(here, "member.evicted")
     assert said(evicted, "ensemble", "member", "order") == {**names, "order": 1}
 
@@ -137,9 +135,9 @@ def test_one_that_goes_by_itself_is_not_called_evicted(world: Make) -> None:
     server, _ = batch(here)
     here.lease(4, 6, vcpu=16)
     here.service.clock.set(here.at(4) - NOTICE)
-    Lookout(here.service.parts).look()
-    Simulated(here.service.store)(Message("id", server, {}))
-    work(here, Outside(end=Heard()))
+    LeaseSweeper(here.service.parts).look()
+    SimulatedServers(here.service.store)(Message("id", server, {}))
+    work(here, OutwardActions(end=Heard()))
     assert not events(here, "member.evicted")
     assert of(here, server, EffectKind.DELETE)[0].outcome == "the server is gone"
 
@@ -149,23 +147,25 @@ def test_a_bounded_server_is_ended_at_its_end(world: Make) -> None:
     server = here.server(4, until=3)
     here.lease(4, 6, vcpu=16)
     here.go_to(3)
-    Lookout(here.service.parts).look()
-    work(here, Outside(end=Simulated(here.service.store)))
+    LeaseSweeper(here.service.parts).look()
+    work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     assert not here.service.store.bookings(consumer=server)
-    assert Simulated(here.service.store)(Message("id", server, {})) == "there is no such server"
+    assert (
+        SimulatedServers(here.service.store)(Message("id", server, {})) == "there is no such server"
+    )
 
 
 def test_what_is_ended_in_time_degrades_no_lease_and_is_not_overrun(world: Make) -> None:
     here = world(4, limits=Limits(grace=NOTICE))
     server = here.server(4, until=3)
     lease = here.lease(4, 6, vcpu=4).lease.id
-    lookout = Lookout(here.service.parts)
+    lookout = LeaseSweeper(here.service.parts)
     here.go_to(3)
     lookout.look()
     assert not here.service.store.lease(lease).degraded
     assert not of(here, server, EffectKind.OVERRUN)
     here.service.clock.pass_by(MINUTE)
-    work(here, Outside(end=Simulated(here.service.store)))
+    work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     here.service.clock.pass_by(NOTICE)
     for _ in range(2):
         lookout.look()
@@ -177,10 +177,10 @@ def test_what_is_not_ended_in_time_is_overrun_and_degrades_the_lease(world: Make
     here = world(4, limits=Limits(grace=NOTICE))
     server = here.server(4, until=3)
     lease = here.lease(4, 6, vcpu=4).lease.id
-    lookout = Lookout(here.service.parts)
+    lookout = LeaseSweeper(here.service.parts)
     here.go_to(3)
     lookout.look()
-    work(here, Outside(end=Heard()))
+    work(here, OutwardActions(end=Heard()))
     here.service.clock.pass_by(NOTICE)
     lookout.look()
     assert here.service.store.lease(lease).degraded
@@ -197,12 +197,12 @@ def test_whoever_was_ended_is_told_and_why(world: Make) -> None:
     here.begin(granted.lease.id)
     here.go_to(4)
     leased = booted(here, granted.decision.id)
-    Lookout(here.service.parts).look()
-    work(here, Outside(end=Simulated(here.service.store)))
+    LeaseSweeper(here.service.parts).look()
+    work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     here.go_to(6)
     for _ in range(2):
-        work(here, Outside(end=Simulated(here.service.store)))
-        Lookout(here.service.parts).look()
+        work(here, OutwardActions(end=SimulatedServers(here.service.store)))
+        LeaseSweeper(here.service.parts).look()
     names = ("because", "server", "ends", "ensemble", "member")
     assert [said(one, *names) for one in events(here, "member.evicted")] == [
         dict(zip(names, ("declared", own, hour(here, 3), made.ensemble.id, "web[0]"), strict=True)),
@@ -219,7 +219,7 @@ def test_whoever_was_ended_is_told_and_why(world: Make) -> None:
 def booted(here: World, decision_id: str) -> str:
     """A server in the first place of a decision."""
     naming = here.naming()
-    second = Second(MemberName("web", 0), {"resources": {"VCPU": 2}})
+    second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 2}})
     claim(here.service.parts, TENANT, decision_id, second, naming)
     server = named(next(here.numbers))
     activate(here.service.parts, TENANT, naming.id, server)
@@ -251,10 +251,10 @@ def test_a_member_is_warned_once_and_names_no_server_that_is_not_there(world: Ma
     end = format_instant(here.at(4) - NOTICE)
     assert said(warned, "server", "ends", *names) == {"server": None, "ends": end, **names}
     assert warned.subject == names["ensemble"]
-    work(here, Outside(tell=heard))
+    work(here, OutwardActions(tell=heard))
     assert [one.body["kind"] for one in heard.messages] == ["warn"], "though its server is there"
     here.service.clock.set(here.at(4) - NOTICE)
     for _ in range(2):
-        work(here, Outside(end=Simulated(here.service.store)))
+        work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     (evicted,) = events(here, "member.evicted")
     assert said(evicted, "server", *names) == {"server": server, **names}

@@ -12,10 +12,9 @@ from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import CapacityExceeded
 from moorage.domain.period import HOUR, MINUTE
 from moorage.testing.service import TENANT
-from moorage.usecases.allocate import release
-from moorage.usecases.claim import Second, claim
-from moorage.usecases.claim_outcome import activate, fail
-from moorage.usecases.expire import expire
+from moorage.usecases.claims.claim import SecondDescription, claim
+from moorage.usecases.claims.outcome import activate, expire, fail
+from moorage.usecases.ledger.allocations import release
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,26 +22,26 @@ if TYPE_CHECKING:
     from tests.usecases.leases.conftest import World
 
     from moorage.domain.decisions import Claim
-    from moorage.usecases.leases.asking import Granted
+    from moorage.usecases.leases.requests import LeaseResult
 
     Make = Callable[..., World]
 
 
-def claimed(here: World, made: Granted) -> Claim:
+def claimed(here: World, made: LeaseResult) -> Claim:
     """A claim of ten minutes on the lease's only place."""
-    second = Second(MemberName("web", 0), {"resources": {"VCPU": 4}}, 10 * MINUTE)
+    second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 4}}, 10 * MINUTE)
     decision = here.service.store.lease(made.lease.id).decision_id
     return claim(here.service.parts, TENANT, decision, second, here.naming()).claim
 
 
-def active(here: World, **terms: Any) -> Granted:
+def active(here: World, **terms: Any) -> LeaseResult:
     """A lease of all that a host has, for the next ten hours."""
     made = here.lease(0, 10, vcpu=4, **terms)
     here.begin(made.lease.id)
     return made
 
 
-def check_kept(here: World, made: Granted) -> None:
+def check_kept(here: World, made: LeaseResult) -> None:
     """The place is reserved, until the lease's end, and can be claimed."""
     booking = here.booking(made.ensemble.members[0].uuid)
     assert booking.state is BookingState.RESERVED

@@ -13,8 +13,8 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, HOUR, MINUTE
 from moorage.testing.service import OTHER, TENANT
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.leases.view import displaced_by
-from moorage.usecases.leases.yielding import yielders
+from moorage.usecases.leases.queries import displaced_by
+from moorage.usecases.preemption.victims import displaced_for
 
 Make = Callable[..., World]
 
@@ -36,7 +36,7 @@ def test_a_preemptible_server_ends_before_the_lease(world: Make) -> None:
     assert (one.end, one.declared_end) == (here.at(1) - 5 * MINUTE, FOREVER)
     booking = here.booking(server)
     assert (booking.period.end, booking.yields_to) == (one.end, made.lease.id)
-    assert yielders(here.service.store, made.lease.id) == made.displaced
+    assert displaced_for(here.service.store, made.lease.id) == made.displaced
 
 
 def test_who_cannot_be_warned_in_time_is_not_displaced(world: Make) -> None:
@@ -248,5 +248,5 @@ def test_a_closed_lease_displaces_nobody_any_more(world: Make) -> None:
     here.go_to(3)
     lease = store.lease(made.lease.id)
     closed = replace(lease, state=LeaseState.CLOSED)
-    assert yielders(store, lease.id)
+    assert displaced_for(store, lease.id)
     assert displaced_by(store, closed) == ()

@@ -23,14 +23,14 @@ from moorage.domain.period import HOUR
 from moorage.domain.recurrence import parse_every
 from moorage.store import Ledger
 from moorage.testing.service import TENANT, SeededIds, Service
-from moorage.usecases.effects import Outside, carry_out
-from moorage.usecases.offers.over import give_up
-from moorage.usecases.parts import Parts
-from moorage.usecases.proposal import Naming
-from moorage.usecases.series.asking import Extent, Made, SeriesAsk
+from moorage.usecases.collaborators import Parts
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.effect_dispatch import OutwardActions, carry_out
+from moorage.usecases.offers.expiry import give_up_offer
 from moorage.usecases.series.change import cancel_series
 from moorage.usecases.series.create import create_series
-from moorage.usecases.series.making import KEPT
+from moorage.usecases.series.kept_occurrences import KEPT
+from moorage.usecases.series.requests import Extent, SeriesRequest, SeriesResult
 
 FLEET = """
 fleet: small
@@ -41,9 +41,9 @@ MEMBERS = {"name": "a", "members": [{"name": "a", "count": 2, "resources": {"VCP
 ID = "00000000-0000-4000-8000-00000000005e"
 
 
-def asked(first: int = 7, times: int = 3) -> SeriesAsk:
+def asked(first: int = 7, times: int = 3) -> SeriesRequest:
     """Both hosts, each day from a day of December on."""
-    return SeriesAsk(
+    return SeriesRequest(
         name="shop",
         description=read_ensemble(MEMBERS),
         every=parse_every("daily"),
@@ -53,8 +53,8 @@ def asked(first: int = 7, times: int = 3) -> SeriesAsk:
     )
 
 
-def created(parts: Parts, *, given: bool = False) -> Made:
-    naming = Naming(ID, "the same request") if given else Naming(parts.ids.uuid())
+def created(parts: Parts, *, given: bool = False) -> SeriesResult:
+    naming = RequestIdentity(ID, "the same request") if given else RequestIdentity(parts.ids.uuid())
     return create_series(parts, TENANT, asked(), naming)
 
 
@@ -129,7 +129,7 @@ def test_killed_at_any_point_it_is_whole_or_nothing_is_left(
         # The child opens what it needs anew; a fresh interpreter would take seconds to begin.
         warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
-    process.join(60)
+    process.join(200)
     assert process.exitcode == -signal.SIGKILL
     with closing(opened(database, 2)) as service:
         store = service.store
@@ -153,7 +153,7 @@ def check_that_it_lapses(service: Service) -> None:
     made = created(service.parts)
     assert len(made.leases) == 3
     while due := store.due_effects(1):
-        carry_out(service.parts, Outside(), due[0])
+        carry_out(service.parts, OutwardActions(), due[0])
     assert store.offers(project_id=None, series_id=ID) == []
     assert len(store.ensembles(project_id=None)) == 3
     cancel_series(service.parts, TENANT, made.series.id)
@@ -165,7 +165,7 @@ def test_of_two_that_race_for_the_same_places_one_is_granted(database: str) -> N
 
     def ask(first: int) -> None:
         with closing(opened(database, first)) as service:
-            naming = Naming(service.parts.ids.uuid())
+            naming = RequestIdentity(service.parts.ids.uuid())
             start.wait()
             try:
                 found.append(create_series(service.parts, TENANT, asked(first, 4), naming))
@@ -177,7 +177,7 @@ def test_of_two_that_race_for_the_same_places_one_is_granted(database: str) -> N
         one.start()
     for one in threads:
         one.join()
-    assert sorted(type(one).__name__ for one in found) == ["Made", "SeriesInfeasible"]
+    assert sorted(type(one).__name__ for one in found) == ["SeriesInfeasible", "SeriesResult"]
     with closing(Service(database=database)) as service:
         store = service.store
         assert len(store.leases(project_id=None)) == 4
@@ -188,7 +188,7 @@ def test_of_two_that_race_for_the_same_places_one_is_granted(database: str) -> N
 def test_who_asks_for_the_same_meanwhile_waits_and_gets_it(database: str) -> None:
     """Whoever stopped waiting may ask again, and disturbs nothing."""
     with closing(Service(database=database)) as service:
-        found: list[Made] = []
+        found: list[SeriesResult] = []
         others = [
             Thread(target=lambda: found.append(created(service.parts, given=True)))
             for _ in range(4)
@@ -223,7 +223,7 @@ def test_who_asks_for_the_same_meanwhile_waits_and_gets_it(database: str) -> Non
 def test_who_asks_for_the_same_elsewhere_waits_and_gets_it(database: str) -> None:
     """Another process sees that ever more is kept."""
     with closing(opened(database, 1)) as here, closing(opened(database, 2)) as there:
-        found: list[Made] = []
+        found: list[SeriesResult] = []
         second = Thread(target=lambda: found.append(created(there.parts, given=True)))
         waits = Event()
 
@@ -246,7 +246,7 @@ def test_who_asks_for_the_same_elsewhere_waits_and_gets_it(database: str) -> Non
         check_once(here, found)
 
 
-def check_once(service: Service, found: list[Made]) -> None:
+def check_once(service: Service, found: list[SeriesResult]) -> None:
     """All have the same series, and nothing was made besides."""
     assert len(found) > 1
     assert {made.series.id for made in found} == {ID}
@@ -264,7 +264,7 @@ def test_what_somebody_takes_away_is_kept_anew(database: str) -> None:
             if not gone and any(isinstance(one, PutSeries) for one in changeset.changes):
                 (first, *_) = service.store.offers(project_id=None, series_id=ID)
                 gone.append(first.id)
-                give_up(service.parts, first.id)
+                give_up_offer(service.parts, first.id)
             return commit(changeset)
 
         commit = service.store.commit

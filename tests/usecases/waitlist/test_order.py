@@ -20,13 +20,13 @@ from moorage.domain.leases import LeaseState, Terms
 from moorage.domain.period import FOREVER, HOUR, Period
 from moorage.domain.waitlist import EntryState, WaitlistEntry
 from moorage.testing.service import TENANT
-from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.create import create_lease
-from moorage.usecases.proposal import Naming
-from moorage.usecases.waitlist.enter import Wait, create_or_wait
-from moorage.usecases.waitlist.estimates import Estimates
-from moorage.usecases.waitlist.rounds import Waitlist
+from moorage.usecases.leases.requests import LeaseRequest
+from moorage.usecases.waitlist.enter import WaitRequest, create_or_wait
+from moorage.usecases.waitlist.estimates import EstimateWorker
+from moorage.usecases.waitlist.rounds import WaitlistWorker
 
 if TYPE_CHECKING:
     from tests.usecases.leases.conftest import World
@@ -81,18 +81,18 @@ class Model:
     def ask(self, asked: Asked) -> None:
         self.names += 1
         world, start = self.world, self.world.at(asked.start)
-        ask = LeaseAsk(
+        ask = LeaseRequest(
             name="l",
             terms=Terms(Period(start, start + asked.length * HOUR), priority=asked.priority),
             description=read_ensemble(described(members=asked.units)),
             any_priority=True,
         )
-        naming, parts = Naming(named(self.names)), world.service.parts
+        naming, parts = RequestIdentity(named(self.names)), world.service.parts
         if asked.waits is None:
             with contextlib.suppress(Infeasible):
                 create_lease(parts, TENANT, ask, naming)
         else:
-            wait = Wait(latest=start + asked.waits * HOUR)
+            wait = WaitRequest(latest=start + asked.waits * HOUR)
             create_or_wait(parts, TENANT, ask, wait, naming)
 
 
@@ -139,7 +139,7 @@ def check_nobody_was_overtaken(
 def test_nobody_gets_what_one_before_could_have_had(steps: list[Asked | str | int]) -> None:
     model = Model(build(UNITS))
     parts = model.world.service.parts
-    worker = Waitlist(parts)
+    worker = WaitlistWorker(parts)
     try:
         for step in steps:
             before, order = model.leases(), model.line()
@@ -163,7 +163,7 @@ def test_nobody_gets_what_one_before_could_have_had(steps: list[Asked | str | in
 
 def check_estimates(model: Model) -> None:
     """Each is the earliest start beside those before it, in theirs."""
-    Estimates(model.world.service.parts).look(model.line())
+    EstimateWorker(model.world.service.parts).look(model.line())
     there = model.leases()
     for one in model.line():
         assert one.state is EntryState.WAITING

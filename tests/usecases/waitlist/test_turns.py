@@ -21,13 +21,13 @@ from moorage.domain.leases import LeaseState, Terms
 from moorage.domain.period import HOUR, Period
 from moorage.domain.waitlist import EntryState
 from moorage.testing.service import OTHER, TENANT
-from moorage.usecases import settle
-from moorage.usecases.claim import Second
-from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.claims.claim import SecondDescription
+from moorage.usecases.claims.redecide import claim_or_redecide
+from moorage.usecases.decide import loop
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.offers.accept import Acceptance, accept_offer
-from moorage.usecases.redecide import claim_or_redecide
-from moorage.usecases.waitlist.enter import Wait, create_or_wait
+from moorage.usecases.leases.requests import LeaseRequest
+from moorage.usecases.offers.accept import AcceptanceTerms, accept_offer
+from moorage.usecases.waitlist.enter import WaitRequest, create_or_wait
 
 Make = Callable[..., World]
 RIVAL = Consumer("dddddddd-0000-4000-8000-000000000001", "other", "u", "INSTANCE")
@@ -36,9 +36,9 @@ RIVAL = Consumer("dddddddd-0000-4000-8000-000000000001", "other", "u", "INSTANCE
 def waits(here: World, start: float, end: float, vcpu: int) -> str:
     """Somebody waits for a lease."""
     terms = Terms(Period(here.at(start), here.at(end)))
-    ask = LeaseAsk(name="w", terms=terms, description=read_ensemble(described(vcpu=vcpu)))
+    ask = LeaseRequest(name="w", terms=terms, description=read_ensemble(described(vcpu=vcpu)))
     naming = here.naming()
-    create_or_wait(here.service.parts, OTHER, ask, Wait(latest=here.at(start)), naming)
+    create_or_wait(here.service.parts, OTHER, ask, WaitRequest(latest=here.at(start)), naming)
     assert state(here, naming.id) is EntryState.WAITING
     return naming.id
 
@@ -61,12 +61,12 @@ def test_an_offer_is_accepted_at_once_and_a_longer_one_in_its_turn(
     offer = offered(here, 8, 10, vcpu=16)
     cancel(here, first)
     if lead is None:
-        accepted = accept_offer(here.service.parts, TENANT, offer, Acceptance())
+        accepted = accept_offer(here.service.parts, TENANT, offer, AcceptanceTerms())
         assert accepted.lease.state is LeaseState.PENDING
         assert state(here, entry) is EntryState.WAITING, "nothing of it was for those who wait"
         return
     with pytest.raises(Infeasible):
-        accept_offer(here.service.parts, TENANT, offer, Acceptance(lead=lead))
+        accept_offer(here.service.parts, TENANT, offer, AcceptanceTerms(lead=lead))
     assert state(here, entry) is EntryState.GRANTED
 
 
@@ -77,7 +77,7 @@ def test_a_place_of_another_size_is_asked_for_in_its_turn(world: Make) -> None:
     first = here.lease(1, 3, vcpu=12)
     entry = waits(here, 1, 3, vcpu=12)
     cancel(here, first)
-    second = Second(MemberName("web", 0), {"resources": {"VCPU": 8}})
+    second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 8}})
     with pytest.raises(Infeasible):
         claim_or_redecide(here.service.parts, TENANT, made.decision.id, second, here.naming())
     assert state(here, entry) is EntryState.GRANTED
@@ -90,7 +90,7 @@ def test_an_active_lease_takes_its_turn_for_a_larger_place_too(world: Make) -> N
     first = here.lease(1, 3, vcpu=12)
     entry = waits(here, 1, 3, vcpu=12)
     cancel(here, first)
-    second = Second(MemberName("web", 0), {"resources": {"VCPU": 8}})
+    second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 8}})
     with pytest.raises(Infeasible):
         claim_or_redecide(here.service.parts, TENANT, lease.decision.id, second, here.naming())
     assert state(here, entry) is EntryState.GRANTED
@@ -125,7 +125,7 @@ def test_who_is_alone_lets_those_have_their_turn_who_wait(
     world: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lease goes just before: whoever waited for its place gets it, not who was overtaken."""
-    monkeypatch.setattr(settle, "TURN", 1)
+    monkeypatch.setattr(loop, "TURN", 1)
     here = world(16)
     first = here.lease(6, 8, vcpu=4)
     entry = waits(here, 6, 8, vcpu=16)

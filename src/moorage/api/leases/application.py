@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import falcon
+import msgspec
 
 from moorage.api.leases import protocol, rules
-from moorage.api.leases.call import Call, Reply
+from moorage.api.leases.call import Call, Collection, Reply
 from moorage.api.leases.protocol import BEYOND, HISTORY, Told, told
 from moorage.api.leases.routes import ROUTES
-from moorage.domain.errors import Forbidden, MoorageError
+from moorage.domain.errors import Busy, Forbidden, MoorageError
+from moorage.http.falcon_stream import send
 from moorage.http.microversion import InvalidVersion, UnacceptableVersion
 from moorage.http.wsgi import ROUTE
 from moorage.usecases.ports import Caller
@@ -29,18 +32,19 @@ if TYPE_CHECKING:
     from moorage.api.leases.routes import Route
     from moorage.http.access_rules import Access
     from moorage.http.microversion import Spoken
+    from moorage.http.planner_client import Planner
     from moorage.http.wsgi import Application, Environ, StartResponse
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
 
 VERSION: Final = "/v1"
-OPEN_PATHS: Final = ("", "/", "/versions")
+OPEN_PATHS: Final = ("", "/", "/versions", VERSION, f"{VERSION}/")
 """Paths below the mount whose GET needs no token."""
 _NOBODY: Final = Caller(user_id="", project_id="")
 _log = logging.getLogger(__name__)
 
 
 class Early(Exception):
-    """What goes wrong before a handler is reached; answered in the other form."""
+    """Errors before a handler is reached, which Blazar words in another form."""
 
     def __init__(self, said: Told, headers: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(said.message)
@@ -48,11 +52,13 @@ class Early(Exception):
         self.headers = headers
 
 
-def create_app(parts: Parts, *, access: Access = rules.by_default) -> Application:
-    """The lease API, to be mounted at `/reservation`.
+def create_app(
+    parts: Parts, *, access: Access = rules.by_default, planner: Planner | None = None
+) -> Application:
+    """The lease API as a WSGI application, to be mounted at `/reservation`.
 
     It expects `moorage.caller` in the environ for every path but the open ones. `access` says who
-    meets which rule.
+    meets which rule. Expensive requests are handed to the planner, if there is one.
     """
     app = falcon.App()
     app.req_options.strip_url_path_trailing_slash = True
@@ -61,9 +67,11 @@ def create_app(parts: Parts, *, access: Access = rules.by_default) -> Applicatio
     for route in ROUTES:
         by_path.setdefault(route.path, []).append(route)
     for path, some in by_path.items():
-        app.add_route(f"{VERSION}{path}", _Resource(parts, some, access))
+        app.add_route(f"{VERSION}{path}", _Resource(parts, some, access, planner))
     for path in ("/", "/versions"):
         app.add_route(path, _Versions())
+    app.add_route(VERSION, _Version())
+    app.add_route(f"{VERSION}/", _Version())
     app.add_sink(_nothing_here)
     app.add_error_handler(Exception, _failed)
 
@@ -78,41 +86,54 @@ def create_app(parts: Parts, *, access: Access = rules.by_default) -> Applicatio
 
 
 class _Versions:
-    """The document of versions, which Blazar answers with 300."""
+    """The version document of all versions, which Blazar answers with 300."""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Tell."""
-        base = f"{req.forwarded_scheme}://{req.forwarded_host}{req.root_path}"
+        """GET: the document."""
         resp.status = falcon.HTTP_300
-        _write(
-            resp,
-            {
-                "versions": [
-                    {
-                        "id": "v1.0",
-                        "status": "CURRENT",
-                        "links": [{"rel": "self", "href": f"{base}{VERSION}"}],
-                        "min_version": str(HISTORY.minimum),
-                        "max_version": str(HISTORY.maximum),
-                    }
-                ]
-            },
-        )
+        _write(resp, {"versions": [_current(req)]})
+
+
+class _Version:
+    """The version document of version 1, for clients that start from its endpoint."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """GET: the document."""
+        _write(resp, {"version": _current(req)})
+
+
+def _current(req: falcon.Request) -> dict[str, object]:
+    base = f"{req.forwarded_scheme}://{req.forwarded_host}{req.root_path}"
+    return {
+        "id": "v1.0",
+        "status": "CURRENT",
+        "links": [{"rel": "self", "href": f"{base}{VERSION}"}],
+        "min_version": str(HISTORY.minimum),
+        "max_version": str(HISTORY.maximum),
+    }
 
 
 class _Resource:
     """The verbs of one path."""
 
-    def __init__(self, parts: Parts, routes: list[Route], access: Access) -> None:
+    def __init__(
+        self, parts: Parts, routes: list[Route], access: Access, planner: Planner | None
+    ) -> None:
         by_method = {route.method: route for route in routes}
         allowed = ", ".join(sorted(by_method))
         for method in falcon.HTTP_METHODS:
             route = by_method.get(method)
-            responder = _refuse_verb(allowed) if route is None else _responder(parts, route, access)
+            responder = (
+                _refuse_verb(allowed)
+                if route is None
+                else _responder(parts, route, access, planner)
+            )
             setattr(self, f"on_{method.lower()}", responder)
 
 
-def _responder(parts: Parts, route: Route, access: Access) -> Callable[..., None]:
+def _responder(
+    parts: Parts, route: Route, access: Access, planner: Planner | None
+) -> Callable[..., None]:
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         req.env[ROUTE] = f"{VERSION}{route.path}"
         resp.set_header("Vary", protocol.VERSION_HEADER)
@@ -121,10 +142,22 @@ def _responder(parts: Parts, route: Route, access: Access) -> Callable[..., None
         caller: Caller = req.env.get("moorage.caller", _NOBODY)
         if not caller.project_scoped or not access(route.rule, caller, caller.project_id):
             raise Forbidden(f"Policy doesn't allow {route.rule} to be performed.")
-        call = Call(parts, caller, spoken, path, _query(req), _body(req))
-        reply: Reply = route.handler(call)
+        with parts.admission.turn(caller) if route.expensive else nullcontext():
+            if route.expensive and planner is not None:
+                planner(req.env).give(resp)
+            else:
+                work(req, resp, caller, path)
+
+    def work(
+        req: falcon.Request, resp: falcon.Response, caller: Caller, path: dict[str, str]
+    ) -> None:
+        spoken: Spoken = req.context.spoken
+        reply: Reply = route.handler(Call(parts, caller, spoken, path, _query(req), _body(req)))
         resp.status = falcon.code_to_http_status(reply.status)
-        if reply.body is not None:
+        if isinstance(reply.body, Collection):
+            resp.content_type = falcon.MEDIA_JSON
+            send(resp, reply.body.parts())
+        elif reply.body is not None:
             _write(resp, reply.body)
 
     return respond
@@ -155,7 +188,8 @@ def _body(req: falcon.Request) -> Any:  # noqa: ANN401 - decoded JSON
         return None
     data = req.bounded_stream.read()
     try:
-        return json.loads(data) if data else None
+        # Other than `json`, it takes no numbers that are none, nor half a surrogate pair.
+        return msgspec.json.decode(data) if data else None
     except (ValueError, RecursionError):
         raise Early(Told(400, "The request's body is not JSON")) from None
 
@@ -184,15 +218,12 @@ def _failed(req: falcon.Request, resp: falcon.Response, error: Exception, params
         spoken = getattr(req.context, "spoken", HISTORY.at(HISTORY.minimum))
         said = told(error, beyond=spoken.has(BEYOND))
         body = said.body
-        if said.status == _BUSY:
-            resp.set_header("Retry-After", str(getattr(error, "retry_after", 1)))
+        if isinstance(error, Busy):
+            resp.set_header("Retry-After", str(error.retry_after))
     else:
-        # Nothing internal is told; the log says more under the request id.
+        # Nothing internal is disclosed; the log has more under the request id.
         _log.error("request %s failed", req.env.get("moorage.request_id"), exc_info=error)
         said = Told(500, "Internal Server Error")
         body = {**said.body, "error_name": protocol.INTERNAL}
     resp.status = falcon.code_to_http_status(said.status)
     _write(resp, body)
-
-
-_BUSY: Final = 503

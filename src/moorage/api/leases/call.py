@@ -1,8 +1,9 @@
-"""One request as handlers see it, and their reply. No framework here."""
+"""A request as handlers get it, and their reply; independent of the framework."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,7 +13,7 @@ from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
     from moorage.http.microversion import Spoken
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
     from moorage.usecases.ports import Caller
 
 
@@ -43,7 +44,7 @@ class Call:
         return self.body
 
     def page(self) -> Page:
-        """The page asked for.
+        """The requested page.
 
         Raises:
             InvalidDescription: `limit` is no positive number.
@@ -56,8 +57,24 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Collection:
+    """An answer with one list, whose items are made as they are sent."""
+
+    key: str
+    items: Iterable[Any]
+
+    def parts(self) -> Iterator[bytes]:
+        """Its JSON, item by item."""
+        yield json.dumps({self.key: []}).encode()[:-2]
+        for number, one in enumerate(self.items):
+            text = json.dumps(one, ensure_ascii=False)
+            yield (f", {text}" if number else text).encode()
+        yield b"]}"
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler answers: a JSON value, or nothing with 204."""
+    """A handler's reply: a JSON value, a collection, or nothing with 204."""
 
     body: Any
     status: int = 200

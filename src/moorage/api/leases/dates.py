@@ -1,4 +1,4 @@
-"""Dates as Blazar writes and reads them.
+"""Dates in Blazar's formats.
 
 Requests say `YYYY-MM-DD HH:MM` in UTC, or `now`. Replies say `YYYY-MM-DDTHH:MM:SS.ffffff`, always
 with six digits: the client parses exactly that. When a thing was created or changed is told with a
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import FOREVER, MINUTE, checked, from_datetime, to_datetime
+from moorage.domain.words import shown
 
 if TYPE_CHECKING:
     from moorage.domain.period import Instant
@@ -31,7 +32,7 @@ def read(text: object, now: Instant) -> Instant:
     if text == NOW:
         return now
     if not isinstance(text, str) or _DATE.fullmatch(text) is None:
-        raise InvalidDescription(f"Date must be in format '%Y-%m-%d %H:%M', not {text!r}")
+        raise InvalidDescription(f"Date must be in format '%Y-%m-%d %H:%M', not {shown(text)}")
     try:
         when = datetime.fromisoformat(f"{text}:00").replace(tzinfo=UTC)
     except ValueError:
@@ -40,12 +41,12 @@ def read(text: object, now: Instant) -> Instant:
 
 
 def written(instant: Instant) -> str:
-    """A lease's, event's or allocation's date."""
+    """The date of a lease, event or allocation."""
     return _text(instant, "T")
 
 
 def stamped(instant: Instant) -> str:
-    """When a thing was created or changed."""
+    """The time at which a record was created or changed."""
     return _text(instant, " ")
 
 

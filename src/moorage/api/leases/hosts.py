@@ -1,17 +1,17 @@
-"""`/os-hosts` and `/floatingips`: what is offered, what is known of it, and who has it when."""
+"""`/os-hosts` and `/floatingips`: reservable hosts and addresses, properties and allocations."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from moorage.api.leases import shapes
-from moorage.api.leases.call import Call, Reply
+from moorage.api.leases.call import Call, Collection, Reply
 from moorage.api.leases.dates import stamped
 from moorage.domain.bookings import BookingState
 from moorage.domain.errors import Forbidden, InvalidDescription
-from moorage.usecases import reservables
-from moorage.usecases.access import for_operators
-from moorage.usecases.leases.annotate import holders
+from moorage.usecases.blazar import reservables
+from moorage.usecases.leases.annotations import reservations_of
+from moorage.usecases.shared.access import require_operator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 
 def listing(call: Call) -> Reply:
-    """GET: every host that is offered."""
-    for_operators(call.caller)
+    """GET: every reservable host."""
+    require_operator(call.caller)
     found = reservables.offered_hosts(call.parts.store, call.parts.store.snapshot())
-    return Reply({"hosts": [shapes.host(one, private=frozenset()) for one in found]})
+    return Reply(Collection("hosts", (shapes.host(one, private=frozenset()) for one in found)))
 
 
 def show(call: Call) -> Reply:
-    """GET: one of them."""
-    for_operators(call.caller)
+    """GET: one reservable host."""
+    require_operator(call.caller)
     store = call.parts.store
     found = reservables.offered_host(store, store.snapshot(), call.path["id"])
     return Reply({"host": shapes.host(found, private=frozenset())})
 
 
 def create(call: Call) -> Reply:
-    """POST: offer a host of the fleet, by its name."""
+    """POST: make a host of the fleet reservable, by its name."""
     body = dict(call.object())
-    for_operators(call.caller)
+    require_operator(call.caller)
     name = body.pop("name", None) or body.pop("id", None)
     if not isinstance(name, str):
         raise Forbidden("A host needs a name")
@@ -46,7 +46,7 @@ def create(call: Call) -> Reply:
 
 
 def update(call: Call) -> Reply:
-    """PUT: change what is said of a host; null takes a key away."""
+    """PUT: change a host's properties; null removes a key."""
     body = call.object()
     changed = {key: None if value is None else _text(key, value) for key, value in body.items()}
     found = reservables.describe_host(call.parts, call.caller, call.path["id"], changed)
@@ -54,18 +54,18 @@ def update(call: Call) -> Reply:
 
 
 def delete(call: Call) -> Reply:
-    """DELETE: offer it no more."""
+    """DELETE: make a host unreservable."""
     reservables.withdraw_host(call.parts, call.caller, call.path["id"])
     return Reply(None, status=204)
 
 
 def properties(call: Call) -> Reply:
-    """GET: keys that hosts have, with `detail` their values; private ones with `all`."""
-    for_operators(call.caller)
+    """GET: property keys of hosts, with `detail` their values, with `all` private ones too."""
+    require_operator(call.caller)
     store = call.parts.store
     private = reservables.private_keys(store)
     told: list[dict[str, Any]] = []
-    for key, values in reservables.keys(store).items():
+    for key, values in reservables.host_keys(store).items():
         if key in private and not _truth(call.query.get("all")):
             continue
         more = (
@@ -76,7 +76,7 @@ def properties(call: Call) -> Reply:
 
 
 def mark(call: Call) -> Reply:
-    """PATCH: say whether a key is private."""
+    """PATCH: set whether a property key is private."""
     private = call.object().get("private")
     if not isinstance(private, bool):
         raise InvalidDescription("private is true or false")
@@ -96,15 +96,16 @@ def mark(call: Call) -> Reply:
 
 
 def allocations(call: Call) -> Reply:
-    """GET: who has each host when; those without anybody too."""
-    for_operators(call.caller)
+    """GET: allocations of every host, including hosts without any."""
+    require_operator(call.caller)
     found = _allocations(call)
-    return Reply({"allocations": [shapes.allocation(id_, rows) for id_, rows in found.items()]})
+    shown = (shapes.allocation(id_, rows) for id_, rows in found.items())
+    return Reply(Collection("allocations", shown))
 
 
 def allocation(call: Call) -> Reply:
-    """GET: who has one host when."""
-    for_operators(call.caller)
+    """GET: allocations of one host."""
+    require_operator(call.caller)
     store = call.parts.store
     reservables.offered_host(store, store.snapshot(), call.path["id"])
     rows = _allocations(call)[call.path["id"]]
@@ -112,7 +113,7 @@ def allocation(call: Call) -> Reply:
 
 
 def _allocations(call: Call) -> dict[str, list[tuple[str, Lease]]]:
-    """Per host id the reservations that have places there, with their leases."""
+    """Per host id the reservations with places there, and their leases."""
     store = call.parts.store
     snapshot = store.snapshot()
     found: dict[str, list[tuple[str, Lease]]] = {}
@@ -126,7 +127,7 @@ def _allocations(call: Call) -> dict[str, list[tuple[str, Lease]]]:
         }
         found[one.reservable.id] = [
             (reservation, lease)
-            for reservation, lease in holders(store, decisions)
+            for reservation, lease in reservations_of(store, decisions)
             if call.query.get("lease_id") in (None, lease.id)
             and call.query.get("reservation_id") in (None, reservation)
         ]
@@ -140,19 +141,19 @@ _RESERVED = frozenset(BookingState)
 
 
 def list_addresses(call: Call) -> Reply:
-    """GET: every address that is offered."""
+    """GET: every reservable address."""
     found = reservables.addresses(call.parts.store)
     return Reply({"floatingips": [shapes.floating_ip(one) for one in found]})
 
 
 def show_address(call: Call) -> Reply:
-    """GET: one of them."""
+    """GET: one reservable address."""
     found = reservables.address(call.parts.store, call.path["id"])
     return Reply({"floatingip": shapes.floating_ip(found)})
 
 
 def create_address(call: Call) -> Reply:
-    """POST: offer an address of a network."""
+    """POST: make an address of a network reservable."""
     body = dict(call.object())
     network, text = (body.pop(key, None) for key in ("floating_network_id", "floating_ip_address"))
     if not isinstance(network, str) or not isinstance(text, str):
@@ -162,7 +163,7 @@ def create_address(call: Call) -> Reply:
 
 
 def delete_address(call: Call) -> Reply:
-    """DELETE: offer it no more."""
+    """DELETE: make an address unreservable."""
     reservables.withdraw_address(call.parts, call.caller, call.path["id"])
     return Reply(None, status=204)
 

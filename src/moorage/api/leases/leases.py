@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api.leases import dates, reading, shapes
-from moorage.api.leases.call import Call, Reply
+from moorage.api.leases.call import Call, Collection, Reply
 from moorage.api.leases.protocol import BEYOND
-from moorage.domain.errors import Forbidden, Infeasible, InvalidDescription, NotFound
+from moorage.domain.errors import Forbidden, InvalidDescription, NotFound
 from moorage.domain.leases import LeaseState, Terms
 from moorage.domain.period import Period, parse_duration
 from moorage.domain.quotas import MOST_PRIORITY
-from moorage.usecases.leases.annotate import annotate
+from moorage.domain.words import shown
+from moorage.usecases.blazar import lease_request, requirements, reservables
+from moorage.usecases.blazar.largest_size import LeaseSizes, grant_largest
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.leases.annotations import annotate
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import LeaseChange, change_lease
-from moorage.usecases.leases.create import create_lease
-from moorage.usecases.leases.view import list_leases, own_lease
+from moorage.usecases.leases.queries import list_leases, own_lease
 from moorage.usecases.ports import Page
-from moorage.usecases.proposal import Naming
-from moorage.usecases.reservations import asking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.usecases.leases.requests import LeaseRequest
 
 _OVER: Final = {LeaseState.ENDING, LeaseState.CLOSED}
 
@@ -34,13 +37,14 @@ _OVER: Final = {LeaseState.ENDING, LeaseState.CLOSED}
 def listing(call: Call) -> Reply:
     """GET: every lease of the project, or for operators of all; paged from 1.1 on."""
     page = call.page() if call.has(BEYOND) else Page(limit=_ALL)
-    return Reply({"leases": [shapes.lease(one) for one in _listed(call, page)]})
+    return Reply(Collection("leases", map(shapes.lease, _listed(call, page))))
 
 
-def _listed(call: Call, page: Page) -> list[Lease]:
-    """A page of leases that were not deleted: the store knows those that were, too."""
-    found: list[Lease] = []
-    while True:
+def _listed(call: Call, page: Page) -> Iterator[Lease]:
+    """A page of leases without deleted ones, which the store still has."""
+    left = page.limit
+    while left:
+        page = replace(page, limit=min(_AT_ONCE, left))
         some = list_leases(
             call.parts.store,
             call.caller,
@@ -48,12 +52,16 @@ def _listed(call: Call, page: Page) -> list[Lease]:
             name=call.query.get("name") if call.has(BEYOND) else None,
             page=page,
         )
-        found += [one for one in some if not _deleted(one)]
-        if len(found) >= page.limit or len(some) < page.limit:
-            return found[: page.limit]
+        kept = [one for one in some if not _deleted(one)]
+        yield from kept
+        left -= len(kept)
+        if len(some) < page.limit:
+            return
         page = replace(page, marker=some[-1].id)
 
 
+_AT_ONCE: Final = 50
+"""Leases that are read at once."""
 _ALL: Final = 100_000
 """Blazar has no pages: as many as anybody has."""
 
@@ -64,26 +72,20 @@ def show(call: Call) -> Reply:
 
 
 def create(call: Call) -> Reply:
-    """POST: grant a lease. Of hosts as many as there are, between `min` and `max`."""
+    """POST: grant a lease. Of hosts as many as fit, between `min` and `max`."""
     wanted = _wanted(call)
-    last: Infeasible | None = None
-    for sized in asking.sizes(wanted.parts):
-        try:
-            ask = replace(wanted, parts=sized).ask()
-            ask = replace(ask, any_priority=call.caller.operator)
-            # Requirements become names of hosts, which tenants may not write; none is told them.
-            named = replace(call.caller, as_operator=True)
-            granted = create_lease(call.parts, named, ask, Naming(call.parts.ids.uuid()))
-        except Infeasible as error:
-            last = error
-            continue
-        return Reply({"lease": shapes.lease(granted.lease)}, status=201)
-    assert last is not None, "at least one size is tried"
-    raise last
+
+    def ask(number: int) -> LeaseRequest:
+        asked = replace(wanted, parts=lease_request.at_size(wanted.parts, number)).ask()
+        return replace(asked, any_priority=call.caller.operator)
+
+    choice = LeaseSizes(lease_request.count_sizes(wanted.parts), ask)
+    granted = grant_largest(call.parts, call.caller, choice, call.parts.ids.uuid)
+    return Reply({"lease": shapes.lease(granted.lease)}, status=201)
 
 
 def update(call: Call) -> Reply:
-    """PUT: name, dates, and what reservations can change to."""
+    """PUT: change name, dates, and the changeable fields of reservations."""
     lease, body = _own(call), call.object()
     if not body:
         return Reply({"lease": shapes.lease(lease)})
@@ -92,7 +94,7 @@ def update(call: Call) -> Reply:
     _restated(lease, body, _period_after(lease, change), call.parts.store.now())
     if change != LeaseChange():
         granted = change_lease(
-            call.parts, call.caller, lease.id, change, None, Naming(call.parts.ids.uuid())
+            call.parts, call.caller, lease.id, change, None, RequestIdentity(call.parts.ids.uuid())
         )
         lease = granted.lease
     said = _restated(lease, body, lease.terms.period, call.parts.store.now())
@@ -102,7 +104,7 @@ def update(call: Call) -> Reply:
 
 
 def delete(call: Call) -> Reply:
-    """DELETE: one that has not begun never does, a running one ends; Blazar knows it no more."""
+    """DELETE: cancel a lease before its start, end a running one; Blazar shows neither any more."""
     lease = _own(call)
     if lease.state not in _OVER:
         lease = cancel_lease(call.parts, call.caller, lease.id)
@@ -124,13 +126,13 @@ def _deleted(lease: Lease) -> bool:
     return bool(lease.annotations.get(shapes.DELETED))
 
 
-def _wanted(call: Call) -> asking.Wanted:
+def _wanted(call: Call) -> lease_request.BlazarLeaseRequest:
     body = call.object()
     now = call.parts.store.now()
     period = reading.read_period(body, now)
     annotations: dict[str, Any] = {}
     if body.get("before_end_date") is not None:
-        annotations[asking.BEFORE_END] = _before_end(body, period, now)
+        annotations[lease_request.BEFORE_END] = _before_end(body, period, now)
     terms = Terms(period)
     if call.has(BEYOND):
         terms = replace(
@@ -140,12 +142,23 @@ def _wanted(call: Call) -> asking.Wanted:
             lead=_duration(body, "lead") or 0,
             cleaning=_duration(body, "cleaning") or 0,
         )
-    return asking.Wanted(
+    return lease_request.BlazarLeaseRequest(
         reading.read_name(body),
         terms,
-        asking.read_parts(body.get("reservations"), asking.Offered(call.parts.store)),
+        lease_request.read_parts(
+            body.get("reservations"),
+            lease_request.OfferedResources(call.parts.store, partial(_properties, call)),
+        ),
         MappingProxyType(annotations),
     )
+
+
+def _properties(call: Call) -> requirements.Properties:
+    """The host properties that the caller may query: an operator all of them."""
+    if call.caller.operator:
+        return requirements.ALL
+    private = reservables.private_keys(call.parts.store)
+    return requirements.Properties(call.parts.limits.disclosure.host_properties, private)
 
 
 def _before_end(body: Mapping[str, Any], period: Period, now: Instant) -> Instant:
@@ -203,9 +216,9 @@ def _counts(call: Call, lease: Lease, body: Mapping[str, Any]) -> dict[str, int]
     for part, source in _named(lease, body):
         words = shapes.reserved(lease, part)
         if source.get("resource_type", words["resource_type"]) != words["resource_type"]:
-            raise asking.Changed("A reservation's resource_type cannot be changed")
+            raise lease_request.FixedProperty("A reservation's resource_type cannot be changed")
         if "amount" in source and "amount" in words:
-            count = asking.read_count(source, "amount")
+            count = lease_request.read_count(source, "amount")
             if count != words["amount"]:
                 found[part.role] = count
         elif "max" in words:
@@ -213,15 +226,16 @@ def _counts(call: Call, lease: Lease, body: Mapping[str, Any]) -> dict[str, int]
             if (count := _hosts(source, words, present)) != present:
                 found[part.role] = count
         for key in source:
-            if key not in asking.CHANGEABLE and source[key] != words.get(key, source[key]):
-                raise asking.Changed(f"{key} of a reservation cannot be changed")
+            if key not in lease_request.CHANGEABLE and source[key] != words.get(key, source[key]):
+                raise lease_request.FixedProperty(f"{key} of a reservation cannot be changed")
     return found
 
 
 def _hosts(source: Mapping[str, Any], words: Mapping[str, Any], present: int) -> int:
-    """How many hosts there are to be: a larger `max` asks for all of them."""
+    """The new number of hosts: a larger `max` asks for all of them."""
     least, most = (
-        asking.read_count(source, key) if key in source else words[key] for key in ("min", "max")
+        lease_request.read_count(source, key) if key in source else words[key]
+        for key in ("min", "max")
     )
     if most < least:
         raise InvalidDescription("max must be at least min")
@@ -245,35 +259,35 @@ def _named(lease: Lease, body: Mapping[str, Any]) -> Iterator[tuple[Any, Mapping
         if not isinstance(one, dict) or "id" not in one:
             raise InvalidDescription("Reservations to change need their id")
         if not isinstance(one["id"], str) or one["id"] not in by_id:
-            raise InvalidDescription(f"The lease has no reservation {one['id']}")
+            raise InvalidDescription(f"The lease has no reservation {shown(one['id'])}")
         yield by_id[one["id"]], one
 
 
 def _restated(
     lease: Lease, body: Mapping[str, Any], period: Period, now: Instant
 ) -> Mapping[str, Any]:
-    """The lease's annotations with what the change says in Blazar's words.
+    """The lease's annotations, updated with Blazar's fields of the change.
 
     `period` is the lease's after the change.
 
     Raises:
-        Forbidden, InvalidDescription: it cannot be told in them.
+        Forbidden, InvalidDescription: Blazar's fields cannot express it.
     """
     said = dict(lease.annotations)
-    words = said.get(asking.RESERVATIONS)
+    words = said.get(lease_request.RESERVATIONS)
     if isinstance(words, dict):
         changed = dict(words)
         for part, source in _named(lease, body):
             mine = changed.get(part.role, {})
             numbers = {
-                key: asking.read_count(source, key)
+                key: lease_request.read_count(source, key)
                 for key in ("amount", "min", "max")
                 if key in source and key in mine
             }
             changed[part.role] = {**mine, **numbers}
-        said[asking.RESERVATIONS] = changed
+        said[lease_request.RESERVATIONS] = changed
     if body.get("before_end_date") is not None:
-        said[asking.BEFORE_END] = _before_end(body, period, now)
-    elif isinstance(at := said.get(asking.BEFORE_END), int):
-        said[asking.BEFORE_END] = min(at, period.end)
+        said[lease_request.BEFORE_END] = _before_end(body, period, now)
+    elif isinstance(at := said.get(lease_request.BEFORE_END), int):
+        said[lease_request.BEFORE_END] = min(at, period.end)
     return said

@@ -1,4 +1,4 @@
-"""Versions of this dialect, its two forms of errors, and the table from error to code.
+"""Versions of this dialect, its two forms of errors, and the table from error to status.
 
 Handlers answer errors as `{"error_code", "error_message", "error_name"}`, where the name is the
 number again; what goes wrong before a handler is reached is `{"error", "error_message"}`.
@@ -30,7 +30,7 @@ INTERNAL: Final = "INTERNAL_SERVER_ERROR"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An error as it is answered."""
+    """An error's status and message on the wire."""
 
     status: int
     message: str
@@ -39,7 +39,7 @@ class Told:
 
     @property
     def body(self) -> dict[str, object]:
-        """As handlers answer it."""
+        """The form of handlers' errors."""
         found: dict[str, object] = {
             "error_code": self.status,
             "error_message": self.message,
@@ -51,7 +51,7 @@ class Told:
 
     @property
     def early(self) -> dict[str, object]:
-        """As it is answered before a handler is reached."""
+        """The form of errors before a handler is reached."""
         return {"error": self.status, "error_message": self.message}
 
 
@@ -62,13 +62,14 @@ _STATUS: Final[Mapping[type[errors.MoorageError], int]] = MappingProxyType(
         errors.LimitExceeded: 403,
         errors.NotFound: 404,
         errors.Conflict: 409,
+        errors.TooManyRequests: 429,
         errors.Busy: 503,
     }
 )
 
 
 def told(error: errors.MoorageError, *, beyond: bool) -> Told:
-    """How an error is answered; `beyond`: to somebody who speaks `promise`.
+    """The wire form of an error; `beyond`: for clients of the version `promise` or later.
 
     Blazar answers a lease that does not fit with 500.
     """
@@ -85,7 +86,7 @@ def told(error: errors.MoorageError, *, beyond: bool) -> Told:
 
 
 def _sentence(error: errors.MoorageError) -> str:
-    """What is wrong, and where in the body: Blazar's answers have no field for the place."""
+    """The message, with the path in the body: Blazar's errors have no field for it."""
     match error:
         case errors.InvalidDescription(path=str(path)) if path not in error.message:
             return f"{path}: {error.message}"

@@ -1,12 +1,14 @@
-"""A lease's name and dates as requests say them."""
+"""A lease's name and dates, read from requests."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from moorage.api.leases import dates
+from moorage.domain import plain_values
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import Period
+from moorage.domain.plain_values import MAX_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,12 +23,9 @@ def read_name(body: Mapping[str, Any]) -> str:
         InvalidDescription: none, or none that can be one.
     """
     name = body.get("name")
-    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
-        raise InvalidDescription("A lease needs a name of 1 to 255 characters")
-    return name
-
-
-_LONGEST_NAME: Final = 255
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME:
+        raise InvalidDescription(f"A lease needs a name of 1 to {MAX_NAME} characters")
+    return plain_values.name(name, "name")
 
 
 def read_period(body: Mapping[str, Any], now: Instant) -> Period:

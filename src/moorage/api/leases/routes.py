@@ -15,20 +15,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A verb on a path, its access rule in Blazar's words, and who answers."""
+    """A verb on a path, its Blazar access rule, and its handler."""
 
     method: str
     path: str
     rule: str
     handler: Handler
+    expensive: bool = False
+    """Whether it may search; then only so many are worked on at once (`usecases.admission`)."""
 
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/leases", "blazar:leases:get", leases.listing),
-    Route("POST", "/leases", "blazar:leases:post", leases.create),
+    Route("POST", "/leases", "blazar:leases:post", leases.create, expensive=True),
     Route("GET", "/leases/{id}", "blazar:leases:get", leases.show),
-    Route("PUT", "/leases/{id}", "blazar:leases:put", leases.update),
+    Route("PUT", "/leases/{id}", "blazar:leases:put", leases.update, expensive=True),
     Route("DELETE", "/leases/{id}", "blazar:leases:delete", leases.delete),
     Route("GET", "/os-hosts", "blazar:oshosts:get", hosts.listing),
     Route("POST", "/os-hosts", "blazar:oshosts:post", hosts.create),

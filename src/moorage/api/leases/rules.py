@@ -1,4 +1,4 @@
-"""Access rules by Blazar's names: readers look, members lease, operators do the rest."""
+"""Access rules by Blazar's names: readers list, members lease, operators do the rest."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KNOWN: Final[Mapping[str, str]] = {**_ALIASES, **{rule: _default(rule) for rule 
 
 
 def by_default(rule: str, caller: Caller, project: str | None) -> bool:  # noqa: ARG001 - one signature for all rules
-    """Judge a rule by its default, without oslo.policy."""
+    """Apply a rule's default, without oslo.policy."""
     if rule in _READ:
         return caller.operator or bool(caller.roles & _READERS)
     if rule in _LEASE:
@@ -45,7 +45,7 @@ def by_default(rule: str, caller: Caller, project: str | None) -> bool:  # noqa:
 
 
 def access_by(config: RulesConfig, others: Mapping[str, str]) -> Access:
-    """The access these settings ask for; `others` are the rules of other dialects in the file.
+    """The access rules of these settings; `others` are the rules of other dialects in the file.
 
     Raises:
         InvalidDescription: the policy file cannot be used; see `policy_file`.

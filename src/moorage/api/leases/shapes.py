@@ -1,4 +1,4 @@
-"""Leases, reservations, events, hosts, allocations and addresses as the wire shows them."""
+"""Leases, reservations, events, hosts, allocations and addresses on the wire."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.api.leases.dates import stamped, written
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR
-from moorage.usecases.reservations.asking import BEFORE_END, FLAVOR, INSTANCE, RESERVATIONS
+from moorage.usecases.blazar.lease_request import BEFORE_END, FLAVOR, INSTANCE, RESERVATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease, Reservation
     from moorage.domain.period import Instant
     from moorage.domain.reservables import Reservable
-    from moorage.usecases.reservables import OfferedHost
+    from moorage.usecases.blazar.reservables import OfferedHost
 
 DELETED: Final = "deleted"
-"""The annotation of a lease that was deleted: Blazar knows it no more."""
+"""The annotation of a deleted lease, which Blazar's API hides."""
 UPDATING: Final = "UPDATING"
 BEFORE: Final = HOUR
-"""How long before its end a lease's owner is told, unless they say."""
+"""How long before its end a lease's owner is notified by default."""
 
 _STATUS: Final[Mapping[LeaseState, str]] = {
     LeaseState.PENDING: "PENDING",
@@ -63,7 +63,7 @@ def lease(one: Lease, *, status: str | None = None) -> dict[str, Any]:
 
 
 def reserved(one: Lease, part: Reservation) -> Mapping[str, Any]:
-    """What was asked for; of a lease that was not made here, what can be said of it."""
+    """The reservation as requested, or what is known of one made by another dialect."""
     said = one.annotations.get(RESERVATIONS)
     if isinstance(said, dict) and part.role in said:
         words: Mapping[str, Any] = said[part.role]
@@ -75,12 +75,12 @@ _SLOTS: Final = frozenset({INSTANCE, FLAVOR})
 
 
 def _slots(part: Reservation) -> dict[str, Any]:
-    """How servers are drawn from it: by a flavor of the reservation's id."""
+    """How servers use the reservation: by a flavor with the reservation's id."""
     return {"flavor_id": part.id, "aggregate_id": None, "server_group_id": None}
 
 
 def before_end(one: Lease) -> Instant:
-    """When its owner is told that it ends; not before it begins."""
+    """When its owner is notified of its end; not before its start."""
     said = one.annotations.get(BEFORE_END)
     period = one.terms.period
     return said if isinstance(said, int) else max(period.start, period.end - BEFORE)
@@ -121,12 +121,12 @@ def _events(one: Lease) -> list[dict[str, Any]]:
 
 
 def derived(id_: str, kind: str) -> str:
-    """An id that follows from another: these rows are Blazar's, and nothing here."""
+    """A deterministic id for rows that only Blazar has."""
     return str(uuid.uuid5(uuid.UUID(id_), kind))
 
 
 def host(one: OfferedHost, *, private: frozenset[str]) -> dict[str, Any]:
-    """A host, with what was added to it at the top; keys in `private` are left out."""
+    """A host, with its added properties at the top level; keys in `private` are left out."""
     known = one.properties
     record = one.reservable
     return {
@@ -150,7 +150,7 @@ def host(one: OfferedHost, *, private: frozenset[str]) -> dict[str, Any]:
 
 
 def allocation(resource: str, rows: Sequence[tuple[str, Lease]]) -> dict[str, Any]:
-    """Who has a resource when: reservation ids with their leases."""
+    """The reservations of a resource, with their leases and dates."""
     return {
         "resource_id": resource,
         "reservations": [

@@ -1,6 +1,6 @@
-"""Who may use a route: what its rule takes by default, and the door.
+"""Access levels of routes, and the check of a caller.
 
-Whose things a caller sees is the use cases' affair; here only the rule counts.
+Use cases decide whose records a caller sees; here only the rule counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Access(StrEnum):
-    """The least that a caller needs, unless a policy file says otherwise."""
+    """The default access level of a rule, unless a policy file overrides it."""
 
     ANYONE = "anyone"
     """No token at all."""
@@ -34,7 +34,7 @@ MEMBERS: Final = frozenset({"member", "manager"})
 
 
 def permit(judge: access_rules.Access, access: Access, rule: str, caller: Caller) -> Caller:
-    """Let the caller pass; who meets an operators' rule acts as one in this request.
+    """Check the rule; a caller who meets an operators' rule acts as an operator in this request.
 
     Raises:
         Forbidden: the rule is not met, or the caller's roles are not roles in a project.

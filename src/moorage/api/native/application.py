@@ -1,22 +1,27 @@
-"""The WSGI application: the route table on a framework, and nothing else."""
+"""The native API as a WSGI application: the route table on falcon."""
 
 # ruff: noqa: ARG001, ARG002, FBT001 - the framework's signatures
 
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import falcon
 import msgspec
 
-from moorage.api.native import errors, protocol
+from moorage.api.native import errors, protocol, unknown_fields
 from moorage.api.native.access import permit
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.openapi import document
+from moorage.api.native.paging import ENCODER
 from moorage.api.native.refusal import refuse
+from moorage.api.native.routes import ROUTES, simulation
+from moorage.api.native.rules import by_default
 from moorage.domain.errors import (
+    Busy,
     ConcurrentUpdate,
     ConsumerConflict,
     InvalidDescription,
@@ -24,6 +29,7 @@ from moorage.domain.errors import (
     NotFound,
     ProviderConflict,
 )
+from moorage.http.falcon_stream import send
 from moorage.http.negotiation import JSON_TYPE, media_type
 from moorage.http.wsgi import ROUTE
 from moorage.usecases.ports import Caller
@@ -31,17 +37,46 @@ from moorage.usecases.ports import Caller
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from falcon import App
+
+    from moorage.api.native.clock import SettableClock
     from moorage.api.native.route import Route
     from moorage.http.access_rules import Access
-    from moorage.usecases.parts import Parts
+    from moorage.http.planner_client import Planner
+    from moorage.usecases.collaborators import Parts
 
 _log = logging.getLogger(__name__)
-_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 NOBODY: Final = Caller(user_id="", project_id="")
 
 
-def application(parts: Parts, routes: tuple[Route, ...], access: Access) -> falcon.App[Any, Any]:
-    """Make the application. Every route of a path becomes one resource."""
+OPEN_PATHS: Final = ("", "/", "/openapi.json")
+"""Paths below the mount whose GET needs no token."""
+
+
+def create_app(
+    parts: Parts,
+    *,
+    clock: SettableClock | None = None,
+    access: Access = by_default,
+    planner: Planner | None = None,
+) -> App[Any, Any]:
+    """The native API as a WSGI application, to be mounted under `/v1`.
+
+    It expects `moorage.caller` and `moorage.request_id` in the environ. `clock` is a
+    simulation's; with it the clock's routes exist. `access` says who meets which rule. Expensive
+    requests are handed to the planner, if there is one.
+    """
+    routes = ROUTES if clock is None else (*ROUTES, *simulation(clock))
+    return application(parts, routes, access, planner)
+
+
+def application(
+    parts: Parts, routes: tuple[Route, ...], access: Access, planner: Planner | None = None
+) -> falcon.App[Any, Any]:
+    """Make the application. All routes of a path become one resource.
+
+    Expensive requests are handed to the planner, if there is one.
+    """
     app = falcon.App()
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.keep_blank_qs_values = True
@@ -54,7 +89,7 @@ def application(parts: Parts, routes: tuple[Route, ...], access: Access) -> falc
         return msgspec.Raw(msgspec.json.encode(document(routes)))
 
     for path, some in by_path.items():
-        app.add_route(path.rstrip("/") or "/", Resource(parts, some, described, access))
+        app.add_route(path.rstrip("/") or "/", Resource(parts, some, described, access, planner))
     app.add_sink(_nothing_here)
     app.add_error_handler(Exception, _failed)
     app.add_middleware(Versioned())
@@ -70,6 +105,7 @@ class Resource:
         routes: Sequence[Route],
         described: Callable[[], msgspec.Raw],
         access: Access,
+        planner: Planner | None,
     ) -> None:
         by_method = {route.method: route for route in routes}
         if "GET" in by_method:
@@ -80,16 +116,16 @@ class Resource:
             responder = (
                 _refuse_verb(method, allowed)
                 if route is None
-                else _responder(parts, route, described, access)
+                else _responder(parts, route, described, access, planner)
             )
             setattr(self, f"on_{method.lower()}", responder)
 
 
 class Versioned:
-    """Negotiates the version before anything else, and says it in every answer."""
+    """Negotiates the version of each request and names it in each response."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Judge the asked-for version."""
+        """Negotiate the version."""
         resp.set_header("Vary", protocol.VERSION_HEADER)
         req.context.version = protocol.negotiate(req.get_header(protocol.VERSION_HEADER))
 
@@ -100,19 +136,32 @@ class Versioned:
         resource: object,
         succeeded: bool,
     ) -> None:
-        """Say which version answered."""
+        """Name the version that answered."""
         version = getattr(req.context, "version", protocol.HISTORY.maximum)
         resp.set_header(protocol.VERSION_HEADER, f"{protocol.SERVICE} {version}")
 
 
 def _responder(
-    parts: Parts, route: Route, described: Callable[[], msgspec.Raw], access: Access
+    parts: Parts,
+    route: Route,
+    described: Callable[[], msgspec.Raw],
+    access: Access,
+    planner: Planner | None,
 ) -> Callable[..., None]:
     decoder = None if route.request is None else msgspec.json.Decoder(route.request)
 
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         req.env[ROUTE] = route.path
         caller = permit(access, route.access, route.rule, req.env.get("moorage.caller", NOBODY))
+        with parts.admission.turn(caller) if route.expensive else nullcontext():
+            if route.expensive and planner is not None:
+                planner(req.env).give(resp)
+            else:
+                work(req, resp, caller, path)
+
+    def work(
+        req: falcon.Request, resp: falcon.Response, caller: Caller, path: dict[str, str]
+    ) -> None:
         header = req.get_header("If-Match")
         call = Call(
             parts=parts,
@@ -140,12 +189,15 @@ def _responder(
 
 def _answer(resp: falcon.Response, route: Route, reply: Reply) -> None:
     status = route.status if reply.status is None else reply.status
-    if reply.body is None:
+    if reply.body is None and reply.parts is None:
         resp.status = falcon.HTTP_204
         return
     resp.status = falcon.code_to_http_status(status)
     resp.content_type = falcon.MEDIA_JSON
-    resp.data = _ENCODER.encode(reply.body)
+    if reply.parts is None:
+        resp.data = ENCODER.encode(reply.body)
+    else:
+        send(resp, reply.parts)
     if reply.generation is not None:
         resp.set_header("ETag", f'"{reply.generation}"')
     if reply.location is not None:
@@ -173,7 +225,8 @@ def _body(req: falcon.Request, decoder: msgspec.json.Decoder[Any]) -> object:
         return _decoded(data, decoder)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at ")
-        raise InvalidDescription(message, path=path.strip("`").removeprefix("$.") or None) from None
+        said = unknown_fields.explained(message, decoder.type)
+        raise InvalidDescription(said, path=path.strip("`").removeprefix("$.") or None) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidDescription(f"the body is not JSON: {error}") from None
     except RecursionError:
@@ -185,7 +238,8 @@ def _decoded(data: bytes, decoder: msgspec.json.Decoder[Any]) -> object:
         return decoder.decode(data)
     except msgspec.ValidationError:
         # Found before the end was reached: what is cut off there is no JSON, whatever it says.
-        msgspec.json.decode(data)
+        with suppress(msgspec.ValidationError):  # a number too large: the first error says where
+            msgspec.json.decode(data)
         raise
 
 
@@ -203,15 +257,15 @@ def _nothing_here(req: falcon.Request, resp: falcon.Response, **path: str) -> No
 
 def _failed(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
     if not isinstance(error, MoorageError):
-        # The kernel makes the 500 and logs the trace: nothing internal is told here.
+        # The kernel makes the 500 and logs the trace: nothing internal is disclosed here.
         raise error
     told = refuse(
         error, str(req.env.get("moorage.request_id", "")), getattr(req.context, "call", None)
     )
     resp.status = falcon.code_to_http_status(told.errors[0].status)
     resp.content_type = falcon.MEDIA_JSON
-    resp.data = _ENCODER.encode(told)
-    if told.errors[0].status == errors.BUSY:
-        resp.set_header("Retry-After", str(getattr(error, "retry_after", 1)))
+    resp.data = ENCODER.encode(told)
+    if isinstance(error, Busy):
+        resp.set_header("Retry-After", str(error.retry_after))
     if told.errors[0].status == errors.NOT_ACCEPTABLE:
         resp.set_header("OpenStack-API-Maximum-Version", str(protocol.HISTORY.maximum))

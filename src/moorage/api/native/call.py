@@ -1,4 +1,4 @@
-"""One request as handlers see it, and their reply. No framework here."""
+"""A request as handlers get it, and their reply; independent of the framework."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from urllib.parse import urlencode
 
 from msgspec import Raw
 
-from moorage.api.native.answers import Link
 from moorage.api.native.protocol import PreconditionRequired
 from moorage.domain.errors import InvalidDescription
 from moorage.usecases.ports import Page
+from moorage.wire.fields import Link
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from msgspec import Struct
 
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
     from moorage.usecases.ports import Caller
 
 
@@ -58,7 +58,7 @@ class Call:
 
     @property
     def dry_run(self) -> bool:
-        """Whether nothing may be written."""
+        """Whether the request is a dry run."""
         return self.flag("dry_run")
 
     def expected(self, generation: int | None) -> int | None:
@@ -74,7 +74,7 @@ class Call:
         return generation
 
     def page(self) -> Page:
-        """The asked-for page.
+        """The requested page.
 
         Raises:
             InvalidDescription: `limit` is no positive number.
@@ -89,20 +89,24 @@ class Call:
         """A link to a resource of this API."""
         return Link(rel, "/".join((self.base, *path)))
 
-    def next_links(self, kind: str, ids: list[str], page: Page) -> list[Link]:
+    def next_links(self, path: str, ids: list[str], page: Page) -> list[Link]:
         """The link to the next page, if this one is full."""
-        if len(ids) < page.limit:
-            return []
+        return [] if len(ids) < page.limit else [self.next_link(path, ids[-1], page)]
+
+    def next_link(self, path: str, marker: str, page: Page) -> Link:
+        """The link to the page after the item with this marker."""
         kept = {k: v for k, v in self.query.items() if k not in {"limit", "marker"}}
-        kept |= {"limit": str(page.limit), "marker": ids[-1]}
-        return [Link("next", f"{self.base}/{kind}?{urlencode(sorted(kept.items()))}")]
+        kept |= {"limit": str(page.limit), "marker": marker}
+        return Link("next", f"{self.base}/{path}?{urlencode(sorted(kept.items()))}")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler answers: a struct, or nothing with 204."""
+    """A handler's reply: a struct, or nothing with 204."""
 
     body: Struct | Raw | None = None
+    parts: Iterator[bytes] | None = None
+    """Instead of `body`: its bytes, made one after the other as they are sent."""
     status: int | None = None
     """None: the route's own."""
     generation: int | None = None

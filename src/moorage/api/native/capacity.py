@@ -1,4 +1,4 @@
-"""`/v1/capacity`: how much there is over time, how many more fit, and when."""
+"""`/v1/capacity`: capacity over time, how many more fit, and free windows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 
-from moorage.api.native import answers_capacity as told
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.leases import instance
+from moorage.api.native.lease_requests import instance
 from moorage.api.native.reading import duration, instant
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import InvalidDescription
@@ -17,16 +16,16 @@ from moorage.domain.period import FOREVER, Period, format_duration, format_insta
 from moorage.domain.resources import NAME, amounts
 from moorage.usecases.capacity.copies import fit_described, fit_more
 from moorage.usecases.capacity.fit import fit_members
-from moorage.usecases.capacity.free import free_windows
+from moorage.usecases.capacity.free_windows import free_windows
 from moorage.usecases.capacity.over_time import capacity_over_time
-from moorage.usecases.capacity.scope import Scope
-from moorage.usecases.capacity.seen import Sight
+from moorage.usecases.capacity.scope import CapacityDisclosure, Scope
+from moorage.wire import capacity as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests_capacity import FitBody, WindowBody
     from moorage.domain.describe import EnsembleDescription
     from moorage.usecases.capacity.fit import Fit
-    from moorage.usecases.capacity.over_time import Amounts, Course
+    from moorage.usecases.capacity.over_time import Amounts, CapacityProfile
+    from moorage.wire.capacity import FitBody, WindowBody
 
 EXACT: Final = "moorage:capacity:exact"
 _AMOUNT: Final = re.compile(r"([A-Z0-9_]+):(\d{1,10})", re.ASCII)
@@ -35,13 +34,16 @@ _AMOUNT: Final = re.compile(r"([A-Z0-9_]+):(\d{1,10})", re.ASCII)
 def show(call: Call) -> Reply:
     """GET: capacity over time."""
     step = duration(call.query.get("step"), "step")
-    found = capacity_over_time(
-        call.parts, call.caller, _scope(call), step=step, by=call.query.get("by")
-    )
     seen = _sight(call)
+    found = capacity_over_time(
+        *(call.parts, call.caller, _scope(call)),
+        step=step,
+        by=call.query.get("by"),
+        told=seen.instants,
+    )
     return Reply(
-        told.OneCapacity(
-            told.CapacityValue(
+        wire.OneCapacity(
+            wire.CapacityValue(
                 start=format_instant(found.window.start),
                 end=format_instant(found.window.end),
                 computed_at=format_instant(found.snapshot.taken_at),
@@ -67,7 +69,7 @@ def fit(call: Call) -> Reply:
         found = fit_members(
             call.parts, call.caller, body.ensemble_id, body.role, window, time_limit=limit
         )
-        return Reply(told.OneFit(_fit(found, _sight(call))))
+        return Reply(wire.OneFit(_fit(found, _sight(call))))
     if body.role is not None:
         raise InvalidDescription("a role is one of an ensemble", path="fit.role")
     if body.ensemble_id is not None:
@@ -75,11 +77,11 @@ def fit(call: Call) -> Reply:
     else:
         described = _described(call, body)
         found = fit_described(call.parts, call.caller, described, window, time_limit=limit)
-    return Reply(told.OneFit(_fit(found, _sight(call))))
+    return Reply(wire.OneFit(_fit(found, _sight(call))))
 
 
 def _described(call: Call, body: FitBody) -> EnsembleDescription:
-    """What a template makes of its parameters, or one server of a flavor."""
+    """The ensemble of a template, or one server of a flavor."""
     if body.template is not None:
         return instance(call, body.template)
     name = call.parts.store.flavor(str(body.flavor)).name
@@ -87,17 +89,19 @@ def _described(call: Call, body: FitBody) -> EnsembleDescription:
 
 
 def windows(call: Call) -> Reply:
-    """GET: when so many fit for so long."""
+    """GET: windows in which so many fit for so long."""
     count = _count(call.query.get("count", "1"))
     length = duration(call.query.get("duration"), "duration")
     if length is None:
         raise InvalidDescription("say for how long, such as duration=PT4H", path="duration")
-    found = free_windows(call.parts, call.caller, _scope(call), count=count, duration=length)
     seen = _sight(call)
+    found = free_windows(
+        *(call.parts, call.caller, _scope(call)), count=count, duration=length, told=seen.instants
+    )
     return Reply(
-        told.Windows(
+        wire.Windows(
             windows=[
-                told.FreeWindow(
+                wire.FreeWindow(
                     earliest=format_instant(one.earliest),
                     latest=format_instant(one.latest),
                     count=max(seen.count(one.count), count),
@@ -114,12 +118,12 @@ def windows(call: Call) -> Reply:
     )
 
 
-def _sight(call: Call) -> Sight:
-    return Sight(call.may(EXACT), call.parts.limits.buckets)
+def _sight(call: Call) -> CapacityDisclosure:
+    return CapacityDisclosure(call.may(EXACT), call.parts.limits.disclosure)
 
 
 def _scope(call: Call) -> Scope:
-    """The query's time, place and size.
+    """The query's period, domain and size.
 
     Raises:
         InvalidDescription: one of them cannot be understood.
@@ -172,7 +176,7 @@ def _count(text: str) -> int:
 
 
 def _window(call: Call, body: WindowBody | None) -> Period | None:
-    """The window in the body; null for both ends is as good as none."""
+    """The window in the body; both ends null is no window."""
     if body is None or (body.start is None and body.end is None):
         return None
     start = (
@@ -186,8 +190,8 @@ def _window(call: Call, body: WindowBody | None) -> Period | None:
     return Period(start, end)
 
 
-def _course(one: Course, seen: Sight) -> told.Course:
-    return told.Course(
+def _course(one: CapacityProfile, seen: CapacityDisclosure) -> wire.Course:
+    return wire.Course(
         domain=one.domain,
         hosts=one.hosts if seen.exact else UNSET,
         resources={
@@ -195,12 +199,12 @@ def _course(one: Course, seen: Sight) -> told.Course:
         },
         fit=None
         if one.fits is None
-        else [told.Count(format_instant(row.at), seen.count(row.count)) for row in one.fits],
+        else [wire.Count(format_instant(row.at), seen.count(row.count)) for row in one.fits],
     )
 
 
-def _amounts(row: Amounts, seen: Sight) -> told.Amounts:
-    return told.Amounts(
+def _amounts(row: Amounts, seen: CapacityDisclosure) -> wire.Amounts:
+    return wire.Amounts(
         at=format_instant(row.at),
         available=seen.count(row.available),
         busy=seen.busy(row.busy),
@@ -212,13 +216,13 @@ def _amounts(row: Amounts, seen: Sight) -> told.Amounts:
     )
 
 
-def _fit(found: Fit, seen: Sight) -> told.Fit:
+def _fit(found: Fit, seen: CapacityDisclosure) -> wire.Fit:
     end = found.window.end
-    return told.Fit(
+    return wire.Fit(
         additional=seen.count(found.additional),
         exact=found.exact and seen.whole(found.additional),
         limited_by=[
-            told.Limit(
+            wire.Limit(
                 policy=one.policy,
                 role=one.role,
                 classes=list(one.classes),
@@ -228,7 +232,7 @@ def _fit(found: Fit, seen: Sight) -> told.Fit:
             for one in found.limited_by
         ],
         quota_allows=found.quota_allows,
-        window=told.Window(
+        window=wire.Window(
             format_instant(found.window.start), None if end == FOREVER else format_instant(end)
         ),
         computed_at=format_instant(found.snapshot.taken_at),

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from moorage.api.native import envelopes, reading, views
+from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.decisions import decision_view
+from moorage.api.native.formats import instant, plain
+from moorage.api.native.paging import listed
+from moorage.domain.ensembles import server_metadata
 from moorage.domain.errors import InvalidDescription
-from moorage.usecases.access import own_claim
-from moorage.usecases.claim import Second, comparison_of
-from moorage.usecases.claim import claim as claim_place
-from moorage.usecases.claim_outcome import activate, fail, fail_and_redecide
-from moorage.usecases.listing import list_claims
-from moorage.usecases.redecide import claim_or_redecide
+from moorage.domain.period import format_instant
+from moorage.usecases.claims.claim import SecondDescription, comparison_of
+from moorage.usecases.claims.claim import claim as claim_place
+from moorage.usecases.claims.outcome import activate, fail, fail_and_redecide
+from moorage.usecases.claims.redecide import claim_or_redecide
+from moorage.usecases.shared.access import list_claims, own_claim
+from moorage.wire import claims as wire
+from moorage.wire import decisions as decisions_wire
 
 if TYPE_CHECKING:
-    from moorage.api.native import answers
-    from moorage.api.native.requests import ClaimBody, ClaimPatchBody
     from moorage.domain.decisions import Claim
-    from moorage.usecases.proposal import Settled
+    from moorage.usecases.claims.comparison import Comparison
+    from moorage.usecases.decide.loop import DecisionResult
+    from moorage.wire.claims import ClaimBody, ClaimPatchBody
 
 
 def create(call: Call) -> Reply:
     """POST: take a member's place for the server described."""
     body: ClaimBody = call.body.claim
-    second = Second(
+    second = SecondDescription(
         member=reading.member_name(body.member),
         server=MappingProxyType(body.server),
         lifetime=reading.duration(body.lifetime, "lifetime"),
@@ -35,24 +42,25 @@ def create(call: Call) -> Reply:
     verb = claim_or_redecide if body.on_mismatch == "redecide_member" else claim_place
     naming = reading.naming(call, body, body.id)
     made = verb(call.parts, call.caller, call.path["id"], second, naming, dry_run=call.dry_run)
-    view = views.claim_view(call, made.claim, made.comparison, dry_run=made.dry_run)
+    view = claim_view(call, made.claim, made.comparison, dry_run=made.dry_run)
     return Reply(
-        envelopes.OneClaim(view, _settled(call, made.settled)),
+        wire.OneClaim(view, _settled(call, made.settled)),
         status=200 if made.dry_run else None,
         location=None if made.dry_run else f"{call.base}/claims/{made.claim.id}",
     )
 
 
 def listing(call: Call) -> Reply:
-    """GET: the claims of a decision."""
-    found = list_claims(call.parts, call.caller, call.path["id"])
-    return Reply(envelopes.Claims([_view(call, one) for one in found]))
+    """GET: a page of the claims of a decision."""
+    read = partial(list_claims, call.parts, call.caller, call.path["id"])
+    path = f"decisions/{call.path['id']}/claims"
+    return listed(call, "claims", read, partial(_view, call), path=path)
 
 
 def show(call: Call) -> Reply:
     """GET: one claim."""
     claim = own_claim(call.parts.store, call.caller, call.path["id"])
-    return Reply(envelopes.OneClaim(_view(call, claim)))
+    return Reply(wire.OneClaim(_view(call, claim)))
 
 
 def change(call: Call) -> Reply:
@@ -66,22 +74,48 @@ def change(call: Call) -> Reply:
     else:
         verb = fail_and_redecide if body.on_failure == "redecide" else fail
         ended = verb(call.parts, call.caller, name, dry_run=call.dry_run)
-    return Reply(envelopes.OneClaim(_view(call, ended.claim), _settled(call, ended.settled)))
+    return Reply(wire.OneClaim(_view(call, ended.claim), _settled(call, ended.settled)))
 
 
-def _view(call: Call, claim: Claim) -> answers.Claim:
-    return views.claim_view(call, claim, comparison_of(claim))
+def _view(call: Call, claim: Claim) -> wire.Claim:
+    return claim_view(call, claim, comparison_of(claim))
 
 
-def _settled(call: Call, settled: Settled | None) -> answers.Decision | UnsetType:
+def _settled(call: Call, settled: DecisionResult | None) -> decisions_wire.Decision | UnsetType:
     if settled is None:
         return UNSET
     claims = call.parts.store.claims(decision_id=settled.decision.id)
-    return views.decision_view(
+    return decision_view(
         call,
         settled.decision,
         settled.ensemble,
         settled.snapshot,
         claims,
         dry_run=settled.dry_run,
+    )
+
+
+def claim_view(
+    call: Call, claim: Claim, comparison: Comparison, *, dry_run: bool = False
+) -> wire.Claim:
+    """A claim, with the server request's scheduler hints."""
+    return wire.Claim(
+        id=claim.id,
+        decision_id=claim.decision_id,
+        ensemble_id=claim.ensemble_id,
+        project_id=claim.project_id,
+        member=str(claim.member),
+        status=claim.state_at(call.parts.store.now()).value,
+        expires_at=instant(claim.lapses_at),
+        server_id=claim.server_id,
+        comparison=wire.Comparison(
+            comparison.verdict,
+            [wire.Difference(**plain(one)) for one in comparison.diff],
+        ),
+        present_as=wire.PresentAs({"X-Openstack-Request-Id": f"req-{claim.id}"}, None),
+        server_patch=wire.ServerPatch(server_metadata(claim.ensemble_id, str(claim.member))),
+        created_at=format_instant(claim.created_at),
+        updated_at=format_instant(claim.updated_at),
+        links=[call.link("self", "claims", claim.id)],
+        dry_run=dry_run,
     )

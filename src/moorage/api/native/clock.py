@@ -1,13 +1,13 @@
-"""`/v1/simulation/clock`: only where the application was given a clock that can be set."""
+"""`/v1/simulation/clock`: only with a clock that can be set."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from moorage.api.native import answers_operator as told
 from moorage.api.native.call import Call, Reply
 from moorage.domain.period import format_instant, parse_instant
+from moorage.wire import clock as wire
 
 if TYPE_CHECKING:
     from moorage.domain.period import Instant
@@ -20,7 +20,7 @@ class SettableClock(Protocol):
         """The present instant."""
 
     def set(self, instant: Instant) -> None:
-        """Move on to a later instant. Conflict if it is earlier."""
+        """Move forward to a later instant. Conflict if it is earlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Clock:
         return self._reply()
 
     def put(self, call: Call) -> Reply:
-        """PUT: move time forward; what is due lapses at once."""
+        """PUT: move time forward; what is due takes effect at once."""
         self.clock.set(parse_instant(call.body.clock.now))
         return self._reply()
 
     def _reply(self) -> Reply:
-        return Reply(told.OneClock(told.ClockValue(format_instant(self.clock.now()))))
+        return Reply(wire.OneClock(wire.ClockValue(format_instant(self.clock.now()))))

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from moorage.api.native import envelopes, reading, views
+from msgspec import UNSET, UnsetType
+
+from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.formats import instant
+from moorage.api.native.paging import listed
+from moorage.domain.decisions import ClaimState
 from moorage.domain.errors import InvalidDescription, NotFound
-from moorage.domain.period import parse_instant
-from moorage.usecases.access import own_decision
-from moorage.usecases.confirm import confirm as confirm_decision
-from moorage.usecases.decide import decide
-from moorage.usecases.hold import release as release_decision
-from moorage.usecases.hold import renew as renew_decision
-from moorage.usecases.listing import list_decisions
+from moorage.domain.period import format_duration, format_instant, parse_instant
+from moorage.usecases.claims.confirm import confirm as confirm_decision
+from moorage.usecases.claims.hold import release as release_decision
+from moorage.usecases.claims.hold import renew as renew_decision
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.ensembles.decide import decide_ensemble
+from moorage.usecases.preemption.stay_ends import decided_ends, stay_ends
+from moorage.usecases.shared.access import list_decisions, own_decision
+from moorage.usecases.shared.host_labels import domains_of, label
+from moorage.wire import decisions as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native import answers
-    from moorage.api.native.requests import DecisionBody, DecisionPatchBody
-    from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble
+    from collections.abc import Mapping, Sequence
+
+    from moorage.domain.decisions import Claim, Decision, Solve
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.domain.placement import Place
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ports import Store
+    from moorage.usecases.preemption.stay_ends import StayEnd
+    from moorage.wire.decisions import DecisionBody, DecisionPatchBody
 
 
 def create(call: Call) -> Reply:
-    """POST: place all members jointly, and hold the places."""
+    """POST: place all members jointly and hold the places."""
     body: DecisionBody = call.body.decision
-    made = decide(
+    made = decide_ensemble(
         call.parts,
         call.caller,
         body.ensemble_id,
@@ -36,11 +50,11 @@ def create(call: Call) -> Reply:
         dry_run=call.dry_run,
     )
     claims = () if made.dry_run else call.parts.store.claims(decision_id=made.decision.id)
-    view = views.decision_view(
+    view = decision_view(
         call, made.decision, made.ensemble, made.snapshot, claims, dry_run=made.dry_run
     )
     return Reply(
-        envelopes.OneDecision(view),
+        wire.OneDecision(view),
         status=200 if made.dry_run else None,
         generation=None if made.dry_run else made.decision.generation,
         location=None if made.dry_run else f"{call.base}/decisions/{made.decision.id}",
@@ -49,26 +63,24 @@ def create(call: Call) -> Reply:
 
 def listing(call: Call) -> Reply:
     """GET: a page of decisions, newest first."""
-    page = call.page()
-    found = list_decisions(
+    read = partial(
+        list_decisions,
         call.parts,
         call.caller,
-        page,
         ensemble_id=call.query.get("ensemble_id"),
         all_projects=call.flag("all_projects"),
     )
-    links = call.next_links("decisions", [one.id for one in found], page)
-    return Reply(envelopes.Decisions([view_of(call, one) for one in found], links))
+    return listed(call, "decisions", read, lambda one: view_of(call, one))
 
 
 def show(call: Call) -> Reply:
     """GET: one decision."""
     decision = own_decision(call.parts.store, call.caller, call.path["id"])
-    return Reply(envelopes.OneDecision(view_of(call, decision)), generation=decision.generation)
+    return Reply(wire.OneDecision(view_of(call, decision)), generation=decision.generation)
 
 
 def renew(call: Call) -> Reply:
-    """PATCH: hold longer."""
+    """PATCH: extend the hold."""
     body: DecisionPatchBody = call.body.decision
     renewed = renew_decision(
         call.parts,
@@ -79,11 +91,11 @@ def renew(call: Call) -> Reply:
         dry_run=call.dry_run,
     )
     view = view_of(call, renewed, dry_run=call.dry_run)
-    return Reply(envelopes.OneDecision(view), generation=renewed.generation)
+    return Reply(wire.OneDecision(view), generation=renewed.generation)
 
 
 def release(call: Call) -> Reply:
-    """DELETE: give unclaimed places back."""
+    """DELETE: release unclaimed places."""
     release_decision(
         call.parts, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run
     )
@@ -91,12 +103,12 @@ def release(call: Call) -> Reply:
 
 
 def confirm(call: Call) -> Reply:
-    """POST: keep what is claimed, free the rest."""
+    """POST: confirm the claimed places, free the others."""
     done = confirm_decision(
         call.parts, call.caller, call.path["id"], call.matched, dry_run=call.dry_run
     )
     return Reply(
-        envelopes.Confirmed(
+        wire.Confirmed(
             decision=view_of(call, done.decision, dry_run=done.dry_run),
             claimed=done.claimed,
             building=done.building,
@@ -108,10 +120,10 @@ def confirm(call: Call) -> Reply:
     )
 
 
-def view_of(call: Call, decision: Decision, *, dry_run: bool = False) -> answers.Decision:
+def view_of(call: Call, decision: Decision, *, dry_run: bool = False) -> wire.Decision:
     """A stored decision."""
     store = call.parts.store
-    return views.decision_view(
+    return decision_view(
         call,
         decision,
         ensemble_of(store, decision),
@@ -122,7 +134,7 @@ def view_of(call: Call, decision: Decision, *, dry_run: bool = False) -> answers
 
 
 def ensemble_of(store: Store, decision: Decision) -> Ensemble | None:
-    """The decision's ensemble, or None when it is deleted: its labels are gone with it."""
+    """The decision's ensemble, or None if it is deleted, in which case its labels are gone too."""
     try:
         return store.ensemble(decision.ensemble_id)
     except NotFound:
@@ -137,3 +149,156 @@ def _until(call: Call, body: DecisionPatchBody) -> Instant:
     hold = reading.duration(body.hold, "hold")
     assert hold is not None
     return call.parts.store.now() + hold
+
+
+def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
+    call: Call,
+    decision: Decision,
+    ensemble: Ensemble | None,
+    snapshot: Snapshot,
+    claims: Sequence[Claim] = (),
+    *,
+    dry_run: bool = False,
+    lease: Lease | None = None,
+) -> wire.Decision:
+    """A decision with its assignments. A host no longer in the fleet has no domains."""
+    now = snapshot.taken_at
+    ends = _ends(call, decision, ensemble, snapshot, lease, dry_run=dry_run)
+    claimants = _claimants(now, claims)
+    kinds = {} if ensemble is None else {role.name: role.kind for role in ensemble.roles}
+    return wire.Decision(
+        id=decision.id,
+        ensemble_id=decision.ensemble_id,
+        ensemble_generation=decision.ensemble_generation,
+        project_id=decision.project_id,
+        status=decision.state_at(now).value,
+        expires_at=instant(decision.expires_at),
+        hold=format_duration(decision.hold),
+        renewals=decision.renewals,
+        interval=wire.Interval(format_instant(decision.period.start), instant(decision.period.end)),
+        objective=decision.objective.value,
+        solve=solve_view(decision.solve),
+        assignments=[
+            assignment_view(
+                call,
+                name,
+                place,
+                ensemble,
+                snapshot,
+                claimants.get(name),
+                kind=kinds.get(name.role, "server"),
+                end=ends.get(name),
+            )
+            for name, place in sorted(decision.places.items())
+        ],
+        policies=[
+            wire.PolicyStatus(one.name, one.satisfied, one.slack, one.penalty, one.standing)
+            for one in decision.policies
+        ],
+        max_additional={
+            role: additional_view(call, count, exact=role not in decision.at_least)
+            for role, count in decision.max_additional.items()
+        },
+        revision=decision.revision,
+        generation=decision.generation,
+        computed_at=format_instant(decision.created_at),
+        updated_at=format_instant(decision.updated_at),
+        dry_run=dry_run,
+        links=[] if dry_run else [call.link("self", "decisions", decision.id)],
+        preemptible=decision.preemptible,
+        lease_id=decision.lease_id,
+        priority=decision.priority,
+    )
+
+
+def solve_view(solve: Solve) -> wire.Solve:
+    """How a search came to its answer."""
+    return wire.Solve(
+        solver=solve.solver,
+        optimal=solve.proven,
+        value=solve.value,
+        bound=solve.bound,
+        wall_ms=round(solve.wall_ms, 3),
+        seed=solve.seed,
+    )
+
+
+def additional_view(call: Call, count: int, *, exact: bool) -> wire.Additional:
+    """How many more fit; rounded and capped for a tenant."""
+    if call.caller.operator:
+        return wire.Additional(count, exact)
+    limits = call.parts.limits
+    told = limits.told_additional(count)
+    return wire.Additional(told, exact and limits.disclosure.whole(count))
+
+
+def assignment_view(  # noqa: PLR0913 - what it says, and what it is read from
+    call: Call,
+    name: MemberName,
+    place: Place,
+    ensemble: Ensemble | None,
+    snapshot: Snapshot,
+    claim_id: str | None,
+    *,
+    kind: str,
+    end: StayEnd | None,
+) -> wire.Assignment:
+    """A member's place, and its end if it is to end."""
+    known = place.host in snapshot.row_of
+    return wire.Assignment(
+        member=str(name),
+        kind=kind,
+        domains=domains_view(call, snapshot, ensemble, place) if known and ensemble else {},
+        claimed_by=claim_id,
+        host=host_view(call, snapshot, place) if known else UNSET,
+        allocations=allocations_view(call, place),
+        until=UNSET if end is None else format_instant(end.at),
+        until_because=UNSET if end is None else end.because.value,
+    )
+
+
+def _ends(
+    call: Call,
+    decision: Decision,
+    ensemble: Ensemble | None,
+    snapshot: Snapshot,
+    lease: Lease | None,
+    *,
+    dry_run: bool,
+) -> Mapping[MemberName, StayEnd]:
+    """When members end, at present or in this placement."""
+    if dry_run:
+        return decided_ends(decision)
+    if ensemble is None:
+        return {}
+    known = {decision.id: lease} if lease is not None or decision.lease_id is None else {}
+    return stay_ends(call.parts.store, member_places(snapshot, ensemble), known)
+
+
+def _claimants(now: Instant, claims: Sequence[Claim]) -> Mapping[MemberName, str]:
+    """Member -> its first open claim."""
+    open_states = {ClaimState.BUILDING, ClaimState.ACTIVE}
+    return {c.member: c.id for c in reversed(claims) if c.state_at(now) in open_states}
+
+
+def domains_view(
+    call: Call, snapshot: Snapshot, ensemble: Ensemble, place: Place
+) -> dict[str, str]:
+    """Level -> domain: names for operators, the ensemble's own labels for tenants."""
+    host = snapshot.names[snapshot.row_of[place.host]]
+    found = domains_of(snapshot.topology, host)
+    if call.caller.operator:
+        return {str(level): name for level, name in found.items()}
+    return {str(level): label(ensemble.salt, level, name) for level, name in found.items()}
+
+
+def allocations_view(call: Call, place: Place) -> dict[str, dict[str, int]] | UnsetType:
+    """Provider UUID -> amounts, for operators."""
+    if not call.caller.operator:
+        return UNSET
+    return {provider: dict(amounts) for provider, amounts in place.allocations.items()}
+
+
+def host_view(call: Call, snapshot: Snapshot, place: Place) -> str | UnsetType:
+    """The host's name, for operators."""
+    return snapshot.names[snapshot.row_of[place.host]] if call.caller.operator else UNSET

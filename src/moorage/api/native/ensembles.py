@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from moorage.api.native import envelopes, reading, views
+from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.decisions import decision_view
+from moorage.api.native.formats import any_of, instant
+from moorage.api.native.paging import listed
+from moorage.api.native.policies import statement_view, violations_view
 from moorage.domain.describe import read_metadata
-from moorage.usecases.access import own_ensemble
-from moorage.usecases.change_ensemble import Change, change_ensemble
-from moorage.usecases.compliance import broken_policies
-from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.delete_ensemble import delete_ensemble
-from moorage.usecases.listing import list_ensembles
-from moorage.usecases.survivability import survivability
-from moorage.usecases.writing import current_decision
+from moorage.domain.ensembles import GroupKind
+from moorage.domain.period import format_instant
+from moorage.usecases.decide.writes import current_decision
+from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
+from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.ensembles.delete import delete_ensemble
+from moorage.usecases.ensembles.policy_checks import broken_policies
+from moorage.usecases.ensembles.survivability import survivability
+from moorage.usecases.shared.access import list_ensembles, own_ensemble
+from moorage.wire import decisions as decisions_wire
+from moorage.wire import ensembles as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.answers import Decision
-    from moorage.api.native.requests import EnsembleBody, EnsembleChangeBody
     from moorage.domain import decisions
-    from moorage.domain.ensembles import Ensemble
-    from moorage.usecases.create_ensemble import Made
+    from moorage.domain.ensembles import Ensemble, Role
+    from moorage.usecases.ensembles.create import EnsembleResult
+    from moorage.wire.decisions import Decision
+    from moorage.wire.ensembles import EnsembleBody, EnsembleChangeBody
 
 
 def create(call: Call) -> Reply:
-    """POST: describe, and with `decide` place and hold at once."""
+    """POST: create an ensemble; with `decide` place and hold it at once."""
     body: EnsembleBody = call.body.ensemble
     created = create_ensemble(
         call.parts,
@@ -42,17 +50,15 @@ def create(call: Call) -> Reply:
 
 def listing(call: Call) -> Reply:
     """GET: a page of ensembles."""
-    page = call.page()
-    found = list_ensembles(
+    read = partial(
+        list_ensembles,
         call.parts,
         call.caller,
-        page,
         name=call.query.get("name"),
         project_id=call.query.get("project_id"),
         all_projects=call.flag("all_projects"),
     )
-    links = call.next_links("ensembles", [one.id for one in found], page)
-    return Reply(envelopes.Ensembles([views.ensemble_view(call, one) for one in found], links))
+    return listed(call, "ensembles", read, lambda one: ensemble_view(call, one))
 
 
 def show(call: Call) -> Reply:
@@ -60,23 +66,23 @@ def show(call: Call) -> Reply:
     ensemble = own_ensemble(call.parts.store, call.caller, call.path["id"])
     decision = current_decision(call.parts.store, ensemble)
     compliance = (
-        views.violations_view(call, broken_policies(call.parts.store.snapshot(), ensemble))
+        violations_view(call, broken_policies(call.parts.store.snapshot(), ensemble))
         if call.flag("compliance")
         else UNSET
     )
-    view = views.ensemble_view(call, ensemble, _decision(call, ensemble, decision), compliance)
-    return Reply(envelopes.OneEnsemble(view), generation=ensemble.generation)
+    view = ensemble_view(call, ensemble, _decision(call, ensemble, decision), compliance)
+    return Reply(wire.OneEnsemble(view), generation=ensemble.generation)
 
 
 def change(call: Call) -> Reply:
-    """PATCH: counts, policies, metadata; placed in the same step where places are held."""
+    """PATCH: change counts, policies and metadata; held places are decided anew at once."""
     body: EnsembleChangeBody = call.body.ensemble
     source = reading.builtins(body)
     changed = change_ensemble(
         call.parts,
         call.caller,
         call.path["id"],
-        Change(
+        ChangeRequest(
             name=body.name,
             metadata=None if body.metadata is None else read_metadata(body.metadata),
             members=source["members"],
@@ -91,7 +97,7 @@ def change(call: Call) -> Reply:
 
 
 def delete(call: Call) -> Reply:
-    """DELETE: forget it; holds end, servers stay."""
+    """DELETE: delete it; its holds end, its servers stay."""
     delete_ensemble(
         call.parts, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run
     )
@@ -99,16 +105,16 @@ def delete(call: Call) -> Reply:
 
 
 def survives(call: Call) -> Reply:
-    """GET: who keeps what when any one domain is lost."""
+    """GET: how many members survive the loss of any one domain."""
     found = survivability(call.parts, call.caller, call.path["id"])
     return Reply(
-        envelopes.Survivability(
+        wire.Survivability(
             [
-                envelopes.Survival(
+                wire.Survival(
                     level=str(loss.level),
                     lose=1,
                     roles=[
-                        envelopes.Loss(one.role, one.total, one.keeps, one.needed, one.survives)
+                        wire.Loss(one.role, one.total, one.keeps, one.needed, one.survives)
                         for one in loss.roles
                     ],
                 )
@@ -118,16 +124,16 @@ def survives(call: Call) -> Reply:
     )
 
 
-def made(call: Call, made: Made, *, location: bool) -> Reply:
-    """The reply to who made or changed an ensemble."""
+def made(call: Call, made: EnsembleResult, *, location: bool) -> Reply:
+    """The reply to the creation or change of an ensemble."""
     decision = _decision(call, made.ensemble, made.decision, dry_run=made.dry_run)
     snapshot = call.parts.store.snapshot()
     return Reply(
-        envelopes.OneEnsemble(
-            ensemble=views.ensemble_view(call, made.ensemble),
+        wire.OneEnsemble(
+            ensemble=ensemble_view(call, made.ensemble),
             decision=decision,
             dry_run=made.dry_run,
-            computed_at=views.instant(snapshot.taken_at) or UNSET,
+            computed_at=instant(snapshot.taken_at) or UNSET,
             revision=snapshot.revision,
         ),
         status=200 if made.dry_run else None,
@@ -145,4 +151,68 @@ def _decision(
         return None
     store = call.parts.store
     claims = () if dry_run else store.claims(decision_id=decision.id)
-    return views.decision_view(call, decision, ensemble, store.snapshot(), claims, dry_run=dry_run)
+    return decision_view(call, decision, ensemble, store.snapshot(), claims, dry_run=dry_run)
+
+
+def role_view(role: Role, count: int) -> wire.Role:
+    """A role with its number of members."""
+    return wire.Role(
+        name=role.name,
+        kind=role.kind,
+        count=count,
+        flavor=role.flavor,
+        resources=dict(role.resources),
+        required=any_of(role.required),
+        forbidden=sorted(role.forbidden),
+        member_of=any_of(role.member_of),
+        tags=sorted(role.tags),
+        ports=_groups(role, GroupKind.PORT),
+        volumes=_groups(role, GroupKind.VOLUME),
+        groups=_groups(role, GroupKind.GROUP),
+        same_subtree=[sorted(names) for names in role.same_subtree],
+        group_policy="isolate" if role.isolate else "none",
+    )
+
+
+def _groups(role: Role, kind: GroupKind) -> list[wire.Group]:
+    return [
+        wire.Group(
+            name=one.name,
+            resources=dict(one.resources),
+            required=any_of(one.required),
+            forbidden=sorted(one.forbidden),
+            member_of=any_of(one.member_of),
+            same_subtree=one.beside,
+        )
+        for one in role.groups
+        if one.kind is kind
+    ]
+
+
+def ensemble_view(
+    call: Call,
+    ensemble: Ensemble,
+    decision: decisions_wire.Decision | UnsetType | None = UNSET,
+    compliance: list[wire.Violation] | UnsetType = UNSET,
+) -> wire.Ensemble:
+    """An ensemble."""
+    counts = ensemble.counts()
+    return wire.Ensemble(
+        id=ensemble.id,
+        name=ensemble.name,
+        project_id=ensemble.project_id,
+        user_id=ensemble.user_id,
+        metadata=dict(ensemble.metadata),
+        members=[role_view(role, counts.get(role.name, 0)) for role in ensemble.roles],
+        policies=[statement_view(call, ensemble, one) for one in ensemble.policies],
+        generation=ensemble.generation,
+        created_at=format_instant(ensemble.created_at),
+        updated_at=format_instant(ensemble.updated_at),
+        links=[
+            call.link("self", "ensembles", ensemble.id),
+            call.link("members", "ensembles", ensemble.id, "members"),
+        ],
+        decision=decision,
+        compliance=compliance,
+        template=UNSET if ensemble.template is None else wire.MadeOf(*ensemble.template),
+    )

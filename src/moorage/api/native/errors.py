@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from moorage.api.native import protocol
-from moorage.api.native.answers import BrokenLease, Difference, Error
 from moorage.domain import errors
 from moorage.domain.leases import LeadTooLong
 from moorage.domain.period import format_duration, format_instant
-from moorage.usecases.members import Oversized, Violated
+from moorage.usecases.ensembles.members import JoinBreaksPolicies, ServerTooLarge
+from moorage.wire.claims import Difference
+from moorage.wire.errors import BrokenLease, Error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,50 +22,199 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How an error is told."""
+    """Status, code and title of a class of errors."""
 
     status: int
     code: str
     title: str
+    remedy: str
+    """What the caller can do about it, in Markdown: for the reference page."""
 
 
 TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
     {
-        errors.InvalidDescription: Rule(400, "invalid_description", "The description is invalid"),
-        LeadTooLong: Rule(400, "lead_too_long", "The lead would begin in the past"),
-        errors.UnknownName: Rule(400, "unknown_name", "It names something that does not exist"),
-        errors.UnknownPolicy: Rule(400, "unknown_policy", "No such policy type"),
-        errors.Contradiction: Rule(400, "contradiction", "The policies contradict one another"),
-        errors.Forbidden: Rule(403, "forbidden", "Not allowed"),
-        errors.CheckRefused: Rule(403, "check_refused", "The operator's check refuses it"),
-        errors.LimitExceeded: Rule(403, "quota_exceeded", "A limit was passed"),
-        errors.NotFound: Rule(404, "not_found", "Not found"),
-        protocol.MethodNotAllowed: Rule(405, "method_not_allowed", "No such verb here"),
-        protocol.UnsupportedVersion: Rule(406, "unsupported_version", "Version not served"),
-        errors.Conflict: Rule(409, "conflict", "The present state does not allow it"),
-        errors.ConcurrentUpdate: Rule(409, "concurrent_update", "It has changed meanwhile"),
-        errors.DuplicateName: Rule(409, "duplicate_name", "Already taken"),
-        errors.InUse: Rule(409, "in_use", "Still in use"),
-        errors.WouldBreakLease: Rule(409, "would_break_lease", "It would break a lease"),
-        Violated: Rule(409, "would_break_policy", "It would break a required policy"),
-        errors.CapacityExceeded: Rule(409, "capacity_exceeded", "It does not fit"),
-        errors.ConstraintViolated: Rule(409, "constraint_violated", "A unit rule is broken"),
-        errors.Infeasible: Rule(409, "infeasible", "No placement meets the request"),
+        errors.InvalidDescription: Rule(
+            400,
+            "invalid_description",
+            "The description is invalid",
+            "Mend what `path` and `detail` name; `line` is the line of a template or file.",
+        ),
+        LeadTooLong: Rule(
+            400,
+            "lead_too_long",
+            "The lead would begin in the past",
+            "Ask for a shorter `lead` (`longest` is what fits before the start), or a later start.",
+        ),
+        errors.UnknownName: Rule(
+            400,
+            "unknown_name",
+            "It names something that does not exist",
+            "Use a name that exists; the detail suggests the most similar one.",
+        ),
+        errors.UnknownPolicy: Rule(
+            400, "unknown_policy", "No such policy type", "Use a type of `moorage policy list`."
+        ),
+        errors.Contradiction: Rule(
+            400,
+            "contradiction",
+            "The policies contradict one another",
+            "No fleet can meet the `policies` named together: relax or remove one of them.",
+        ),
+        errors.Forbidden: Rule(
+            403,
+            "forbidden",
+            "Not allowed",
+            "Ask an operator for a role that meets the rule, or use a token that has it.",
+        ),
+        errors.CheckRefused: Rule(
+            403,
+            "check_refused",
+            "The operator's check refuses it",
+            "The operator's own check of leases refused; the detail is its reason.",
+        ),
+        errors.LimitExceeded: Rule(
+            403,
+            "quota_exceeded",
+            "A limit was passed",
+            "Free or ask for less (`used`, `limit`, `requested`), wait until `passes_at`, or "
+            "ask an operator for more.",
+        ),
+        errors.NotFound: Rule(
+            404,
+            "not_found",
+            "Not found",
+            "Check the id; what belongs to another project is not found, either.",
+        ),
+        protocol.MethodNotAllowed: Rule(
+            405, "method_not_allowed", "No such verb here", "Use one of the methods in `Allow`."
+        ),
+        protocol.UnsupportedVersion: Rule(
+            406,
+            "unsupported_version",
+            "Version not served",
+            "Ask for a version between those of `GET /v1/`, or for `latest`.",
+        ),
+        errors.Conflict: Rule(
+            409,
+            "conflict",
+            "The present state does not allow it",
+            "Read the present state, then decide whether the request still makes sense.",
+        ),
+        errors.ConcurrentUpdate: Rule(
+            409,
+            "concurrent_update",
+            "It has changed meanwhile",
+            "Read it again and repeat the request with the new generation.",
+        ),
+        errors.DuplicateName: Rule(
+            409,
+            "duplicate_name",
+            "Already taken",
+            "Use another name or id, or the thing that has it.",
+        ),
+        errors.NameTaken: Rule(
+            409,
+            "name_taken",
+            "The name is taken",
+            "Change or delete the thing of that name (`existing` is its id), or use another name.",
+        ),
+        errors.InUse: Rule(409, "in_use", "Still in use", "Remove what refers to it first."),
+        errors.WouldBreakLease: Rule(
+            409,
+            "would_break_lease",
+            "It would break a lease",
+            "Choose another time (`earliest` would do) or move the `leases` named.",
+        ),
+        JoinBreaksPolicies: Rule(
+            409,
+            "would_break_policy",
+            "It would break a required policy",
+            "Place the server elsewhere, or relax the policy first.",
+        ),
+        errors.CapacityExceeded: Rule(
+            409,
+            "capacity_exceeded",
+            "It does not fit",
+            "Something else took the room; ask again to be placed anew.",
+        ),
+        errors.ConstraintViolated: Rule(
+            409,
+            "constraint_violated",
+            "A unit rule is broken",
+            "Ask for amounts that the inventory's `min_unit`, `max_unit` and `step_size` allow.",
+        ),
+        errors.Infeasible: Rule(
+            409,
+            "infeasible",
+            "No placement meets the request",
+            "Read the explanation: its relaxations were each solved and fit. See "
+            "[Refusals and explanations](../guide/refused.md).",
+        ),
         errors.SeriesInfeasible: Rule(
-            409, "series_infeasible", "Not all occurrences of the series fit"
+            409,
+            "series_infeasible",
+            "Not all occurrences of the series fit",
+            "Leave out the `occurrences` named, or take one of the changes in `instead`.",
         ),
         errors.DescriptionMismatch: Rule(
-            409, "description_mismatch", "The server differs from its description"
+            409,
+            "description_mismatch",
+            "The server differs from its description",
+            "Create the server as described, or take a remedy of `remedies`.",
         ),
-        errors.OfferOver: Rule(410, "offer_over", "The offer is over"),
-        errors.HoldExpired: Rule(409, "hold_expired", "The hold has lapsed"),
-        errors.WrongState: Rule(409, "wrong_state", "Not possible in this state"),
-        errors.EventsLost: Rule(410, "events_lost", "Events were forgotten since"),
-        protocol.PreconditionFailed: Rule(412, "precondition_failed", "Stale If-Match"),
-        protocol.UnsupportedMediaType: Rule(415, "unsupported_media_type", "Not JSON"),
-        protocol.PreconditionRequired: Rule(428, "precondition_required", "If-Match is missing"),
-        errors.Busy: Rule(503, "busy", "Try again later"),
-        errors.Unavailable: Rule(503, "unavailable", "The ledger cannot be used now"),
+        errors.OfferOver: Rule(410, "offer_over", "The offer is over", "Ask for a new offer."),
+        errors.HoldExpired: Rule(
+            409,
+            "hold_expired",
+            "The hold has lapsed",
+            "Decide again; hold longer with `hold`, or renew in time.",
+        ),
+        errors.WrongState: Rule(
+            409,
+            "wrong_state",
+            "Not possible in this state",
+            "Look at its state; the detail says which step is possible.",
+        ),
+        errors.EventsLost: Rule(
+            410,
+            "events_lost",
+            "Events were forgotten since",
+            "Read again from `oldest`, and take what is missing from the listings.",
+        ),
+        protocol.PreconditionFailed: Rule(
+            412,
+            "precondition_failed",
+            "Stale If-Match",
+            "Read it again and send its new generation in `If-Match`.",
+        ),
+        protocol.UnsupportedMediaType: Rule(
+            415, "unsupported_media_type", "Not JSON", "Send `Content-Type: application/json`."
+        ),
+        protocol.PreconditionRequired: Rule(
+            428,
+            "precondition_required",
+            "If-Match is missing",
+            "Send the generation that you have read in `If-Match`, or `*` for any.",
+        ),
+        errors.Busy: Rule(
+            503,
+            "busy",
+            "Try again later",
+            "Repeat after `Retry-After` seconds, with a longer `time_limit` if a search ran out "
+            "of time.",
+        ),
+        errors.TooManyRequests: Rule(
+            429,
+            "too_many_requests",
+            "Too many requests at once",
+            "Repeat after `Retry-After` seconds, once another request of the project is answered.",
+        ),
+        errors.Unavailable: Rule(
+            503,
+            "unavailable",
+            "The ledger cannot be used now",
+            "Repeat later; an operator has to look at the database or its disk.",
+        ),
     }
 )
 """Looked up by the error's class, then its bases. Every code is prefixed `ensemble.`."""
@@ -86,7 +236,7 @@ def rule_for(error: errors.MoorageError) -> Rule:
 
 
 def told(error: errors.MoorageError, request_id: str) -> Error:
-    """The error as it goes over the wire; an explanation is added by who can show it."""
+    """The error on the wire; an explanation is added by the caller."""
     rule = rule_for(error)
     return Error(
         status=rule.status,
@@ -99,7 +249,7 @@ def told(error: errors.MoorageError, request_id: str) -> Error:
 
 
 def told_to_tenant(error: errors.MoorageError, request_id: str) -> Error:
-    """As `told`, without providers: neither their UUIDs nor how full they are."""
+    """As `told`, without providers' UUIDs and free capacity."""
     return msgspec.structs.replace(told(error, request_id), detail=_without_provider(error))
 
 
@@ -130,6 +280,8 @@ def _details(error: errors.MoorageError) -> dict[str, Any]:  # noqa: PLR0911 - a
             return {"path": error.path, "longest": format_duration(error.longest)}
         case errors.InvalidDescription():
             return {"path": error.path, "line": error.line}
+        case errors.NameTaken():
+            return {"existing": error.existing}
         case errors.EventsLost():
             return {"oldest": error.oldest, "before": format_instant(error.before)}
         case errors.LimitExceeded():
@@ -137,7 +289,7 @@ def _details(error: errors.MoorageError) -> dict[str, Any]:  # noqa: PLR0911 - a
             return known | _of_quota(error)
         case errors.WouldBreakLease():
             return _broken(error)
-        case Oversized():
+        case ServerTooLarge():
             return {"diff": differences(error.diff)}
         case errors.DescriptionMismatch():
             return {"diff": differences(error.diff), "remedies": list(REMEDIES)}
@@ -146,7 +298,7 @@ def _details(error: errors.MoorageError) -> dict[str, Any]:  # noqa: PLR0911 - a
 
 
 def _of_quota(error: errors.LimitExceeded) -> dict[str, Any]:
-    """What is told besides where the limit is a project's."""
+    """Further fields of a project quota's error."""
     if not isinstance(error, errors.QuotaExceeded):
         return {}
     told: dict[str, Any] = {"quota": str(error.what), "left": error.left}

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.api.native import answers_events as told
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.views import plain
+from moorage.api.native.formats import plain
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.events import BEGINNING, EventCursor, EventFilter, check_pattern
 from moorage.domain.period import SECOND, format_instant
-from moorage.usecases.feed.read import LONGEST_WAIT, EventAsk, read_events
+from moorage.usecases.events.read import LONGEST_WAIT, EventQuery, disclosed_body, read_events
+from moorage.wire import events as wire
 
 if TYPE_CHECKING:
     from moorage.domain.events import Event
     from moorage.domain.period import Duration
 
 NOW = "now"
-"""The cursor of who wants only what happens from now on."""
+"""The cursor for events from now on."""
 
 
 def listing(call: Call) -> Reply:
-    """GET: the next page after a cursor; with `wait` it waits for one a while."""
+    """GET: the page after a cursor; with `wait` it waits for events."""
     query = call.query
     patterns = tuple(filter(None, query.get("type", "").split(",")))
     wanted = EventFilter(
         tuple(check_pattern(one, "type") for one in patterns), query.get("subject") or None
     )
-    ask = EventAsk(
+    ask = EventQuery(
         after=_after(query.get("after")),
         wanted=wanted,
         limit=call.page().limit if "limit" in query else 100,
@@ -38,20 +38,20 @@ def listing(call: Call) -> Reply:
     )
     found = read_events(call.parts, call.caller, ask)
     return Reply(
-        told.Events([event_view(one) for one in found.events], str(found.cursor), found.more)
+        wire.Events([event_view(call, one) for one in found.events], str(found.cursor), found.more)
     )
 
 
-def event_view(one: Event) -> told.Event:
-    """An event on the wire."""
-    return told.Event(
+def event_view(call: Call, one: Event) -> wire.Event:
+    """An event as the caller may see it."""
+    return wire.Event(
         id=one.id,
         type=one.type,
         at=format_instant(one.at),
         project_id=one.project_id,
         subject=one.subject,
         generation=one.generation,
-        body=plain(one.body),
+        body=plain(disclosed_body(call.parts, call.caller, one)),
     )
 
 
@@ -62,7 +62,7 @@ def _after(text: str | None) -> EventCursor | None:
 
 
 def _wait(text: str | None) -> Duration:
-    """`20`, `20s` or `PT20S`."""
+    """Read `20`, `20s` or `PT20S`."""
     if text is None or text in {"0", "0s", "PT0S"}:
         return 0
     found = reading.duration(f"{text}s" if text.isascii() and text.isdigit() else text, "wait")

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from moorage.api.native import answers, envelopes, reading
+import msgspec
+from msgspec import UNSET
+
+from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.explaining import explanation_view
-from moorage.domain.period import format_instant
+from moorage.api.native.decisions import solve_view
+from moorage.api.native.formats import instant
+from moorage.api.native.paging import listed
+from moorage.domain import explain as domain
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.period import FOREVER, format_instant, parse_instant
 from moorage.domain.requests import Objective
-from moorage.usecases.access import for_operators, own_explanation, own_refusal
-from moorage.usecases.ask_why import ask_why
-from moorage.usecases.joint import Ask
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.what_if_request import judge_feasibility
+from moorage.usecases.shared.access import (
+    list_refusals,
+    own_explanation,
+    own_refusal,
+    require_operator,
+)
+from moorage.wire import explanations as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests import ExplanationBody
-    from moorage.domain import explain as domain
+    from moorage.wire.explanations import ExplanationBody
 
 
 def show(call: Call) -> Reply:
@@ -23,8 +37,49 @@ def show(call: Call) -> Reply:
     return _shown(call, own_explanation(call.parts.store, call.caller, call.path["id"]))
 
 
+def listing(call: Call) -> Reply:
+    """GET: a page of refusals, newest first."""
+    since = call.query.get("since")
+    read = partial(
+        list_refusals,
+        call.parts,
+        call.caller,
+        ensemble=call.query.get("ensemble"),
+        stage=_stage(call.query.get("stage")),
+        since=None if since is None else parse_instant(since),
+        project_id=call.query.get("project_id"),
+        all_projects=call.flag("all_projects"),
+    )
+    return listed(call, "explanations", read, partial(_in_short, call))
+
+
+def _stage(text: str | None) -> domain.Stage | None:
+    if text is None:
+        return None
+    known = {one.value: one for one in domain.Stage}
+    if text not in known:
+        raise InvalidDescription(f"stage is one of {', '.join(known)}, not {text!r}", path="stage")
+    return known[text]
+
+
+def _in_short(call: Call, one: domain.Refusal) -> wire.Refusal:
+    asked, why = one.asked, one.explanation
+    return wire.Refusal(
+        id=why.id,
+        project_id=one.project_id,
+        user_id=None if asked is None else asked.user_id,
+        ensemble_id=None if asked is None else asked.ensemble_id,
+        ensemble=None if asked is None else asked.name,
+        verdict=why.verdict,
+        stage=why.stage.value,
+        why=why.in_words(exact=call.caller.operator),
+        computed_at=format_instant(why.computed_at),
+        links=[call.link("self", "explanations", why.id)],
+    )
+
+
 def of_decision(call: Call) -> Reply:
-    """GET: why a decision asked for under an id was refused."""
+    """GET: the explanation of the refused decision of an idempotency key."""
     return _shown(call, own_refusal(call.parts.store, call.caller, call.path["id"]))
 
 
@@ -32,34 +87,96 @@ def _shown(call: Call, found: tuple[domain.Explanation, str]) -> Reply:
     explanation, instance = found
     wanted = call.flag("instance")
     if wanted:
-        for_operators(call.caller)
+        require_operator(call.caller)
     view = explanation_view(call, explanation, instance if wanted else None)
-    return Reply(envelopes.OneExplanation(view))
+    return Reply(wire.OneExplanation(view))
 
 
 def create(call: Call) -> Reply:
-    """POST: would it fit, and if not, why not; nothing but the explanation is stored."""
+    """POST: judge an undeclared request; only the explanation is stored."""
     body: ExplanationBody = call.body.explanation
-    ask = Ask(objective=Objective(body.objective), seed=body.seed)
-    judged = ask_why(call.parts, call.caller, reading.undeclared(body), ask)
-    solve = judged.solve
+    ask = DecisionOptions(objective=Objective(body.objective), seed=body.seed)
+    judged = judge_feasibility(call.parts, call.caller, reading.undeclared(body), ask)
     return Reply(
-        envelopes.Explained(
+        wire.Explained(
             verdict=judged.verdict,
             computed_at=format_instant(judged.computed_at),
             revision=judged.revision,
             explanation=None
             if judged.explanation is None
             else explanation_view(call, judged.explanation),
-            solve=None
-            if solve is None
-            else answers.Solve(
-                solver=solve.solver,
-                optimal=solve.proven,
-                value=solve.value,
-                bound=solve.bound,
-                wall_ms=round(solve.wall_ms, 3),
-                seed=solve.seed,
-            ),
+            solve=None if judged.solve is None else solve_view(judged.solve),
         )
     )
+
+
+def explanation_view(
+    call: Call, explanation: domain.Explanation, instance: str | None = None
+) -> wire.Explanation:
+    """An explanation; numbers about the fleet are bucketed for tenants."""
+    parts = [conflict_parts(call, one) for one in explanation.conflicts]
+    minimal = [one.minimal for one in explanation.conflicts]
+    if explanation.exact and not call.caller.operator:
+        # Found for an operator, and as exact as the fleet is.
+        explanation = replace(explanation, relaxations=(), earliest=None, largest=None, note="")
+    window, most = explanation.earliest, explanation.largest
+    return wire.Explanation(
+        id=explanation.id,
+        verdict=explanation.verdict,
+        stage=explanation.stage.value,
+        computed_at=format_instant(explanation.computed_at),
+        revision=explanation.revision,
+        conflict=parts[0] if parts else [],
+        minimal=minimal[0] if minimal else False,
+        more_conflicts=[
+            wire.Conflict(conflict, proved)
+            for conflict, proved in zip(parts[1:], minimal[1:], strict=True)
+        ],
+        relaxations=[relaxation_view(one) for one in explanation.relaxations],
+        note=explanation.note,
+        earliest_start=instant(window.start) if window else None,
+        earliest_end=instant(FOREVER if window.end is None else window.end) if window else None,
+        earliest_proved=window is not None and window.proved,
+        earliest_beyond=window is not None and window.beyond,
+        largest=wire.Largest(most.role, most.count, most.asked) if most else None,
+        other_zones=list(explanation.zones),
+        counts=wire.Counts(
+            considered=_count(call, explanation.considered),
+            rejected={name: _count(call, n) for name, n in sorted(explanation.rejected.items())},
+        ),
+        links=[call.link("self", "explanations", explanation.id)],
+        instance=UNSET if instance is None else msgspec.Raw(instance.encode()),
+    )
+
+
+def conflict_parts(call: Call, conflict: domain.Conflict) -> list[wire.ConflictPart]:
+    """Both sides of a conflict: what each element needs, and the facts it conflicts with."""
+    needs = [
+        wire.ConflictPart(**{element.kind: _named(call, element)}, needs=need)
+        for element, need in zip(conflict.elements, conflict.needs, strict=True)
+    ]
+    facts = [wire.ConflictPart(topology=name, have=_count(call, n)) for name, n in conflict.facts]
+    return [*needs, *facts]
+
+
+def relaxation_view(relaxation: domain.Relaxation) -> wire.Relaxation:
+    """A relaxation: `{"policy": "db-ha", "keep": [3, 2]}` with its cost and result."""
+    change = relaxation.change
+    written: dict[str, Any] = {
+        change.subject: change.name,
+        change.field: [change.before, change.after],
+    }
+    return wire.Relaxation(
+        change=written,
+        cost=relaxation.cost,
+        verified=relaxation.verified,
+        result=relaxation.result,
+    )
+
+
+def _named(call: Call, element: domain.Element) -> str:
+    return element.exact if call.caller.operator and element.exact else element.name
+
+
+def _count(call: Call, count: int) -> int | str:
+    return count if call.caller.operator else call.parts.limits.disclosure.said(count)

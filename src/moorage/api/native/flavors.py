@@ -4,51 +4,64 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.api.native import answers_operator as told
-from moorage.api.native import views
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.formats import any_of
+from moorage.api.native.paging import listed
+from moorage.domain.extra_specs import check_stored
 from moorage.domain.flavors import Flavor
 from moorage.domain.resources import amounts
-from moorage.usecases.flavor_listing import read_listing
-from moorage.usecases.flavors import delete_flavor, put_flavors
+from moorage.usecases.ledger.flavors import delete_flavor, load_flavors, put_flavors
+from moorage.wire import flavors as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests_operator import FlavorBody
+    from moorage.wire.flavors import FlavorBody
 
 
 def listing(call: Call) -> Reply:
-    """GET: every flavor, by name."""
-    return Reply(told.Flavors([_view(one) for one in call.parts.store.flavors()]))
+    """GET: a page of flavors, by name."""
+    return listed(call, "flavors", call.parts.store.flavors, _view)
 
 
 def show(call: Call) -> Reply:
     """GET: a flavor by id or name."""
-    return Reply(told.OneFlavor(_view(call.parts.store.flavor(call.path["name"]))))
+    return Reply(wire.OneFlavor(_view(call.parts.store.flavor(call.path["name"]))))
 
 
 def create(call: Call) -> Reply:
-    """POST: write a flavor; one of the same id is replaced."""
+    """POST: create a flavor, or replace the one with its id."""
     body: FlavorBody = call.body.flavor
     flavor = flavor_of(body, body.id or call.parts.ids.uuid())
     put_flavors(call.parts, call.caller, [flavor], dry_run=call.dry_run)
-    return Reply(told.OneFlavor(_view(flavor)), location=f"{call.base}/flavors/{flavor.id}")
+    return Reply(wire.OneFlavor(_view(flavor)), location=f"{call.base}/flavors/{flavor.id}")
 
 
 def load(call: Call) -> Reply:
-    """POST: load what `openstack flavor list --long -f json` prints, all or nothing."""
-    flavors = read_listing(call.body.flavors)
-    put_flavors(call.parts, call.caller, flavors, dry_run=call.dry_run)
-    return Reply(told.Flavors([_view(one) for one in flavors]))
+    """POST: load the JSON of `openstack flavor list --long`; reports refused flavors."""
+    loaded = load_flavors(call.parts, call.caller, call.body.flavors, dry_run=call.dry_run)
+    return Reply(
+        wire.LoadedFlavors(
+            [_view(one) for one in loaded.flavors],
+            [
+                wire.RefusedFlavor(one.row, one.id, one.name, one.path, one.why)
+                for one in loaded.refused
+            ],
+        )
+    )
 
 
 def delete(call: Call) -> Reply:
-    """DELETE: forget a flavor."""
+    """DELETE: delete a flavor."""
     delete_flavor(call.parts, call.caller, call.path["name"], dry_run=call.dry_run)
     return Reply()
 
 
 def flavor_of(body: FlavorBody, name: str) -> Flavor:
-    """A flavor from its body."""
+    """A flavor from its body.
+
+    Raises:
+        InvalidDescription: extra specs that may decide the place.
+    """
+    check_stored(body.extra_specs, "flavor.extra_specs")
     return Flavor(
         id=name,
         name=body.name,
@@ -61,12 +74,12 @@ def flavor_of(body: FlavorBody, name: str) -> Flavor:
     )
 
 
-def _view(flavor: Flavor) -> told.FlavorValue:
-    return told.FlavorValue(
+def _view(flavor: Flavor) -> wire.FlavorValue:
+    return wire.FlavorValue(
         id=flavor.id,
         name=flavor.name,
         resources=dict(flavor.resources),
-        required=views.any_of(flavor.required),
+        required=any_of(flavor.required),
         forbidden=sorted(flavor.forbidden),
         extra_specs=dict(flavor.extra_specs),
     )

@@ -1,75 +1,82 @@
-"""`/v1/topology/domains`, `/v1/fleet`, `/v1/bookings`: what operators load and see."""
+"""`/v1/topology/domains`, `/v1/fleet`, `/v1/bookings`: the fleet, for operators."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from moorage.api.native import answers_operator as told
-from moorage.api.native import views
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.flavors import flavor_of
+from moorage.api.native.formats import instant
+from moorage.api.native.hosts import closing
+from moorage.api.native.paging import ENCODER, Listing, array, of_sequence
 from moorage.domain.consumers import Consumer
+from moorage.domain.fleet_expansion import FleetPart
 from moorage.domain.fleet_load import ForeignLoad
-from moorage.domain.fleet_parts import FleetPart
 from moorage.domain.period import format_instant
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.resources import amounts
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.usecases.fleet_view import view_fleet
-from moorage.usecases.listing import list_bookings
-from moorage.usecases.load_fleet import load_fleet
-from moorage.usecases.topology import put_topology
+from moorage.usecases.ledger.fleet_loading import load_fleet, put_topology
+from moorage.usecases.ledger.hosts import view_fleet
+from moorage.usecases.shared.access import list_bookings
+from moorage.wire import fleet as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests_operator import (
-        ConsumerBody,
-        FleetBody,
-        ProviderBody,
-        TopologyBody,
-    )
-    from moorage.engine.snapshot import Snapshot
+    from collections.abc import Iterator
+
+    from moorage.domain.bookings import Booking
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.ledger.hosts import HostView
+    from moorage.wire.fleet import ConsumerBody, FleetBody, ProviderBody, TopologyBody
 
 
 def show_topology(call: Call) -> Reply:
     """GET: all trees."""
-    return Reply(_topology_view(call.parts.store.snapshot()))
+    return Reply(parts=_topology_parts(call.parts.store.snapshot()))
 
 
 def put(call: Call) -> Reply:
     """PUT: replace all trees."""
     put_topology(call.parts, call.caller, topology_of(call.body.topology), dry_run=call.dry_run)
-    return Reply(_topology_view(call.parts.store.snapshot()))
+    return Reply(parts=_topology_parts(call.parts.store.snapshot()))
 
 
 def show(call: Call) -> Reply:
-    """GET: hosts with their domains, capacity and use."""
-    snapshot, hosts = view_fleet(call.parts, call.caller)
-    return Reply(
-        told.OneFleet(
-            told.FleetValue(
-                revision=snapshot.revision,
-                computed_at=format_instant(snapshot.taken_at),
-                levels={tree: list(names) for tree, names in snapshot.topology.levels.items()},
-                hosts=[
-                    told.Host(
-                        uuid=host.uuid,
-                        name=host.name,
-                        domains={str(level): name for level, name in host.domains.items()},
-                        resources={
-                            name: told.Fill(fill.capacity, fill.allocated, fill.booked)
-                            for name, fill in host.resources.items()
-                        },
-                        traits=list(host.traits),
-                    )
-                    for host in hosts
-                ],
-            )
-        )
+    """GET: a page of hosts with their domains, capacity and use."""
+    fleet = view_fleet(call.parts, call.caller)
+    snapshot = fleet.snapshot
+    listing = Listing(
+        call,
+        "fleet",
+        of_sequence(fleet.uuids, str),
+        lambda uuids: ((uuid, _host(fleet.host(uuid))) for uuid in uuids),
+    )
+    more = {
+        "revision": snapshot.revision,
+        "computed_at": format_instant(snapshot.taken_at),
+        "levels": {tree: list(names) for tree, names in snapshot.topology.levels.items()},
+    }
+    return listing.reply("hosts", more, within="fleet")
+
+
+def _host(host: HostView) -> wire.Host:
+    return wire.Host(
+        uuid=host.uuid,
+        name=host.name,
+        domains={str(level): name for level, name in host.domains.items()},
+        resources={
+            name: wire.Fill(fill.capacity, fill.allocated, fill.booked)
+            for name, fill in host.resources.items()
+        },
+        traits=list(host.traits),
+        shares=host.shares,
+        closed=[closing(one) for one in host.closed],
     )
 
 
 def load(call: Call) -> Reply:
-    """POST: write a part of a fleet in one transaction; what is there already is left alone."""
+    """POST: load a part of a fleet in one transaction; what exists already is left alone."""
     body: FleetBody = call.body.fleet
     part = FleetPart(
         providers=_providers(body.providers),
@@ -80,7 +87,7 @@ def load(call: Call) -> Reply:
     )
     done = load_fleet(call.parts.store, call.caller, part)
     return Reply(
-        told.FleetLoaded(
+        wire.FleetLoaded(
             hosts=done.hosts,
             consumers=done.consumers,
             flavors=done.flavors,
@@ -92,49 +99,46 @@ def load(call: Call) -> Reply:
 
 def bookings(call: Call) -> Reply:
     """GET: live bookings of every state."""
-    page = call.page()
-    found = list_bookings(
+    read = partial(
+        list_bookings,
         call.parts,
         call.caller,
-        page,
         provider=call.query.get("provider"),
         consumer=call.query.get("consumer"),
         decision=call.query.get("decision"),
     )
-    consumers = list(dict.fromkeys(consumer.uuid for consumer, _ in found))
-    return Reply(
-        told.Bookings(
-            bookings=[
-                told.Booking(
-                    consumer=booking.consumer,
-                    project_id=consumer.project_id,
-                    user_id=consumer.user_id,
-                    provider=booking.provider,
-                    amounts=dict(booking.amounts),
-                    start=format_instant(booking.period.start),
-                    end=views.instant(booking.period.end),
-                    state=booking.state.value,
-                    lapses_at=views.instant(booking.lapses_at),
-                    binding=booking.binding.value,
-                    decision=booking.decision,
-                    preemptible=booking.preemptible,
-                    priority=booking.priority,
-                    yields_to=booking.yields_to,
-                    declared_end=(
-                        None
-                        if booking.declared_end is None
-                        else views.instant(booking.declared_end)
-                    ),
-                )
-                for consumer, booking in found
-            ],
-            bookings_links=call.next_links("bookings", consumers, page),
-        )
+    listing = Listing(
+        call,
+        "bookings",
+        read,
+        lambda found: ((owner.uuid, _booking(owner, booking)) for owner, booking in found),
+    )
+    return listing.reply("bookings")
+
+
+def _booking(consumer: Consumer, booking: Booking) -> wire.Booking:
+    declared = booking.declared_end
+    return wire.Booking(
+        consumer=booking.consumer,
+        project_id=consumer.project_id,
+        user_id=consumer.user_id,
+        provider=booking.provider,
+        amounts=dict(booking.amounts),
+        start=format_instant(booking.period.start),
+        end=instant(booking.period.end),
+        state=booking.state.value,
+        lapses_at=instant(booking.lapses_at),
+        binding=booking.binding.value,
+        decision=booking.decision,
+        preemptible=booking.preemptible,
+        priority=booking.priority,
+        yields_to=booking.yields_to,
+        declared_end=None if declared is None else instant(declared),
     )
 
 
 def topology_of(body: TopologyBody) -> Topology:
-    """The checked topology.
+    """The topology of a body, checked.
 
     Raises:
         InvalidDescription: see `Topology.build`.
@@ -146,22 +150,22 @@ def topology_of(body: TopologyBody) -> Topology:
     )
 
 
-def _topology_view(snapshot: Snapshot) -> told.OneTopology:
+def _topology_parts(snapshot: Snapshot) -> Iterator[bytes]:
+    """All trees as JSON, in parts: a client that changes them writes all of them back."""
     topology = snapshot.topology
-    return told.OneTopology(
-        told.TopologyValue(
-            levels={tree: list(names) for tree, names in topology.levels.items()},
-            domains=[
-                told.Domain(one.name, one.level, one.tree, one.parent)
-                for one in topology.domains.values()
-            ],
-            attachments=[
-                told.Attachment(host, domain, tree)
-                for (tree, host), domain in sorted(topology.attachments.items())
-            ],
-            revision=snapshot.topology_revision,
-        )
+    levels = {tree: list(names) for tree, names in topology.levels.items()}
+    domains = (
+        wire.Domain(one.name, one.level, one.tree, one.parent) for one in topology.domains.values()
     )
+    attachments = (
+        wire.Attachment(host, domain, tree)
+        for (tree, host), domain in sorted(topology.attachments.items())
+    )
+    yield b'{"topology":{"levels":%b,"domains":' % ENCODER.encode(levels)
+    yield from array(domains)
+    yield b',"attachments":'
+    yield from array(attachments)
+    yield b',"revision":%d}}' % snapshot.topology_revision
 
 
 def _providers(bodies: list[ProviderBody]) -> tuple[ResourceProvider, ...]:

@@ -1,23 +1,25 @@
-"""`/v1/hot`: Heat templates in, places out."""
+"""`/v1/hot`: Heat templates, placed jointly."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moorage.api.native import answers_operator as told
-from moorage.api.native import reading, views
+from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.decisions import decision_view
+from moorage.api.native.ensembles import ensemble_view
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Source
-from moorage.usecases.hot import HotPlaced, match_template, place_template
-from moorage.usecases.joint import Ask
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.ensembles.heat_templates import PlacedTemplate, match_template, place_template
+from moorage.wire import hot as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests_operator import HotBody
+    from moorage.wire.hot import HotBody
 
 
 def place(call: Call) -> Reply:
-    """POST: place a template's servers, or find them in an ensemble decided before."""
+    """POST: place a template's servers, or use the places of an ensemble decided before."""
     body: HotBody = call.body.hot
     source = Source(
         template=body.template,
@@ -27,7 +29,7 @@ def place(call: Call) -> Reply:
         name=body.name,
     )
     if body.ensemble_id is None:
-        ask = Ask() if body.decide is None else reading.ask(call, body.decide)
+        ask = DecisionOptions() if body.decide is None else reading.ask(call, body.decide)
         naming = reading.naming(call, body, body.id)
         placed = place_template(call.parts, call.caller, source, ask, naming, dry_run=call.dry_run)
         return _reply(call, placed, status=200 if call.dry_run else None)
@@ -40,13 +42,13 @@ def place(call: Call) -> Reply:
     )
 
 
-def _reply(call: Call, placed: HotPlaced, *, status: int | None) -> Reply:
+def _reply(call: Call, placed: PlacedTemplate, *, status: int | None) -> Reply:
     store = call.parts.store
     claims = () if placed.dry_run else store.claims(decision_id=placed.decision.id)
     return Reply(
-        told.Hot(
-            ensemble=views.ensemble_view(call, placed.ensemble),
-            decision=views.decision_view(
+        wire.Hot(
+            ensemble=ensemble_view(call, placed.ensemble),
+            decision=decision_view(
                 call,
                 placed.decision,
                 placed.ensemble,
@@ -56,7 +58,7 @@ def _reply(call: Call, placed: HotPlaced, *, status: int | None) -> Reply:
             ),
             keys={str(member): key for member, key in placed.compiled.keys.items()},
             not_placed=[
-                told.NotPlaced(str(one.path), one.type, one.why)
+                wire.NotPlaced(str(one.path), one.type, one.why)
                 for one in placed.compiled.placeless
             ],
             notes=list(placed.notes),

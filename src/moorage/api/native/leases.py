@@ -3,76 +3,77 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, UnsetType, structs
 
-from moorage.api.native import answers_leases as told
-from moorage.api.native import reading, views, views_leases, waitlist
+from moorage.api.native import lease_requests, reading, waitlist
 from moorage.api.native.call import Call, Reply
-from moorage.domain.describe import EnsembleDescription, read_ensemble
+from moorage.api.native.decisions import decision_view
+from moorage.api.native.ensembles import ensemble_view
+from moorage.api.native.formats import instant, plain
+from moorage.api.native.paging import Listing, listed
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.lease_actions import Edge, read_actions
-from moorage.domain.leases import LeaseState, Terms, Yielding
-from moorage.domain.period import Period, parse_duration
-from moorage.domain.requests import Objective
-from moorage.usecases.leases.audience import audiences, notified
+from moorage.domain.leases import LeaseOutcome, LeaseState, Yielding, reservation_class
+from moorage.domain.period import format_duration, format_instant
+from moorage.usecases.leases.audience import audiences, count_notified
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.leases.change import LeaseChange, change_lease
-from moorage.usecases.leases.create import LeaseAsk, create_lease
-from moorage.usecases.leases.view import (
+from moorage.usecases.leases.change import change_lease
+from moorage.usecases.leases.create import create_lease
+from moorage.usecases.leases.queries import (
     displaced_by,
     list_leases,
     own_lease,
     remaining,
     remaining_in,
 )
-from moorage.usecases.templates import instantiate
+from moorage.usecases.preemption.outranked_leases import may_yield_until
 from moorage.usecases.waitlist.enter import create_or_wait
-from moorage.usecases.waitlist.view import Shown
+from moorage.usecases.waitlist.queries import ListedEntry
+from moorage.wire import leases as wire
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from moorage.api.native.requests_leases import (
-        AmountBody,
-        LeaseBody,
-        LeaseChangeBody,
-        LeasedBody,
-    )
-    from moorage.api.native.requests_offers import OfferedTerms
-    from moorage.api.native.requests_series import SeriesBody
-    from moorage.api.native.requests_templates import ChosenTemplate
-    from moorage.domain.period import Duration, Instant
-    from moorage.usecases.leases.create import Granted
+    from msgspec import Struct
+
+    from moorage.domain.effects import Effect
+    from moorage.domain.leases import Lease, Reservation
+    from moorage.usecases.leases.audience import Audience
+    from moorage.usecases.leases.create import Displaced, LeaseResult
+    from moorage.usecases.leases.queries import Remaining
+    from moorage.usecases.preemption.outranked_leases import PreemptedLease
+    from moorage.wire.fields import Link
+    from moorage.wire.leases import LeaseBody, LeaseChangeBody
 
 GRANTED = {one.value: one for one in LeaseState if one is not LeaseState.OFFERED}
 """The states of leases by their words; an offer is none."""
-AMOUNT_ROLE = "server"
-"""The one role of a lease of an amount of a flavor."""
 
 
 def create(call: Call) -> Reply:
-    """POST: grant a lease, or say why none can be granted; one that may wait is kept for then."""
+    """POST: grant a lease, put it on the waitlist where it may wait, or explain the refusal."""
     body: LeaseBody = call.body.lease
-    ask = asked(body, call.parts.store.now(), any_priority=call.may(reading.PRIORITY))
+    ask = lease_requests.asked(
+        body, call.parts.store.now(), any_priority=call.may(reading.PRIORITY)
+    )
     if body.template is not None:
-        ask = replace(ask, description=instance(call, body.template))
+        ask = replace(ask, description=lease_requests.instance(call, body.template))
     naming = reading.naming(call, body, body.id)
     wait = waitlist.wait_of(body)
     if wait is None:
         granted = create_lease(call.parts, call.caller, ask, naming, dry_run=call.dry_run)
         return granted_reply(call, granted, created=True)
     found = create_or_wait(call.parts, call.caller, ask, wait, naming, dry_run=call.dry_run)
-    if isinstance(found, Shown):
+    if isinstance(found, ListedEntry):
         return waitlist.entered_reply(call, found)
     return granted_reply(call, found, created=True)
 
 
 def listing(call: Call) -> Reply:
     """GET: a page of leases, oldest first."""
-    page = call.page()
-    found = list_leases(
+    read = partial(
+        list_leases,
         call.parts.store,
         call.caller,
         all_projects=call.flag("all_projects"),
@@ -80,33 +81,30 @@ def listing(call: Call) -> Reply:
         name=call.query.get("name"),
         state=_state(call.query.get("state")),
         series_id=call.query.get("series"),
-        page=page,
     )
-    links = call.next_links("leases", [one.id for one in found], page)
-    shown = [views_leases.lease_view(call, one) for one in found]
-    now = views.instant(call.parts.store.now())
-    assert now is not None
-    return Reply(told.Leases(shown, links, now))
+    computed = {"computed_at": instant(call.parts.store.now())}
+    view = partial(lease_view, call)
+    return listed(call, "leases", lambda page: read(page=page), view, computed)
 
 
 def show(call: Call) -> Reply:
     """GET: one lease."""
     store = call.parts.store
     lease = own_lease(store, call.caller, call.path["id"])
-    view = views_leases.lease_view(call, lease, remaining(store, lease), displaced_by(store, lease))
+    view = lease_view(call, lease, remaining(store, lease), displaced_by(store, lease))
     if lease.degraded:
-        view = structs.replace(view, notified=notified(store, lease))
-    return Reply(told.OneLease(view), generation=lease.generation)
+        view = structs.replace(view, notified=count_notified(store, lease))
+    return Reply(wire.OneLease(view), generation=lease.generation)
 
 
 def change(call: Call) -> Reply:
-    """PATCH: extend, shrink, grow, move or rename, all in one step."""
+    """PATCH: extend, shrink, grow, move or rename a lease in one step."""
     body: LeaseChangeBody = call.body.lease
     granted = change_lease(
         call.parts,
         call.caller,
         call.path["id"],
-        changed(body, call.parts.store.now()),
+        lease_requests.changed(body, call.parts.store.now()),
         call.expected(body.generation),
         reading.naming(call, body, None),
         dry_run=call.dry_run,
@@ -115,7 +113,7 @@ def change(call: Call) -> Reply:
 
 
 def cancel(call: Call) -> Reply:
-    """DELETE: give it back; one that has started ends now."""
+    """DELETE: cancel a lease; one that has started ends now."""
     cancel_lease(
         call.parts, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run
     )
@@ -123,28 +121,32 @@ def cancel(call: Call) -> Reply:
 
 
 def events(call: Call) -> Reply:
-    """GET: a page of what happens because of a lease, in the order of its writing."""
-    page = call.page()
-    lease = own_lease(call.parts.store, call.caller, call.path["id"])
-    found = call.parts.store.effects(lease.id, page=page)
-    links = call.next_links(f"leases/{lease.id}/events", [one.id for one in found], page)
-    heard = audiences(call.parts.store, lease, found)
-    shown = [views_leases.event_view(call, one, heard.get(one.id)) for one in found]
-    return Reply(told.LeaseEvents(shown, links))
+    """GET: a page of a lease's effects, in the order of their writing."""
+    store = call.parts.store
+    lease = own_lease(store, call.caller, call.path["id"])
+
+    def shown(found: Sequence[Effect]) -> Iterator[tuple[str, Struct]]:
+        heard = audiences(store, lease, found)
+        for one in found:
+            yield one.id, event_view(call, one, heard.get(one.id))
+
+    path = f"leases/{lease.id}/events"
+    listing_ = Listing(call, path, lambda page: store.effects(lease.id, page=page), shown)
+    return listing_.reply("events")
 
 
-def granted_reply(call: Call, granted: Granted, *, created: bool) -> Reply:
-    """A lease as it was granted, with its placement."""
+def granted_reply(call: Call, granted: LeaseResult, *, created: bool) -> Reply:
+    """The reply to a granted lease, with its placement."""
     lease, dry = granted.lease, granted.dry_run
     return Reply(
-        told.OneLease(
-            lease=views_leases.lease_view(
+        wire.OneLease(
+            lease=lease_view(
                 call,
                 lease,
                 None if dry else remaining_in(lease, granted.ensemble, granted.snapshot),
                 granted.displaced,
             ),
-            decision=views.decision_view(
+            decision=decision_view(
                 call,
                 granted.decision,
                 granted.ensemble,
@@ -153,144 +155,16 @@ def granted_reply(call: Call, granted: Granted, *, created: bool) -> Reply:
                 dry_run=dry,
                 lease=lease,
             ),
-            ensemble=views.ensemble_view(call, granted.ensemble),
-            preempted=views_leases.preempted_view(call, granted.preempted),
+            ensemble=ensemble_view(call, granted.ensemble),
+            preempted=preempted_view(call, granted.preempted),
             dry_run=dry,
-            computed_at=views.instant(granted.snapshot.taken_at) or UNSET,
+            computed_at=instant(granted.snapshot.taken_at) or UNSET,
             revision=granted.snapshot.revision,
         ),
         status=200 if dry else None,
         generation=None if dry else lease.generation,
         location=f"{call.base}/leases/{lease.id}" if created and not dry else None,
     )
-
-
-def asked(body: LeaseBody, now: Instant, *, any_priority: bool = False) -> LeaseAsk:
-    """What a body asks for, at an instant; a template is not described yet.
-
-    Args:
-        body: what was written.
-        now: when.
-        any_priority: see `LeaseAsk`.
-
-    Raises:
-        InvalidDescription: it says several things where one is needed or none at all, or its
-            times, durations, members or actions cannot be understood.
-    """
-    wanted = [body.ensemble_id, body.ensemble, body.template, body.amount]
-    if sum(one is not None for one in wanted) != 1:
-        raise InvalidDescription(
-            "give one of ensemble_id, ensemble, template and amount, and not more", path="lease"
-        )
-    return LeaseAsk(
-        name=body.name,
-        terms=Terms(
-            period=_period(body, now),
-            lead=span(body.lead, "lease.lead") or 0,
-            cleaning=span(body.cleaning, "lease.cleaning") or 0,
-            expiry=span(body.expiry, "lease.expiry"),
-            priority=body.priority,
-            before_start=before_start(body.before_start),
-        ),
-        ensemble_id=body.ensemble_id,
-        description=_description(body),
-        actions=actions(body),
-        objective=Objective(body.objective),
-        seed=body.seed,
-        time_limit=reading.duration(body.time_limit, "time_limit"),
-        any_priority=any_priority,
-    )
-
-
-def changed(body: LeaseChangeBody, now: Instant) -> LeaseChange:
-    """What a body changes, at an instant.
-
-    Raises:
-        InvalidDescription: its times cannot be understood, or say different things.
-    """
-    start = None if body.start is UNSET else _start(body.start, now)
-    end = None if body.end is None else reading.instant(body.end, "lease.end")
-    if body.duration is not None:
-        if start is None or end is not None:
-            raise InvalidDescription(
-                "a duration goes with start and without end", path="lease.duration"
-            )
-        end = start + (reading.duration(body.duration, "lease.duration") or 0)
-    return LeaseChange(name=body.name, start=start, end=end, counts=body.counts)
-
-
-def before_start(words: list[Literal["bounded", "preemptible"]] | None) -> frozenset[Yielding]:
-    """Who may use the capacity until the start; both where nothing is said."""
-    return frozenset(Yielding if words is None else map(Yielding, words))
-
-
-def actions(body: LeaseBody | OfferedTerms | SeriesBody) -> Mapping[str, tuple[str, ...]]:
-    """What a body wants done at the edges, checked."""
-    written: dict[str, object] = {edge.value: getattr(body, edge.value) for edge in Edge}
-    try:
-        return read_actions(written)
-    except InvalidDescription as error:
-        # In this body each edge is a field of its own.
-        path = (error.path or "lease").replace("lease.actions.", "lease.")
-        raise InvalidDescription(error.message, path=path) from None
-
-
-def _description(body: LeaseBody) -> EnsembleDescription | None:
-    if body.ensemble is not None:
-        return described(body.ensemble, body.name)
-    return None if body.amount is None else amounting(body.amount, body.name)
-
-
-def described(body: LeasedBody, name: str) -> EnsembleDescription:
-    """The ensemble that is described; called as what it is for if it has no name of its own."""
-    return read_ensemble(reading.builtins(body) | {"name": body.name or name})
-
-
-def amounting(body: AmountBody, name: str) -> EnsembleDescription:
-    """So many servers as an ensemble of one role."""
-    source = reading.builtins(body)
-    role: dict[str, Any] = {"name": AMOUNT_ROLE} | {
-        name: source[name]
-        for name in ("count", "flavor", "resources", "required", "forbidden")
-        if source[name]
-    }
-    return read_ensemble({"name": name, "members": [role], "policies": source["policies"]})
-
-
-def instance(call: Call, template: ChosenTemplate) -> EnsembleDescription:
-    """What a template makes of its parameters.
-
-    Raises:
-        NotFound: no such template for this caller.
-    """
-    return instantiate(call.parts.store, call.caller, template.name, template.parameters)
-
-
-def _period(body: LeaseBody, now: Instant) -> Period:
-    if (body.end is None) == (body.duration is None):
-        raise InvalidDescription("give end or duration, and not both", path="lease.end")
-    start = _start(body.start, now)
-    if body.end is not None:
-        end = reading.instant(body.end, "lease.end")
-    else:
-        end = start + (reading.duration(body.duration, "lease.duration") or 0)
-    if end <= start:
-        raise InvalidDescription("a lease ends after it starts", path="lease.end")
-    return Period(start, end)
-
-
-def _start(text: str | None, now: Instant) -> Instant:
-    return now if text is None else reading.instant(text, "lease.start")
-
-
-def span(text: str | None, path: str) -> Duration | None:
-    """A duration that may be none at all, as a lead may."""
-    if text is None:
-        return None
-    try:
-        return parse_duration(text)
-    except InvalidDescription as error:
-        raise InvalidDescription(error.message, path=path) from None
 
 
 def _state(text: str | None) -> LeaseState | None:
@@ -301,3 +175,190 @@ def _state(text: str | None) -> LeaseState | None:
     except KeyError:
         known = ", ".join(GRANTED)
         raise InvalidDescription(f"a lease is {known}; not {text!r}", path="state") from None
+
+
+def lease_view(
+    call: Call,
+    lease: Lease,
+    remaining: Sequence[Remaining] | None = None,
+    displaced: Iterable[Displaced] | None = None,
+) -> wire.Lease:
+    """A lease; listings leave out `remaining` and `displaced`."""
+    terms, one = lease.terms, lease.occurrence
+    return wire.Lease(
+        id=lease.id,
+        name=lease.name,
+        handle=lease.handle,
+        project_id=lease.project_id,
+        user_id=lease.user_id,
+        status=lease.state.value,
+        degraded=lease.degraded,
+        missing=lease.missing,
+        proposal=_proposed(lease.proposal),
+        proposed_places=_places(call, lease.proposal),
+        generation=lease.generation,
+        # Nothing is granted but with a proof; what befalls its hosts afterwards may undo it.
+        guarantee=_guarantee(lease),
+        start=format_instant(terms.period.start),
+        end=format_instant(terms.period.end),
+        lead=format_duration(terms.lead),
+        cleaning=format_duration(terms.cleaning),
+        expiry=None if terms.expiry is None else format_duration(terms.expiry),
+        expires_at=instant(terms.expires_at),
+        priority=terms.priority,
+        before_start=[one.value for one in Yielding if one in terms.before_start],
+        on_start=list(lease.actions.get("on_start", ())),
+        before_end=list(lease.actions.get("before_end", ())),
+        on_end=list(lease.actions.get("on_end", ())),
+        binding=lease.binding.value,
+        ensemble_id=lease.ensemble_id,
+        decision_id=lease.decision_id,
+        reservations=(
+            [_named(one) for one in lease.reservations]
+            if remaining is None
+            else [_counted(one) for one in remaining]
+        ),
+        created_at=format_instant(lease.created_at),
+        updated_at=format_instant(lease.updated_at),
+        links=_links(call, lease),
+        occurrence=UNSET if one is None else wire.LeaseOccurrence(one.series, one.index),
+        displaced=UNSET if displaced is None else displaced_view(call, displaced),
+        may_yield=_may_yield(call, lease),
+        outcome=None if lease.outcome is None else lease.outcome.value,
+        waitlist_entry=lease.waitlist_entry,
+    )
+
+
+def _links(call: Call, lease: Lease) -> list[Link]:
+    found = [
+        call.link("self", "leases", lease.id),
+        call.link("ensemble", "ensembles", lease.ensemble_id),
+        call.link("decision", "decisions", lease.decision_id),
+        call.link("events", "leases", lease.id, "events"),
+    ]
+    if lease.waitlist_entry is not None:
+        found.append(call.link("waitlist_entry", "waitlist", lease.waitlist_entry))
+    return found
+
+
+def _guarantee(lease: Lease) -> str:
+    if lease.outcome is LeaseOutcome.PREEMPTED:
+        return "yielded"
+    return "broken" if lease.degraded else "proved"
+
+
+def _may_yield(call: Call, lease: Lease) -> wire.MayYield | None:
+    notice = call.parts.limits.preemption_notice
+    if notice is None:
+        return None
+    until = may_yield_until(lease, notice, call.parts.store.now())
+    return None if until is None else wire.MayYield(lease.terms.priority, format_instant(until))
+
+
+def preempted_view(call: Call, preempted: Sequence[PreemptedLease]) -> wire.Preempted | UnsetType:
+    """The preempted leases: named for operators, counted for a tenant."""
+    if not preempted:
+        return UNSET
+    shown = [_preempted(one) for one in preempted] if call.caller.operator else UNSET
+    return wire.Preempted(len(preempted), shown)
+
+
+def _preempted(one: PreemptedLease) -> wire.PreemptedLease:
+    lease, window = one.of.lease, one.earliest
+    return wire.PreemptedLease(
+        id=lease.id,
+        name=lease.name,
+        project_id=lease.project_id,
+        priority=lease.terms.priority,
+        start=format_instant(lease.terms.period.start),
+        end=format_instant(lease.terms.period.end),
+        units=lease.units,
+        earliest_start=None if window is None else format_instant(window.start),
+        earliest_end=None if window is None or window.end is None else format_instant(window.end),
+        proved=window is not None and window.proved,
+    )
+
+
+def _proposed(change: Mapping[str, object]) -> dict[str, Any] | None:
+    """A proposed change, in the form of relaxations."""
+    if not change:
+        return None
+    return {
+        str(change["subject"]): change["name"],
+        str(change["field"]): [plain(change["before"]), plain(change["after"])],
+    }
+
+
+def _places(call: Call, change: Mapping[str, object]) -> dict[str, str] | UnsetType:
+    """The places in a proposed change, by names of hosts; operators only."""
+    places = change.get("places")
+    if not call.caller.operator or not isinstance(places, dict):
+        return UNSET
+    snapshot = call.parts.store.snapshot()
+    rows = {member: snapshot.row_of.get(host) for member, host in places.items()}
+    return {str(one): snapshot.names[row] for one, row in rows.items() if row is not None}
+
+
+def _named(one: Reservation) -> wire.Reservation:
+    return wire.Reservation(one.id, one.role, reservation_class(one.id))
+
+
+def _counted(one: Remaining) -> wire.Reservation:
+    return wire.Reservation(
+        id=one.reservation.id,
+        role=one.reservation.role,
+        resource_class=reservation_class(one.reservation.id),
+        flavor=one.flavor,
+        count=one.count,
+        claimed=one.claimed,
+        remaining=one.remaining,
+    )
+
+
+def displaced_view(call: Call, displaced: Iterable[Displaced]) -> wire.Displaced:
+    """The displaced consumers: named for operators, counted for a tenant."""
+    found = list(displaced)
+    return wire.Displaced(
+        count=len(found),
+        consumers=[
+            wire.DisplacedConsumer(
+                one.consumer,
+                one.project_id,
+                instant(one.end),
+                instant(one.declared_end),
+                one.priority,
+            )
+            for one in found
+        ]
+        if call.caller.operator
+        else UNSET,
+    )
+
+
+def event_view(call: Call, effect: Effect, audience: Audience | None) -> wire.LeaseEvent:
+    """An effect; operators see its result, which may name their hooks and hosts."""
+    action = effect.details.get("action")
+    details: dict[str, Any] | UnsetType = plain(effect.details) if call.caller.operator else UNSET
+    return wire.LeaseEvent(
+        id=effect.id,
+        kind=effect.kind.value,
+        due=format_instant(effect.due),
+        status=effect.state.value,
+        attempts=effect.attempts,
+        action=None if action is None else str(action),
+        created_at=format_instant(effect.created_at),
+        updated_at=format_instant(effect.updated_at),
+        told=UNSET if audience is None else _audience(audience),
+        outcome=effect.outcome if call.caller.operator else UNSET,
+        details=details,
+    )
+
+
+def _audience(one: Audience) -> wire.Audience:
+    hearers = one.subscriptions
+    return wire.Audience(
+        webhook=one.webhook.value,
+        subscriptions=None
+        if hearers is None
+        else [wire.Hearer(who.id, who.name, reached.value) for who, reached in hearers],
+    )

@@ -6,44 +6,62 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from moorage.api.native import envelopes, reading, views
+from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.decisions import allocations_view, decision_view, domains_view, host_view
+from moorage.api.native.ensembles import ensemble_view
 from moorage.api.native.errors import differences
+from moorage.api.native.paging import Listing, of_sequence
+from moorage.api.native.policies import violations_view
 from moorage.domain.errors import InvalidDescription
-from moorage.usecases.add_members import Adding, add_members
-from moorage.usecases.members import Joining, join, leave, list_members
-from moorage.usecases.standing import standing
+from moorage.domain.period import format_instant
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.ensembles.members import (
+    JoinRequest,
+    MemberAddition,
+    add_members,
+    join,
+    leave,
+    list_members,
+)
+from moorage.usecases.leases.lease_sweeper import is_overrun
+from moorage.usecases.preemption.stay_ends import stay_ends
+from moorage.wire import members as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests import MemberBody
+    from collections.abc import Callable
+
+    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.preemption.stay_ends import StayEnd
+    from moorage.wire.members import MemberBody
 
 
 def listing(call: Call) -> Reply:
-    """GET: every member and where it stands."""
+    """GET: a page of the members and where they stand."""
     found = list_members(call.parts, call.caller, call.path["id"])
-    return Reply(
-        envelopes.Members(
-            views.member_views(
-                call,
-                found.snapshot,
-                found.ensemble,
-                found.stand,
-                (member.name for member in found.ensemble.members),
-            )
-        )
+    names = [member.name for member in found.ensemble.members]
+    view = member_viewer(call, found.snapshot, found.ensemble, found.stand)
+    listing_ = Listing(
+        call,
+        f"ensembles/{found.ensemble.id}/members",
+        of_sequence(names, str),
+        lambda some: ((str(name), view(name)) for name in some),
     )
+    return listing_.reply("members")
 
 
 def show(call: Call) -> Reply:
     """GET: one member."""
     found = list_members(call.parts, call.caller, call.path["id"])
     name = reading.member_name(call.path["name"])
-    view = views.member_view(call, found.snapshot, found.ensemble, found.stand, name)
-    return Reply(envelopes.OneMember(view))
+    view = member_view(call, found.snapshot, found.ensemble, found.stand, name)
+    return Reply(wire.OneMember(view))
 
 
 def add(call: Call) -> Reply:
-    """POST: more members by description, or a running server."""
+    """POST: add members by description, or a running server."""
     body: MemberBody = call.body.member
     if (body.role is None) == (body.server_id is None):
         raise InvalidDescription("give role or server_id, and not both", path="member")
@@ -68,7 +86,7 @@ def _describe(call: Call, body: MemberBody) -> Reply:
         call.parts,
         call.caller,
         call.path["id"],
-        Adding(
+        MemberAddition(
             reading.builtins(body.role),
             None if body.decide is None else reading.ask(call, body.decide),
         ),
@@ -78,7 +96,7 @@ def _describe(call: Call, body: MemberBody) -> Reply:
     decision = (
         UNSET
         if made.decision is None
-        else views.decision_view(
+        else decision_view(
             call,
             made.decision,
             made.ensemble,
@@ -86,9 +104,9 @@ def _describe(call: Call, body: MemberBody) -> Reply:
             dry_run=made.dry_run,
         )
     )
-    view = views.ensemble_view(call, made.ensemble)
+    view = ensemble_view(call, made.ensemble)
     return Reply(
-        envelopes.Added(ensemble=view, decision=decision, dry_run=made.dry_run),
+        wire.Added(ensemble=view, decision=decision, dry_run=made.dry_run),
         status=200 if made.dry_run else None,
         generation=None if made.dry_run else made.ensemble.generation,
     )
@@ -101,25 +119,73 @@ def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
         call.parts,
         call.caller,
         call.path["id"],
-        Joining(body.name, server_id, reject=body.on_violation == "reject"),
+        JoinRequest(body.name, server_id, reject=body.on_violation == "reject"),
         reading.naming(call, body, body.id),
         dry_run=call.dry_run,
     )
     snapshot = call.parts.store.snapshot()
     return Reply(
-        envelopes.Added(
-            ensemble=views.ensemble_view(call, joined.ensemble),
-            member=views.member_view(
+        wire.Added(
+            ensemble=ensemble_view(call, joined.ensemble),
+            member=member_view(
                 call,
                 snapshot,
                 joined.ensemble,
-                standing(snapshot, joined.ensemble),
+                member_places(snapshot, joined.ensemble),
                 joined.member.name,
             ),
-            violations=views.violations_view(call, joined.violations),
+            violations=violations_view(call, joined.violations),
             diff=differences(joined.diff),
             dry_run=joined.dry_run,
         ),
         status=200 if joined.dry_run else None,
         generation=None if joined.dry_run else joined.ensemble.generation,
+    )
+
+
+def member_view(
+    call: Call, snapshot: Snapshot, ensemble: Ensemble, stand: MemberPlaces, name: MemberName
+) -> wire.Member:
+    """One member and its present place."""
+    return member_viewer(call, snapshot, ensemble, stand)(name)
+
+
+def member_viewer(
+    call: Call, snapshot: Snapshot, ensemble: Ensemble, stand: MemberPlaces
+) -> Callable[[MemberName], wire.Member]:
+    """A function that shows members and their present places."""
+    ends = stay_ends(call.parts.store, stand)
+    members = {one.name: one for one in ensemble.members}
+    kinds = {role.name: role.kind for role in ensemble.roles}
+    return lambda name: _member_view(
+        call, snapshot, ensemble, stand, members[name], kinds[name.role], ends.get(name)
+    )
+
+
+def _member_view(  # noqa: PLR0913, PLR0917 - what it says, and what it is read from
+    call: Call,
+    snapshot: Snapshot,
+    ensemble: Ensemble,
+    stand: MemberPlaces,
+    member: Member,
+    kind: str,
+    end: StayEnd | None,
+) -> wire.Member:
+    name = member.name
+    place = stand.places.get(name)
+    first = stand.bookings[name][0] if name in stand.bookings else None
+    overrun = first is not None and is_overrun(first, stand.at, call.parts.limits)
+    return wire.Member(
+        name=str(name),
+        role=name.role,
+        kind=kind,
+        status=stand.of(name).value,
+        server_id=member.server_id,
+        domains={} if place is None else domains_view(call, snapshot, ensemble, place),
+        uuid=member.uuid if call.caller.operator else UNSET,
+        host=UNSET if place is None else host_view(call, snapshot, place),
+        allocations=UNSET if place is None else allocations_view(call, place),
+        until=UNSET if end is None else format_instant(end.at),
+        until_because=UNSET if end is None else end.because.value,
+        overrun=overrun or UNSET,
     )

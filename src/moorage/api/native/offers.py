@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from moorage.api.native import answers_offers as told
-from moorage.api.native import leases, reading
+from msgspec import structs
+
+from moorage.api.native import lease_requests, leases, reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.paging import listed
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.offers import OfferState
 from moorage.domain.period import HOUR, format_duration, format_instant
 from moorage.domain.requests import Objective
-from moorage.usecases.access import own_ensemble
-from moorage.usecases.offers.accept import Acceptance, accept_offer
-from moorage.usecases.offers.create import OfferAsk, create_offers
-from moorage.usecases.offers.over import withdraw_offer
-from moorage.usecases.offers.view import list_offers, own_offer
+from moorage.usecases.offers.accept import AcceptanceTerms, accept_offer
+from moorage.usecases.offers.create import OfferRequest, create_offers
+from moorage.usecases.offers.expiry import withdraw_offer
+from moorage.usecases.offers.queries import list_offers, own_offer
+from moorage.usecases.shared.access import own_ensemble
+from moorage.wire import offers as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests_offers import OfferBody, OfferedTerms
     from moorage.domain.describe import EnsembleDescription
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
-    from moorage.usecases.offers.asking import Barred
+    from moorage.usecases.offers.requests import QuotaBarredWindow
+    from moorage.wire.offers import OfferBody, OfferedTerms
 
 
 def create(call: Call) -> Reply:
-    """POST: find windows in a range and hold them, or say why there is none."""
+    """POST: find and hold windows in a range of starts, or explain why there is none."""
     body: OfferBody = call.body.offer_request
     offered = create_offers(
         call.parts,
@@ -36,7 +40,7 @@ def create(call: Call) -> Reply:
         dry_run=call.dry_run,
     )
     return Reply(
-        told.Offers(
+        wire.Offers(
             offers=[offer_view(call, one) for one in offered.offers],
             offers_links=[],
             computed_at=format_instant(offered.computed_at),
@@ -49,34 +53,36 @@ def create(call: Call) -> Reply:
 
 
 def listing(call: Call) -> Reply:
-    """GET: a page of offers that nobody has accepted, oldest first."""
-    page = call.page()
-    found = list_offers(
+    """GET: a page of open offers, oldest first."""
+    read = partial(
+        list_offers,
         call.parts.store,
         call.caller,
         all_projects=call.flag("all_projects"),
         over=call.flag("over"),
-        page=page,
     )
-    links = call.next_links("offers", [one.id for one in found], page)
-    shown = [offer_view(call, one) for one in found]
-    return Reply(told.Offers(shown, links, format_instant(call.parts.store.now())))
+    # The fields that only offers for a request have are as they are without one.
+    others = wire.Offers([], [], format_instant(call.parts.store.now()))
+    more = structs.asdict(others)
+    del more["offers"], more["offers_links"]
+    view = partial(offer_view, call)
+    return listed(call, "offers", lambda page: read(page=page), view, more)
 
 
 def show(call: Call) -> Reply:
-    """GET: one offer, in whatever state."""
+    """GET: one offer, in any state."""
     lease, _ = own_offer(call.parts.store, call.caller, call.path["id"])
-    return Reply(told.OneOffer(offer_view(call, lease)))
+    return Reply(wire.OneOffer(offer_view(call, lease)))
 
 
 def withdraw(call: Call) -> Reply:
-    """DELETE: give it up; its places are free at once."""
+    """DELETE: withdraw an offer; its places are free at once."""
     withdraw_offer(call.parts, call.caller, call.path["id"], dry_run=call.dry_run)
     return Reply()
 
 
 def accept(call: Call) -> Reply:
-    """POST: make a lease of it."""
+    """POST: accept an offer, which becomes a lease."""
     granted = accept_offer(
         call.parts,
         call.caller,
@@ -87,8 +93,8 @@ def accept(call: Call) -> Reply:
     return leases.granted_reply(call, granted, created=True)
 
 
-def asked(call: Call, body: OfferBody) -> OfferAsk:
-    """What a body asks for.
+def asked(call: Call, body: OfferBody) -> OfferRequest:
+    """The request of a body.
 
     Raises:
         InvalidDescription: it says several things where one is needed or none at all, or its
@@ -102,13 +108,13 @@ def asked(call: Call, body: OfferBody) -> OfferAsk:
         )
     name = body.name or _name(call, body)
     duration = reading.duration(body.duration, "offer.duration") or 0
-    return OfferAsk(
+    return OfferRequest(
         name=name,
         duration=duration,
         earliest=_instant(body.earliest, "earliest"),
         latest=_latest(body, duration),
-        lead=leases.span(body.lead, "offer.lead") or 0,
-        cleaning=leases.span(body.cleaning, "offer.cleaning") or 0,
+        lead=lease_requests.span(body.lead, "offer.lead") or 0,
+        cleaning=lease_requests.span(body.cleaning, "offer.cleaning") or 0,
         hold=reading.duration(body.hold, "offer.hold"),
         most=body.max_offers,
         ensemble_id=body.ensemble_id,
@@ -119,26 +125,26 @@ def asked(call: Call, body: OfferBody) -> OfferAsk:
     )
 
 
-def accepted(body: OfferedTerms, *, any_priority: bool = False) -> Acceptance:
-    """The terms that a body gives; `any_priority` as in `LeaseAsk`.
+def accepted(body: OfferedTerms, *, any_priority: bool = False) -> AcceptanceTerms:
+    """The terms that a body gives; `any_priority` as in `LeaseRequest`.
 
     Raises:
         InvalidDescription: its durations or actions cannot be understood.
     """
-    return Acceptance(
+    return AcceptanceTerms(
         name=body.name,
-        lead=leases.span(body.lead, "lease.lead"),
-        cleaning=leases.span(body.cleaning, "lease.cleaning"),
-        expiry=leases.span(body.expiry, "lease.expiry"),
+        lead=lease_requests.span(body.lead, "lease.lead"),
+        cleaning=lease_requests.span(body.cleaning, "lease.cleaning"),
+        expiry=lease_requests.span(body.expiry, "lease.expiry"),
         priority=body.priority,
-        before_start=leases.before_start(body.before_start),
-        actions=leases.actions(body),
+        before_start=lease_requests.before_start(body.before_start),
+        actions=lease_requests.actions(body),
         any_priority=any_priority,
     )
 
 
-def offer_view(call: Call, lease: Lease) -> told.Offer:
-    """An offer, with what has become of it by now."""
+def offer_view(call: Call, lease: Lease) -> wire.Offer:
+    """An offer with its present state."""
     offer, terms = lease.offer, lease.terms
     assert offer is not None, "only offers are shown so"
     state = offer.state_at(call.parts.store.now())
@@ -147,7 +153,7 @@ def offer_view(call: Call, lease: Lease) -> told.Offer:
     if taken:
         links.append(call.link("lease", "leases", lease.id))
     hours = offer.places * (terms.period.end - terms.period.start) / HOUR
-    return told.Offer(
+    return wire.Offer(
         id=lease.id,
         request_id=offer.request,
         name=lease.name,
@@ -173,10 +179,10 @@ def offer_view(call: Call, lease: Lease) -> told.Offer:
     )
 
 
-def _barred(one: Barred) -> told.Barred:
+def _barred(one: QuotaBarredWindow) -> wire.Barred:
     why = one.why
     passes, asked = why.passes_at, why.asked_from
-    return told.Barred(
+    return wire.Barred(
         start=format_instant(one.period.start),
         end=format_instant(one.period.end),
         quota=why.what,
@@ -188,7 +194,7 @@ def _barred(one: Barred) -> told.Barred:
 
 
 def _name(call: Call, body: OfferBody) -> str:
-    """What the leases are called where nothing is said."""
+    """The default name of the leases."""
     if body.ensemble_id is not None:
         return own_ensemble(call.parts.store, call.caller, body.ensemble_id).name
     if body.template is not None:
@@ -200,10 +206,10 @@ def _name(call: Call, body: OfferBody) -> str:
 
 def _description(call: Call, body: OfferBody, name: str) -> EnsembleDescription | None:
     if body.template is not None:
-        return leases.instance(call, body.template)
+        return lease_requests.instance(call, body.template)
     if body.ensemble is not None:
-        return leases.described(body.ensemble, name)
-    return None if body.amount is None else leases.amounting(body.amount, name)
+        return lease_requests.described(body.ensemble, name)
+    return None if body.amount is None else lease_requests.amounting(body.amount, name)
 
 
 def _latest(body: OfferBody, duration: Duration) -> Instant | None:

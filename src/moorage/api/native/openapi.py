@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from moorage.api.native import answers, protocol
+from moorage.api.native import protocol
 from moorage.api.native.access import Access
 from moorage.api.native.errors import TABLE
 from moorage.domain.leases import LeaseState
 from moorage.domain.waitlist import EntryState
+from moorage.wire import errors as wire
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,10 @@ _HOLE: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 QUERY: Final[dict[str, dict[str, Any]]] = {
     "limit": {"type": "integer", "minimum": 1},
-    "marker": {"type": "string", "description": "The id of the last item of the page before"},
+    "marker": {
+        "type": "string",
+        "description": "Which item is the last of the page before, as its link `next` says",
+    },
     "dry_run": {"type": "boolean", "description": "Judge and answer, but write nothing"},
     "all_projects": {"type": "boolean", "description": "Operators only"},
     "state": {
@@ -58,14 +62,14 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
-    """The whole document; paths are below the place where the API is mounted."""
+    """The whole document; its paths are relative to the mount of the API."""
     bodies = [
         kind
         for route in routes
         for kind in (route.request, route.response, *(kind for _, _, kind in route.other))
         if kind
     ]
-    kinds = list(dict.fromkeys([*bodies, answers.Errors]))
+    kinds = list(dict.fromkeys([*bodies, wire.Errors]))
     _, components = msgspec.json.schema_components(
         kinds, ref_template="#/components/schemas/{name}"
     )
@@ -93,13 +97,13 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def _access(route: Route) -> str:
-    """`Access: reader, by the rule moorage:ensembles:list.`: what it takes by default."""
+    """`Access: reader, by the rule moorage:ensembles:list.`: the default access."""
     by = f", by the rule {route.rule}" if route.rule else ""
     return f"Access: {route.access.value}{by}."
 
 
 def operation(route: Route) -> dict[str, Any]:
-    """One verb of one path."""
+    """The operation object of a route."""
     found: dict[str, Any] = {
         "operationId": operation_id(route),
         "summary": route.summary,
@@ -121,7 +125,7 @@ def operation(route: Route) -> dict[str, Any]:
 
 
 def operation_id(route: Route) -> str:
-    """`post_decisions_id_confirm`."""
+    """The operation's id, such as `post_decisions_id_confirm`."""
     words = re.sub(r"\W+", "_", _HOLE.sub(r"\1", route.path)).strip("_")
     return f"{route.method.lower()}_{words or 'version'}"
 
@@ -156,7 +160,7 @@ def parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def answered(route: Route) -> dict[str, Any]:
-    """The answers when all went well, by status: 200 where nothing was created after all."""
+    """The success responses by status; 200 where nothing was created."""
     found = {str(route.status): response(route, "Done")}
     if route.status == HTTPStatus.CREATED:
         found[str(HTTPStatus.OK.value)] = response(route, "Judged, and nothing created: a dry run")
@@ -166,23 +170,23 @@ def answered(route: Route) -> dict[str, Any]:
 
 
 def response(route: Route, description: str) -> dict[str, Any]:
-    """One of these answers."""
+    """One success response."""
     if route.response is None:
         return {"description": description}
     return with_body(description, route.response)
 
 
 def with_body(description: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """An answer that has a body."""
+    """A response with a body."""
     return {"description": description, "content": {JSON: {"schema": reference(kind)}}}
 
 
 def error_response() -> dict[str, Any]:
-    """The form of every error, with the codes of the table."""
+    """The error response, with the codes of the table."""
     lines = [f"* {rule.status} `ensemble.{rule.code}`: {rule.title}" for rule in TABLE.values()]
     return {
         "description": "\n".join(["Refused or failed.", "", *lines]),
-        "content": {JSON: {"schema": reference(answers.Errors)}},
+        "content": {JSON: {"schema": reference(wire.Errors)}},
     }
 
 

@@ -1,52 +1,56 @@
-"""`/v1/capacity/planned`: hosts that are to be away."""
+"""`/v1/capacity/planned`: planned unavailability of hosts."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from moorage.api.native import answers_capacity as told
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.paging import Listing
 from moorage.api.native.reading import instant, naming
 from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.period import FOREVER, format_instant
 from moorage.usecases.capacity.planned import (
-    Planning,
+    PlanRequest,
     drop_window,
     list_windows,
     plan_window,
     show_window,
 )
+from moorage.wire import capacity as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests_capacity import PlannedBody
     from moorage.domain.period import Instant
-    from moorage.usecases.capacity.planned import Planned
+    from moorage.usecases.capacity.planned import PlannedWindow
+    from moorage.wire.capacity import PlannedBody
 
 
 def listing(call: Call) -> Reply:
-    """GET: every planned change, those that are over too."""
-    page = call.page()
-    found = list_windows(call.parts, call.caller, page)
-    ids = [one.window.id for one in found]
-    links = call.next_links("capacity/planned", ids, page)
-    return Reply(told.Planned([_view(call, one, UNSET, UNSET) for one in found], links))
+    """GET: every planned window, past ones too."""
+    listing_ = Listing(
+        call,
+        "capacity/planned",
+        partial(list_windows, call.parts, call.caller),
+        lambda found: ((one.window.id, _view(call, one, UNSET, UNSET)) for one in found),
+    )
+    return listing_.reply("windows")
 
 
 def show(call: Call) -> Reply:
-    """GET: one of them, and who is on its hosts."""
+    """GET: one window, and the bookings on its hosts."""
     found = show_window(call.parts, call.caller, call.path["id"])
-    return Reply(told.OnePlanned(_view(call, found, _staying(found), UNSET)))
+    return Reply(wire.OnePlanned(_view(call, found, _staying(found), UNSET)))
 
 
 def create(call: Call) -> Reply:
-    """POST: plan that hosts are away."""
+    """POST: plan that hosts are unavailable."""
     body: PlannedBody = call.body.window
     made = plan_window(
         call.parts,
         call.caller,
-        Planning(
+        PlanRequest(
             kind=WindowKind(body.kind),
             hosts=tuple(dict.fromkeys(body.hosts)),
             domains=tuple(dict.fromkeys(body.domains)),
@@ -58,26 +62,26 @@ def create(call: Call) -> Reply:
         dry_run=call.dry_run,
     )
     return Reply(
-        told.OnePlanned(_view(call, made, _staying(made), list(made.moved)), made.dry_run),
+        wire.OnePlanned(_view(call, made, _staying(made), list(made.moved)), made.dry_run),
         status=200 if made.dry_run else None,
         location=f"{call.base}/capacity/planned/{made.window.id}",
     )
 
 
 def delete(call: Call) -> Reply:
-    """DELETE: think better of it."""
+    """DELETE: delete the window."""
     drop_window(call.parts, call.caller, call.path["id"], dry_run=call.dry_run)
     return Reply()
 
 
 def _view(
     call: Call,
-    one: Planned,
-    staying: list[told.Staying] | UnsetType,
+    one: PlannedWindow,
+    staying: list[wire.Staying] | UnsetType,
     moved: list[str] | UnsetType,
-) -> told.PlannedWindow:
+) -> wire.PlannedWindow:
     window = one.window
-    return told.PlannedWindow(
+    return wire.PlannedWindow(
         id=window.id,
         kind=window.kind.value,
         status=window.state_at(one.now),
@@ -92,9 +96,9 @@ def _view(
     )
 
 
-def _staying(found: Planned) -> list[told.Staying]:
+def _staying(found: PlannedWindow) -> list[wire.Staying]:
     return [
-        told.Staying(one.consumer, one.project_id, one.host, one.state.value, _end(one.end))
+        wire.Staying(one.consumer, one.project_id, one.host, one.state.value, _end(one.end))
         for one in found.staying
     ]
 

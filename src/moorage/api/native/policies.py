@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from moorage.api.native import envelopes, views
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.formats import plain
+from moorage.api.native.paging import Listing, of_sequence
 from moorage.domain.describe import read_statement
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.policies import discover
 from moorage.policies.parameters import schema
-from moorage.usecases.access import own_ensemble
-from moorage.usecases.merge import written_statement
-from moorage.usecases.policies import delete_policy, policy_named, put_policy
+from moorage.usecases.ensembles.policies import (
+    delete_policy,
+    policy_named,
+    put_policy,
+    written_statement,
+)
+from moorage.usecases.shared.access import own_ensemble
+from moorage.usecases.shared.host_labels import place_label
+from moorage.wire import ensembles as ensembles_wire
+from moorage.wire import policies as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests import PolicyPut
+    from collections.abc import Iterable
+
+    from moorage.domain.ensembles import Ensemble, PolicyStatement
     from moorage.policies.contract import Policy
+    from moorage.usecases.ensembles.policy_checks import PolicyViolation
+    from moorage.wire.policies import PolicyPut
 
 
 def listing(call: Call) -> Reply:
-    """GET: the ensemble's policies."""
+    """GET: a page of the ensemble's policies."""
     ensemble = own_ensemble(call.parts.store, call.caller, call.path["id"])
-    found = [views.plain(written_statement(one)) for one in ensemble.policies]
-    return Reply(envelopes.Policies(found), generation=ensemble.generation)
+    listing_ = Listing(
+        call,
+        f"ensembles/{ensemble.id}/policies",
+        of_sequence(ensemble.policies, lambda one: one.name),
+        lambda found: ((one.name, statement_view(call, ensemble, one)) for one in found),
+    )
+    return listing_.reply("policies", generation=ensemble.generation)
 
 
 def show(call: Call) -> Reply:
@@ -34,13 +51,13 @@ def show(call: Call) -> Reply:
     ensemble = own_ensemble(call.parts.store, call.caller, call.path["id"])
     statement = policy_named(ensemble, call.path["name"])
     return Reply(
-        envelopes.OnePolicy(views.plain(written_statement(statement))),
+        wire.OnePolicy(statement_view(call, ensemble, statement)),
         generation=ensemble.generation,
     )
 
 
 def put(call: Call) -> Reply:
-    """PUT: write a policy, and report the present members that break it."""
+    """PUT: write a policy; reports present members that violate it."""
     body: PolicyPut = call.body
     name = call.path["name"]
     if body.policy.get("name", name) != name:
@@ -55,9 +72,9 @@ def put(call: Call) -> Reply:
     )
     statement = policy_named(effect.ensemble, name)
     return Reply(
-        envelopes.OnePolicy(
-            policy=views.plain(written_statement(statement)),
-            violations=views.violations_view(call, effect.violations),
+        wire.OnePolicy(
+            policy=statement_view(call, effect.ensemble, statement),
+            violations=violations_view(call, effect.violations),
             generation=UNSET if effect.dry_run else effect.ensemble.generation,
             dry_run=effect.dry_run,
         ),
@@ -66,7 +83,7 @@ def put(call: Call) -> Reply:
 
 
 def delete(call: Call) -> Reply:
-    """DELETE: drop a policy."""
+    """DELETE: delete a policy."""
     delete_policy(
         call.parts,
         call.caller,
@@ -80,7 +97,7 @@ def delete(call: Call) -> Reply:
 
 def types(call: Call) -> Reply:  # noqa: ARG001 - the signature of every handler
     """GET: every policy type."""
-    return Reply(envelopes.PolicyTypes([_type(policy) for policy in discover().values()]))
+    return Reply(wire.PolicyTypes([_type(policy) for policy in discover().values()]))
 
 
 def one_type(call: Call) -> Reply:
@@ -88,19 +105,19 @@ def one_type(call: Call) -> Reply:
     name = call.path["type"]
     if name not in discover():
         raise NotFound("policy type", name)
-    return Reply(envelopes.OnePolicyType(_type(discover()[name])))
+    return Reply(wire.OnePolicyType(_type(discover()[name])))
 
 
-def _type(policy: type[Policy]) -> envelopes.PolicyType:
-    return envelopes.PolicyType(
+def _type(policy: type[Policy]) -> wire.PolicyType:
+    return wire.PolicyType(
         type=policy.type,
         summary=policy.summary,
         description=inspect.getdoc(policy) or policy.summary,
-        schema=views.plain(schema(policy)),
+        schema=plain(schema(policy)),
         examples=[
             {
                 "title": one.title,
-                "parameters": views.plain(one.parameters),
+                "parameters": plain(one.parameters),
                 "hosts": list(one.hosts),
                 "foreign": list(one.foreign),
                 "good": one.good,
@@ -108,3 +125,33 @@ def _type(policy: type[Policy]) -> envelopes.PolicyType:
             for one in policy.examples
         ],
     )
+
+
+def statement_view(call: Call, ensemble: Ensemble, statement: PolicyStatement) -> dict[str, Any]:
+    """A policy as written; names hidden from tenants become the ensemble's own labels."""
+    written: dict[str, Any] = plain(written_statement(statement))
+    names = written.get("domains")
+    if call.caller.operator or not isinstance(names, list):
+        return written
+    snapshot, disclosure = call.parts.store.snapshot(), call.parts.limits.disclosure
+    known = disclosure.names_of(snapshot.topology) | frozenset(snapshot.aggregates)
+    told = [
+        name if name in known else place_label(ensemble.salt, snapshot.topology, name)
+        for name in names
+    ]
+    return {**written, "domains": sorted(told)}
+
+
+def violations_view(
+    call: Call, violations: Iterable[PolicyViolation]
+) -> list[ensembles_wire.Violation]:
+    """The violations. Their text names domains, so a tenant gets the members only."""
+    return [
+        ensembles_wire.Violation(
+            policy=one.policy,
+            members=[str(member) for member in one.members],
+            text=one.text if call.caller.operator else f"{one.policy} is violated",
+            amount=one.amount,
+        )
+        for one in violations
+    ]

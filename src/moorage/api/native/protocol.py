@@ -1,4 +1,4 @@
-"""What this API adds to HTTP: version negotiation, preconditions, and their errors."""
+"""Version negotiation, preconditions, and their errors."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _ETAG: Final = re.compile(r'(?:W/)?"(?P<generation>\d{1,18})"', re.ASCII)
 
 
 class UnsupportedVersion(MoorageError):
-    """The asked-for version is not served here."""
+    """The requested version is not supported."""
 
 
 class PreconditionRequired(MoorageError):
-    """A change must say which generation it changes."""
+    """A change must name the generation it changes."""
 
 
 class PreconditionFailed(MoorageError):
-    """The generation in `If-Match` is not the present one."""
+    """The generation in `If-Match` is not the current one."""
 
 
 class MethodNotAllowed(MoorageError):
@@ -44,7 +44,7 @@ class UnsupportedMediaType(MoorageError):
 
 
 def negotiate(header: str | None) -> Version:
-    """The version that answers a request with this header; see `http.microversion`.
+    """The version for this header; see `http.microversion`.
 
     Raises:
         UnsupportedVersion: a version that is not served.
@@ -61,7 +61,7 @@ def negotiate(header: str | None) -> Version:
 
 
 def if_match(header: str | None) -> int | None:
-    """The generation named by `If-Match`; None for `*` and without the header.
+    """The generation in `If-Match`; None for `*` and without the header.
 
     Raises:
         InvalidDescription: neither `*` nor an entity tag of this API.

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from moorage.api.native import answers_quotas as told
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.paging import Listing
 from moorage.domain.period import format_duration
 from moorage.domain.quotas import DURATIONS, UNLIMITED, QuotaName
-from moorage.usecases import quotas
+from moorage.usecases.shared import quotas
+from moorage.wire import quotas as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests_quotas import QuotaBody
+    from moorage.wire.quotas import QuotaBody
 
 _UNLIMITED = "unlimited"
 
 
 def listing(call: Call) -> Reply:
-    """GET: the caller's own, or every project's of which something is said."""
-    found = quotas.list_quotas(call.parts, call.caller, all_projects=call.flag("all_projects"))
-    return Reply(told.Quotas([_view(one) for one in found]))
+    """GET: the caller's own quota, or a page of the quotas set for projects."""
+    every = call.flag("all_projects")
+    read = partial(quotas.list_quotas, call.parts, call.caller, all_projects=every)
+    listing_ = Listing(
+        call, "quotas", read, lambda found: ((one.project_id, _view(one)) for one in found)
+    )
+    return listing_.reply("quotas")
 
 
 def show(call: Call) -> Reply:
-    """GET: what a project may have, and has."""
+    """GET: a project's quota and its use."""
     return _one(quotas.show_quota(call.parts, call.caller, call.path["project_id"]))
 
 
 def change(call: Call) -> Reply:
-    """PATCH: say what a project may have."""
+    """PATCH: set limits of a project."""
     return _one(
         quotas.set_quota(
             call.parts,
@@ -44,13 +50,13 @@ def change(call: Call) -> Reply:
 
 
 def delete(call: Call) -> Reply:
-    """DELETE: let the defaults hold again."""
+    """DELETE: reset a project to the defaults."""
     quotas.unset_quota(call.parts, call.caller, call.path["project_id"], dry_run=call.dry_run)
     return Reply()
 
 
 def limits(body: QuotaBody) -> dict[QuotaName, int | None]:
-    """What a body says, None where the default is to hold.
+    """The limits in a body; None where the default is to apply.
 
     Raises:
         InvalidDescription: not a duration.
@@ -74,19 +80,19 @@ def _field(name: QuotaName) -> str:
 
 
 def _one(found: quotas.ProjectQuota) -> Reply:
-    return Reply(told.OneQuota(_view(found)))
+    return Reply(wire.OneQuota(_view(found)))
 
 
-def _view(found: quotas.ProjectQuota) -> told.Quota:
+def _view(found: quotas.ProjectQuota) -> wire.Quota:
     shown: dict[str, Any] = {_field(name): _limit(name, one) for name, one in found.limits.items()}
-    return told.Quota(found.project_id, format_duration(found.window), **shown)
+    return wire.Quota(found.project_id, format_duration(found.window), **shown)
 
 
-def _limit(name: QuotaName, one: quotas.Standing) -> told.QuotaLimit:
+def _limit(name: QuotaName, one: quotas.QuotaUsage) -> wire.QuotaLimit:
     limit: int | str | None = None
     if one.limit != UNLIMITED:
         limit = format_duration(one.limit) if name in DURATIONS else one.limit
     left = None
     if one.used is not None and one.limit != UNLIMITED:
         left = max(one.limit - one.used, 0)
-    return told.QuotaLimit(limit, one.used, left, one.over, not one.own)
+    return wire.QuotaLimit(limit, one.used, left, one.over, not one.own)

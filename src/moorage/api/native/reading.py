@@ -1,4 +1,4 @@
-"""From request structs to the values that use cases take."""
+"""Converts request structs to the arguments of use cases."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import parse_duration, parse_instant
 from moorage.domain.requests import Objective
-from moorage.usecases.digest import digest
-from moorage.usecases.joint import Ask
-from moorage.usecases.proposal import Naming
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.shared.access import digest
 
 if TYPE_CHECKING:
     from moorage.api.native.call import Call
-    from moorage.api.native.requests import DecideBody, DecisionBody, EnsembleBody, ExplanationBody
     from moorage.domain.period import Duration, Instant
+    from moorage.wire.decisions import DecideBody, DecisionBody
+    from moorage.wire.ensembles import EnsembleBody
+    from moorage.wire.explanations import ExplanationBody
 
 
 PRIORITY: Final = "moorage:leases:priority"
-"""Who meets it may ask for any priority; others for what the quota of the project allows."""
+"""Callers who meet it may request any priority; others up to the project's quota."""
 
 
 def builtins(body: object) -> dict[str, Any]:
@@ -31,15 +33,15 @@ def builtins(body: object) -> dict[str, Any]:
     return found
 
 
-def naming(call: Call, body: msgspec.Struct, given: str | None) -> Naming:
-    """The client's own id with the fingerprint of its request, or a new id without one."""
+def naming(call: Call, body: msgspec.Struct, given: str | None) -> RequestIdentity:
+    """The client's idempotency key with the request's fingerprint, or a new id."""
     if given is None:
-        return Naming(call.parts.ids.uuid())
-    return Naming(given, digest(builtins(body)))
+        return RequestIdentity(call.parts.ids.uuid())
+    return RequestIdentity(given, digest(builtins(body)))
 
 
 def description(body: EnsembleBody) -> EnsembleDescription:
-    """The ensemble as described."""
+    """The ensemble description of a body."""
     source = builtins(body)
     return read_ensemble(
         {name: source[name] for name in ("name", "members", "policies", "metadata")}
@@ -47,15 +49,15 @@ def description(body: EnsembleBody) -> EnsembleDescription:
 
 
 def undeclared(body: ExplanationBody) -> EnsembleDescription:
-    """Members and policies of a request that is only asked about."""
+    """The members and policies of a request to explain."""
     source = builtins(body)
     return read_ensemble(
         {"name": "undeclared", "members": source["members"], "policies": source["policies"]}
     )
 
 
-def ask(call: Call, body: DecideBody | DecisionBody) -> Ask:
-    """How to decide.
+def ask(call: Call, body: DecideBody | DecisionBody) -> DecisionOptions:
+    """The options of a decision.
 
     Raises:
         InvalidDescription: its durations or times cannot be understood, or it gives a priority to
@@ -63,7 +65,7 @@ def ask(call: Call, body: DecideBody | DecisionBody) -> Ask:
     """
     if body.priority and not body.preemptible:
         raise InvalidDescription("only what is preemptible has a priority", path="priority")
-    return Ask(
+    return DecisionOptions(
         hold=duration(body.hold, "hold"),
         time_limit=duration(body.time_limit, "time_limit"),
         objective=Objective(body.objective),

@@ -1,4 +1,4 @@
-"""What one line of the route table says."""
+"""A route of the native API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Handler: TypeAlias = Callable[[Call], Reply]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A verb on a path: who may, what comes in and goes out, and who answers."""
+    """A verb on a path: access rule, request and response structs, and handler."""
 
     method: str
     path: str
@@ -36,6 +36,9 @@ class Route:
     """Query parameters it understands; any other is refused."""
     mutates: bool = False
     """Adds `dry_run` and the precondition header."""
+
+    expensive: bool = False
+    """Whether it may search; then only so many are worked on at once (`usecases.admission`)."""
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""The access rules of the native API: one for every route, in oslo.policy's words by default.
+"""The access rules of the native API: one for each route, with oslo.policy defaults.
 
 A rule is met by roles in a project. Whose things a caller then sees is the use cases' affair; a
-rule by default for operators makes whoever meets it an operator for that request.
+rule by default for operators makes a caller who meets it an operator for that request.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KNOWN: Final[Mapping[str, str]] = {
 
 
 def by_default(rule: str, caller: Caller, project: str | None) -> bool:  # noqa: ARG001 - one signature for all rules
-    """Judge a rule by its default, without oslo.policy."""
+    """Apply a rule's default, without oslo.policy."""
     match _LEAST[rule]:
         case Access.READER:
             return caller.operator or bool(caller.roles & READERS)
@@ -48,7 +48,7 @@ def by_default(rule: str, caller: Caller, project: str | None) -> bool:  # noqa:
 
 
 def access_by(config: RulesConfig, others: Mapping[str, str]) -> access_rules.Access:
-    """The access these settings ask for; `others` are the rules of other dialects in the file.
+    """The access rules of these settings; `others` are the rules of other dialects in the file.
 
     Raises:
         InvalidDescription: the policy file cannot be used; see `policy_file`.

@@ -4,39 +4,41 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import date, datetime
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UNSET
 
-from moorage.api.native import answers_series as told
-from moorage.api.native import leases, reading
+from moorage.api.native import lease_requests, reading
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.views import wall
+from moorage.api.native.formats import wall
+from moorage.api.native.paging import Listing
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.leases import LeaseState, Yielding
 from moorage.domain.period import format_duration, format_instant, parse_duration
 from moorage.domain.recurrence import parse_every
 from moorage.domain.requests import Objective
 from moorage.domain.series import state_of
-from moorage.usecases.series.asking import Extension, Extent, SeriesAsk
 from moorage.usecases.series.change import cancel_series, rename_series
 from moorage.usecases.series.create import create_series, extend_series
-from moorage.usecases.series.view import list_series, made_of, own_series
+from moorage.usecases.series.queries import list_series, own_series, series_with_leases
+from moorage.usecases.series.requests import Extension, Extent, SeriesRequest
+from moorage.wire import series as wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from moorage.api.native.requests_series import ExtensionBody, SeriesBody
     from moorage.domain.describe import EnsembleDescription
     from moorage.domain.leases import Lease
-    from moorage.domain.series import LeftOut, Series
-    from moorage.usecases.series.asking import Made
+    from moorage.domain.series import Series, SkippedOccurrence
+    from moorage.usecases.series.requests import SeriesResult
+    from moorage.wire.series import ExtensionBody, SeriesBody
 
 T = TypeVar("T")
 
 
 def create(call: Call) -> Reply:
-    """POST: grant all occurrences, or say which of them do not fit."""
+    """POST: grant all occurrences, or report those that do not fit."""
     body: SeriesBody = call.body.series
     made = create_series(
         call.parts,
@@ -50,27 +52,30 @@ def create(call: Call) -> Reply:
 
 def listing(call: Call) -> Reply:
     """GET: a page of series, oldest first."""
-    page = call.page()
-    found = list_series(
+    read = partial(
+        list_series,
         call.parts.store,
         call.caller,
         all_projects=call.flag("all_projects"),
         name=call.query.get("name"),
-        page=page,
     )
-    links = call.next_links("series", [one.id for one, _ in found], page)
-    shown = [_view(call, one, counts) for one, counts in found]
-    return Reply(told.SeveralSeries(shown, links, format_instant(call.parts.store.now())))
+    listing_ = Listing(
+        call,
+        "series",
+        lambda page: read(page=page),
+        lambda found: ((one.id, _view(call, one, counts)) for one, counts in found),
+    )
+    return listing_.reply("series", {"computed_at": format_instant(call.parts.store.now())})
 
 
 def show(call: Call) -> Reply:
     """GET: one series with its leases."""
     store = call.parts.store
-    return _made(call, made_of(store, own_series(store, call.caller, call.path["id"])))
+    return _made(call, series_with_leases(store, own_series(store, call.caller, call.path["id"])))
 
 
 def rename(call: Call) -> Reply:
-    """PATCH: call it, and its leases, otherwise."""
+    """PATCH: rename a series and its leases."""
     body = call.body.series
     made = rename_series(
         call.parts,
@@ -84,7 +89,7 @@ def rename(call: Call) -> Reply:
 
 
 def extend(call: Call) -> Reply:
-    """POST: grant more occurrences after the last, or say which of them do not fit."""
+    """POST: grant further occurrences, or report those that do not fit."""
     body: ExtensionBody = call.body.series
     made = extend_series(
         call.parts,
@@ -98,18 +103,18 @@ def extend(call: Call) -> Reply:
 
 
 def cancel(call: Call) -> Reply:
-    """DELETE: cancel what has not started: all of it, from a number on, or one."""
+    """DELETE: cancel leases that have not started: all, from a number on, or one."""
     since, only = _number(call, "from"), _number(call, "only")
     if since is not None and only is not None:
         raise InvalidDescription("give from or only, and not both", path="only")
     cancelled = cancel_series(
         call.parts, call.caller, call.path["id"], since=since, only=only, dry_run=call.dry_run
     )
-    return Reply(told.Cancelled([_occurrence(one) for one in cancelled], call.dry_run))
+    return Reply(wire.Cancelled([_occurrence(one) for one in cancelled], call.dry_run))
 
 
-def asked(call: Call, body: SeriesBody) -> SeriesAsk:
-    """What a body asks for.
+def asked(call: Call, body: SeriesBody) -> SeriesRequest:
+    """The request of a body.
 
     Raises:
         InvalidDescription: it says several things where one is needed or none at all, or its
@@ -122,7 +127,7 @@ def asked(call: Call, body: SeriesBody) -> SeriesAsk:
             " ensemble of its own",
             path="series",
         )
-    return SeriesAsk(
+    return SeriesRequest(
         name=body.name,
         description=_description(call, body),
         every=_read("series.every", parse_every, body.every),
@@ -130,12 +135,12 @@ def asked(call: Call, body: SeriesBody) -> SeriesAsk:
         extent=_extent(body),
         start=None if body.start is None else _wall(body.start),
         zone=body.zone,
-        lead=leases.span(body.lead, "series.lead") or 0,
-        cleaning=leases.span(body.cleaning, "series.cleaning") or 0,
-        expiry=leases.span(body.expiry, "series.expiry"),
+        lead=lease_requests.span(body.lead, "series.lead") or 0,
+        cleaning=lease_requests.span(body.cleaning, "series.cleaning") or 0,
+        expiry=lease_requests.span(body.expiry, "series.expiry"),
         priority=body.priority,
-        before_start=leases.before_start(body.before_start),
-        actions=leases.actions(body),
+        before_start=lease_requests.before_start(body.before_start),
+        actions=lease_requests.actions(body),
         objective=Objective(body.objective),
         seed=body.seed,
         time_limit=reading.duration(body.time_limit, "series.time_limit"),
@@ -146,11 +151,11 @@ def asked(call: Call, body: SeriesBody) -> SeriesAsk:
 
 def _description(call: Call, body: SeriesBody) -> EnsembleDescription:
     if body.template is not None:
-        return leases.instance(call, body.template)
+        return lease_requests.instance(call, body.template)
     if body.ensemble is not None:
-        return leases.described(body.ensemble, body.name)
+        return lease_requests.described(body.ensemble, body.name)
     assert body.amount is not None, "one of the three is given"
-    return leases.amounting(body.amount, body.name)
+    return lease_requests.amounting(body.amount, body.name)
 
 
 def _extent(body: SeriesBody | ExtensionBody) -> Extent:
@@ -167,7 +172,7 @@ def _extent(body: SeriesBody | ExtensionBody) -> Extent:
 
 
 def _read(path: str, read: Callable[[str], T], text: str) -> T:
-    """What a reader makes of a text; where that cannot be understood, with its place."""
+    """Parse a text; an error gets the text's path."""
     try:
         return read(text)
     except InvalidDescription as error:
@@ -195,12 +200,12 @@ def _number(call: Call, name: str) -> int | None:
 # --- shown ------------------------------------------------------------------------------------
 
 
-def _made(call: Call, made: Made, *, created: bool = False) -> Reply:
+def _made(call: Call, made: SeriesResult, *, created: bool = False) -> Reply:
     series, dry = made.series, made.dry_run
     counts = Counter(one.state for one in made.leases)
     occurrences = [_occurrence(one, dry_run=dry and created) for one in made.leases]
     return Reply(
-        told.OneSeries(
+        wire.OneSeries(
             _view(call, series, counts, occurrences),
             dry_run=dry,
             computed_at=format_instant(made.snapshot.taken_at),
@@ -216,11 +221,11 @@ def _view(
     call: Call,
     series: Series,
     counts: Mapping[LeaseState, int],
-    occurrences: list[told.Occurrence] | None = None,
-) -> told.Series:
+    occurrences: list[wire.Occurrence] | None = None,
+) -> wire.Series:
     terms, recurrence = series.terms, series.recurrence
     length = terms.period.end - terms.period.start
-    return told.Series(
+    return wire.Series(
         id=series.id,
         name=series.name,
         project_id=series.project_id,
@@ -251,9 +256,9 @@ def _view(
     )
 
 
-def _occurrence(lease: Lease, *, dry_run: bool = False) -> told.Occurrence:
+def _occurrence(lease: Lease, *, dry_run: bool = False) -> wire.Occurrence:
     assert lease.occurrence is not None, "only leases of series are shown so"
-    return told.Occurrence(
+    return wire.Occurrence(
         index=lease.occurrence.index,
         lease_id=None if dry_run else lease.id,
         handle=lease.handle,
@@ -265,6 +270,6 @@ def _occurrence(lease: Lease, *, dry_run: bool = False) -> told.Occurrence:
     )
 
 
-def _left_out(one: LeftOut) -> told.LeftOut:
+def _left_out(one: SkippedOccurrence) -> wire.LeftOut:
     start, end = format_instant(one.start), format_instant(one.end)
-    return told.LeftOut(one.index, start, end, one.why, one.explanation)
+    return wire.LeftOut(one.index, start, end, one.why, one.explanation)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from moorage.api.native import answers_events as told
-from moorage.api.native import reading, views
+from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.events import event_view
+from moorage.api.native.formats import instant
+from moorage.api.native.paging import Listing, listed
 from moorage.domain.period import format_duration, format_instant
-from moorage.domain.subscriptions import LeaseEdge, Threshold, Wants
-from moorage.usecases.feed.subscribe import (
-    SubscriptionAsk,
+from moorage.domain.subscriptions import LeaseEdge, SubscriptionFilter, Threshold
+from moorage.usecases.events.subscriptions import (
+    SubscriptionRequest,
     dead_letters,
     list_subscriptions,
     own_subscription,
@@ -21,18 +23,23 @@ from moorage.usecases.feed.subscribe import (
     subscribe,
     unsubscribe,
 )
+from moorage.wire import events as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests_events import ResendBody, SubscriptionBody
+    from collections.abc import Iterator, Sequence
+
+    from msgspec import Struct
+
     from moorage.domain.subscriptions import DeadLetter, Subscription
+    from moorage.wire.events import ResendBody, SubscriptionBody
 
 
 def create(call: Call) -> Reply:
-    """POST: subscribe; the only answer that says the secret."""
+    """POST: create a subscription; only this answer has the secret."""
     made = subscribe(call.parts, call.caller, _asked(call.body.subscription), dry_run=call.dry_run)
     view = _view(call, made, secret=True)
     return Reply(
-        told.OneSubscription(view, dry_run=call.dry_run),
+        wire.OneSubscription(view, dry_run=call.dry_run),
         status=200 if call.dry_run else None,
         location=None if call.dry_run else f"{call.base}/subscriptions/{made.id}",
     )
@@ -40,39 +47,41 @@ def create(call: Call) -> Reply:
 
 def listing(call: Call) -> Reply:
     """GET: a page of subscriptions, oldest first."""
-    page = call.page()
-    found = list_subscriptions(
-        call.parts, call.caller, page, all_projects=call.flag("all_projects")
+    read = partial(
+        list_subscriptions, call.parts, call.caller, all_projects=call.flag("all_projects")
     )
-    links = call.next_links("subscriptions", [one.id for one in found], page)
-    dead = call.parts.store.told.dead([one.id for one in found])
-    views_ = [_view(call, one, dead=dead.get(one.id, 0)) for one in found]
-    return Reply(told.Subscriptions(views_, links))
+
+    def shown(found: Sequence[Subscription]) -> Iterator[tuple[str, Struct]]:
+        dead = call.parts.store.told.dead([one.id for one in found])
+        for one in found:
+            yield one.id, _view(call, one, dead=dead.get(one.id, 0))
+
+    return Listing(call, "subscriptions", read, shown).reply("subscriptions")
 
 
 def show(call: Call) -> Reply:
     """GET: one subscription."""
     found = own_subscription(call.parts, call.caller, call.path["id"])
     dead = call.parts.store.told.dead([found.id]).get(found.id, 0)
-    return Reply(told.OneSubscription(_view(call, found, dead=dead)))
+    return Reply(wire.OneSubscription(_view(call, found, dead=dead)))
 
 
 def delete(call: Call) -> Reply:
-    """DELETE: forget it, with its dead letters."""
+    """DELETE: delete a subscription with its dead letters."""
     unsubscribe(call.parts, call.caller, call.path["id"], dry_run=call.dry_run)
     return Reply()
 
 
 def letters(call: Call) -> Reply:
-    """GET: a page of what was given up, oldest first."""
-    page, id_ = call.page(), call.path["id"]
-    found = dead_letters(call.parts, call.caller, id_, page)
-    links = call.next_links(f"subscriptions/{id_}/dead-letters", [one.id for one in found], page)
-    return Reply(told.DeadLetters([_letter(one) for one in found], links))
+    """GET: a page of dead letters, oldest first."""
+    id_ = call.path["id"]
+    read = partial(dead_letters, call.parts, call.caller, id_)
+    path = f"subscriptions/{id_}/dead-letters"
+    return listed(call, "dead_letters", read, partial(_letter, call), path=path)
 
 
 def send_again(call: Call) -> Reply:
-    """POST: send dead letters once more."""
+    """POST: queue dead letters to be sent again."""
     body: ResendBody = call.body.resend
     number = resend(
         call.parts,
@@ -82,12 +91,12 @@ def send_again(call: Call) -> Reply:
         call.page(),
         dry_run=call.dry_run,
     )
-    return Reply(told.Resent(number, dry_run=call.dry_run))
+    return Reply(wire.Resent(number, dry_run=call.dry_run))
 
 
-def _asked(body: SubscriptionBody) -> SubscriptionAsk:
-    return SubscriptionAsk(
-        wants=Wants(tuple(body.events), body.lease_id, body.ensemble_id, body.role),
+def _asked(body: SubscriptionBody) -> SubscriptionRequest:
+    return SubscriptionRequest(
+        wants=SubscriptionFilter(tuple(body.events), body.lease_id, body.ensemble_id, body.role),
         url=body.url,
         name=body.name,
         secret=body.secret,
@@ -105,9 +114,9 @@ def _asked(body: SubscriptionBody) -> SubscriptionAsk:
 
 def _view(
     call: Call, one: Subscription, *, dead: int = 0, secret: bool = False
-) -> told.Subscription:
+) -> wire.Subscription:
     asked, failing = one.threshold, one.failing_since is not None
-    return told.Subscription(
+    return wire.Subscription(
         id=one.id,
         name=one.name,
         project_id=one.project_id,
@@ -128,7 +137,7 @@ def _view(
         given_up=one.given_up,
         dead_letters=dead,
         attempts=one.attempts,
-        failing_since=views.instant(one.failing_since) if one.failing_since else None,
+        failing_since=instant(one.failing_since) if one.failing_since else None,
         next_attempt=format_instant(one.not_before) if failing else None,
         outcome=one.outcome or None,
         generation=one.generation,
@@ -141,10 +150,10 @@ def _view(
     )
 
 
-def _letter(one: DeadLetter) -> told.DeadLetter:
-    return told.DeadLetter(
+def _letter(call: Call, one: DeadLetter) -> wire.DeadLetter:
+    return wire.DeadLetter(
         id=one.id,
-        event=event_view(one.event),
+        event=event_view(call, one.event),
         problem=one.problem,
         attempts=one.attempts,
         given_up_at=format_instant(one.given_up_at),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from moorage.api.native import answers_templates as told
 from moorage.api.native import ensembles, reading
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.views import plain
+from moorage.api.native.formats import plain
+from moorage.api.native.paging import listed
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import format_instant
 from moorage.domain.templates import TemplateFormat
-from moorage.usecases.create_ensemble import create_ensemble
-from moorage.usecases.templates import (
-    Written,
+from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.ensembles.templates import (
+    TemplateDraft,
     create_template,
     delete_template,
     instantiate,
@@ -21,16 +22,17 @@ from moorage.usecases.templates import (
     revise_template,
     usable_template,
 )
+from moorage.wire import templates as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests_templates import InstanceBody, TemplateBody, VersionBody
     from moorage.domain.templates import Parameter, Template
+    from moorage.wire.templates import InstanceBody, TemplateBody, VersionBody
 
 
 def create(call: Call) -> Reply:
-    """POST: keep a template."""
+    """POST: create a template."""
     body: TemplateBody = call.body.template
-    written = Written(
+    written = TemplateDraft(
         body.name, TemplateFormat(body.format), reading.builtins(body.source), body.shared
     )
     naming = reading.naming(call, body, body.id)
@@ -40,9 +42,11 @@ def create(call: Call) -> Reply:
 
 
 def revise(call: Call) -> Reply:
-    """POST: keep its next version."""
+    """POST: add the next version."""
     body: VersionBody = call.body.template
-    written = Written("", TemplateFormat(body.format), reading.builtins(body.source), body.shared)
+    written = TemplateDraft(
+        "", TemplateFormat(body.format), reading.builtins(body.source), body.shared
+    )
     reference = call.path["id"]
     made = revise_template(call.parts, call.caller, reference, written, dry_run=call.dry_run)
     return _made(call, made)
@@ -50,38 +54,36 @@ def revise(call: Call) -> Reply:
 
 def listing(call: Call) -> Reply:
     """GET: a page of the newest versions."""
-    page = call.page()
-    found = list_templates(
+    read = partial(
+        list_templates,
         call.parts,
         call.caller,
-        page,
         name=call.query.get("name"),
         all_projects=call.flag("all_projects"),
     )
-    links = call.next_links("templates", [one.id for one in found], page)
-    return Reply(told.Templates([_view(call, one) for one in found], links))
+    return listed(call, "templates", read, lambda one: _view(call, one))
 
 
 def show(call: Call) -> Reply:
-    """GET: the newest version, or the one asked for."""
+    """GET: the newest version, or a given one."""
     reference = call.path["id"]
     if "version" in call.query:
         if "@" in reference:
             raise InvalidDescription("the version is named twice", path="version")
         reference = f"{reference}@{call.query['version']}"
     return Reply(
-        told.OneTemplate(_view(call, usable_template(call.parts.store, call.caller, reference)))
+        wire.OneTemplate(_view(call, usable_template(call.parts.store, call.caller, reference)))
     )
 
 
 def delete(call: Call) -> Reply:
-    """DELETE: forget every version."""
+    """DELETE: delete every version."""
     delete_template(call.parts, call.caller, call.path["id"], dry_run=call.dry_run)
     return Reply()
 
 
 def create_instance(call: Call) -> Reply:
-    """POST: make an ensemble of it, and with `decide` place and hold it at once."""
+    """POST: create an ensemble from a template; with `decide` place and hold it at once."""
     body: InstanceBody = call.body.instance
     made = create_ensemble(
         call.parts,
@@ -96,14 +98,14 @@ def create_instance(call: Call) -> Reply:
 
 def _made(call: Call, template: Template) -> Reply:
     return Reply(
-        told.OneTemplate(_view(call, template), dry_run=call.dry_run),
+        wire.OneTemplate(_view(call, template), dry_run=call.dry_run),
         status=200 if call.dry_run else None,
         location=None if call.dry_run else f"{call.base}/templates/{template.id}",
     )
 
 
-def _view(call: Call, one: Template) -> told.Template:
-    return told.Template(
+def _view(call: Call, one: Template) -> wire.Template:
+    return wire.Template(
         id=one.id,
         name=one.name,
         version=one.version,

@@ -1,11 +1,12 @@
-"""`/v1/` and `/v1/openapi.json`: what this API is."""
+"""`/v1/` and `/v1/openapi.json`: the versions and the routes of this API."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from moorage.api.native import envelopes, protocol
+from moorage.api.native import protocol
 from moorage.api.native.call import Call, Reply
+from moorage.wire import versions as wire
 
 ID: Final = "v1"
 
@@ -13,8 +14,8 @@ ID: Final = "v1"
 def show(call: Call) -> Reply:
     """GET: the version document."""
     return Reply(
-        envelopes.Versions(
-            envelopes.Version(
+        wire.Versions(
+            wire.Version(
                 id=ID,
                 status="CURRENT",
                 min_version=str(protocol.HISTORY.minimum),
@@ -26,5 +27,5 @@ def show(call: Call) -> Reply:
 
 
 def describe(call: Call) -> Reply:
-    """GET: the OpenAPI document of every route that is served here."""
+    """GET: the OpenAPI document of every route served here."""
     return Reply(call.described())

@@ -1,22 +1,30 @@
-"""`/v1/waitlist`, and what a lease that may wait is answered."""
+"""`/v1/waitlist`, and the answer to a lease that waits."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from moorage.api.native import answers_waitlist as told
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.paging import listed
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import format_duration, format_instant
 from moorage.domain.waitlist import EntryState
 from moorage.usecases.waitlist.attempt import asker
-from moorage.usecases.waitlist.enter import Wait
-from moorage.usecases.waitlist.view import Shown, cancel_entry, list_entries, own_entry, shown
+from moorage.usecases.waitlist.enter import WaitRequest
+from moorage.usecases.waitlist.queries import (
+    ListedEntry,
+    cancel_entry,
+    list_entries,
+    listed_entry,
+    own_entry,
+)
+from moorage.wire import waitlist as wire
 
 if TYPE_CHECKING:
-    from moorage.api.native.requests_leases import LeaseBody
     from moorage.domain.waitlist import Estimate, WaitlistEntry
+    from moorage.wire.leases import LeaseBody
 
 STATES: Final = {one.value: one for one in EntryState}
 ACCEPTED: Final = 202
@@ -24,20 +32,21 @@ ACCEPTED: Final = 202
 
 def listing(call: Call) -> Reply:
     """GET: a page of the project's entries."""
-    page, store = call.page(), call.parts.store
-    found = list_entries(
+    store = call.parts.store
+    read = partial(
+        list_entries,
         store,
         call.caller,
         all_projects=call.flag("all_projects"),
         state=_state(call.query.get("status")),
-        page=page,
     )
-    return Reply(
-        told.WaitlistEntries(
-            [entry_view(call, shown(store, one)) for one in found],
-            call.next_links("waitlist", [one.id for one in found], page),
-            format_instant(store.now()),
-        )
+    return listed(
+        call,
+        "entries",
+        lambda page: read(page=page),
+        lambda one: entry_view(call, listed_entry(store, one)),
+        {"computed_at": format_instant(store.now())},
+        path="waitlist",
     )
 
 
@@ -45,19 +54,19 @@ def show(call: Call) -> Reply:
     """GET: one entry."""
     store = call.parts.store
     entry = own_entry(store, call.caller, call.path["id"])
-    view = entry_view(call, shown(store, entry))
-    return Reply(told.OneWaitlistEntry(view), generation=entry.generation)
+    view = entry_view(call, listed_entry(store, entry))
+    return Reply(wire.OneWaitlistEntry(view), generation=entry.generation)
 
 
 def cancel(call: Call) -> Reply:
-    """DELETE: give up its place."""
+    """DELETE: cancel an entry."""
     generation = call.matched if call.match_given else None
     cancel_entry(call.parts, call.caller, call.path["id"], generation, dry_run=call.dry_run)
     return Reply()
 
 
-def wait_of(body: LeaseBody) -> Wait | None:
-    """How a lease may wait, if it may.
+def wait_of(body: LeaseBody) -> WaitRequest | None:
+    """The waiting terms of a lease, if it may wait.
 
     Raises:
         InvalidDescription: its times cannot be understood.
@@ -65,28 +74,28 @@ def wait_of(body: LeaseBody) -> Wait | None:
     if body.wait is None:
         return None
     latest, until = body.wait.latest_start, body.wait.until
-    return Wait(
+    return WaitRequest(
         latest=None if latest is None else reading.instant(latest, "lease.wait.latest_start"),
         until=None if until is None else reading.instant(until, "lease.wait.until"),
         floats=body.start is None and body.end is None,
     )
 
 
-def entered_reply(call: Call, entered: Shown) -> Reply:
-    """A lease that waits."""
+def entered_reply(call: Call, entered: ListedEntry) -> Reply:
+    """The reply to a lease that waits."""
     view = entry_view(call, entered)
     if entered.dry_run:
-        return Reply(told.OneWaitlistEntry(view, dry_run=True), status=ACCEPTED)
+        return Reply(wire.OneWaitlistEntry(view, dry_run=True), status=ACCEPTED)
     return Reply(
-        told.OneWaitlistEntry(view),
+        wire.OneWaitlistEntry(view),
         status=ACCEPTED,
         generation=entered.entry.generation,
         location=f"{call.base}/waitlist/{entered.entry.id}",
     )
 
 
-def entry_view(call: Call, one: Shown) -> told.WaitlistEntry:
-    """An entry, with what has become of it by now."""
+def entry_view(call: Call, one: ListedEntry) -> wire.WaitlistEntry:
+    """An entry with its present state."""
     entry, terms = one.entry, one.entry.terms
     state = entry.state_at(one.now)
     granted, waits = state is EntryState.GRANTED, state is EntryState.WAITING
@@ -96,7 +105,7 @@ def entry_view(call: Call, one: Shown) -> told.WaitlistEntry:
         links.append(call.link("lease", "leases", entry.id))
     if entry.explanation is not None:
         links.append(call.link("explanation", "explanations", entry.explanation))
-    return told.WaitlistEntry(
+    return wire.WaitlistEntry(
         id=entry.id,
         name=entry.name,
         project_id=entry.project_id,
@@ -127,14 +136,14 @@ def entry_view(call: Call, one: Shown) -> told.WaitlistEntry:
 
 
 def _why(call: Call, entry: WaitlistEntry) -> str:
-    """What was in the way, as who asked was told it: operators are told more than tenants."""
+    """The reason for waiting; a reason worded for operators is withheld from tenants."""
     if asker(entry).operator and not call.caller.operator:
         return f"it waits for {entry.waits_for}"
     return entry.why
 
 
-def _estimate(one: Shown, estimate: Estimate) -> told.Estimate:
-    return told.Estimate(
+def _estimate(one: ListedEntry, estimate: Estimate) -> wire.Estimate:
+    return wire.Estimate(
         format_instant(estimate.start),
         format_instant(estimate.end),
         proved=estimate.proved and one.current,

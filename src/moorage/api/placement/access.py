@@ -1,4 +1,4 @@
-"""Who may do what: the reference's rule names and its default checks.
+"""Access rules: the reference's rule names and its default checks.
 
 A rule is met or not by the caller's roles, and for `placement:usages` by the project asked
 about. Rules are scoped to projects: a request with a system scope meets none of them.
@@ -63,7 +63,7 @@ NEW_DEFAULTS: Final = Checks({**_OLD, "placement:reshaper:reshape": service_only
 
 
 def permit(access: Access, rule: str, caller: Caller | None, *, project: str | None) -> None:
-    """Let the caller pass, or not.
+    """Check the rule.
 
     Raises:
         Forbidden: the rule is not met, or the caller's roles are not roles in a project.

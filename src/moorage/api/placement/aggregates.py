@@ -9,7 +9,7 @@ from moorage.api.placement.rendering import just_now
 from moorage.domain.changes import Changeset, PutAggregates
 from moorage.domain.errors import MoorageError
 from moorage.http.microversion import Response
-from moorage.usecases import providers as usecase
+from moorage.usecases.ledger import providers as usecase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 def show(parts: Parts, request: Request) -> Response:
     """The aggregates a provider is a member of."""
-    provider = usecase.one(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(parts.store, request.path["uuid"])
     return _shown(sorted(provider.aggregates), provider.generation, just_now())
 
 
 def replace(parts: Parts, request: Request) -> Response:
-    """A new set of aggregates; `resource_provider_generation` None: neither checked nor moved."""
+    """Replace the aggregates; `resource_provider_generation` None: neither checked nor moved."""
     try:
         body, uuid = request.json(), request.path["uuid"]
         aggregates, expected = body["aggregates"], body["resource_provider_generation"]

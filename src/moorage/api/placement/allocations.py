@@ -12,7 +12,7 @@ from moorage.domain.consumers import UNKNOWN_TYPE, Consumer
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.resources import total
 from moorage.http.microversion import Response
-from moorage.usecases import allocate
+from moorage.usecases.ledger import allocations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def show(parts: Parts, request: Request) -> Response:
-    """A consumer's allocations; never 404, for nobody knows which consumers there could be."""
+    """A consumer's allocations; never 404, for any UUID may be a consumer's."""
     found = parts.store.allocations_of_consumer(request.path["consumer_uuid"])
     if found is None:
         return Response(body={"allocations": {}}, modified=just_now())
@@ -58,7 +58,7 @@ def of_provider(parts: Parts, request: Request) -> Response:
 
 
 def replace(parts: Parts, request: Request) -> Response:
-    """A new set of allocations for one consumer."""
+    """Replace one consumer's allocations."""
     text = request.path["consumer_uuid"]
     if not is_uuid_like(text):
         raise InvalidDescription(f"Malformed consumer_uuid: {text}")
@@ -68,14 +68,14 @@ def replace(parts: Parts, request: Request) -> Response:
 
 
 def write(parts: Parts, request: Request) -> Response:
-    """New sets of allocations for several consumers, all or none of them."""
+    """Replace several consumers' allocations, all or none of them."""
     writes = [write_of(consumer, body) for consumer, body in request.json().items()]
     _allocate(parts, request, writes)
     return Response(status=204)
 
 
 def _allocate(parts: Parts, request: Request, writes: Sequence[ReplaceAllocations]) -> None:
-    allocate.allocate(
+    allocations.allocate(
         parts.store,
         writes,
         ids=parts.ids,
@@ -85,8 +85,8 @@ def _allocate(parts: Parts, request: Request, writes: Sequence[ReplaceAllocation
 
 
 def delete(parts: Parts, request: Request) -> Response:
-    """Drop a consumer's allocations."""
-    allocate.release(parts.store, request.path["consumer_uuid"])
+    """Delete a consumer's allocations."""
+    allocations.release(parts.store, request.path["consumer_uuid"])
     return Response(status=204)
 
 
@@ -113,7 +113,7 @@ def write_of(consumer: str, body: Mapping[str, Any]) -> ReplaceAllocations:
 
 
 def _amounts(resources: Mapping[str, float]) -> Amounts:
-    """Amounts as integers (JSON's 2.0 is one); beyond every `max_unit` they are all alike."""
+    """Amounts as integers (JSON's 2.0 is one), capped just above every `max_unit`."""
     return {name: min(int(amount), BEYOND) for name, amount in resources.items()}
 
 
@@ -125,6 +125,6 @@ def _by_provider(bookings: Sequence[Booking]) -> Mapping[str, JSON]:
 
 
 def _newest(bookings: Sequence[Booking]) -> int:
-    """Allocations are written whole, so each is as old as its start; now for none."""
+    """When the allocations were written: their start, or now for none."""
     newest = max((one.period.start for one in bookings), default=None)
     return just_now() if newest is None else newest

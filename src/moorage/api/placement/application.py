@@ -1,4 +1,4 @@
-"""The dialect as a WSGI application: one request from environ to answer.
+"""The Placement dialect as a WSGI application.
 
 The order of checks is the reference's: version header, the body's headers, route and method,
 existence in the client's version, media types, access, query; the handler does the rest.
@@ -26,9 +26,9 @@ from moorage.api.placement.routes import Route, Way, find, way
 from moorage.api.placement.versions import HISTORY
 from moorage.domain.errors import MoorageError
 from moorage.http.microversion import InvalidVersion, Spoken, UnacceptableVersion
-from moorage.http.negotiation import JSON_TYPE, accepts, media_type
+from moorage.http.negotiation import JSON_TYPE, accepts
 from moorage.http.wsgi import ROUTE
-from moorage.usecases.allocate import FOR_EVER
+from moorage.usecases.ledger.allocations import FOR_EVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from moorage.http.access_rules import Access
     from moorage.http.microversion import Response
     from moorage.http.wsgi import Application, Environ, StartResponse
+    from moorage.usecases.claims.server_stay import Lifetimes
     from moorage.usecases.ports import Caller, Ids, Store
-    from moorage.usecases.stays import Lifetimes
 
 SERVICE: Final = "placement"
 VERSION_HEADER: Final = "openstack-api-version"
 QUERIES_KEPT: Final = 256
 """Query strings that are kept as taken apart: schedulers ask for the same flavors again."""
 MOUNTS: Final = 8
-"""Mount points whose encoded providers are kept; a front end that names more is odd."""
+"""How many mount points have their encoded providers cached; few deployments have several."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,10 +52,10 @@ _log = logging.getLogger(__name__)
 def create_app(
     store: Store, ids: Ids, *, access: Access = DEFAULT, lifetimes: Lifetimes = FOR_EVER
 ) -> Application:
-    """Make the dialect's application over a ledger.
+    """The dialect's application over a ledger.
 
     The kernel that calls it has set `moorage.request_id`, and `moorage.caller` for every path
-    but the root's. `access` says who meets which rule, `lifetimes` how long who stays.
+    but the root's. `access` judges the access rules, `lifetimes` has default lifetimes.
     """
     return _Dialect(store, ids, access, lifetimes)
 
@@ -129,7 +129,7 @@ class _Dialect:
         return found
 
     def permit(self, environ: Environ, route: Route, request: Request) -> None:
-        """Judge the route's access rule."""
+        """Check the route's access rule."""
         if not route.rule:
             return
         caller: Caller | None = environ.get("moorage.caller")
@@ -138,7 +138,7 @@ class _Dialect:
 
 @lru_cache(maxsize=256)
 def _spoken(header: str | None) -> Spoken:
-    """What a version header asks for. Clients send few different ones; the cache is bounded."""
+    """The parsed version header. Clients send few different ones; the cache is bounded."""
     return HISTORY.spoken(header, SERVICE)
 
 
@@ -157,7 +157,8 @@ def _check_body_headers(environ: Environ) -> None:
 
 def _negotiate(environ: Environ, there: Way) -> None:
     if there.takes_json:
-        sent = media_type(environ.get("CONTENT_TYPE"))
+        # As it is written: the reference takes no other spelling of a body's type.
+        sent = (environ.get("CONTENT_TYPE") or "").partition(";")[0]
         if sent != JSON_TYPE:
             raise Refusal(415, f"The media type {sent or None} is not supported, use {JSON_TYPE}")
     elif there.gives_json and not accepts(environ.get("HTTP_ACCEPT"), JSON_TYPE):
@@ -183,7 +184,7 @@ def _request(environ: Environ, route: Route, path: dict[str, str], spoken: Spoke
 
 @lru_cache(maxsize=QUERIES_KEPT)
 def taken_apart(text: str) -> tuple[tuple[str, str], ...]:
-    """The names and values of a query string, in order; `;` parts them as `&` does.
+    """The names and values of a query string, in order; `;` separates as `&` does.
 
     Raises:
         ValueError: it is not UTF-8.
@@ -201,7 +202,7 @@ def _body(environ: Environ) -> bytes:
 
 
 def _path(environ: Environ) -> str:
-    """The path below the mount point. WSGI hands bytes over as Latin-1 text."""
+    """The decoded path below the mount. WSGI passes its bytes as Latin-1 text."""
     raw: str = environ.get("PATH_INFO", "")
     if raw.isascii():
         return raw
@@ -219,7 +220,7 @@ def _base(environ: Environ) -> str:
 
 
 def _as_spoken(response: Response, request: Request, there: Way) -> Response:
-    """The answer as the client's version has it."""
+    """The answer in the shape of the client's version."""
     if response.modified is not None and not request.has("cache-headers"):
         response = replace(response, modified=None)
     if not there.lowers:

@@ -1,4 +1,4 @@
-"""The query of GET /allocation_candidates: request groups by suffix, and what binds them."""
+"""The query of GET /allocation_candidates: request groups by suffix, and what relates them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from moorage.api.placement.refusals import BAD_VALUE, DUPLICATE_KEY, MISSING_VAL
 from moorage.api.placement.schemas import GROUPED, NUMBERED_SUFFIX, SUFFIX
 from moorage.api.placement.validation import is_uuid_like
 from moorage.domain.requests import RequestGroup
-from moorage.engine.query import CandidateQuery, Rules
+from moorage.engine.candidates.query import CandidateQuery, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +40,7 @@ _NUMBERS: Final = re.compile(f"({'|'.join(GROUPED)})({NUMBERED_SUFFIX})?")
 
 @dataclass(slots=True)
 class _Parts:
-    """What has been read of one group so far."""
+    """The parameters of one group read so far."""
 
     resources: Mapping[str, int] = field(default_factory=dict)
     traits: Traits = field(default_factory=Traits)
@@ -49,7 +49,7 @@ class _Parts:
 
 
 def read(request: Request) -> CandidateQuery:
-    """Read the whole query; of the newest ones it is known already.
+    """Read the whole query, cached for the most recent ones.
 
     Schedulers ask for the same flavors in tree after tree, so the rest of a query is kept without
     its trees.
@@ -72,7 +72,7 @@ def read(request: Request) -> CandidateQuery:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a candidates query is read from; equal ones say the same."""
+    """The cache key of a candidates query: its version and parameters."""
 
     spoken: Spoken
     query: tuple[tuple[str, str], ...]

@@ -1,4 +1,4 @@
-"""Candidates as texts with holes for UUIDs.
+"""Candidates as JSON text templates with holes for UUIDs.
 
 A text is made once for all trees in which the same positions give the same, and kept for queries
 that want the same; an answer is such texts, filled in.
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.api.placement.rendering import Text
-    from moorage.engine.candidates import Batch, Candidate
-    from moorage.engine.reach import Want
-    from moorage.engine.search import Picks
-    from moorage.engine.snapshot import Snapshot
+    from moorage.engine.candidates.enumerate import Batch, Candidate
+    from moorage.engine.candidates.query_shape import Want
+    from moorage.engine.candidates.tree_search import Picks
+    from moorage.engine.state.snapshot import Snapshot
 
     Rows: TypeAlias = NDArray[np.integer]
 
@@ -35,14 +35,14 @@ _WORTH_A_TABLE: Final = 16
 _WORTH_FORMS: Final = 64
 """Selections that one tree has at most for each to be made a text with holes."""
 _SHAPES: Final = 64
-"""Sorts of candidates whose texts are kept for later queries."""
+"""Kinds of candidates whose texts are cached for later queries."""
 _FORMS: Final = 128
 """Texts kept of each sort; few have more than a kilobyte."""
 _NOBODY: Final = np.zeros(0, dtype=np.int64)
 
 
 def allocation_requests(snapshot: Snapshot, found: Sequence[Candidate]) -> bytes:
-    """The candidates as the newest version shows them, by comma: by provider, with mappings."""
+    """The candidates in the newest version's JSON, comma-separated: by provider, with mappings."""
     uuids = snapshot.uuids
     shown = [
         {
@@ -59,10 +59,10 @@ def allocation_requests(snapshot: Snapshot, found: Sequence[Candidate]) -> bytes
 def batched_requests(
     snapshot: Snapshot, slots: tuple[Want, ...], found: Sequence[Batch]
 ) -> tuple[list[Text], Rows]:
-    """The same for candidates that are still together by what they have in common.
+    """The same for candidates batched by tree shape.
 
     Returns:
-        The texts, and the rows of every provider that gives something, perhaps repeated.
+        The texts, and the rows of every provider in them, perhaps repeated.
     """
     texts: list[Text] = []
     givers: list[Rows] = [_NOBODY]
@@ -88,7 +88,7 @@ def batched_requests(
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A candidate's text with holes, and a comma."""
+    """A candidate's JSON with holes for UUIDs, and a comma."""
 
     text: str
     holes: tuple[int, ...]
@@ -99,7 +99,7 @@ class _Form:
 
 @lru_cache(maxsize=_SHAPES)
 def _forms(slots: tuple[Want, ...]) -> Callable[[Picks], _Form]:
-    """Makes the forms of candidates in which some positions of a tree give these slots."""
+    """A cached function from picked positions to the form of their candidates."""
     return lru_cache(maxsize=_FORMS)(partial(_form, slots))
 
 
@@ -120,7 +120,7 @@ def _form(slots: tuple[Want, ...], picks: Picks) -> _Form:
 
 
 def _filled(snapshot: Snapshot, forms: Sequence[_Form], trees: Rows) -> Iterator[Text]:
-    """Every form for every tree."""
+    """Every form, filled in for every tree."""
     if len(trees) >= _WORTH_A_TABLE:
         names = _names(snapshot)
         if names.alike(trees):
@@ -134,7 +134,7 @@ def _filled(snapshot: Snapshot, forms: Sequence[_Form], trees: Rows) -> Iterator
 
 
 def _by_columns(names: NDArray[np.bytes_], form: _Form, trees: Rows) -> Iterator[Text]:
-    """A form, filled with names of one length tree by tree.
+    """A form filled in tree by tree, with UUIDs of equal length.
 
     All copies of the text stand in one table of bytes, and each hole is one column of it.
     """
@@ -155,7 +155,7 @@ def _by_columns(names: NDArray[np.bytes_], form: _Form, trees: Rows) -> Iterator
 
 @lru_cache(maxsize=_SHAPES * _FORMS)
 def _laid_out(text: str, width: int) -> tuple[NDArray[np.uint8], tuple[int, ...]]:
-    """The bytes of a text whose holes are so wide, and where these begin."""
+    """The bytes of a text with holes of this width, and the offsets of the holes."""
     parts = text.encode().split(_HOLE.encode())
     line = np.frombuffer((b"\0" * width).join(parts), dtype=np.uint8)
     starts = np.cumsum([len(part) + width for part in parts[:-1]]) - width
@@ -164,7 +164,7 @@ def _laid_out(text: str, width: int) -> tuple[NDArray[np.uint8], tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """UUIDs by row, filled up with NUL to one length; none where one of them is not ASCII."""
+    """UUIDs by row, padded with NUL to one length; empty if one of them is not ASCII."""
 
     table: NDArray[np.bytes_]
     even: bool
@@ -192,7 +192,7 @@ def _names(snapshot: Snapshot) -> _Names:
 
 
 class _Lone:
-    """Texts of one tree's candidates. Class names and suffixes hold no percent sign."""
+    """The JSON of a single tree's many candidates. Names and suffixes hold no percent sign."""
 
     def __init__(self, snapshot: Snapshot, slots: tuple[Want, ...]) -> None:
         self._uuids = snapshot.uuids
@@ -206,7 +206,7 @@ class _Lone:
         self._maps: list[dict[int, str]] = [{} for _ in slots]
         """Per suffixed slot: row -> its entry in `mappings`."""
         self.givers: set[int] = set()
-        """The rows of who gives something in what was written."""
+        """The rows of the providers in the written candidates."""
 
     def every(self, batch: Batch) -> bytes:
         """Every selection of the batch's only tree."""
@@ -215,7 +215,7 @@ class _Lone:
         return f"{','.join(each)},".encode()
 
     def _one(self, rows: Sequence[int]) -> str:
-        """The candidate in which these rows give the slots."""
+        """The candidate in which these rows serve the slots."""
         gives: dict[int, int] = {}
         for row, bit in zip(rows, self._giving, strict=True):
             gives[row] = gives.get(row, 0) | bit
@@ -236,7 +236,7 @@ class _Lone:
         return text
 
     def _amounts(self, bits: int) -> str:
-        """What one provider gives to some slots together."""
+        """The resources that one provider gives to several slots, cached."""
         found = self._resources.get(bits)
         if found is None:
             found = self._resources[bits] = _summed(self._slots, bits)
@@ -247,7 +247,7 @@ class _Lone:
 
 
 def _summed(slots: Sequence[Want], bits: int) -> str:
-    """What one provider gives that serves the slots of these bits."""
+    """The resources that one provider gives to the slots of these bits."""
     sums: dict[str, int] = {}
     for number, slot in enumerate(slots):
         if bits >> number & 1:

@@ -12,11 +12,11 @@ from moorage.api.placement.candidate_texts import allocation_requests, batched_r
 from moorage.api.placement.fragments import summary, summary_with_terms
 from moorage.api.placement.rendering import assembled
 from moorage.api.placement.unknown_names import names_exist
-from moorage.engine.candidates import batches, first, summary_rows
+from moorage.engine.candidates.enumerate import batches, first, summary_rows
 from moorage.http.microversion import Response
-from moorage.usecases.leases.draw import drawable
-from moorage.usecases.presented import candidates_for, presented
-from moorage.usecases.stays import seen_by
+from moorage.usecases.claims.presented import candidates_for, presented_claim
+from moorage.usecases.claims.server_stay import fleet_for_query
+from moorage.usecases.leases.placement_draw import reservation_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from moorage.api.placement.candidate_texts import Rows
     from moorage.api.placement.rendering import Text
     from moorage.api.placement.request import Parts, Request
-    from moorage.engine.candidates import Candidate
-    from moorage.engine.query import CandidateQuery
-    from moorage.engine.snapshot import Snapshot
-    from moorage.engine.view import Ints
+    from moorage.engine.candidates.enumerate import Candidate
+    from moorage.engine.candidates.query import CandidateQuery
+    from moorage.engine.state.fleet_view import Ints
+    from moorage.engine.state.snapshot import Snapshot
 
 
 def list_all(parts: Parts, request: Request) -> Response:
-    """Every way the query could be met now, up to the limit, and a summary of the providers."""
+    """All candidates up to the limit, and a summary of their providers."""
     query = candidate_query.read(request)
-    shown = presented(parts.store, request.global_request_id)
+    shown = presented_claim(parts.store, request.global_request_id)
     snapshot = parts.store.snapshot()
     if not names_exist(parts, snapshot, query):
         return Response(
             body={"allocation_requests": [], "provider_summaries": {}}, modified=snapshot.taken_at
         )
     limit = candidate_query.limit(request)
-    drawn = drawable(parts.store, snapshot, query)
+    drawn = reservation_candidates(parts.store, snapshot, query)
     if drawn is not None:
         requests, used = _few(drawn.snapshot, drawn.candidates, limit)
     elif shown is not None:
         requests, used = _few(snapshot, candidates_for(snapshot, query, shown), limit)
     else:
-        seen = seen_by(snapshot, query, parts.lifetimes)
+        seen = fleet_for_query(snapshot, query, parts.lifetimes)
         found = first(batches(seen, query, limit), limit)
         requests, used = batched_requests(seen, query.shape.slots, found)
     rows = summary_rows(snapshot, used, whole_trees=not query.one_provider_per_tree)
@@ -63,7 +63,7 @@ def list_all(parts: Parts, request: Request) -> Response:
 def _few(
     snapshot: Snapshot, found: Iterable[Candidate], limit: int | None
 ) -> tuple[list[Text], Rows]:
-    """Candidates one by one as texts, and the rows of who gives something."""
+    """Candidates as JSON one by one, and the rows of their providers."""
     own = list(islice(found, limit))
     used = np.array([row for one in own for row, _ in one.allocations], dtype=np.int64)
     return [allocation_requests(snapshot, own)], used
@@ -72,7 +72,7 @@ def _few(
 def _summaries(
     parts: Parts, snapshot: Snapshot, query: CandidateQuery, rows: Ints
 ) -> Sequence[Text]:
-    """What is said of providers; kept, but for what only those see who draw from a lease."""
+    """Provider summaries; cached, except those with a lease's reservations."""
     wish = query.wish
     if wish is None:
         return parts.summaries.of(snapshot, rows)

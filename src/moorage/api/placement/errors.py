@@ -1,4 +1,4 @@
-"""The one table from what went wrong to status, code and sentence on Placement's wire.
+"""The table from error to status, code and sentence on Placement's wire.
 
 Codes and sentences are the reference's (its API reference, "Error codes"; they exist since
 1.23). The first row that fits the error, and the operation if it names some, decides. Sentences
@@ -272,7 +272,7 @@ TABLE: Final = (
 
 
 def refusal_of(error: domain.MoorageError, request: Request) -> Refusal:
-    """Look the error up in the table and fill its sentence."""
+    """The wire error for an error of the domain."""
     row = next(row for row in TABLE if _fits(row, error, request.operation))
     sentence = row.sentence.format(
         e=error,
@@ -295,7 +295,7 @@ def _fits(row: Row, error: domain.MoorageError, operation: str) -> bool:
 
 
 def _kind(error: domain.MoorageError) -> str | None:
-    """What the error is about: a noun, a broken unit rule, or `absent` for no consumer yet."""
+    """The noun of the error's subject, a broken unit rule, or `absent` for no consumer yet."""
     if isinstance(error, domain.ConsumerConflict):
         return "absent" if error.actual is None else "consumer"
     if isinstance(error, domain.ConstraintViolated):
@@ -315,7 +315,7 @@ def _classes(error: domain.MoorageError) -> str:
 
 
 def _duplicates(error: domain.MoorageError, request: Request) -> str:
-    """`name: x` or `uuid: y`, whichever of the body was taken."""
+    """`name: x` or `uuid: y`, whichever of the body is a duplicate."""
     if not isinstance(error, domain.DuplicateName) or request.operation != "providers.create":
         return ""
     body: Mapping[str, object] = request.json()

@@ -1,7 +1,7 @@
-"""What bodies over the fleet say of providers, put together from encoded pieces.
+"""Provider entries of fleet-wide answers, joined from encoded pieces.
 
-A body over a thousand hosts is mostly what it was a moment ago: what it says of a provider is
-encoded once per state of the provider and kept by row.
+A body over a thousand hosts is mostly the same as in the last answer: a provider's entry is encoded
+once per state of the provider and cached by row.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 
 from moorage.api.placement.names import trait_order
-from moorage.domain.virtual import MOST
-from moorage.engine.chunks import SIZE
-from moorage.engine.sharing import SHARES
-from moorage.engine.stays import PLENTY
+from moorage.domain.virtual_classes import MOST
+from moorage.engine.state.bounded_view import PLENTY
+from moorage.engine.state.chunks import SIZE
+from moorage.engine.state.sharing import SHARES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from moorage.api.placement.rendering import Text
     from moorage.domain.providers import ResourceProvider
-    from moorage.engine.snapshot import ProviderState, Snapshot
+    from moorage.engine.state.snapshot import ProviderState, Snapshot
 
     Rows: TypeAlias = NDArray[np.integer]
     Encode: TypeAlias = Callable[[Snapshot, int, ProviderState], bytes]
@@ -38,7 +38,7 @@ _PIECES: Final = 256
 
 
 class Fragments:
-    """What is said of each provider, encoded once per state of it and kept joined.
+    """The encoded entry of each provider, cached by its state and joined by chunk.
 
     One text for each chunk of the snapshot's states, which is good as long as the chunk is the
     same value: an answer about much of a fleet is these very texts. May be used from several
@@ -50,7 +50,7 @@ class Fragments:
         self._kept: dict[int, _Joined] = {}
 
     def of(self, snapshot: Snapshot, rows: Rows) -> list[Text]:
-        """What is said of some living rows, ascending, by comma; in as few parts as may be."""
+        """The entries of some rows, ascending and comma-separated, in as few parts as possible."""
         parts: list[Text] = []
         pieces: list[bytes] = []
         for number, some in _by_chunk(rows):
@@ -85,7 +85,7 @@ class Fragments:
 
 @dataclass(slots=True)
 class _Joined:
-    """What is said of the providers of one chunk, a comma after each; nothing of deleted ones."""
+    """The encoded entries of one chunk, a comma after each; deleted providers have none."""
 
     states: tuple[ProviderState | None, ...]
     text: bytes
@@ -94,14 +94,14 @@ class _Joined:
     _single: list[bytes] | None = None
 
     def between(self, start: int, end: int) -> Text:
-        """Neighbouring pieces; all of them are the text itself, which is sent without a copy."""
+        """The entries from `start` to `end`; the whole text is passed on without a copy."""
         first, last = self.ends[start], self.ends[end]
         if last - first == len(self.text):
             return self.text
         return memoryview(self.text)[first:last]
 
     def single(self) -> list[bytes]:
-        """The pieces one by one; kept once somebody has wanted some that do not stand together."""
+        """The entries one by one; cached once a request needs entries that are not adjacent."""
         if self._single is None:
             self._single = [self.text[start:end] for start, end in pairwise(self.ends)]
         return self._single
@@ -111,7 +111,7 @@ class _Joined:
         states: tuple[ProviderState | None, ...],
         said: Callable[[int, ProviderState], bytes],
     ) -> _Joined:
-        """The same for states that follow: only what is said of changed ones is made anew."""
+        """The entries after a change of states: only changed ones are encoded anew."""
         more = len(states) - len(self.states)
         ends = [*self.ends, *[self.ends[-1]] * more]
         changed = list(compress(count(), map(is_not, (*self.states, *[None] * more), states)))
@@ -135,7 +135,7 @@ _EMPTY: Final = _Joined((), b"", [0])
 
 
 def _by_chunk(rows: Rows) -> Iterator[tuple[int, list[int]]]:
-    """Ascending rows as numbers of chunks with the places there."""
+    """Ascending rows as chunk numbers with the positions in the chunk."""
     if not len(rows):
         return
     number = rows // SIZE
@@ -152,7 +152,7 @@ def summary(snapshot: Snapshot, row: int, state: ProviderState) -> bytes:
 
 
 def summary_with_terms(snapshot: Snapshot, row: int, state: ProviderState) -> bytes:
-    """The same to who asks for a class of terms: of these every root provider has plenty."""
+    """A summary for requests with a class of terms: every root provider has plenty of these."""
     provider = state.provider
     resources = _resources(snapshot, row, state)
     if provider.parent_uuid is None and SHARES not in provider.traits:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.api.placement.names import unknown_classes
 from moorage.api.placement.precedence import refuse_first
 from moorage.api.placement.rendering import just_now
-from moorage.api.placement.schemas import NAME
+from moorage.api.placement.schemas import MAX_RATIO, NAME
 from moorage.domain.changes import Changeset, DeleteInventories, PutInventories
 from moorage.domain.errors import InvalidDescription, MoorageError, NotFound, ProviderConflict
 from moorage.domain.providers import Inventory
 from moorage.http.microversion import Response
-from moorage.usecases import providers as usecase
+from moorage.usecases.ledger import providers as usecase
+from moorage.usecases.ledger import withdrawal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from moorage.http.microversion import JSON
 
 RATIO: Final = "allocation_ratio"
+_SHOWN: Final = 40
+"""Digits of a number in a message."""
 FIELDS: Final = ("total", "reserved", "min_unit", "max_unit", "step_size", RATIO)
 _IS_NAME: Final = re.compile(NAME).search
 
@@ -42,17 +45,18 @@ def shape_all(inventories: Iterable[Inventory], generation: int) -> JSON:
 
 def list_all(parts: Parts, request: Request) -> Response:
     """Every inventory of a provider."""
-    provider = usecase.one(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(parts.store, request.path["uuid"])
     newest = max((one.updated_at for one in provider.inventories), default=None)
     return Response(
         body=shape_all(provider.inventories, provider.generation),
         modified=just_now() if newest is None else newest,
+        undated=newest is None,
     )
 
 
 def show(parts: Parts, request: Request) -> Response:
     """The inventory of one class."""
-    provider = usecase.one(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(parts.store, request.path["uuid"])
     found = _find(provider, request.path["resource_class"])
     if found is None:
         raise NotFound("inventory", request.path["resource_class"])
@@ -61,7 +65,7 @@ def show(parts: Parts, request: Request) -> Response:
 
 def create(parts: Parts, request: Request) -> Response:
     """A first inventory of a class."""
-    provider = usecase.one(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(parts.store, request.path["uuid"])
     body = request.json()
     inventory = read(request, body["resource_class"], body, "create", provider.uuid)
     written = _write(parts, PutInventories(provider.uuid, (inventory,), None, create=True))
@@ -71,7 +75,7 @@ def create(parts: Parts, request: Request) -> Response:
 
 def update(parts: Parts, request: Request) -> Response:
     """A new content for the inventory of one class."""
-    provider = usecase.one(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(parts.store, request.path["uuid"])
     body = request.json()
     name = request.path["resource_class"]
     _expect(provider, body)
@@ -101,21 +105,22 @@ def replace_all(parts: Parts, request: Request) -> Response:
     except MoorageError:
         refuse_first(parts, request)
         raise
-    return Response(body=shape_all(inventories, generation), modified=at)
+    body = shape_all(inventories, generation)
+    return Response(body=body, modified=at, undated=not inventories)
 
 
 def clear(parts: Parts, request: Request) -> Response:
     """Drop every inventory of a provider."""
-    provider = usecase.one(parts.store, request.path["uuid"])
-    parts.store.commit(Changeset((DeleteInventories(provider.uuid),)))
+    provider = usecase.find_provider(parts.store, request.path["uuid"])
+    withdrawal.commit_with_withdrawal(parts.store, Changeset((DeleteInventories(provider.uuid),)))
     return Response(status=204)
 
 
 def delete(parts: Parts, request: Request) -> Response:
     """Drop the inventory of one class."""
-    provider = usecase.one(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(parts.store, request.path["uuid"])
     change = DeleteInventories(provider.uuid, request.path["resource_class"])
-    parts.store.commit(Changeset((change,)))
+    withdrawal.commit_with_withdrawal(parts.store, Changeset((change,)))
     return Response(status=204)
 
 
@@ -136,7 +141,7 @@ def _one(
 
 
 def _expect(provider: ResourceProvider, body: Mapping[str, Any]) -> None:
-    """A stale generation is refused before anything else in the body is judged."""
+    """Refuse a stale generation before the rest of the body is checked."""
     if body["resource_provider_generation"] != provider.generation:
         raise ProviderConflict("resource provider generation conflict", subject=provider.uuid)
 
@@ -148,18 +153,26 @@ def read(
     verb: str,
     provider: str,
 ) -> Inventory:
-    """An inventory of a provider from its wire form; what is left out takes its default.
+    """An inventory of a provider from its wire form, with defaults for absent fields.
 
     What stands under a name that no class can have is judged by no schema, and not read either:
     the commit refuses the name.
 
     Raises:
-        InvalidDescription: more is reserved than there is (before 1.26: or as much).
+        InvalidDescription: more is reserved than there is (before 1.26: or as much), or the ratio
+            is a negative number beyond all that can be stored.
     """
     if not _IS_NAME(resource_class):
         return Inventory(resource_class, total=1)
     given = {name: int(body[name]) for name in FIELDS if name in body and name != RATIO}
-    inventory = Inventory(resource_class, allocation_ratio=float(body.get(RATIO, 1.0)), **given)
+    ratio = body.get(RATIO, 1.0)
+    if ratio < -MAX_RATIO:  # the schema has an upper bound alone, as the reference's
+        raise InvalidDescription(
+            f"Unable to {verb} inventory for resource provider {provider}: Invalid inventory for"
+            f" '{resource_class}' on resource provider '{provider}'. The allocation ratio is"
+            f" {str(ratio)[:_SHOWN]}."
+        )
+    inventory = Inventory(resource_class, allocation_ratio=float(ratio), **given)
     full = request.has("all-reserved")
     if inventory.capacity < 0 or (inventory.capacity == 0 and not full):
         relation = "greater than total" if full else "greater than or equal to total"
@@ -172,6 +185,6 @@ def read(
 
 
 def _write(parts: Parts, change: PutInventories) -> tuple[int, int]:
-    """Commit; the provider's new generation and the instant of the commit."""
-    committed = parts.store.commit(Changeset((change,)))
+    """Commit; return the provider's new generation and the instant of the commit."""
+    committed = withdrawal.commit_with_withdrawal(parts.store, Changeset((change,)))
     return committed.provider_generations[change.provider], committed.at

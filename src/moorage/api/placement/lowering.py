@@ -1,4 +1,4 @@
-"""Small pieces that declared changes are made of: what to leave out of schemas and answers."""
+"""Building blocks of version changes: edits of schemas and answers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def without(mapping: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    """The mapping less some keys; keys it lacks do not matter."""
+    """The mapping without some keys; absent keys are ignored."""
     return {key: value for key, value in mapping.items() if key not in keys}
 
 
 def forgetting(*names: str) -> Schemas:
-    """An object schema that does not know these properties."""
+    """An object schema without these properties."""
 
     def before(schema: JSON) -> JSON:
         kept = {**schema, "properties": without(schema["properties"], *names)}
@@ -35,7 +35,7 @@ def forgetting(*names: str) -> Schemas:
 
 
 def in_each(step: Schemas) -> Schemas:
-    """The same step for the schema of every value of a keyed object."""
+    """Apply the step to the schema of every value of a keyed object."""
 
     def before(schema: JSON) -> JSON:
         patterns = schema["patternProperties"]
@@ -45,7 +45,7 @@ def in_each(step: Schemas) -> Schemas:
 
 
 def of_property(name: str, step: Schemas) -> Schemas:
-    """The same step for the schema of one property."""
+    """Apply the step to the schema of one property."""
 
     def before(schema: JSON) -> JSON:
         properties = schema["properties"]
@@ -55,7 +55,7 @@ def of_property(name: str, step: Schemas) -> Schemas:
 
 
 def on_body(step: Callable[[JSON], JSON]) -> Lower:
-    """A step on the body of answers that have one."""
+    """Apply a step to the body of answers that have one."""
 
     def lower(response: Response) -> Response:
         return response if response.body is None else replace(response, body=step(response.body))
@@ -64,12 +64,12 @@ def on_body(step: Callable[[JSON], JSON]) -> Lower:
 
 
 def hiding(*keys: str) -> Lower:
-    """Answers without these keys of the body."""
+    """Remove these keys from the body of answers."""
     return on_body(lambda body: without(body, *keys))
 
 
 def in_entries(name: str, step: Callable[[JSON], JSON]) -> Lower:
-    """A step on every entry of a list or object in the body."""
+    """Apply a step to every entry of a list or object in the body."""
 
     def of_body(body: JSON) -> JSON:
         entries = body[name]
@@ -81,7 +81,7 @@ def in_entries(name: str, step: Callable[[JSON], JSON]) -> Lower:
 
 
 def on_providers(step: Callable[[JSON], JSON]) -> dict[str, Lower]:
-    """A step on a provider's representation, wherever one is shown."""
+    """Apply a step to a provider's representation in every answer."""
     one = on_body(step)
     return {
         "providers.list": in_entries("resource_providers", step),
@@ -92,7 +92,7 @@ def on_providers(step: Callable[[JSON], JSON]) -> dict[str, Lower]:
 
 
 def hiding_link(rel: str) -> dict[str, Lower]:
-    """Provider representations without one of their links."""
+    """Remove a link from providers' representations."""
     return on_providers(
         lambda provider: {
             **provider,
@@ -102,5 +102,5 @@ def hiding_link(rel: str) -> dict[str, Lower]:
 
 
 def each_value(step: Callable[[JSON], JSON]) -> Callable[[JSON], JSON]:
-    """A step on every value of an object."""
+    """Apply a step to every value of an object."""
     return lambda body: {key: step(value) for key, value in body.items()}

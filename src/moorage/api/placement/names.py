@@ -1,4 +1,4 @@
-"""Which resource classes and traits exist: the standard names, and what the ledger has beside."""
+"""Resource class and trait names: the standard ones and the ledger's custom ones."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 import os_resource_classes
 import os_traits
 
-from moorage.domain.virtual import MOST, RESERVATION
-from moorage.usecases.leases.reserved import known
+from moorage.domain.virtual_classes import MOST, RESERVATION
+from moorage.usecases.leases.placement_reservation import lease_of_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moorage.engine.snapshot import Snapshot
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ports import Store
 
 STANDARD_CLASSES: Final = frozenset(os_resource_classes.STANDARDS)
@@ -33,7 +33,7 @@ def trait_order(name: str) -> tuple[bool, str]:
 
 
 def unknown_classes(store: Store, snapshot: Snapshot, names: Iterable[str]) -> list[str]:
-    """Names that are no resource class, sorted. What a provider has needs no look at the ledger."""
+    """Names that are no resource class, sorted. A class in use needs no read of the ledger."""
     doubtful = {name for name in names if name not in snapshot.classes} - STANDARD_CLASSES
     doubtful = {name for name in doubtful if not is_virtual(store, name)}
     if doubtful:
@@ -42,14 +42,14 @@ def unknown_classes(store: Store, snapshot: Snapshot, names: Iterable[str]) -> l
 
 
 def is_virtual(store: Store, name: str) -> bool:
-    """Whether it is a class that no inventory has: one of terms, or a lease's reservation's."""
+    """Whether it is a virtual class: one of terms, or a lease's reservation's."""
     if name.startswith(RESERVATION):
-        return known(store, name) is not None
+        return lease_of_class(store, name) is not None
     return name in MOST
 
 
 def unknown_traits(store: Store, snapshot: Snapshot, names: Iterable[str]) -> list[str]:
-    """Names that are no trait, sorted. What a provider carries needs no look at the ledger."""
+    """Names that are no trait, sorted. A trait in use needs no read of the ledger."""
     doubtful = {name for name in names if name not in snapshot.traits} - STANDARD_TRAITS
     if doubtful:
         doubtful -= {one.name for one in store.traits()}

@@ -10,7 +10,7 @@ from moorage.api.placement.traits import newest
 from moorage.domain.changes import Changeset, PutTraits
 from moorage.domain.errors import MoorageError, UnknownName
 from moorage.http.microversion import Response
-from moorage.usecases import providers as usecase
+from moorage.usecases.ledger import providers as usecase
 
 if TYPE_CHECKING:
     from moorage.api.placement.request import Parts, Request
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def list_all(parts: Parts, request: Request) -> Response:
     """The traits of a provider."""
-    provider = usecase.one(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(parts.store, request.path["uuid"])
     return _shown(provider.traits, provider.generation, newest(parts, provider.traits))
 
 
@@ -44,7 +44,7 @@ def replace_all(parts: Parts, request: Request) -> Response:
 
 def clear(parts: Parts, request: Request) -> Response:
     """Take every trait from a provider."""
-    provider = usecase.one(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(parts.store, request.path["uuid"])
     parts.store.commit(Changeset((PutTraits(provider.uuid, frozenset(), None),)))
     return Response(status=204)
 

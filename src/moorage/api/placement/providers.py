@@ -13,7 +13,7 @@ from moorage.api.placement.rendering import assembled
 from moorage.api.placement.unknown_names import filters_exist
 from moorage.domain.requests import RequestGroup
 from moorage.http.microversion import Response
-from moorage.usecases import providers as usecase
+from moorage.usecases.ledger import providers as usecase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moorage.api.placement.fragments import Encode
     from moorage.api.placement.request import Parts, Request
     from moorage.domain.providers import ResourceProvider
-    from moorage.engine.snapshot import Snapshot
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.http.microversion import JSON
 
 LINKS = ("inventories", "usages", "aggregates", "traits", "allocations")
@@ -71,13 +71,13 @@ def list_all(parts: Parts, request: Request) -> Response:
 
 
 def _newest(snapshot: Snapshot, rows: NDArray[np.int64]) -> int:
-    """When any of the rows last changed."""
+    """The time of the last change of any of the rows."""
     updated, created = snapshot.updated_at[rows], snapshot.created_at[rows]
     return int(np.where(updated != 0, updated, created).max())
 
 
 def _filters(request: Request) -> RequestGroup:
-    """The query as a request for one provider that meets it alone."""
+    """The query as a request that a single provider must meet alone."""
     text = request.value("resources")
     resources: Mapping[str, int] = {} if text is None else query.resources(text)
     member_of = query.aggregates(request)
@@ -93,7 +93,7 @@ def _filters(request: Request) -> RequestGroup:
 
 
 def create(parts: Parts, request: Request) -> Response:
-    """A new provider, with a UUID of ours if the body names none."""
+    """Create a provider, with a generated UUID if the body names none."""
     body = request.json()
     given = body.get("uuid")
     uuid = str(UUID(given)) if given else parts.ids.uuid()
@@ -109,13 +109,13 @@ def create(parts: Parts, request: Request) -> Response:
 
 def show(parts: Parts, request: Request) -> Response:
     """One provider."""
-    provider = usecase.one(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(parts.store, request.path["uuid"])
     return Response(body=shape(provider, request.mount), modified=modified(provider))
 
 
 def update(parts: Parts, request: Request) -> Response:
-    """A new name, and where the body names a parent (or null) a new place in the forest."""
-    provider = usecase.one(parts.store, request.path["uuid"])
+    """Change the name, and where the body names a parent (or null) the parent."""
+    provider = usecase.find_provider(parts.store, request.path["uuid"])
     body = request.json()
     if "parent_provider_uuid" in body:
         updated = usecase.update(
@@ -127,7 +127,9 @@ def update(parts: Parts, request: Request) -> Response:
         )
     else:
         updated = usecase.rename(parts.store, provider.uuid, body["name"])
-    return Response(body=shape(updated, request.mount), modified=modified(updated))
+    # The reference dates the answer by the change before this one; to become a root is one.
+    first = provider.parent_uuid is not None and provider.updated_at in {0, provider.created_at}
+    return Response(body=shape(updated, request.mount), modified=modified(updated), undated=first)
 
 
 def delete(parts: Parts, request: Request) -> Response:

@@ -23,7 +23,7 @@ INVALID: Final = "Invalid query string parameters: "
 
 
 class Asked(Protocol):
-    """A query and the version it is written in."""
+    """A query, and the version whose grammar applies."""
 
     def has(self, feature: str) -> bool:
         """Whether the version has the feature."""
@@ -40,7 +40,7 @@ class Traits:
     forbidden: frozenset[str] = frozenset()
 
     def conflicts(self) -> list[frozenset[str]]:
-        """Required sets that the forbidden traits leave nothing of."""
+        """Required sets of which the forbidden traits leave nothing."""
         return [any_of for any_of in self.required if any_of <= self.forbidden]
 
 
@@ -156,7 +156,7 @@ def aggregates(request: Asked, suffix: str = "") -> Aggregates:
 
 
 def _aggregate_list(text: str) -> tuple[bool, frozenset[str]]:
-    """Whether the aggregates are forbidden, and which they are."""
+    """Whether the aggregates are forbidden, and their UUIDs."""
     bare = text.removeprefix("!")
     if "," in bare and not bare.startswith("in:"):
         raise BadQuery(
@@ -173,7 +173,7 @@ def _aggregate_list(text: str) -> tuple[bool, frozenset[str]]:
 
 
 def tree(text: str) -> str:
-    """Read an `in_tree…` value: the UUID of any provider of the tree."""
+    """Read an `in_tree…` value: the UUID of any provider in the tree."""
     uuid = text.strip()
     if not is_uuid_like(uuid):
         raise BadQuery(f"{INVALID}Expected 'in_tree' parameter to be a format of uuid. Got: {text}")

@@ -1,4 +1,4 @@
-"""Refusals that are about HTTP or the dialect's own grammar, not about the ledger."""
+"""Refusals by HTTP or by the dialect's grammar, before any use case."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MISSING_VALUE: Final = "placement.query.missing_value"
 
 
 class Refusal(Exception):
-    """An answer other than success, decided before or beside any use case."""
+    """An error answer that is decided outside the use cases."""
 
     def __init__(
         self,

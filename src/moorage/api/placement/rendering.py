@@ -1,4 +1,4 @@
-"""Answers as bytes and headers."""
+"""Encodes answers as bytes and headers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 
 from moorage.api.placement.refusals import UNDEFINED
 from moorage.http.negotiation import JSON_TYPE, accepts
-from moorage.http.response import packed
+from moorage.http.transport.body_parts import BodyParts, packed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,22 +39,26 @@ _STOCK: Final = {
 MICROSECONDS: Final = 1_000_000
 
 
-def success_headers(response: Response, body: Sequence[bytes], base: str) -> list[tuple[str, str]]:
+def success_headers(
+    response: Response, body: Sequence[bytes] | BodyParts, base: str
+) -> list[tuple[str, str]]:
     """Headers of a handler's answer; `base` is scheme, host and mount point."""
     headers = []
     if response.body is not None:
         headers.append(("content-type", JSON_TYPE))
-    headers.append(("content-length", str(sum(map(len, body)))))
+    length = body.size if isinstance(body, BodyParts) else sum(map(len, body))
+    headers.append(("content-length", str(length)))
     if response.location is not None:
         headers.append(("location", base + response.location))
     if response.modified is not None:
-        headers.append(("last-modified", _http_date(response.modified // MICROSECONDS)))
+        if not response.undated:
+            headers.append(("last-modified", _http_date(response.modified // MICROSECONDS)))
         headers.append(("cache-control", "no-cache"))
     return headers
 
 
 def just_now() -> Instant:
-    """When that was last modified of which nobody knows when: now, as the reference has it.
+    """The `last-modified` of records without a known time: now, as the reference has it.
 
     By this machine's clock, as every date of HTTP: the ledger's is asked of its database.
     """
@@ -71,13 +75,13 @@ Text: TypeAlias = bytes | memoryview
 
 
 class Assembled(tuple[Text, ...]):
-    """A JSON body put together of texts: they are copied once, on their way out."""
+    """A JSON body joined from texts, which are copied once, as they are sent."""
 
     __slots__ = ()
 
 
 def assembled(*texts: bytes | Sequence[Text]) -> Assembled:
-    """A body of these texts and sequences of texts."""
+    """The body of these texts and sequences of texts."""
     parts: list[Text] = []
     for one in texts:
         if isinstance(one, bytes):
@@ -87,8 +91,8 @@ def assembled(*texts: bytes | Sequence[Text]) -> Assembled:
     return Assembled(parts)
 
 
-def encoded(body: JSON) -> list[bytes]:
-    """A body as texts to be sent one after the other; none for no body."""
+def encoded(body: JSON) -> list[bytes] | BodyParts:
+    """A body as texts to send in order; none for no body."""
     if body is None:
         return []
     return packed(body) if isinstance(body, Assembled) else [msgspec.json.encode(body)]

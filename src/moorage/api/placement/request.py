@@ -1,4 +1,4 @@
-"""One request as handlers see it: parsed, versioned, with its caller."""
+"""A parsed, versioned and authenticated request, as handlers get it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from moorage.api.placement.fragments import Fragments
     from moorage.http.microversion import JSON, Spoken
+    from moorage.usecases.claims.server_stay import Lifetimes
     from moorage.usecases.ports import Caller, Ids, Store
-    from moorage.usecases.stays import Lifetimes
 
 
 class Parts(Protocol):
-    """What handlers may use besides the request."""
+    """The collaborators that handlers may use besides the request."""
 
     @property
     def store(self) -> Store:
@@ -25,7 +25,7 @@ class Parts(Protocol):
 
     @property
     def ids(self) -> Ids:
-        """Makes identifiers."""
+        """The source of new UUIDs."""
 
     @property
     def summaries(self) -> Fragments:
@@ -33,11 +33,11 @@ class Parts(Protocol):
 
     @property
     def summaries_with_terms(self) -> Fragments:
-        """The same to who asks for a class of terms."""
+        """Encoded provider summaries for requests with a class of terms."""
 
     @property
     def lifetimes(self) -> Lifetimes:
-        """How long consumers stay that declare no end."""
+        """The default lifetimes of consumers without a declared end."""
 
     def shapes(self, mount: str) -> Fragments:
         """Encoded providers, as the newest version shows them below a mount point."""
@@ -63,7 +63,7 @@ class Request:
         return self.spoken.has(feature)
 
     def json(self) -> JSON:
-        """The body: decoded, valid by the schema of the client's version, in the newest shape.
+        """The decoded body, valid by the schema of the client's version, in the newest shape.
 
         Raises:
             InvalidDescription: no JSON, or not what the schema asks.

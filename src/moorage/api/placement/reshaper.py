@@ -1,4 +1,4 @@
-"""/reshaper: new inventories and the allocations that move with them, as one step."""
+"""/reshaper: new inventories and the allocations that move with them, in one transaction."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from moorage.api.placement.refusals import PROVIDER_NOT_FOUND, BadQuery
 from moorage.domain.changes import PutInventories
 from moorage.domain.errors import ProviderConflict
 from moorage.http.microversion import Response
-from moorage.usecases import allocate
+from moorage.usecases.ledger import allocations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.api.placement.request import Parts, Request
-    from moorage.engine.snapshot import Snapshot
+    from moorage.engine.state.snapshot import Snapshot
 
 
 def reshape(parts: Parts, request: Request) -> Response:
@@ -27,7 +27,7 @@ def reshape(parts: Parts, request: Request) -> Response:
         _put(request, snapshot, uuid, given) for uuid, given in body["inventories"].items()
     ]
     writes = [write_of(consumer, given) for consumer, given in body["allocations"].items()]
-    allocate.reshape(parts.store, inventories, writes)
+    allocations.reshape(parts.store, inventories, writes)
     return Response(status=204)
 
 

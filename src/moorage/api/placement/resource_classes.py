@@ -16,7 +16,7 @@ from moorage.domain.changes import (
 )
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.http.microversion import Response
-from moorage.usecases.ports import Named
+from moorage.usecases.ports import NamedRecord
 
 if TYPE_CHECKING:
     from moorage.api.placement.request import Parts, Request
@@ -29,17 +29,17 @@ def shape(name: str, mount: str) -> JSON:
     return {"name": name, "links": links}
 
 
-def _modified(one: Named) -> int:
-    """Standard classes come with the service: they are always as of now."""
+def _modified(one: NamedRecord) -> int:
+    """When a class was changed; standard classes count as changed now."""
     return just_now() if one.name in STANDARD_CLASSES else one.updated_at
 
 
-def _find(parts: Parts, name: str) -> Named:
+def _find(parts: Parts, name: str) -> NamedRecord:
     for one in parts.store.resource_classes():
         if one.name == name:
             return one
     if is_virtual(parts.store, name):
-        return Named(name, just_now())
+        return NamedRecord(name, just_now())
     raise NotFound("resource class", name)
 
 
@@ -53,7 +53,7 @@ def list_all(parts: Parts, request: Request) -> Response:
 
 
 def create(parts: Parts, request: Request) -> Response:
-    """A new custom class."""
+    """Create a custom class."""
     name = request.json()["name"]
     parts.store.commit(Changeset((CreateResourceClass(name),)))
     return Response(status=201, location=f"/resource_classes/{name}")
@@ -77,7 +77,7 @@ def ensure(parts: Parts, request: Request) -> Response:
 
 
 def rename(parts: Parts, request: Request) -> Response:
-    """What PUT did before 1.7: give a custom class another name."""
+    """Rename a custom class, as PUT did before 1.7."""
     new_name = request.json()["name"]
     name = _find(parts, request.path["name"]).name
     if name in STANDARD_CLASSES:
@@ -87,7 +87,7 @@ def rename(parts: Parts, request: Request) -> Response:
 
 
 def delete(parts: Parts, request: Request) -> Response:
-    """Remove a custom class that no inventory has."""
+    """Delete a custom class that no inventory has."""
     name = _find(parts, request.path["name"]).name
     if name in STANDARD_CLASSES:
         raise InvalidDescription(

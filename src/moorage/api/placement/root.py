@@ -1,4 +1,4 @@
-"""GET /: which versions there are."""
+"""GET /: the version document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def show(_parts: Parts, _request: Request) -> Response:
-    """The version document; the one link points back at the address it was fetched from."""
+    """The version document; its link points to the requested address."""
     version = {
         "id": f"v{HISTORY.minimum}",
         "max_version": str(HISTORY.maximum),

@@ -84,7 +84,7 @@ ANY_ACCEPT: Final = frozenset({"root.show", "trait.show"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Route:
-    """A line of the table, found; `allow` lists every method of its path."""
+    """A matched line of the table; `allow` lists every method of its path."""
 
     method: str
     path: str
@@ -97,7 +97,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A route as one version has it: what is the same for each of its requests."""
+    """A route in one version: what is the same for all its requests."""
 
     absent: int | None
     """The status to answer where the version does not have it."""
@@ -147,7 +147,7 @@ _FIXED: Final = {
 
 
 def _with_names() -> Mapping[tuple[object, ...], tuple[Mapping[str, Route], Path]]:
-    """Paths with items, and the names of these: every other segment is one, and all of them are.
+    """Path templates with the positions and names of their items.
 
     By how many segments they have and those that are no items.
     """

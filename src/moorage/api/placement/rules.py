@@ -1,4 +1,4 @@
-"""Which access rules are in force: the defaults, the newer defaults, or an operator's file.
+"""Access rules in force: the defaults, the newer defaults, or an operator's file.
 
 With the reference's old defaults, a rule that replaced `role:admin` is met by `role:admin` too.
 """
@@ -32,7 +32,7 @@ _ONCE_ADMIN: Final = _ALIASES.keys() - {"admin_api"}
 
 
 def defaults(*, new: bool) -> dict[str, str]:
-    """The check string of every rule and every name that rules refer to."""
+    """The default check string of every rule, and of every name that rules refer to."""
     aliases = {
         name: check if new or name not in _ONCE_ADMIN else f"({check}) or role:admin"
         for name, check in _ALIASES.items()
@@ -44,7 +44,7 @@ def defaults(*, new: bool) -> dict[str, str]:
 
 
 def access_by(config: RulesConfig, others: Mapping[str, str]) -> Access:
-    """The access these settings ask for; `others` are the rules of other dialects in the file.
+    """The access rules of these settings; `others` are the rules of other dialects in the file.
 
     Raises:
         InvalidDescription: the policy file cannot be used; see `policy_file`.

@@ -1,4 +1,4 @@
-"""What the newest version takes: one JSON schema per operation with a body or a checked query.
+"""JSON schemas of the newest version: one per operation with a body or a checked query.
 
 Older versions' schemas are made from these by the declared changes in `versions/`. The shapes
 follow the reference server's, because its error sentences quote them.

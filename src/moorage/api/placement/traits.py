@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def newest(parts: Parts, names: Collection[str]) -> int:
-    """When the newest of these traits was made; now for none."""
+    """When the newest of these traits was made, or now for none."""
     found = [one.updated_at for one in parts.store.traits(names)] if names else []
     return max(found) if found else just_now()
 
 
 def list_all(parts: Parts, request: Request) -> Response:
-    """Traits, by name (`in:A,B` or `startswith:P`) and by whether a provider carries them."""
+    """Traits, by name (`in:A,B` or `startswith:P`) and by whether any provider has them."""
     wanted = _by_name(request.value("name"))
     carried = _associated(request.value("associated"))
     snapshot = parts.store.snapshot()
@@ -92,7 +92,7 @@ def ensure(parts: Parts, request: Request) -> Response:
 
 
 def delete(parts: Parts, request: Request) -> Response:
-    """Remove a custom trait that no provider carries."""
+    """Delete a custom trait that no provider has."""
     name = request.path["name"]
     if name in STANDARD_TRAITS:
         raise InvalidDescription(f"Cannot delete standard trait {name}.")

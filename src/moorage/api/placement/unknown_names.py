@@ -1,4 +1,4 @@
-"""Queries that name a resource class or trait which does not exist.
+"""Checks of queries for resource classes and traits that do not exist.
 
 The reference looks at one part of a query after the other, at one request group after the other,
 and stops at the first that finds nothing: then it says that there is nothing, and what a later
@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Final
 from moorage.api.placement.names import unknown_classes, unknown_traits
 from moorage.api.placement.refusals import BadQuery
 from moorage.domain.requests import RequestGroup
-from moorage.engine import filters
-from moorage.engine.candidates import batches, first
-from moorage.engine.query import Rules
-from moorage.usecases.stays import seen_by
+from moorage.engine.candidates.enumerate import batches, first
+from moorage.engine.candidates.query import Rules
+from moorage.engine.state import provider_filters
+from moorage.usecases.claims.server_stay import fleet_for_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from moorage.api.placement.request import Parts
-    from moorage.engine.filters import Bools
-    from moorage.engine.query import CandidateQuery
-    from moorage.engine.snapshot import Snapshot
+    from moorage.engine.candidates.query import CandidateQuery
+    from moorage.engine.state.provider_filters import Bools
+    from moorage.engine.state.snapshot import Snapshot
 
 
 _NO_CLASS: Final = "Invalid resource class in resources parameter: No such resource class"
@@ -34,7 +34,7 @@ _NO_FILTER: Final = 'Invalid trait(s) in "required" parameter: No such trait(s):
 
 
 def names_exist(parts: Parts, snapshot: Snapshot, query: CandidateQuery) -> bool:
-    """Whether everything exists that a query for candidates names.
+    """Whether all names in a query for candidates exist.
 
     False also means that there are no candidates: some names were not even come to.
 
@@ -58,13 +58,13 @@ def names_exist(parts: Parts, snapshot: Snapshot, query: CandidateQuery) -> bool
             return False
         _refuse(traits, group.forbidden.union(*group.required), _NO_TRAIT)
         alone = replace(query, groups=(group,), rules=Rules(), one_provider_per_tree=False)
-        if not first(batches(seen_by(snapshot, alone, parts.lifetimes), alone, 1), 1):
+        if not first(batches(fleet_for_query(snapshot, alone, parts.lifetimes), alone, 1), 1):
             return False
     return False
 
 
 def filters_exist(parts: Parts, snapshot: Snapshot, group: RequestGroup) -> bool:
-    """Whether everything exists that a query for providers names.
+    """Whether all names in a query for providers exist.
 
     False also means that no provider is found: some names were not even come to.
 
@@ -90,7 +90,7 @@ _ANYTHING: Final = RequestGroup()
 
 
 def _refuse(unknown: Iterable[str], named: Iterable[str], sentence: str) -> None:
-    """Return if none of the names is unknown."""
+    """Raise BadQuery if any of the names is unknown."""
     names = set(named)
     found = [name for name in unknown if name in names]
     if found:
@@ -98,11 +98,11 @@ def _refuse(unknown: Iterable[str], named: Iterable[str], sentence: str) -> None
 
 
 def _has_member(snapshot: Snapshot, group: RequestGroup) -> bool:
-    """Whether some provider is in the aggregates that a group asks for, if it asks for any."""
+    """Whether the aggregates that a group requires have any provider, if it requires any."""
     asked = RequestGroup(member_of=group.member_of)
     return not group.member_of or bool(_passing(snapshot, asked).any())
 
 
 def _passing(snapshot: Snapshot, group: RequestGroup) -> Bools:
-    """Rows of the providers that are by themselves as a group asks."""
-    return filters.passing(snapshot.alive, filters.same_provider(snapshot, group))
+    """Rows of the providers that meet a group by themselves."""
+    return provider_filters.passing(snapshot.alive, provider_filters.same_provider(snapshot, group))

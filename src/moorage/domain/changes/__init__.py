@@ -1,4 +1,4 @@
-"""Changesets: what to write, and what the writer relied on.
+"""Changesets: the changes of one transaction, and the generations they rely on.
 
 Everything that changes the ledger is a tuple of these values, committed in order in one
 transaction or not at all. A change that depends on how things stand names the generation it
@@ -14,12 +14,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from moorage.domain.changes.adoption import (
-    AdoptAllocations,
-    AdoptProviders,
-)
 from moorage.domain.changes.bookings import (
     OPEN,
+    BindAllocations,
     DeleteAllocations,
     DropBookings,
     EndBookings,
@@ -29,11 +26,16 @@ from moorage.domain.changes.bookings import (
     SwapHold,
     TakeHold,
 )
-from moorage.domain.changes.own import (
+from moorage.domain.changes.bounds import (
     BoundHeld,
     BoundOffers,
+    BoundStored,
+    ExpectUniqueName,
+)
+from moorage.domain.changes.moorage_records import (
     DeleteEnsemble,
     DeleteFlavor,
+    DeleteRecords,
     DeleteSubscription,
     DeleteTemplate,
     DropCapacityWindow,
@@ -64,6 +66,8 @@ from moorage.domain.changes.own import (
     TrimEvents,
 )
 from moorage.domain.changes.providers import (
+    AdoptAllocations,
+    AdoptProviders,
     CreateProvider,
     CreateResourceClass,
     CreateTrait,
@@ -87,8 +91,10 @@ __all__ = [
     "OPEN",
     "AdoptAllocations",
     "AdoptProviders",
+    "BindAllocations",
     "BoundHeld",
     "BoundOffers",
+    "BoundStored",
     "Change",
     "Changeset",
     "Committed",
@@ -100,6 +106,7 @@ __all__ = [
     "DeleteFlavor",
     "DeleteInventories",
     "DeleteProvider",
+    "DeleteRecords",
     "DeleteResourceClass",
     "DeleteSubscription",
     "DeleteTemplate",
@@ -113,6 +120,7 @@ __all__ = [
     "EndBookings",
     "ExpectEnsemble",
     "ExpectLease",
+    "ExpectUniqueName",
     "PassEvents",
     "PutAggregates",
     "PutBookings",
@@ -164,6 +172,7 @@ Change: TypeAlias = (
     | SwapHold
     | TakeHold
     | EndBookings
+    | BindAllocations
     | AdoptProviders
     | AdoptAllocations
     | PutEnsemble
@@ -172,6 +181,8 @@ Change: TypeAlias = (
     | PutDecision
     | BoundHeld
     | BoundOffers
+    | BoundStored
+    | ExpectUniqueName
     | PutClaim
     | PutLease
     | ExpectLease
@@ -198,6 +209,7 @@ Change: TypeAlias = (
     | PutEvent
     | PutSubscription
     | TrimEvents
+    | DeleteRecords
 )
 
 
@@ -217,7 +229,7 @@ class Changeset:
     then only bookings of others came or went, and capacity is judged by the commit itself.
 
     A consumer that gives up bounded allocations which took the place of a decision's member is
-    PlaceLeft, unless `lets_go`: whoever writes says so when it has seen to the place.
+    PlaceLeft, unless `lets_go`: the writer sets it when it has dealt with the place.
     """
 
     changes: tuple[Change, ...]
@@ -233,7 +245,7 @@ class Changeset:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What a commit did: the ledger's new revision and the wire generations it produced."""
+    """The result of a commit: the ledger's new revision and the wire generations it produced."""
 
     revision: int
     at: int

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """On what terms a consumer gets its first allocations."""
+    """The terms of a consumer's first allocations."""
 
     life: Duration | None = None
     """How long they last from the commit on; None: for ever."""
@@ -80,8 +80,8 @@ class PutBookings:
 class DropBookings:
     """Drop the holds of these consumers; consumers without any are passed over.
 
-    With `decision`, only those held or reserved for it and not claimed: what another decision
-    holds, or somebody has claimed meanwhile, stays.
+    With `decision`, only those held or reserved for it and not claimed: holds of another decision,
+    and places claimed meanwhile, stay.
     """
 
     consumers: frozenset[str]
@@ -90,7 +90,7 @@ class DropBookings:
 
 @dataclass(frozen=True, slots=True)
 class SwapHold:
-    """A hold becomes a server's allocation.
+    """Turn a hold into a server's allocation.
 
     The member's bookings are re-written under `server` in this commit, with the same
     providers and amounts, state allocated, and no lapse.
@@ -105,7 +105,7 @@ class SwapHold:
 
 @dataclass(frozen=True, slots=True)
 class TakeHold:
-    """A live hold makes room for what the same changeset writes.
+    """Free a live hold's place for what the same changeset writes.
 
     What is judged is the end state, so a hold can be exchanged for an allocation on a full host,
     though not for more than was held and is free.
@@ -118,7 +118,7 @@ class TakeHold:
 
 @dataclass(frozen=True, slots=True)
 class EndBookings:
-    """Give every booking of these consumers another end.
+    """Set another end on every booking of these consumers.
 
     With `yields_to` they end early for that lease: each must be preemptible, and remembers the end
     it had. Without, what they yielded to is forgotten. Moves no wire generation. Consumers
@@ -131,3 +131,15 @@ class EndBookings:
     consumers: frozenset[str]
     end: Instant
     yields_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BindAllocations:
+    """Give a consumer's allocations the end and yielding of another booking that it had before.
+
+    They take the place of that booking's decision. Moves no generation: what Placement's wire shows
+    of them stays as it is. A consumer without allocations is passed over.
+    """
+
+    consumer: str
+    terms: Booking

@@ -1,4 +1,4 @@
-"""Changes of Placement's resources: providers, what they have, and names."""
+"""Changes of Placement's resources: providers and what they have, names, and imported content."""
 
 from __future__ import annotations
 
@@ -6,12 +6,39 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from moorage.domain.providers import Inventory
+    from moorage.domain.content import AllocationSet
+    from moorage.domain.providers import Inventory, ResourceProvider
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptProviders:
+    """Write providers as another Placement service has them, generations included.
+
+    Parents come before their children or are there. Those in `known` that exist are made equal:
+    name, parent, inventories, traits, aggregates and generation. Any other must be new: one
+    created by others meanwhile would be lost.
+    DuplicateName, UnknownName (parent, class or trait), InventoryInUse.
+    """
+
+    providers: tuple[ResourceProvider, ...]
+    known: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptAllocations:
+    """Write consumers' whole sets of allocations as another Placement service has them.
+
+    The consumers have none before. Consumer generations are written as given, provider generations
+    stay. Nothing is judged: what another ledger has acknowledged is a fact, overages included.
+    ConsumerConflict, UnknownName, InvalidDescription.
+    """
+
+    sets: tuple[AllocationSet, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CreateProvider:
-    """A new provider, generation 0. DuplicateName if uuid or name is taken."""
+    """Create a provider, generation 0. DuplicateName if uuid or name is taken."""
 
     uuid: str
     name: str
@@ -30,7 +57,7 @@ class UpdateProvider:
 
 @dataclass(frozen=True, slots=True)
 class DeleteProvider:
-    """ProviderHasChildren, ProviderInUse, NotFound."""
+    """Delete a provider. ProviderHasChildren, ProviderInUse, NotFound."""
 
     uuid: str
 
@@ -80,7 +107,7 @@ class PutAggregates:
 
 @dataclass(frozen=True, slots=True)
 class CreateResourceClass:
-    """DuplicateName if it exists, unless `exist_ok`."""
+    """Create a custom resource class. DuplicateName if it exists, unless `exist_ok`."""
 
     name: str
     exist_ok: bool = False
@@ -88,7 +115,7 @@ class CreateResourceClass:
 
 @dataclass(frozen=True, slots=True)
 class RenameResourceClass:
-    """Before microversion 1.7."""
+    """Rename a custom resource class, as before microversion 1.7."""
 
     name: str
     new_name: str
@@ -96,20 +123,20 @@ class RenameResourceClass:
 
 @dataclass(frozen=True, slots=True)
 class DeleteResourceClass:
-    """InUse while an inventory has it."""
+    """Delete a custom resource class. InUse while an inventory has it."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTrait:
-    """A custom trait; no error if it exists."""
+    """Create a custom trait; no error if it exists."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteTrait:
-    """InUse while a provider has it."""
+    """Delete a custom trait. InUse while a provider has it."""
 
     name: str

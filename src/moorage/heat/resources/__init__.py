@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.found import Found, Resource
-    from moorage.heat.marked import Marked
+    from moorage.heat.expanded_template import Found, Resource
+    from moorage.heat.yaml_tree import Marked
 
 
 class Nested(Protocol):
@@ -30,17 +30,17 @@ class Nested(Protocol):
 
 
 class ResourceType(Protocol):
-    """What a module of this package offers."""
+    """The interface of this package's modules."""
 
     TYPES: tuple[str, ...]
 
     def expand(self, resource: Resource, nested: Nested) -> Iterator[Found]:
-        """What the resource comes to."""
+        """The servers, policies and others in the resource."""
 
 
 @cache
 def registry() -> Mapping[str, ResourceType]:
-    """Every known type and the module that understands it."""
+    """Every known type and its module."""
     found: dict[str, ResourceType] = {}
     for module in iter_modules(__path__):
         kind: ResourceType = import_module(f"{__name__}.{module.name}")
@@ -52,6 +52,6 @@ def registry() -> Mapping[str, ResourceType]:
 
 
 def members_of(type_name: str) -> str | None:
-    """The property that describes the members of a group of this type; None for what is none."""
+    """The property that describes a group's members; None for a type that is no group."""
     found: str | None = getattr(registry().get(type_name), "DEFINITION", None)
     return found

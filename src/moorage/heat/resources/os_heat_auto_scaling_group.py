@@ -1,4 +1,4 @@
-"""OS::Heat::AutoScalingGroup: as many equal resources as it begins with.
+"""OS::Heat::AutoScalingGroup: its initial number of equal resources.
 
 That is `desired_capacity`, or `min_size` where nothing is desired. Heat gives the members random
 names and tells them no number, so no index variable is replaced; here they count from 0.
@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.ensembles import MAX_MEMBERS
-from moorage.heat import expect
+from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
-from moorage.heat.later import pending
+from moorage.heat.deferred_values import pending
 from moorage.heat.numbers import to_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.found import Found, Resource
-    from moorage.heat.marked import Marked
+    from moorage.heat.expanded_template import Found, Resource
     from moorage.heat.resources import Nested
+    from moorage.heat.yaml_tree import Marked
 
 TYPES = ("OS::Heat::AutoScalingGroup",)
 DEFINITION = "resource"
@@ -29,7 +29,7 @@ _PROPERTIES: Final = (DEFINITION, *_SIZES, "cooldown", "rolling_updates")
 
 
 def expand(resource: Resource, nested: Nested) -> Iterator[Found]:
-    """Each member it begins with, and the policies of the group's annotation.
+    """Each initial member, and the policies of the group's annotation.
 
     Raises:
         InvalidDescription: an unknown property, sizes that are absurd or contradict each other, or
@@ -42,7 +42,7 @@ def expand(resource: Resource, nested: Nested) -> Iterator[Found]:
     for name in (DEFINITION, "min_size", "max_size"):
         if name not in properties:
             raise resource.node.invalid(f"an autoscaling group needs {name}")
-    definition = expect.mapping(
+    definition = typed_yaml.mapping(
         properties[DEFINITION], required=("type",), optional=("properties", "metadata")
     )
     for number in range(_first_size(properties)):

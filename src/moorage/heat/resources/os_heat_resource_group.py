@@ -1,4 +1,4 @@
-"""OS::Heat::ResourceGroup: as many equal resources as `count` says.
+"""OS::Heat::ResourceGroup: `count` equal resources.
 
 As in Heat, functions in `resource_def` are resolved in the group's own stack first; then the
 index variable is replaced in every text of the properties, and nowhere else.
@@ -9,18 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.ensembles import MAX_MEMBERS
-from moorage.heat import expect
+from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
-from moorage.heat.later import Later, pending
-from moorage.heat.marked import collection, mark
+from moorage.heat.deferred_values import Later, pending
 from moorage.heat.numbers import to_number
+from moorage.heat.yaml_tree import collection, mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.found import Found, Resource
-    from moorage.heat.marked import Marked
+    from moorage.heat.expanded_template import Found, Resource
     from moorage.heat.resources import Nested
+    from moorage.heat.yaml_tree import Marked
 
 TYPES = ("OS::Heat::ResourceGroup",)
 DEFINITION = "resource_def"
@@ -52,7 +52,7 @@ def expand(resource: Resource, nested: Nested) -> Iterator[Found]:
     removal = properties.get("removal_policies")
     if removal is not None and _names_any(removal):
         raise removal.invalid("removal_policies that name resources are not supported")
-    definition = expect.mapping(
+    definition = typed_yaml.mapping(
         properties["resource_def"], required=("type",), optional=("properties", "metadata")
     )
     variable = index_variable(properties)
@@ -62,7 +62,7 @@ def expand(resource: Resource, nested: Nested) -> Iterator[Found]:
 
 
 def index_variable(properties: Mapping[str, Marked]) -> str:
-    """The text that stands for a member's number.
+    """The text that stands for a member's index.
 
     Raises:
         InvalidDescription: shorter than three characters.
@@ -70,7 +70,7 @@ def index_variable(properties: Mapping[str, Marked]) -> str:
     node = properties.get("index_var")
     if node is None or node.value is None:
         return INDEX
-    variable = expect.text(node)
+    variable = typed_yaml.text(node)
     if len(variable) < _SHORTEST_INDEX:
         raise node.invalid("index_var needs at least three characters")
     return variable

@@ -1,19 +1,19 @@
-"""OS::Neutron::Port: no place of its own, as long as it takes no device of a host."""
+"""OS::Neutron::Port: no place of its own, unless it takes a device of the host."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from moorage.heat import expect
-from moorage.heat.found import Placeless
-from moorage.heat.later import pending
+from moorage.heat import typed_yaml
+from moorage.heat.deferred_values import pending
+from moorage.heat.expanded_template import Placeless
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moorage.heat.found import Found, Resource
-    from moorage.heat.marked import Marked
+    from moorage.heat.expanded_template import Found, Resource
     from moorage.heat.resources import Nested
+    from moorage.heat.yaml_tree import Marked
 
 TYPES = ("OS::Neutron::Port",)
 
@@ -34,7 +34,7 @@ def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG0
 
 
 def check_vnic_type(properties: Marked) -> None:
-    """Refuse port properties that take a device of a host.
+    """Refuse port properties that take a device of the host.
 
     Raises:
         InvalidDescription: a vnic type other than normal.
@@ -44,7 +44,7 @@ def check_vnic_type(properties: Marked) -> None:
 
 
 def _check(node: Marked) -> None:
-    if pending(node) is not None or expect.text(node) != "normal":
+    if pending(node) is not None or typed_yaml.text(node) != "normal":
         raise node.invalid(
             f"ports of vnic type {node.value} take a device of the host; these cannot be placed yet"
         )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from moorage.heat import expect
+from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, ROLE_KEYS, entries_of, policies
-from moorage.heat.found import Server
-from moorage.heat.later import Reference, pending
+from moorage.heat.deferred_values import Reference, pending
+from moorage.heat.expanded_template import Server
 from moorage.heat.resources.os_neutron_port import check_vnic_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.found import Found, Resource
-    from moorage.heat.marked import Marked
+    from moorage.heat.expanded_template import Found, Resource
     from moorage.heat.paths import Path
     from moorage.heat.resources import Nested
+    from moorage.heat.yaml_tree import Marked
 
 TYPES = ("OS::Nova::Server",)
 
@@ -67,7 +67,7 @@ def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG0
         path=resource.path,
         node=resource.node,
         description={
-            "flavor": expect.name(_known(properties["flavor"])),
+            "flavor": typed_yaml.name(_known(properties["flavor"])),
             **{key: entries[key].plain() for key in ROLE_KEYS if key in entries},
         },
         zone=_zone(properties),
@@ -98,7 +98,7 @@ def _zone(properties: Mapping[str, Marked]) -> str | None:
     node = properties.get("availability_zone")
     if node is None or node.value in (None, ""):
         return None
-    zone = expect.name(_known(node))
+    zone = typed_yaml.name(_known(node))
     if ":" in zone:
         raise node.invalid("a zone may not name a host; say which hosts with a fence policy")
     return zone
@@ -108,7 +108,7 @@ def _groups(properties: Mapping[str, Marked]) -> Iterator[Path]:
     hints = properties.get("scheduler_hints")
     if hints is None or hints.value is None:
         return
-    for name, node in expect.mapping(hints).items():
+    for name, node in typed_yaml.mapping(hints).items():
         if name != "group":
             raise node.invalid(
                 f"the scheduler hint {name!r} is not supported; only group is. State a policy"

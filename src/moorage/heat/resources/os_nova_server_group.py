@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.describe import NOVA_SHORTHAND
-from moorage.heat import expect
+from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
-from moorage.heat.found import ServerGroup
-from moorage.heat.later import pending
+from moorage.heat.deferred_values import pending
+from moorage.heat.expanded_template import ServerGroup
 from moorage.heat.numbers import to_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.found import Found, Resource
-    from moorage.heat.marked import Marked
+    from moorage.heat.expanded_template import Found, Resource
     from moorage.heat.resources import Nested
+    from moorage.heat.yaml_tree import Marked
 
 TYPES = ("OS::Nova::ServerGroup",)
 
@@ -48,17 +48,17 @@ def _policy(properties: Mapping[str, Marked]) -> str:
     node = properties.get("policies")
     if node is None or node.value is None:
         return DEFAULT
-    named = expect.items(node)
+    named = typed_yaml.items(node)
     if len(named) != 1:
         raise node.invalid("a server group has exactly one policy")
-    return expect.choice(named[0], NOVA_SHORTHAND)
+    return typed_yaml.choice(named[0], NOVA_SHORTHAND)
 
 
 def _max_per_host(properties: Mapping[str, Marked], policy: str) -> int | None:
     node = properties.get("rules")
     if node is None or not node.value:
         return None
-    rules = expect.mapping(node, optional=("max_server_per_host",))
+    rules = typed_yaml.mapping(node, optional=("max_server_per_host",))
     limit = rules["max_server_per_host"]
     number = to_number(limit.plain())
     if not isinstance(number, int) or not 1 <= number <= MOST:

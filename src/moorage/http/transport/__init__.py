@@ -1,7 +1,7 @@
-"""HTTP/1.1 between sockets and one WSGI application (ADR-0016).
+"""HTTP/1.1 between sockets and one WSGI application (ADR-0024, and README.md beside this file).
 
-`incoming` finds requests in bytes, `environs` puts their parts as WSGI has them, `body` has what
-comes after a head, `outgoing` makes bytes of answers, a `connection` takes turns at all of them,
-and a `crew` of threads gives a turn to whoever has something to do. Nothing here knows what the
-application is, who may ask it, or a process.
+`request_parser` parses requests, `wsgi_environ` makes environ keys and values, `response_writer`
+encodes answers; a `connection` uses all three in turns, a `thread_pool` serves the connections that
+are ready, and `server` accepts connections and shuts down. Nothing here imports the application:
+limits, the server's name and a status are passed in.
 """

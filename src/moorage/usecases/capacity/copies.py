@@ -11,30 +11,30 @@ from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.period import SECOND
 from moorage.domain.placement import Place
 from moorage.domain.requests import Objective
-from moorage.engine.build import build, state
-from moorage.engine.conflicts import any_placement
-from moorage.engine.problem import Verdict
-from moorage.engine.proved import solve
-from moorage.engine.windows import Party, joint
-from moorage.usecases.access import own_ensemble
-from moorage.usecases.additional import Room, additional
-from moorage.usecases.capacity.fit import Fit, limits_of, period_of, standing_there
-from moorage.usecases.closed import closed_hosts
-from moorage.usecases.create_ensemble import described
-from moorage.usecases.joint import find, request_for
-from moorage.usecases.limits import time_limit_within
-from moorage.usecases.proposal import Naming
-from moorage.usecases.quotas import held_limit, quota_allows
-from moorage.usecases.soundness import check_names, check_policies
-from moorage.usecases.standing import standing
+from moorage.engine.explain.conflicts import any_placement
+from moorage.engine.joint.build import build, state
+from moorage.engine.joint.problem import Verdict
+from moorage.engine.joint.proved_solve import solve
+from moorage.engine.joint.windows import Party, joint
+from moorage.usecases.capacity.fit import Fit, limiting_factors, period_of, placement_as_is
+from moorage.usecases.decide.closed_hosts import closed_hosts
+from moorage.usecases.decide.max_additional import AdditionalMembers, count_additional
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.decide.solution import request_for, solve_and_verify
+from moorage.usecases.ensembles.create import ensemble_from_description
+from moorage.usecases.ensembles.policy_checks import check_names, check_policies
+from moorage.usecases.shared.access import own_ensemble
+from moorage.usecases.shared.limits import time_limit_within
+from moorage.usecases.shared.quotas import held_limit, quota_allows
 
 if TYPE_CHECKING:
     from moorage.domain.describe import EnsembleDescription
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Duration, Period
-    from moorage.engine.build import Built
-    from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.parts import Parts
+    from moorage.engine.joint.build import Built
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
     from moorage.usecases.ports import Caller
 
 _MEMBERS: Final = 5_000
@@ -55,11 +55,14 @@ def fit_described(
         UnknownName, InvalidDescription, UnknownPolicy, Contradiction: as for an ensemble.
         Busy: time ran out before it was clear whether one fits.
     """
-    ensemble = described(parts, caller, description, Naming(parts.ids.uuid()))
+    ensemble = ensemble_from_description(
+        parts, caller, description, RequestIdentity(parts.ids.uuid())
+    )
     snapshot = parts.store.snapshot()
     check_policies(snapshot.topology, ensemble)
-    check_names(parts.store, caller, snapshot, ensemble)
-    return fit_copies(parts, ensemble, window, time_limit=time_limit)
+    check_names(parts, caller, snapshot, ensemble)
+    told = parts.told_to(operator=caller.operator)
+    return fit_copies(told, ensemble, window, time_limit=time_limit)
 
 
 def fit_more(
@@ -103,7 +106,7 @@ def fit_copies(
     if not ensemble.members:
         raise InvalidDescription("there is nothing to place: no role has members", path="fit")
     period = period_of(parts, None, window, snapshot.taken_at)
-    stand = standing(snapshot, ensemble)
+    stand = member_places(snapshot, ensemble)
     everyone = frozenset(one.name for one in ensemble.members)
     request = request_for(ensemble, stand, everyone, period, Objective.PACK)
     closed = closed_hosts(keepers.ensembles, snapshot, ensemble, period)
@@ -113,9 +116,9 @@ def fit_copies(
         # One role of one member: copies are members of a single ensemble without policies.
         alone = replace(request, members=())
         none = build(alone, snapshot, closed=closed)
-        room = additional(
+        room = count_additional(
             parts.solver,
-            standing_there(none),
+            placement_as_is(none),
             ensemble.roles[0],
             most=parts.limits.additional,
             time_limit=limit,
@@ -131,7 +134,7 @@ def fit_copies(
     return Fit(
         additional=room.count,
         exact=room.exact,
-        limited_by=limits_of(parts, next_one, snapshot, left, taken) if room.exact else (),
+        limited_by=limiting_factors(parts, next_one, snapshot, left, taken) if room.exact else (),
         quota_allows=_quota_of_copies(parts, ensemble, period),
         window=period,
         snapshot=snapshot,
@@ -163,7 +166,7 @@ class _Copies:
         self.taken: list[Place] = []
         """Where they stand."""
 
-    def count(self) -> Room:
+    def count(self) -> AdditionalMembers:
         """How many there are room for."""
         number, most = (
             0,
@@ -171,7 +174,9 @@ class _Copies:
         )
         try:
             while number < most:
-                found = find(self._parts.solver, self.refused, time_limit=self._left(), seed=number)
+                found = solve_and_verify(
+                    self._parts.solver, self.refused, time_limit=self._left(), seed=number
+                )
                 if found is None:
                     return self._jointly(number)
                 number += 1
@@ -182,15 +187,15 @@ class _Copies:
         except Busy:
             if not number:
                 raise
-        return Room(number, exact=False)
+        return AdditionalMembers(number, exact=False)
 
-    def _jointly(self, number: int) -> Room:
+    def _jointly(self, number: int) -> AdditionalMembers:
         """More than fit one after the other, if all of them together can be placed otherwise."""
         if self._ensemble.keeps_others_out or any(r.groups for r in self._ensemble.roles):
             # What copies are to each other, and which devices they share, is not stated jointly.
-            return Room(number, exact=number == 0)
+            return AdditionalMembers(number, exact=number == 0)
         if number == 0:
-            return Room(0, exact=True)
+            return AdditionalMembers(0, exact=True)
         party = Party(self._built, MappingProxyType({}))
         while (number + 1) * len(self._built.request.members) <= _MEMBERS:
             problem = any_placement(joint([party] * (number + 1), self._snapshot))
@@ -199,11 +204,11 @@ class _Copies:
             except Busy:
                 break
             if outcome.verdict is Verdict.INFEASIBLE:
-                return Room(number, exact=True)
+                return AdditionalMembers(number, exact=True)
             if outcome.verdict is not Verdict.FEASIBLE:
                 break
             number += 1
-        return Room(number, exact=False)
+        return AdditionalMembers(number, exact=False)
 
     def _left(self) -> Duration:
         left = self._ends - self._parts.stopwatch()

@@ -17,23 +17,24 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, SECOND, Period, format_instant, from_now_on
 from moorage.domain.requests import Objective
 from moorage.domain.words import counted
-from moorage.engine.build import build, state
-from moorage.engine.conflicts import POLICY, Deletion, Oracle, binding
-from moorage.engine.facts import facts, needs
-from moorage.engine.problem import Outcome, Verdict
-from moorage.engine.terrain import survey
-from moorage.usecases.access import own_ensemble
-from moorage.usecases.additional import Room, additional
-from moorage.usecases.closed import closed_hosts
-from moorage.usecases.create_ensemble import new_members
-from moorage.usecases.joint import Ask, Found, request_for
-from moorage.usecases.leases.obstacles import departures
-from moorage.usecases.limits import time_limit_within
-from moorage.usecases.looking import Looking, Sight
-from moorage.usecases.proposal import Proposal
-from moorage.usecases.quotas import held_limit
-from moorage.usecases.standing import standing
-from moorage.usecases.writing import ask_as, current_decision
+from moorage.engine.explain.conflicts import CLOSED, POLICY, Deletion, Oracle, binding
+from moorage.engine.explain.element_facts import facts, needs
+from moorage.engine.joint.build import build, state
+from moorage.engine.joint.problem import Outcome, Verdict
+from moorage.engine.joint.terrain import survey
+from moorage.usecases.decide.closed_hosts import closed_hosts
+from moorage.usecases.decide.max_additional import AdditionalMembers, count_additional
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.request import Proposal
+from moorage.usecases.decide.search_plan import SearchPlan
+from moorage.usecases.decide.search_result import Observation
+from moorage.usecases.decide.solution import DecisionOptions, VerifiedPlacement, request_for
+from moorage.usecases.decide.writes import current_decision, options_like
+from moorage.usecases.ensembles.create import new_members
+from moorage.usecases.refusals.obstacles import planned_absences
+from moorage.usecases.shared.access import own_ensemble
+from moorage.usecases.shared.limits import time_limit_within
+from moorage.usecases.shared.quotas import held_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Role
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Place
-    from moorage.engine.build import Built
-    from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.parts import Parts
+    from moorage.engine.joint.build import Built
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
     from moorage.usecases.ports import Caller
 
 _BEYOND: Final = 20
@@ -52,8 +53,8 @@ _BEYOND: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
-    """What one more would run into: a policy, what a role asks for, or hosts that will be away."""
+class LimitingFactor:
+    """What limits one more member: a policy, a role's demand, or a planned host absence."""
 
     policy: str | None
     role: str | None
@@ -69,7 +70,7 @@ class Fit:
 
     additional: int
     exact: bool
-    limited_by: tuple[Limit, ...]
+    limited_by: tuple[LimitingFactor, ...]
     quota_allows: int | None
     """How many more the project may have; None where nothing bounds it."""
     window: Period
@@ -99,6 +100,7 @@ def fit_members(
         NotFound: no such ensemble for this caller.
         InvalidDescription: it has no such role, or the window lies in the past.
     """
+    parts = parts.told_to(operator=caller.operator)
     limit = time_limit_within(parts.limits, time_limit)
     ensemble = own_ensemble(parts.store, caller, ensemble_id)
     role = next((one for one in ensemble.roles if one.name == role_name), None)
@@ -107,7 +109,7 @@ def fit_members(
     keepers = parts.store.keepers()
     decision = current_decision(parts.store, ensemble)
     snapshot = parts.store.snapshot()
-    stand = standing(snapshot, ensemble)
+    stand = member_places(snapshot, ensemble)
     period = period_of(parts, decision, window, snapshot.taken_at)
     objective = Objective.SPREAD if decision is None else decision.objective
     request = request_for(ensemble, stand, frozenset(), period, objective)
@@ -115,13 +117,13 @@ def fit_members(
         request, snapshot, closed=closed_hosts(keepers.ensembles, snapshot, ensemble, period)
     )
     began = parts.stopwatch()
-    room = additional(
-        parts.solver, standing_there(built), role, most=parts.limits.additional, time_limit=limit
+    room = count_additional(
+        parts.solver, placement_as_is(built), role, most=parts.limits.additional, time_limit=limit
     )
     count = room.count
     if window is None and room.exact and not _leased(parts, decision):
-        sight = Sight(snapshot, stand, keepers.ensembles)
-        room = _moving(parts, ensemble, decision, role, room, sight, limit)
+        observation = Observation(snapshot, stand, keepers.ensembles)
+        room = _moving(parts, ensemble, decision, role, room, observation, limit)
         count = room.count
     first = max((m.index for m in request.members if m.role == role.name), default=-1) + 1
     more = tuple(MemberName(role.name, first + i) for i in range(count + 1))
@@ -134,16 +136,16 @@ def fit_members(
     return Fit(
         additional=count,
         exact=room.exact,
-        limited_by=limits_of(parts, grown, snapshot, left) if room.exact else (),
+        limited_by=limiting_factors(parts, grown, snapshot, left) if room.exact else (),
         quota_allows=_quota(parts, ensemble),
         window=period,
         snapshot=snapshot,
     )
 
 
-def standing_there(built: Built) -> Found:
-    """Those who stand, as an answer: nobody is placed."""
-    return Found(
+def placement_as_is(built: Built) -> VerifiedPlacement:
+    """The present places as a verified placement; no member is placed."""
+    return VerifiedPlacement(
         built=built,
         outcome=Outcome(Verdict.FEASIBLE, "none"),
         hosts=built.request.fixed,
@@ -184,12 +186,12 @@ def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for
     ensemble: Ensemble,
     decision: Decision | None,
     role: Role,
-    room: Room,
-    sight: Sight,
+    room: AdditionalMembers,
+    observation: Observation,
     time_limit: Duration,
-) -> Room:
+) -> AdditionalMembers:
     """With members for whom others would move, by the very search that places them."""
-    ask = Ask() if decision is None else ask_as(decision)
+    ask = DecisionOptions() if decision is None else options_like(decision)
     present = [m.name.index for m in ensemble.members if m.name.role == role.name]
     first, count = max(present, default=-1) + 1, room.count
     ends = parts.stopwatch() + time_limit / SECOND
@@ -197,17 +199,17 @@ def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for
         names = range(first, first + count + 1)
         grown = ensemble.grown(role.name, new_members(parts.ids, role.name, names))
         fresh = frozenset(MemberName(role.name, index) for index in names)
-        proposal = Proposal(grown, ensemble.generation, lambda _, fresh=fresh: fresh)  # type: ignore[misc]
+        proposal = Proposal(grown, ensemble.generation, (lambda _, fresh=fresh: fresh,))
         try:
-            look = Looking(parts, proposal, ask, time_limit).look(sight)
+            result = SearchPlan(parts, proposal, ask, time_limit).search(observation)
         except Busy:
-            return Room(count, exact=False)
-        if look.found is None:
-            return Room(count, exact=True)
+            return AdditionalMembers(count, exact=False)
+        if result.found is None:
+            return AdditionalMembers(count, exact=True)
         count += 1
         if parts.stopwatch() > ends:
             break
-    return Room(count, exact=False)
+    return AdditionalMembers(count, exact=False)
 
 
 def _quota(parts: Parts, ensemble: Ensemble) -> int:
@@ -217,9 +219,9 @@ def _quota(parts: Parts, ensemble: Ensemble) -> int:
     return max(min(limits.members - len(ensemble.members), held), 0)
 
 
-def limits_of(
+def limiting_factors(
     parts: Parts, built: Built, snapshot: Snapshot, seconds: float, taken: Sequence[Place] = ()
-) -> tuple[Limit, ...]:
+) -> tuple[LimitingFactor, ...]:
     """What stands in the way of a request that has no answer, as far as that is found in time.
 
     Args:
@@ -237,12 +239,12 @@ def limits_of(
     if core is None:
         return ()
     turns = binding(built, core, oracle)
-    return _away(built, snapshot, oracle, taken) + tuple(
-        Limit(
+    return _away(parts, built, snapshot, oracle, taken) + tuple(
+        LimitingFactor(
             policy=one.name if one.kind == POLICY else None,
-            role=None if one.kind == POLICY else one.name,
+            role=None if one.kind in {POLICY, CLOSED} else one.name,
             classes=tuple(sorted(turns.get(one.name, ()))) if one.kind == "resources" else (),
-            needs=needs(built, one, turns),
+            needs=one.name if one.kind == CLOSED else needs(built, one, turns),
             facts=facts(built, (one,), turns),
         )
         for one in core.elements
@@ -250,11 +252,11 @@ def limits_of(
 
 
 def _away(
-    built: Built, snapshot: Snapshot, oracle: Oracle, taken: Sequence[Place]
-) -> tuple[Limit, ...]:
+    parts: Parts, built: Built, snapshot: Snapshot, oracle: Oracle, taken: Sequence[Place]
+) -> tuple[LimitingFactor, ...]:
     """Hosts that are planned to be away, where one more would fit until then."""
     request = built.request
-    first = min(departures(built, snapshot), default=None)
+    first = min(planned_absences(built, snapshot), default=None)
     if first is None:
         return ()
     until = replace(request, period=Period(request.period.start, first))
@@ -263,5 +265,7 @@ def _away(
         return ()
     states = [snapshot.state(row) for row in snapshot.roots.tolist()]
     going = [one for one in states if any(away.start == first for away in one.down)]
-    hosts = counted(len(going), "host")
-    return (Limit(None, None, (), f"{hosts} planned to be away from {format_instant(first)}", ()),)
+    rough = parts.limits.disclosure
+    hosts = counted(len(going), "host") if rough.exact else f"{rough.said(len(going))} hosts"
+    since = format_instant(rough.since(first))
+    return (LimitingFactor(None, None, (), f"{hosts} planned to be away from {since}", ()),)

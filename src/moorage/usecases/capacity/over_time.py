@@ -1,30 +1,37 @@
-"""Capacity over time: step functions by resource class, and how many of a size fit."""
+"""Capacity over time: step functions by resource class, and how many of a size fit.
+
+Whoever is told roughly sees no instant at which something of others begins or ends: where it
+changes between two instants of the disclosure's grid, the worst of all that time is told.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
 
+from moorage.domain.disclosure import EXACT
 from moorage.domain.errors import InvalidDescription
-from moorage.engine.profile import counted, profile
-from moorage.engine.steps import Steps
-from moorage.usecases.capacity.scope import grid, hosts_of, parts_by, size_of, window_of
-from moorage.usecases.capacity.seen import WHOLE
+from moorage.domain.period import Period
+from moorage.engine.capacity.capacity_over_time import counted, lenders_of, profile
+from moorage.engine.time.step_functions import Steps
+from moorage.usecases.capacity.scope import WHOLE, grid, hosts_of, parts_by, size_of, window_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from moorage.domain.period import Duration, Instant, Period
-    from moorage.engine.profile import Profile
-    from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.capacity.scope import Part, Scope, Size
-    from moorage.usecases.parts import Parts
+    from moorage.domain.disclosure import Disclosure
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.capacity.capacity_over_time import Profile
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.capacity.scope import HostGroup, MemberSize, Scope
+    from moorage.usecases.collaborators import Parts
     from moorage.usecases.ports import Caller
 
+    Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
 
 MOST_ROWS: Final = 10_000
@@ -49,31 +56,34 @@ class Amounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Fits:
+class FitCount:
     """How many fit from an instant on: at that instant, or through the step that begins there."""
 
     at: Instant
     count: int
 
 
+_Row = TypeVar("_Row", Amounts, FitCount)
+
+
 @dataclass(frozen=True, slots=True)
-class Course:
-    """What there is in one part of the fleet."""
+class CapacityProfile:
+    """The capacity over time of one group of hosts."""
 
     domain: str | None
     hosts: int
     resources: Mapping[str, tuple[Amounts, ...]]
-    fits: tuple[Fits, ...] | None
+    fits: tuple[FitCount, ...] | None
     """None where no size was asked about."""
 
 
 @dataclass(frozen=True, slots=True)
-class OverTime:
+class CapacityOverTime:
     """The answer, part by part."""
 
     window: Period
     snapshot: Snapshot
-    courses: tuple[Course, ...]
+    courses: tuple[CapacityProfile, ...]
 
 
 def capacity_over_time(
@@ -83,7 +93,8 @@ def capacity_over_time(
     *,
     step: Duration | None = None,
     by: str | None = None,
-) -> OverTime:
+    told: Disclosure = EXACT,
+) -> CapacityOverTime:
     """Total, reserved, allocated and available by resource class, and how many of a size fit.
 
     Args:
@@ -92,6 +103,7 @@ def capacity_over_time(
         scope: when and where, and what shall fit; without a size every class is told.
         step: tell the worst of each step of this length, instead of every change.
         by: a level, by whose domains hosts are told apart.
+        told: how exactly instants are told.
 
     Raises:
         InvalidDescription: a time that cannot be asked about, or too much of it.
@@ -104,25 +116,29 @@ def capacity_over_time(
     size = size_of(parts, scope)
     hosts = hosts_of(snapshot, caller, scope, size)
     some = parts_by(snapshot, caller, hosts, by, scope.zone)
-    return OverTime(
-        window, snapshot, tuple(_course(snapshot, one, size, window, starts, step) for one in some)
-    )
+    if told.exact:
+        courses = (_course(snapshot, one, size, window, starts, step) for one in some)
+    else:
+        seen = _Roughly(snapshot, told, window, starts)
+        courses = (seen.course(one, size) for one in some)
+    return CapacityOverTime(window, snapshot, tuple(courses))
 
 
 def _course(
     snapshot: Snapshot,
-    part: Part,
-    size: Size,
+    part: HostGroup,
+    size: MemberSize,
     window: Period,
     starts: Ints | None,
     step: Duration | None,
-) -> Course:
-    classes = sorted(size.resources) if size.resources else _classes(snapshot, part)
-    resources = {}
-    for name in classes:
-        found = profile(snapshot, part.hosts, name, window)
-        resources[name] = _every(found) if starts is None else _worst(found, starts, window.end)
-    return Course(
+) -> CapacityProfile:
+    resources = {
+        name: _every(found)
+        if starts is None
+        else _worst(found, starts, np.r_[starts[1:], window.end])
+        for name, found in _profiles(snapshot, part, size, window).items()
+    }
+    return CapacityProfile(
         part.domain,
         int(part.hosts.sum()),
         resources,
@@ -130,12 +146,97 @@ def _course(
     )
 
 
-def _classes(snapshot: Snapshot, part: Part) -> list[str]:
-    """Those that some of the hosts have in their trees."""
+def _profiles(
+    snapshot: Snapshot, part: HostGroup, size: MemberSize, window: Period
+) -> dict[str, Profile]:
+    """Of the classes in question, by name."""
+    # What hosts share with others is there for them too, in each part that has such a host.
+    there = part.hosts | lenders_of(snapshot, part.hosts)
+    classes = sorted(size.resources) if size.resources else _classes(snapshot, there)
+    return {name: profile(snapshot, there, name, window) for name in classes}
+
+
+@dataclass(frozen=True, slots=True)
+class _Roughly:
+    """Capacity as a tenant sees it: the worst value in each cell of the disclosure's grid."""
+
+    snapshot: Snapshot
+    told: Disclosure
+    window: Period
+    steps: Ints | None
+    """Where the steps begin that were asked for."""
+
+    @property
+    def _around(self) -> Period:
+        """The window and the rest of the cells of the grid that its ends are in."""
+        start = max(self.told.since(self.window.start), self.snapshot.taken_at)
+        return Period(start, self.told.until(self.window.end))
+
+    def course(self, part: HostGroup, size: MemberSize) -> CapacityProfile:
+        around = self._around
+        found = _profiles(self.snapshot, part, size, around)
+        return CapacityProfile(
+            part.domain,
+            int(part.hosts.sum()),
+            {name: self._amounts(one) for name, one in found.items()},
+            self._fits(part, size) if size.resources else None,
+        )
+
+    def _amounts(self, found: Profile) -> tuple[Amounts, ...]:
+        busy = _busy(found)
+        starts = self._starts(np.concatenate((found.available.at, busy.at)))
+        lows, highs = self._cells(starts)
+        return self._joined(_worst(found, lows, highs, told=starts))
+
+    def _fits(self, part: HostGroup, size: MemberSize) -> tuple[FitCount, ...]:
+        around, grid = self._around, self.told.times
+        changes = counted(self.snapshot, part.hosts, size.resources, around).total().at
+        starts = self._starts(changes)
+        lows, highs = self._cells(starts)
+        # Without steps nothing changes after the first cell of each.
+        lengths = highs - lows if self.steps is not None else np.minimum(highs - lows, grid)
+        counts = np.zeros(len(starts), dtype=np.int64)
+        for length in np.unique(lengths).tolist():
+            some = lengths == length
+            over = Period(int(lows[some][0]), int(lows[some][-1]) + length)
+            stays = counted(self.snapshot, part.hosts, size.resources, over, through=length)
+            counts[some] = stays.total().on(lows[some])
+        return self._joined(_pairs(starts, counts))
+
+    def _joined(self, rows: tuple[_Row, ...]) -> tuple[_Row, ...]:
+        """The rows without those that say what the one before says, unless steps were asked for."""
+        if self.steps is not None:
+            return rows
+        known = (None, *rows)
+        return tuple(
+            row
+            for row, before in zip(rows, known, strict=False)
+            if before is None or replace(row, at=before.at) != before
+        )
+
+    def _starts(self, changes: Ints) -> Ints:
+        """Where rows begin: the steps, or the cells of the grid in which something changes."""
+        if self.steps is not None:
+            return self.steps
+        grid, window = self.told.times, self.window
+        changes = changes[changes > self._around.start]
+        edges = np.concatenate((changes - changes % grid, -(-changes // grid) * grid))
+        inside = edges[(edges > window.start) & (edges < window.end)]
+        found: Ints = np.unique(np.r_[window.start, inside])
+        _check(len(found))
+        return found
+
+    def _cells(self, starts: Ints) -> tuple[Ints, Ints]:
+        """The grid cells around rows: their starts and ends."""
+        grid, around = self.told.times, self._around
+        ends = np.r_[starts[1:], self.window.end]
+        return np.maximum(starts - starts % grid, around.start), -(-ends // grid) * grid
+
+
+def _classes(snapshot: Snapshot, there: Bools) -> list[str]:
+    """Those that some of these root rows have in their trees."""
     roots = snapshot.root
-    return sorted(
-        name for name, one in snapshot.classes.items() if part.hosts[roots[one.rows]].any()
-    )
+    return sorted(name for name, one in snapshot.classes.items() if there[roots[one.rows]].any())
 
 
 def _every(found: Profile) -> tuple[Amounts, ...]:
@@ -154,16 +255,20 @@ def _every(found: Profile) -> tuple[Amounts, ...]:
     return _rows(at, *(one.on(at) for one in functions))
 
 
-def _worst(found: Profile, starts: Ints, end: Instant) -> tuple[Amounts, ...]:
-    """A row for each step: the least there is, and the most that is taken, at any instant."""
-    ends = np.r_[starts[1:], end]
+def _worst(
+    found: Profile, starts: Ints, ends: Ints, *, told: Ints | None = None
+) -> tuple[Amounts, ...]:
+    """A row for each step: the least there is, and the most that is taken, at any instant.
+
+    It is told as from `told` on, instead of from where the step begins.
+    """
 
     def most(one: Steps) -> Ints:
         highest: Ints = -Steps(one.at, -one.value).lowest(starts, ends)
         return highest
 
     return _rows(
-        starts,
+        starts if told is None else told,
         found.total.lowest(starts, ends),
         most(found.away),
         most(found.reserved),
@@ -189,12 +294,12 @@ def _rows(at: Ints, *functions: Ints) -> tuple[Amounts, ...]:
 
 def _fits(
     snapshot: Snapshot,
-    part: Part,
-    size: Size,
+    part: HostGroup,
+    size: MemberSize,
     window: Period,
     starts: Ints | None,
     step: Duration | None,
-) -> tuple[Fits, ...]:
+) -> tuple[FitCount, ...]:
     if starts is None or step is None:
         found = counted(snapshot, part.hosts, size.resources, window).total()
         _check(len(found.at))
@@ -213,8 +318,8 @@ def _fits(
     return _pairs(starts, np.array(counts, dtype=np.int64))
 
 
-def _pairs(at: Ints, counts: Ints) -> tuple[Fits, ...]:
-    return tuple(Fits(*row) for row in zip(at.tolist(), counts.tolist(), strict=True))
+def _pairs(at: Ints, counts: Ints) -> tuple[FitCount, ...]:
+    return tuple(FitCount(*row) for row in zip(at.tolist(), counts.tolist(), strict=True))
 
 
 def _check(rows: int) -> None:

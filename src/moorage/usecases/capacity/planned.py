@@ -1,4 +1,4 @@
-"""Planned changes of capacity: plan that hosts are away, list that, and think better of it."""
+"""Planned changes of capacity: create, list and delete windows in which hosts are away."""
 
 from __future__ import annotations
 
@@ -14,33 +14,36 @@ from moorage.domain.changes import (
     EndBookings,
     PutCapacityWindow,
 )
-from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate, InvalidDescription, NotFound
+from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate, InvalidDescription
 from moorage.domain.period import FOREVER, Period, format_instant, from_now_on
-from moorage.usecases.access import for_operators
-from moorage.usecases.capacity.instead import hosts_meant, refusal
-from moorage.usecases.capacity.notices import notices
-from moorage.usecases.capacity.room import away, cleared
-from moorage.usecases.capacity.staying import Staying, host_names, staying
-from moorage.usecases.digest import same_request
-from moorage.usecases.leases.given_back import given_back
-from moorage.usecases.leases.gone import ended, endings
-from moorage.usecases.patience import again
+from moorage.domain.plain_values import line
+from moorage.usecases.capacity.planned_alternatives import resolve_hosts, window_refusal
+from moorage.usecases.capacity.planned_leases import clear_hosts, with_hosts_away
+from moorage.usecases.capacity.planned_notices import (
+    RemainingOccupant,
+    host_names,
+    remaining_occupants,
+    window_notices,
+)
+from moorage.usecases.preemption.restoration import restored_ends
+from moorage.usecases.shared.access import made_by_request, require_operator
+from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from moorage.domain.changes import Change
     from moorage.domain.period import Instant
-    from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.leases.planned import Moved
-    from moorage.usecases.parts import Parts
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.ports import Caller, Page
-    from moorage.usecases.proposal import Naming
+    from moorage.usecases.relocation.movable_leases import LeaseMove
 
 
 @dataclass(frozen=True, slots=True)
-class Planning:
-    """What an operator plans."""
+class PlanRequest:
+    """A capacity window as requested by an operator."""
 
     kind: WindowKind
     hosts: tuple[str, ...] = ()
@@ -55,22 +58,27 @@ class Planning:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """A window, who is on its hosts, and which leases move for it."""
+class PlannedWindow:
+    """A capacity window, the consumers on its hosts, and the leases that move for it."""
 
     window: CapacityWindow
     hosts: Mapping[str, str]
     """UUID -> name, of those that there are."""
     now: Instant
-    staying: tuple[Staying, ...] = ()
+    staying: tuple[RemainingOccupant, ...] = ()
     moved: tuple[str, ...] = ()
     """Ids of leases that get other places for it."""
     dry_run: bool = False
 
 
 def plan_window(
-    parts: Parts, caller: Caller, planning: Planning, naming: Naming, *, dry_run: bool = False
-) -> Planned:
+    parts: Parts,
+    caller: Caller,
+    planning: PlanRequest,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> PlannedWindow:
     """Let hosts be away over a period; leases in the way that have not started move.
 
     Where that alone is not enough preemptible users end for those that move, and are told.
@@ -82,24 +90,26 @@ def plan_window(
     Raises:
         Forbidden: the caller is no operator.
         NotFound, UnknownName: no such host or domain.
-        InvalidDescription: no hosts, or a period that is over, or that the kind does not allow.
+        InvalidDescription: no hosts, a period that is over, or that the kind does not allow, or a
+            reason with control characters.
         WouldBreakLease: a lease holds places there and has no others.
         DuplicateName: the id was used by another request.
-        Busy: the ledger moved too often.
+        Busy: too many conflicting commits.
     """
-    for_operators(caller)
-    if (made := _made_before(parts, naming)) is not None:
+    require_operator(caller)
+    line(planning.reason, "window.reason")
+    if (made := _made_before(parts, caller, naming)) is not None:
         return made
-    return again(parts, lambda: _plan(parts, caller, planning, naming, dry_run=dry_run))
+    return retry(parts, lambda: _plan(parts, caller, planning, naming, dry_run=dry_run))
 
 
 def _plan(
-    parts: Parts, caller: Caller, planning: Planning, naming: Naming, *, dry_run: bool
-) -> Planned:
+    parts: Parts, caller: Caller, planning: PlanRequest, naming: RequestIdentity, *, dry_run: bool
+) -> PlannedWindow:
     keepers = parts.store.keepers()
     snapshot = parts.store.snapshot()
     now = snapshot.taken_at
-    hosts = hosts_meant(snapshot, planning.hosts, planning.domains)
+    hosts = resolve_hosts(snapshot, planning.hosts, planning.domains)
     window = CapacityWindow(
         id=naming.id,
         kind=planning.kind,
@@ -111,17 +121,22 @@ def _plan(
         digest=naming.digest,
         created_at=now,
     )
-    found = cleared(
+    found = clear_hosts(
         parts, snapshot, hosts, window.period, keepers.ensembles, parts.limits.time_limit
     )
     if found.stuck:
-        raise refusal(parts, snapshot, window, found, keepers.ensembles)
+        raise window_refusal(parts, snapshot, window, found, keepers.ensembles)
     moved = tuple(one.planned.lease.id for one in found.moved)
     if not dry_run:
         changes: list[Change] = [change for one in found.moved for change in one.changes(now)]
-        changes += endings(parts.store, found.moved, now)
-        changes += _room_given_back(parts, away(snapshot, hosts, window.period), found.moved)
-        changes += [PutCapacityWindow(window), *notices(snapshot, window, parts.limits.notice)]
+        changes += [one for each in found.moved for one in each.endings(parts.store, now)]
+        changes += _room_given_back(
+            parts, with_hosts_away(snapshot, hosts, window.period), found.moved
+        )
+        changes += [
+            PutCapacityWindow(window),
+            *window_notices(snapshot, window, parts.limits.notice),
+        ]
         relied = _relied(snapshot, hosts)
         standing: dict[str, frozenset[str]] = {}
         seen = {}
@@ -144,12 +159,17 @@ def _plan(
         except CapacityExceeded as overtaken:
             # Where a later end was given back somebody else has come meanwhile: look again.
             raise ConcurrentUpdate(overtaken.message, subject=window.id) from overtaken
-    return Planned(
-        window, host_names(snapshot, window), now, staying(snapshot, window), moved, dry_run
+    return PlannedWindow(
+        window,
+        host_names(snapshot, window),
+        now,
+        remaining_occupants(snapshot, window),
+        moved,
+        dry_run,
     )
 
 
-def _room_given_back(parts: Parts, view: Snapshot, moved: Sequence[Moved]) -> list[Change]:
+def _room_given_back(parts: Parts, view: Snapshot, moved: Sequence[LeaseMove]) -> list[Change]:
     """Later ends for those who yielded to leases in the places that these have left.
 
     Args:
@@ -157,39 +177,38 @@ def _room_given_back(parts: Parts, view: Snapshot, moved: Sequence[Moved]) -> li
         view: the fleet with the hosts away.
         moved: the leases that get other places.
     """
-    instead = {who: some for one in moved for who, some in one.planned.bookings(one.places).items()}
+    instead = {who: some for one in moved for who, some in one.bookings(view).items()}
     displaced = [gone for one in moved for gone in one.displaced]
-    instead |= ended(view, displaced)
     leases = [one.planned.lease.id for one in moved]
     ending = {one.consumer for one in displaced}
     return [
         one
-        for one in given_back(parts.store, view, leases, instead, parts.limits.notice)
+        for one in restored_ends(parts.store, view, leases, instead, parts.limits.notice)
         if not (isinstance(one, EndBookings) and one.consumers & ending)
     ]
 
 
-def list_windows(parts: Parts, caller: Caller, page: Page) -> tuple[Planned, ...]:
+def list_windows(parts: Parts, caller: Caller, page: Page) -> tuple[PlannedWindow, ...]:
     """Every window by creation, those that are over too, without who is there.
 
     Raises:
         Forbidden: the caller is no operator.
     """
-    for_operators(caller)
+    require_operator(caller)
     snapshot = parts.store.snapshot()
     return tuple(
-        Planned(one, host_names(snapshot, one), snapshot.taken_at)
+        PlannedWindow(one, host_names(snapshot, one), snapshot.taken_at)
         for one in parts.store.capacity_windows(page=page)
     )
 
 
-def show_window(parts: Parts, caller: Caller, window_id: str) -> Planned:
+def show_window(parts: Parts, caller: Caller, window_id: str) -> PlannedWindow:
     """A window, and who is on its hosts at some time of it.
 
     Raises:
         Forbidden: the caller is no operator. NotFound: there is none.
     """
-    for_operators(caller)
+    require_operator(caller)
     return _shown(parts, parts.store.capacity_window(window_id))
 
 
@@ -199,30 +218,28 @@ def drop_window(parts: Parts, caller: Caller, window_id: str, *, dry_run: bool =
     Raises:
         Forbidden: the caller is no operator. NotFound: there is none.
     """
-    for_operators(caller)
+    require_operator(caller)
     parts.store.capacity_window(window_id)
     if not dry_run:
         parts.store.commit(Changeset((DropCapacityWindow(window_id), DropEffects(window_id))))
 
 
-def _made_before(parts: Parts, naming: Naming) -> Planned | None:
-    if not naming.digest:  # an id that nobody gave, and nobody has
+def _made_before(parts: Parts, caller: Caller, naming: RequestIdentity) -> PlannedWindow | None:
+    known = made_by_request(
+        caller, "capacity window", naming.id, naming.digest, parts.store.capacity_window
+    )
+    if known is None:
         return None
-    try:
-        known = parts.store.capacity_window(naming.id)
-    except NotFound:
-        return None
-    same_request("capacity window", naming.id, stored=known.digest, given=naming.digest)
     return _shown(parts, known)
 
 
-def _shown(parts: Parts, window: CapacityWindow) -> Planned:
+def _shown(parts: Parts, window: CapacityWindow) -> PlannedWindow:
     snapshot = parts.store.snapshot()
-    there = staying(snapshot, window)
-    return Planned(window, host_names(snapshot, window), snapshot.taken_at, there)
+    there = remaining_occupants(snapshot, window)
+    return PlannedWindow(window, host_names(snapshot, window), snapshot.taken_at, there)
 
 
-def _period(planning: Planning, now: Instant) -> Period:
+def _period(planning: PlanRequest, now: Instant) -> Period:
     """When the hosts are away.
 
     Raises:
@@ -250,6 +267,6 @@ def _period(planning: Planning, now: Instant) -> Period:
 
 
 def _relied(snapshot: Snapshot, hosts: Sequence[str]) -> dict[str, int]:
-    """Nobody may come or go in the trees of the hosts meanwhile."""
+    """The revisions of all providers in the hosts' trees."""
     rows = (row for host in hosts for row in snapshot.tree(snapshot.row_of[host]).tolist())
     return {snapshot.uuids[row]: int(snapshot.revisions[row]) for row in rows}

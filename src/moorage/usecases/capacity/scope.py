@@ -1,8 +1,12 @@
-"""What a question about capacity is about: a time, some hosts, and the size of what shall fit."""
+"""The scope of a capacity query (period, hosts, member size), and what the caller may see of it.
+
+Operators see exact numbers. A tenant sees a count as the largest bucket that it reaches, so it is
+never more than there is, and a share in eighths, rounded up, so that busy never looks free.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -11,23 +15,55 @@ import numpy as np
 from moorage.domain.errors import Forbidden, InvalidDescription, UnknownName
 from moorage.domain.period import DAY, Period, format_instant, from_now_on
 from moorage.domain.topology import HOST, Level
-from moorage.engine.profile import hosts_where
-from moorage.usecases.closed import DISABLED_TRAIT
-from moorage.usecases.limits import too_long
-from moorage.usecases.roles import Names
+from moorage.engine.capacity.capacity_over_time import hosts_where
+from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
+from moorage.usecases.shared.limits import too_long
+from moorage.usecases.shared.role_resolution import LedgerNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from moorage.domain.disclosure import Disclosure
     from moorage.domain.period import Duration, Instant
     from moorage.domain.resources import Amounts, Trait
-    from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.parts import Parts
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
     from moorage.usecases.ports import Caller
 
     Bools: TypeAlias = NDArray[np.bool_]
+
+
+EIGHTHS = 8
+WHOLE = 10_000
+"""A whole in the parts in which a share is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityDisclosure:
+    """How exactly a caller sees capacity numbers."""
+
+    exact: bool
+    disclosure: Disclosure
+
+    @property
+    def instants(self) -> Disclosure:
+        """How exactly instants are seen."""
+        return replace(self.disclosure, exact=self.exact)
+
+    def count(self, number: int) -> int:
+        """A count as it is seen."""
+        return number if self.exact else self.disclosure.count(number)
+
+    def whole(self, number: int) -> bool:
+        """Whether what is seen leaves no other count."""
+        return self.exact or self.disclosure.whole(number)
+
+    def busy(self, share: int) -> float:
+        """The part that cannot be had of what is there, from ten-thousandths."""
+        return share / WHOLE if self.exact else -(-share * EIGHTHS // WHOLE) / EIGHTHS
+
 
 ZONE: Final = "zone"
 """The level of which tenants know the names."""
@@ -54,7 +90,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class HostGroup:
     """Some of the hosts: those of one domain, or all that are asked about."""
 
     domain: str | None
@@ -63,7 +99,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class MemberSize:
     """What one member takes, and what its host must have."""
 
     resources: Amounts
@@ -92,26 +128,26 @@ def window_of(parts: Parts, scope: Scope, now: Instant) -> Period:
     return Period(start, end)
 
 
-def size_of(parts: Parts, scope: Scope) -> Size:
+def size_of(parts: Parts, scope: Scope) -> MemberSize:
     """What shall fit: a flavor, and amounts instead of or besides its own.
 
     Raises:
         NotFound: no such flavor. UnknownName: no such resource class or trait.
     """
-    known = Names(parts.store)
+    known = LedgerNames(parts.store)
     known.check_classes(frozenset(scope.resources), "resources")
     known.check_traits(scope.forbidden.union(*scope.required), "required")
     if scope.flavor is None:
-        return Size(scope.resources, scope.required, scope.forbidden)
+        return MemberSize(scope.resources, scope.required, scope.forbidden)
     flavor = parts.store.flavor(scope.flavor)
-    return Size(
+    return MemberSize(
         MappingProxyType({**flavor.resources, **scope.resources}),
         (*flavor.required, *scope.required),
         flavor.forbidden | scope.forbidden,
     )
 
 
-def hosts_of(snapshot: Snapshot, caller: Caller, scope: Scope, size: Size) -> Bools:
+def hosts_of(snapshot: Snapshot, caller: Caller, scope: Scope, size: MemberSize) -> Bools:
     """[P] the hosts in question: in the zone, with the traits, and not disabled.
 
     Raises:
@@ -128,7 +164,7 @@ def hosts_of(snapshot: Snapshot, caller: Caller, scope: Scope, size: Size) -> Bo
 
 def parts_by(
     snapshot: Snapshot, caller: Caller, hosts: Bools, level: str | None, zone: str | None
-) -> tuple[Part, ...]:
+) -> tuple[HostGroup, ...]:
     """The hosts by the domains of a level, by name; without a level, all of them as one.
 
     Raises:
@@ -137,7 +173,7 @@ def parts_by(
         Forbidden: a tenant asked for another level than zones.
     """
     if level is None:
-        return (Part(zone, hosts),)
+        return (HostGroup(zone, hosts),)
     if not caller.operator and level != ZONE:
         raise Forbidden("only operators see capacity by other levels than zone")
     if level == HOST:
@@ -147,11 +183,11 @@ def parts_by(
     if found is None:
         raise UnknownName("level", level, path="by", known=(*levels, HOST))
     numbers, names = snapshot.domains(found), snapshot.domain_names(found)
-    every = (Part(name, hosts & (numbers == n)) for n, name in enumerate(names))
+    every = (HostGroup(name, hosts & (numbers == n)) for n, name in enumerate(names))
     return tuple(sorted((one for one in every if one.hosts.any()), key=lambda one: str(one.domain)))
 
 
-def _each(snapshot: Snapshot, hosts: Bools) -> tuple[Part, ...]:
+def _each(snapshot: Snapshot, hosts: Bools) -> tuple[HostGroup, ...]:
     rows = np.flatnonzero(hosts).tolist()
     if len(rows) > MOST_HOSTS:
         raise InvalidDescription(
@@ -163,7 +199,7 @@ def _each(snapshot: Snapshot, hosts: Bools) -> tuple[Part, ...]:
     for row in sorted(rows, key=lambda row: snapshot.names[row]):
         alone = np.zeros(len(hosts), dtype=np.bool_)
         alone[row] = True
-        found.append(Part(snapshot.names[row], alone))
+        found.append(HostGroup(snapshot.names[row], alone))
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Who was told what of a lease: the operator's webhook, and its project's subscriptions.
+"""Recipients of a lease's notices: the operator's webhook and the project's subscriptions.
 
 A notice is one effect, which the webhook hears, and events, which subscriptions do. Which events
 are those of an effect follows from the effect's id.
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.effects import EffectKind, EffectState
 from moorage.domain.events import BEGINNING, Event, EventFilter
-from moorage.domain.subscriptions import Reached
-from moorage.usecases.leases import facts
+from moorage.domain.subscriptions import DeliveryState
+from moorage.usecases.effects import notifications
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease
     from moorage.domain.subscriptions import Subscription
-    from moorage.usecases.ports import Hearing, Store
+    from moorage.usecases.ports import EventDelivery, Store
 
 _HEALTH: Final = ("lease.degraded", "lease.missing", "lease.whole")
 _TYPES: Final = ("lease.notice", "lease.preempted", "lease.changed", *_HEALTH)
@@ -30,8 +30,8 @@ _PAGES: Final = 10
 """Pages of a lease's events that are looked at."""
 
 
-class Heard(StrEnum):
-    """What came of telling the operator's webhook."""
+class WebhookState(StrEnum):
+    """The delivery state of a notice to the operator's webhook."""
 
     TOLD = "told"
     WAITING = "waiting"
@@ -43,10 +43,10 @@ class Heard(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Who one notice was for."""
+    """The recipients of one notice."""
 
-    webhook: Heard
-    subscriptions: Sequence[tuple[Subscription, Reached]] | None
+    webhook: WebhookState
+    subscriptions: Sequence[tuple[Subscription, DeliveryState]] | None
     """Those that want it, by their making; None where its events are kept no more."""
 
 
@@ -71,13 +71,13 @@ def audiences(store: Store, lease: Lease, effects: Iterable[Effect]) -> Mapping[
     }
 
 
-def notified(store: Store, lease: Lease) -> int:
-    """How many subscriptions have been told that a lease is degraded, as it is now."""
+def count_notified(store: Store, lease: Lease) -> int:
+    """The number of subscriptions that received the lease's current health events."""
     events = _events(store, lease, _HEALTH)
     whole = [number for number, one in enumerate(events) if one.type == "lease.whole"]
     since = events[whole[-1] + 1 :] if whole else events
     found = store.told.hearings(lease.project_id, since)
-    return len({one.subscription.id for one in found if one.reached is Reached.HEARD})
+    return len({one.subscription.id for one in found if one.reached is DeliveryState.HEARD})
 
 
 def _events(store: Store, lease: Lease, types: tuple[str, ...]) -> Sequence[Event]:
@@ -96,24 +96,24 @@ def _effect_of(event: Event) -> str:
     if event.type == "lease.notice":
         return str(event.body.get("notice"))
     if event.type == "lease.preempted":
-        return facts.preemption_id(event.subject)
-    return facts.health_id(event.subject, event.generation - 1)
+        return notifications.preemption_id(event.subject)
+    return notifications.health_id(event.subject, event.generation - 1)
 
 
-def _webhook(effect: Effect) -> Heard:
+def _webhook(effect: Effect) -> WebhookState:
     if effect.state is EffectState.FAILED:
-        return Heard.GIVEN_UP
+        return WebhookState.GIVEN_UP
     if effect.state is EffectState.PENDING:
-        return Heard.WAITING
-    return Heard.TOLD if effect.attempts else Heard.NONE
+        return WebhookState.WAITING
+    return WebhookState.TOLD if effect.attempts else WebhookState.NONE
 
 
-_ORDER: Final = (Reached.HEARD, Reached.WAITING, Reached.GIVEN_UP)
+_ORDER: Final = (DeliveryState.HEARD, DeliveryState.WAITING, DeliveryState.GIVEN_UP)
 
 
-def _best(hearings: Iterable[Hearing]) -> Sequence[tuple[Subscription, Reached]]:
-    """One that has heard one event of several has been told."""
-    found: dict[str, tuple[Subscription, Reached]] = {}
+def _best(hearings: Iterable[EventDelivery]) -> Sequence[tuple[Subscription, DeliveryState]]:
+    """The best delivery state of each subscription."""
+    found: dict[str, tuple[Subscription, DeliveryState]] = {}
     for one in sorted(hearings, key=lambda one: _ORDER.index(one.reached)):
         found.setdefault(one.subscription.id, (one.subscription, one.reached))
     return sorted(found.values(), key=lambda pair: (pair[0].created_at, pair[0].id))

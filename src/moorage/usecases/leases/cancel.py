@@ -10,14 +10,14 @@ from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate, ProviderConflict
 from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
 from moorage.domain.period import Period
-from moorage.usecases.access import check_generation
-from moorage.usecases.leases.checked import ended
-from moorage.usecases.leases.edges import edges
-from moorage.usecases.leases.given_back import given_back
-from moorage.usecases.leases.life import begin
-from moorage.usecases.leases.view import own_lease
-from moorage.usecases.patience import again
-from moorage.usecases.standing import MemberStatus, standing
+from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.effects.lease_timers import timers_after_change
+from moorage.usecases.effects.notifications import checked_lease_end
+from moorage.usecases.leases.lifecycle import progress_of
+from moorage.usecases.leases.queries import own_lease
+from moorage.usecases.preemption.restoration import restored_ends
+from moorage.usecases.shared.access import check_generation
+from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
     from moorage.usecases.ports import Caller
 
 
@@ -60,7 +60,7 @@ def cancel_lease(
             return cancelled
         keepers = parts.store.keepers().revision
         back = tuple(_given_back(parts, lease))
-        every = (*changes, *edges(cancelled, parts.ids, now), *back)
+        every = (*changes, *timers_after_change(cancelled, parts.ids, now), *back)
         try:
             parts.store.commit(Changeset(every, keepers_revision=keepers if back else None))
         except (CapacityExceeded, ProviderConflict) as overtaken:
@@ -68,11 +68,11 @@ def cancel_lease(
             raise ConcurrentUpdate(overtaken.message, subject=lease_id) from overtaken
         return parts.store.lease(lease_id)
 
-    return again(parts, attempt)
+    return retry(parts, attempt)
 
 
 def _never(parts: Parts, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
-    """A lease in which nothing could be claimed: there is nothing to end or to clean."""
+    """Close a lease that is not active yet."""
     store = parts.store
     cancelled = _closed(lease, _unbegun(lease.state), now)
     ensemble = store.ensemble(lease.ensemble_id)
@@ -87,7 +87,7 @@ def _never(parts: Parts, lease: Lease, now: Instant) -> tuple[Lease, tuple[Chang
     return cancelled, (
         *changes,
         DropBookings(members, decision=decision.id),
-        *ended(cancelled, now),
+        *checked_lease_end(cancelled, now),
     )
 
 
@@ -105,12 +105,12 @@ def _unbegun(state: LeaseState) -> LeaseState:
 
 
 def _ended(parts: Parts, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
-    """An active lease: what its end brings, now.
+    """End an active lease now.
 
     One that has begun this very instant, and that nobody has used, has no time that it could have
     lasted: it is closed with the period that it was to have, as if it had not begun.
     """
-    walk = begin(parts, replace(lease, terms=_over(lease.terms, now)))
+    walk = progress_of(parts, replace(lease, terms=_over(lease.terms, now)))
     if now > lease.terms.period.start or walk.used:
         walk.to(LeaseStep.END)
     else:
@@ -136,9 +136,9 @@ def _over(terms: Terms, now: Instant) -> Terms:
 
 
 def _given_back(parts: Parts, lease: Lease) -> Iterator[Change]:
-    """Later ends for those who yield to it."""
+    """Later ends for consumers that ended early for it."""
     snapshot = parts.store.snapshot()
     ensemble = parts.store.ensemble(lease.ensemble_id)
-    stand = standing(snapshot, ensemble)
+    stand = member_places(snapshot, ensemble)
     freed = {one.uuid: () for one in ensemble.members if stand.of(one.name) is MemberStatus.HELD}
-    yield from given_back(parts.store, snapshot, [lease.id], freed, parts.limits.notice)
+    yield from restored_ends(parts.store, snapshot, [lease.id], freed, parts.limits.notice)

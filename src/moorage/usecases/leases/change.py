@@ -16,12 +16,15 @@ from moorage.domain.leases import (
     lease_after,
 )
 from moorage.domain.period import Period
-from moorage.usecases.access import check_generation
-from moorage.usecases.joint import Ask
-from moorage.usecases.leases.asking import Granted, LeaseChange
-from moorage.usecases.leases.carried import promise
-from moorage.usecases.leases.checked import UPDATE, Question, described
-from moorage.usecases.leases.edges import edges
+from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision
+from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.effects.lease_timers import timers_after_change
+from moorage.usecases.ensembles.policy_checks import check_policies
+from moorage.usecases.leases.external_check import CheckRequest, lease_for_check
+from moorage.usecases.leases.queries import own_lease
+from moorage.usecases.leases.requests import LeaseChange, LeaseResult
 from moorage.usecases.leases.shaping import (
     check_members,
     checked_end,
@@ -29,15 +32,13 @@ from moorage.usecases.leases.shaping import (
     checked_start,
     resized,
 )
-from moorage.usecases.leases.view import own_lease
-from moorage.usecases.leases.yielding import yielders
-from moorage.usecases.patience import again
-from moorage.usecases.proposal import Naming, Proposal
-from moorage.usecases.quotas import check_quota, defaults
-from moorage.usecases.settle import settle
-from moorage.usecases.soundness import check_policies
-from moorage.usecases.standing import MemberStatus, standing
-from moorage.usecases.waitlist.turn import turn_of_window
+from moorage.usecases.preemption.outranked_leases import preempted_leases
+from moorage.usecases.preemption.victims import displaced_for
+from moorage.usecases.relocation.lease_promise import promise
+from moorage.usecases.shared.access import check_generation
+from moorage.usecases.shared.lease_check import UPDATE
+from moorage.usecases.shared.quotas import check_quota, defaults
+from moorage.usecases.waitlist_turn import turn_of_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,12 +48,12 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.leases import Lease, Terms
     from moorage.domain.period import Instant
-    from moorage.usecases.limits import Limits
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.ports import Caller
-    from moorage.usecases.standing import Standing
+    from moorage.usecases.shared.limits import Limits
 
-__all__ = ["Granted", "LeaseChange", "change_lease"]
+__all__ = ["LeaseChange", "LeaseResult", "change_lease"]
 
 
 def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how, called what
@@ -61,10 +62,10 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
     lease_id: str,
     change: LeaseChange,
     generation: int | None,
-    naming: Naming,
+    naming: RequestIdentity,
     *,
     dry_run: bool = False,
-) -> Granted:
+) -> LeaseResult:
     """Change a lease; what is not named stays. It keeps what it has until it has the new.
 
     Members stay where they are if they can, claimed ones in any case; those of a pending lease
@@ -82,12 +83,12 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
         CheckRefused, Busy: as for a new lease.
     """
 
-    def attempt() -> Granted:
+    def attempt() -> DecisionFlow[LeaseResult]:
         lease = own_lease(parts.store, caller, lease_id)
         check_generation(lease, generation)
-        return _change(parts, caller, lease, change, naming, dry_run=dry_run)
+        return (yield from _change(parts, caller, lease, change, naming, dry_run=dry_run))
 
-    return again(parts, attempt)
+    return run_decision(parts, attempt, dry_run=dry_run)
 
 
 def _change(
@@ -95,10 +96,10 @@ def _change(
     caller: Caller,
     lease: Lease,
     change: LeaseChange,
-    naming: Naming,
+    naming: RequestIdentity,
     *,
     dry_run: bool,
-) -> Granted:
+) -> DecisionFlow[LeaseResult]:
     now = parts.store.now()
     terms = _terms(parts.limits, lease, change, now)
     if change.name is not None:
@@ -112,30 +113,32 @@ def _change(
     if change.counts:
         check_change(lease.state, Aspect.MEMBERS)
     state = lease_after(lease.state, LeaseStep.CHANGE)
-    return _replaced(
-        parts,
-        caller,
-        lease,
-        replace(renamed, terms=terms, state=state),
-        ensemble,
-        change,
-        naming=naming,
-        dry_run=dry_run,
+    return (
+        yield from _replaced(
+            parts,
+            caller,
+            lease,
+            replace(renamed, terms=terms, state=state),
+            ensemble,
+            change,
+            naming=naming,
+            dry_run=dry_run,
+        )
     )
 
 
 def _renamed(
     parts: Parts, lease: Lease, renamed: Lease, ensemble: Ensemble, *, dry_run: bool
-) -> Granted:
+) -> LeaseResult:
     """A change that is none of the places."""
     if not dry_run and renamed.name != lease.name:
         parts.store.commit(Changeset((PutLease(renamed, lease.generation),)))
-    return Granted(
+    return LeaseResult(
         lease=renamed if dry_run else parts.store.lease(lease.id),
         decision=parts.store.decision(lease.decision_id),
         ensemble=ensemble,
         snapshot=parts.store.snapshot(),
-        displaced=yielders(parts.store, lease.id),
+        displaced=displaced_for(parts.store, lease.id),
         claims=() if dry_run else parts.store.claims(decision_id=lease.decision_id),
         dry_run=dry_run,
     )
@@ -177,16 +180,16 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     ensemble: Ensemble,
     change: LeaseChange,
     *,
-    naming: Naming,
+    naming: RequestIdentity,
     dry_run: bool,
-) -> Granted:
+) -> DecisionFlow[LeaseResult]:
     """A change of the window or of the members, decided jointly."""
     snapshot = parts.store.snapshot()
-    stand = standing(snapshot, ensemble)
+    stand = member_places(snapshot, ensemble)
     decision = parts.store.decision(before.decision_id)
     changed = resized(parts, snapshot, ensemble, stand, change.counts, decision.period)
     if change.counts:  # so many may be too few for what the policies ask for, wherever they are
-        check_policies(snapshot.topology, changed)
+        check_policies(snapshot.topology, changed, own=False)
     check_members(parts.limits, changed)
     after = replace(after, units=len(changed.members))
     check_quota(parts, after, before)
@@ -195,47 +198,47 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     pending = before.state is LeaseState.PENDING
     promised = promise(after, at=snapshot.taken_at if fresh else None)
 
-    question = Question(parts, caller, UPDATE, described(before, ensemble))
+    question = CheckRequest(parts, caller, UPDATE, lease_for_check(before, ensemble))
 
     def also(made: Decision) -> tuple[Change, ...]:
         placed = replace(after, decision_id=made.id, updated_at=made.updated_at)
         placed = question.put(placed, changed)
         return (
             PutLease(placed, before.generation, defaults(parts.limits)),
-            *edges(placed, parts.ids, made.updated_at),
+            *timers_after_change(placed, parts.ids, made.updated_at),
         )
 
+    reader = RefusalReader(
+        operator=caller.operator,
+        resized_from=_resized_from(ensemble, changed) if after.terms == before.terms else {},
+    )
     proposal = Proposal(
         changed,
         ensemble.generation,
-        lambda _: fresh,
-        or_anew=_all_held(fresh) if pending else None,
+        (lambda _: fresh, *((_all_held(fresh),) if pending else ())),
         freed=frozenset(one.uuid for one in ensemble.members)
         - {one.uuid for one in changed.members},
-        promise=promised,
-        also=also,
-        gives_back=True,
-        outranks=after.terms.priority,
-        operator=caller.operator,
-        resized_from=_resized_from(ensemble, changed) if after.terms == before.terms else {},
-        turn=turn_of_window(parts, changed, after.terms),
+        promise=replace(promised, outranks=after.terms.priority, gives_back=True),
+        allowed=DecisionHooks(
+            turn=turn_of_window(parts, changed, after.terms), also=also, reader=reader
+        ),
     )
-    ask = Ask(objective=decision.objective, seed=decision.solve.seed)
-    settled = settle(parts, proposal, ask, Naming(parts.ids.uuid(), within=naming), dry_run=dry_run)
-    return Granted(
+    ask = DecisionOptions(objective=decision.objective, seed=decision.solve.seed)
+    settled = yield DecisionRequest(proposal, ask, RequestIdentity(parts.ids.uuid(), within=naming))
+    return LeaseResult(
         lease=after if dry_run else parts.store.lease(before.id),
         decision=settled.decision,
         ensemble=settled.ensemble,
         snapshot=settled.snapshot,
-        displaced=settled.displaced if dry_run else yielders(parts.store, before.id),
-        preempted=settled.preempted,
+        displaced=settled.displaced if dry_run else displaced_for(parts.store, before.id),
+        preempted=preempted_leases(settled.concessions),
         claims=() if dry_run else parts.store.claims(decision_id=settled.decision.id),
         dry_run=dry_run,
     )
 
 
-def _all_held(fresh: frozenset[MemberName]) -> Callable[[Standing], frozenset[MemberName]]:
-    """Those who are new, and all whose places are not claimed."""
+def _all_held(fresh: frozenset[MemberName]) -> Callable[[MemberPlaces], frozenset[MemberName]]:
+    """Selects new members, and all with unclaimed places."""
     return lambda stand: (
         fresh | {name for name, status in stand.status.items() if status is MemberStatus.HELD}
     )

@@ -10,21 +10,31 @@ from moorage.domain.errors import (
     DuplicateName,
     Infeasible,
     InvalidDescription,
-    NotFound,
     WrongState,
 )
 from moorage.domain.lease_actions import read_actions
 from moorage.domain.leases import Lease, LeaseState, Reservation
 from moorage.domain.waitlist import EntryState, EntryStep, entry_after
-from moorage.usecases.access import own_ensemble, sees
-from moorage.usecases.create_ensemble import described
-from moorage.usecases.digest import same_request
-from moorage.usecases.explain import known_refusal
-from moorage.usecases.joint import Ask
-from moorage.usecases.leases.asking import Brought, Displaced, Granted, LeaseAsk
-from moorage.usecases.leases.carried import promise
-from moorage.usecases.leases.checked import CREATE, Question
-from moorage.usecases.leases.edges import first_edges
+from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.request import (
+    DecisionHooks,
+    Proposal,
+    RefusalDetail,
+    RefusalReader,
+    RequestIdentity,
+    WaitlistGate,
+    ignore_waitlist,
+)
+from moorage.usecases.decide.search_result import Displaced
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.effects.lease_timers import first_timers
+from moorage.usecases.ensembles.create import ensemble_from_description
+from moorage.usecases.ensembles.names import reclaimed_name_condition
+from moorage.usecases.ensembles.policy_checks import check_names, check_policies
+from moorage.usecases.leases.external_check import CheckRequest
+from moorage.usecases.leases.queries import displaced_by
+from moorage.usecases.leases.requests import ExistingGrant, LeaseRequest, LeaseResult
 from moorage.usecases.leases.shaping import (
     check_margins,
     check_members,
@@ -32,14 +42,13 @@ from moorage.usecases.leases.shaping import (
     checked_lead,
     checked_start,
 )
-from moorage.usecases.leases.view import displaced_by
-from moorage.usecases.patience import again
-from moorage.usecases.proposal import Naming, Proposal
-from moorage.usecases.quotas import check_quota, judged_by
-from moorage.usecases.settle import settle, unplaced
-from moorage.usecases.soundness import check_names, check_policies
-from moorage.usecases.standing import standing
-from moorage.usecases.waitlist.turn import turn_of
+from moorage.usecases.preemption.outranked_leases import preempted_leases
+from moorage.usecases.refusals.explanation import known_refusal
+from moorage.usecases.relocation.lease_promise import promise
+from moorage.usecases.shared.access import made_by_request, own_ensemble
+from moorage.usecases.shared.lease_check import CREATE
+from moorage.usecases.shared.quotas import check_quota, quota_limits
+from moorage.usecases.waitlist_turn import turn_of_window
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
@@ -48,16 +57,21 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Terms
     from moorage.domain.period import Instant
     from moorage.domain.waitlist import WaitlistEntry
-    from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.parts import Parts
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
     from moorage.usecases.ports import Caller, Store
 
-__all__ = ["Displaced", "Granted", "LeaseAsk", "create_lease"]
+__all__ = ["Displaced", "LeaseRequest", "LeaseResult", "create_lease"]
 
 
 def create_lease(
-    parts: Parts, caller: Caller, asked: LeaseAsk, naming: Naming, *, dry_run: bool = False
-) -> Granted:
+    parts: Parts,
+    caller: Caller,
+    asked: LeaseRequest,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> LeaseResult:
     """Grant a lease of an ensemble, which is made in the same transaction if it is described.
 
     Granted means booked: at every instant of its period, with lead and cleaning, all members of
@@ -71,17 +85,22 @@ def create_lease(
         LimitExceeded: too long, too far ahead, too many members or reservations.
         QuotaExceeded: more than its project may lease.
         WrongState: the ensemble is placed, or has a lease.
+        NameTaken: the ensemble gave its places back, and another has its name meanwhile.
         Infeasible: it cannot be promised; the explanation says what is in the way.
         DuplicateName: the id was used by another request.
         CheckRefused: the operator's own check says no.
-        Busy: time ran out, the ledger moved too often, or the check gives no answer.
+        Busy: time ran out, too many conflicting commits, or the check gives no answer.
     """
     if (made := made_before(parts.store, caller, naming)) is not None:
         return made
     if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
         raise refused
     try:
-        return again(parts, lambda: _create(parts, caller, asked, naming, dry_run=dry_run))
+        return run_decision(
+            parts,
+            lambda: _create(parts, caller, asked, naming, dry_run=dry_run),
+            dry_run=dry_run,
+        )
     except (DuplicateName, Infeasible, WrongState):
         # The same request on another connection was quicker: both get one answer.
         if naming.digest and (made := made_before(parts.store, caller, naming)) is not None:
@@ -90,8 +109,8 @@ def create_lease(
 
 
 def _create(
-    parts: Parts, caller: Caller, asked: LeaseAsk, naming: Naming, *, dry_run: bool
-) -> Granted:
+    parts: Parts, caller: Caller, asked: LeaseRequest, naming: RequestIdentity, *, dry_run: bool
+) -> DecisionFlow[LeaseResult]:
     now = parts.store.now()
     asked = _renewed(parts.store, asked)
     terms = asked.terms
@@ -104,17 +123,21 @@ def _create(
     lease = _lease(parts, caller, asked, naming, terms, ensemble)
     within = None
     if asked.brought is None:  # what another service has granted stands
-        within = judged_by(parts.limits, any_priority=asked.any_priority)
+        within = quota_limits(parts.limits, any_priority=asked.any_priority)
         check_quota(parts, lease, None, within)
-    question = Question(parts, caller, CREATE)
+    question = CheckRequest(parts, caller, CREATE)
+    # Who waits, or was granted elsewhere, has been promised more than a name.
+    again_named = generation is not None and asked.entry is None and asked.brought is None
+    named = reclaimed_name_condition(parts.store, ensemble) if again_named else ()
 
     def also(decision: Decision) -> tuple[Change, ...]:
         placed = _placed(lease, decision)
         if asked.brought is None:
             placed = question.put(placed, ensemble)
         return (
+            *named,
             PutLease(placed, None, within),
-            *first_edges(placed, parts.ids, decision.created_at),
+            *first_timers(placed, parts.ids, decision.created_at),
             *_ended_with(ensemble, terms, asked.brought),
             *_left(asked.entry, decision.created_at),
         )
@@ -122,24 +145,24 @@ def _create(
     proposal = Proposal(
         ensemble,
         generation,
-        unplaced(ensemble),
-        promise=promise(lease),
-        also=also,
-        outranks=0 if asked.brought else terms.priority,
-        operator=caller.operator,
-        unasked=asked.unasked or asked.entry is not None,
-        **turn_of(parts, lease, ensemble, asked),
+        (unplaced(ensemble),),
+        promise=replace(promise(lease), outranks=0 if asked.brought else terms.priority),
+        allowed=DecisionHooks(
+            turn=_turn(parts, lease, ensemble, asked),
+            also=also,
+            reader=RefusalReader(operator=caller.operator, detail=_detail(asked)),
+        ),
     )
-    ask = Ask(time_limit=asked.time_limit, objective=asked.objective, seed=asked.seed)
-    own = Naming(parts.ids.uuid(), within=naming)
-    settled = settle(parts, proposal, ask, own, dry_run=dry_run)
-    return Granted(
+    ask = DecisionOptions(time_limit=asked.time_limit, objective=asked.objective, seed=asked.seed)
+    own = RequestIdentity(parts.ids.uuid(), explained=naming.explained, within=naming)
+    settled = yield DecisionRequest(proposal, ask, own)
+    return LeaseResult(
         lease=replace(_placed(lease, settled.decision), serial=settled.serials.get(lease.id, 0)),
         decision=settled.decision,
         ensemble=settled.ensemble,
         snapshot=settled.snapshot,
         displaced=settled.displaced,
-        preempted=settled.preempted,
+        preempted=preempted_leases(settled.concessions),
         dry_run=dry_run,
     )
 
@@ -147,12 +170,12 @@ def _create(
 def _lease(
     parts: Parts,
     caller: Caller,
-    asked: LeaseAsk,
-    naming: Naming,
+    asked: LeaseRequest,
+    naming: RequestIdentity,
     terms: Terms,
     ensemble: Ensemble,
 ) -> Lease:
-    """The lease as it will be stored, yet without a placement."""
+    """The lease to store, without a placement yet."""
     brought = asked.brought.reservations if asked.brought else {}
     return Lease(
         id=naming.id,
@@ -174,7 +197,24 @@ def _lease(
     )
 
 
-def _renewed(store: Store, asked: LeaseAsk) -> LeaseAsk:
+def _turn(parts: Parts, lease: Lease, ensemble: Ensemble, asked: LeaseRequest) -> WaitlistGate:
+    """The waitlist gate; none for a lease that another service has granted."""
+    if asked.brought is not None:
+        return ignore_waitlist
+    turn = turn_of_window(parts, ensemble, lease.terms)
+    return turn if asked.entry is None else replace(turn, entry=asked.entry.id)
+
+
+def _detail(asked: LeaseRequest) -> RefusalDetail:
+    """How much of a refusal is explained."""
+    if asked.unexplained:
+        return RefusalDetail.NONE
+    return (
+        RefusalDetail.UNSTORED if asked.unasked or asked.entry is not None else RefusalDetail.FULL
+    )
+
+
+def _renewed(store: Store, asked: LeaseRequest) -> LeaseRequest:
     """The same with the entry of the waitlist as it stands.
 
     Raises:
@@ -189,7 +229,7 @@ def _renewed(store: Store, asked: LeaseAsk) -> LeaseAsk:
 
 
 def _left(entry: WaitlistEntry | None, now: Instant) -> tuple[Change, ...]:
-    """The entry that it was until now."""
+    """The change that marks the waitlist entry as granted."""
     if entry is None:
         return ()
     state = entry_after(entry.state, EntryStep.GRANT)
@@ -201,7 +241,7 @@ def _placed(lease: Lease, decision: Decision) -> Lease:
     return replace(lease, decision_id=decision.id, created_at=at, updated_at=at)
 
 
-def _ensemble(parts: Parts, caller: Caller, asked: LeaseAsk) -> tuple[Ensemble, int | None]:
+def _ensemble(parts: Parts, caller: Caller, asked: LeaseRequest) -> tuple[Ensemble, int | None]:
     """The ensemble that is to be placed, and its stored generation if it is there already."""
     if asked.entry is not None and asked.entry.ensemble is not None:
         return asked.entry.ensemble, None
@@ -211,9 +251,11 @@ def _ensemble(parts: Parts, caller: Caller, asked: LeaseAsk) -> tuple[Ensemble, 
         )
     snapshot = parts.store.snapshot()
     if asked.description is not None:
-        ensemble = described(parts, caller, asked.description, Naming(parts.ids.uuid()))
-        check_policies(snapshot.topology, ensemble)
-        check_names(parts.store, caller, snapshot, ensemble)
+        ensemble = ensemble_from_description(
+            parts, caller, asked.description, RequestIdentity(parts.ids.uuid())
+        )
+        check_policies(snapshot.topology, ensemble, own=not asked.compiled)
+        check_names(parts, caller, snapshot, ensemble, compiled=asked.compiled)
         return _with_servers(ensemble, asked.brought), None
     assert asked.ensemble_id is not None
     ensemble = own_ensemble(parts.store, caller, asked.ensemble_id)
@@ -230,11 +272,11 @@ def check_placeless(store: Store, snapshot: Snapshot, ensemble: Ensemble) -> Non
     for lease in store.leases_of(ensemble.id):
         if lease.state is not LeaseState.CLOSED:
             raise WrongState(f"the ensemble has {lease.called} already, which is {lease.state}")
-    if standing(snapshot, ensemble).places:
-        raise WrongState("the ensemble is placed already: it has one placement at a time")
+    if member_places(snapshot, ensemble).places:
+        raise WrongState("already placed; release it first, or lease from its description")
 
 
-def _with_servers(ensemble: Ensemble, brought: Brought | None) -> Ensemble:
+def _with_servers(ensemble: Ensemble, brought: ExistingGrant | None) -> Ensemble:
     """The ensemble, some of whose members are servers already."""
     if brought is None:
         return ensemble
@@ -246,7 +288,9 @@ def _with_servers(ensemble: Ensemble, brought: Brought | None) -> Ensemble:
     return replace(ensemble, members=members)
 
 
-def _ended_with(ensemble: Ensemble, terms: Terms, brought: Brought | None) -> tuple[Change, ...]:
+def _ended_with(
+    ensemble: Ensemble, terms: Terms, brought: ExistingGrant | None
+) -> tuple[Change, ...]:
     """The end of servers that the lease brings along: that of those which draw from it."""
     if brought is None:
         return ()
@@ -254,22 +298,16 @@ def _ended_with(ensemble: Ensemble, terms: Terms, brought: Brought | None) -> tu
     return (EndBookings(servers, terms.occupied.end),) if servers else ()
 
 
-def made_before(store: Store, caller: Caller, naming: Naming) -> Granted | None:
+def made_before(store: Store, caller: Caller, naming: RequestIdentity) -> LeaseResult | None:
     """The lease that the same request got, if it got one.
 
     Raises:
         DuplicateName: the id was used by another request.
     """
-    if not naming.digest:  # an id that nobody gave, and nobody has
+    known = made_by_request(caller, "lease", naming.id, naming.digest, store.lease)
+    if known is None:
         return None
-    try:
-        known = store.lease(naming.id)
-    except NotFound:
-        return None
-    if not sees(caller, known.project_id):
-        raise DuplicateName("lease", naming.id)
-    same_request("lease", naming.id, stored=known.digest, given=naming.digest)
-    return Granted(
+    return LeaseResult(
         lease=known,
         decision=store.decision(known.decision_id),
         ensemble=store.ensemble(known.ensemble_id),

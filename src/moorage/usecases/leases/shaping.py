@@ -1,4 +1,4 @@
-"""What a lease may be: its window, its roles, and which members go when it shrinks."""
+"""Validation of a lease's terms and members, and its resizing."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from moorage.domain.leases import LeadTooLong
 from moorage.domain.period import DAY, MINUTE, Period, say_duration
 from moorage.domain.requests import Objective
 from moorage.domain.words import counted
-from moorage.engine.build import ground_for, row_of_host
-from moorage.engine.missed import Leaving, broken_without
-from moorage.engine.rules import rules
-from moorage.engine.terrain import survey
-from moorage.usecases.change_ensemble import without
-from moorage.usecases.create_ensemble import new_members
-from moorage.usecases.joint import request_for
-from moorage.usecases.limits import check_member_count, too_long
-from moorage.usecases.standing import MemberStatus
+from moorage.engine.joint.build import ground_for, row_of_host
+from moorage.engine.joint.policy_rules import rules
+from moorage.engine.joint.removal_impact import Leaving, broken_without
+from moorage.engine.joint.terrain import survey
+from moorage.usecases.decide.member_places import MemberStatus
+from moorage.usecases.decide.solution import request_for
+from moorage.usecases.ensembles.change import without_members
+from moorage.usecases.ensembles.create import new_members
+from moorage.usecases.shared.limits import check_member_count, too_long
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.leases import Terms
     from moorage.domain.period import Duration, Instant
-    from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.limits import Limits
-    from moorage.usecases.parts import Parts
-    from moorage.usecases.standing import Standing
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.shared.limits import Limits
 
 LATE: Final[Duration] = MINUTE
 """A start no longer ago than this is now: so long may a request be under way."""
@@ -72,7 +72,7 @@ def checked_lead(terms: Terms, now: Instant) -> Terms:
 
 
 def check_margins(limits: Limits, *, lead: Duration, cleaning: Duration) -> None:
-    """Let a new lease pass that keeps its places free no longer than it may around its period.
+    """Check the lead and cleaning time of a new lease.
 
     Quotas count neither: without bounds a lease of an hour would keep its places for a year.
 
@@ -111,7 +111,7 @@ def checked_end(limits: Limits, terms: Terms, now: Instant) -> Terms:
 
 
 def check_members(limits: Limits, ensemble: Ensemble) -> None:
-    """Let an ensemble pass that a lease can be of.
+    """Check that a lease can be made for the ensemble.
 
     Raises:
         InvalidDescription: it has no members.
@@ -129,7 +129,7 @@ def resized(
     parts: Parts,
     snapshot: Snapshot,
     ensemble: Ensemble,
-    stand: Standing,
+    stand: MemberPlaces,
     counts: Mapping[str, int],
     period: Period,
 ) -> Ensemble:
@@ -171,7 +171,7 @@ class _Shrinking:
     """Takes members out one by one, each time the one that is missed least."""
 
     def __init__(
-        self, snapshot: Snapshot, ensemble: Ensemble, stand: Standing, period: Period
+        self, snapshot: Snapshot, ensemble: Ensemble, stand: MemberPlaces, period: Period
     ) -> None:
         self._ensemble = ensemble
         self._stand = stand
@@ -198,7 +198,7 @@ class _Shrinking:
         if self._rules and not gone.isdisjoint(placed):
             gone.difference_update(placed)
             gone |= self._least_missed(placed, surplus - len(gone))
-        return without(self._ensemble, gone)
+        return without_members(self._ensemble, gone)
 
     def _least_missed(self, free: list[MemberName], surplus: int) -> set[MemberName]:
         """So many of these, one after the other; of those who are missed alike the last."""

@@ -12,23 +12,36 @@ from moorage.domain.errors import NotFound, WrongState
 from moorage.domain.lease_actions import read_actions
 from moorage.domain.leases import LeaseStep, Terms, lease_after
 from moorage.domain.offers import OfferState
-from moorage.usecases.joint import Ask
-from moorage.usecases.leases.asking import Granted
-from moorage.usecases.leases.carried import promise
-from moorage.usecases.leases.checked import CREATE, Question
+from moorage.usecases.decide.loop import (
+    DecisionFlow,
+    DecisionRequest,
+    run_decision,
+    unplaced_or_held,
+)
+from moorage.usecases.decide.request import (
+    DecisionHooks,
+    KnownHosts,
+    Proposal,
+    RefusalReader,
+    RequestIdentity,
+    ignore_waitlist,
+)
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.effects.lease_timers import timers_after_change
 from moorage.usecases.leases.create import check_placeless
-from moorage.usecases.leases.edges import edges
-from moorage.usecases.leases.evict import warnings
+from moorage.usecases.leases.external_check import CheckRequest
+from moorage.usecases.leases.requests import LeaseResult
 from moorage.usecases.leases.shaping import check_margins, checked_end, checked_lead, checked_start
-from moorage.usecases.leases.yielding import last_end, yielders
-from moorage.usecases.offers.asking import Acceptance
-from moorage.usecases.offers.over import due_at_once, ended
-from moorage.usecases.offers.view import open_offer, overtaken
-from moorage.usecases.patience import again
-from moorage.usecases.proposal import Naming, Proposal
-from moorage.usecases.quotas import check_quota, judged_by
-from moorage.usecases.settle import settle, unplaced_or_held
-from moorage.usecases.waitlist.turn import turn_of_window
+from moorage.usecases.offers.expiry import due_at_once, offer_end_changes
+from moorage.usecases.offers.queries import offer_lost, open_offer
+from moorage.usecases.offers.requests import AcceptanceTerms
+from moorage.usecases.preemption.eviction import warnings
+from moorage.usecases.preemption.outranked_leases import preempted_leases
+from moorage.usecases.preemption.victims import displaced_for, last_end
+from moorage.usecases.relocation.lease_promise import promise
+from moorage.usecases.shared.lease_check import CREATE
+from moorage.usecases.shared.quotas import check_quota, quota_limits
+from moorage.usecases.waitlist_turn import turn_of_window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,16 +52,16 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.offers import Offer
     from moorage.domain.period import Instant
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.request import WaitlistGate
     from moorage.usecases.ports import Caller
-    from moorage.usecases.proposal import HasTurn
 
-__all__ = ["Acceptance", "accept_offer"]
+__all__ = ["AcceptanceTerms", "accept_offer"]
 
 
 def accept_offer(
-    parts: Parts, caller: Caller, offer_id: str, accepted: Acceptance, *, dry_run: bool = False
-) -> Granted:
+    parts: Parts, caller: Caller, offer_id: str, accepted: AcceptanceTerms, *, dry_run: bool = False
+) -> LeaseResult:
     """Make an offer a lease under the same id, in one transaction.
 
     Its members stay on the hosts that were held for them. Only where a lead or cleaning time that
@@ -65,19 +78,19 @@ def accept_offer(
         CheckRefused, Busy: as for a lease.
     """
 
-    def attempt() -> Granted:
+    def attempt() -> DecisionFlow[LeaseResult]:
         now = parts.store.now()
         lease, offer = open_offer(parts.store, caller, offer_id, now)
         taking = _Taking(parts, caller, lease, offer, _terms(parts, lease, accepted, now))
         try:
-            return taking.granted(accepted, dry_run=dry_run)
+            return (yield from taking.granted(accepted, dry_run=dry_run))
         except NotFound as gone:
-            overtaken(parts.store, caller, offer_id, gone)
+            offer_lost(parts.store, caller, offer_id, gone)
 
-    return again(parts, attempt)
+    return run_decision(parts, attempt, dry_run=dry_run)
 
 
-def _terms(parts: Parts, lease: Lease, accepted: Acceptance, now: Instant) -> Terms:
+def _terms(parts: Parts, lease: Lease, accepted: AcceptanceTerms, now: Instant) -> Terms:
     offered = lease.terms
     terms = Terms(
         period=offered.period,
@@ -107,7 +120,7 @@ class _Taking:
     offer: Offer
     terms: Terms
 
-    def granted(self, accepted: Acceptance, *, dry_run: bool) -> Granted:
+    def granted(self, accepted: AcceptanceTerms, *, dry_run: bool) -> DecisionFlow[LeaseResult]:
         """The lease, decided and written."""
         parts, store = self.parts, self.parts.store
         kept = store.ensemble(self.lease.ensemble_id)
@@ -124,10 +137,10 @@ class _Taking:
             offer=replace(self.offer, state=OfferState.ACCEPTED),
             units=len(ensemble.members),
         )
-        within = judged_by(parts.limits, any_priority=accepted.any_priority)
+        within = quota_limits(parts.limits, any_priority=accepted.any_priority)
         check_quota(parts, taken, None, within)
         promised = promise(taken)
-        question = Question(parts, self.caller, CREATE)
+        question = CheckRequest(parts, self.caller, CREATE)
 
         def also(made: Decision) -> tuple[Change, ...]:
             at = made.updated_at
@@ -135,7 +148,7 @@ class _Taking:
             placed = question.put(placed, ensemble)
             return (
                 PutLease(placed, self.lease.generation, within),
-                *edges(placed, parts.ids, at),
+                *timers_after_change(placed, parts.ids, at),
                 *self._told(made),
                 *self._without_copy(kept, ensemble, held, at),
                 *self._siblings(at),
@@ -145,35 +158,37 @@ class _Taking:
         proposal = Proposal(
             ensemble,
             ensemble.generation,
-            unplaced_or_held(ensemble),
-            promise=promised,
-            also=also,
+            (unplaced_or_held(ensemble),),
+            promise=replace(promised, outranks=self.terms.priority),
             freed=frozenset(one.uuid for one in kept.members) if copied else frozenset(),
-            instead_of=frozenset({kept.id}) if copied else frozenset(),
-            known=MappingProxyType({name: one.host for name, one in held.places.items()}),
-            outranks=self.terms.priority,
-            operator=self.caller.operator,
-            turn=self._turn(ensemble),
+            known=KnownHosts(
+                MappingProxyType({name: one.host for name, one in held.places.items()})
+            ),
+            allowed=DecisionHooks(
+                turn=self._turn(ensemble),
+                also=also,
+                reader=RefusalReader(operator=self.caller.operator),
+            ),
         )
-        ask = Ask(objective=held.objective, seed=held.solve.seed)
-        settled = settle(parts, proposal, ask, Naming(parts.ids.uuid()), dry_run=dry_run)
-        return Granted(
+        ask = DecisionOptions(objective=held.objective, seed=held.solve.seed)
+        settled = yield DecisionRequest(proposal, ask, RequestIdentity(parts.ids.uuid()))
+        return LeaseResult(
             lease=replace(taken, decision_id=settled.decision.id)
             if dry_run
             else store.lease(self.lease.id),
             decision=settled.decision,
             ensemble=settled.ensemble,
             snapshot=settled.snapshot,
-            displaced=settled.displaced if dry_run else yielders(store, self.lease.id),
-            preempted=settled.preempted,
+            displaced=settled.displaced if dry_run else displaced_for(store, self.lease.id),
+            preempted=preempted_leases(settled.concessions),
             dry_run=dry_run,
         )
 
-    def _turn(self, ensemble: Ensemble) -> HasTurn:
-        """Whose turn is before: nobody's for what is kept; for a longer time, all who wait."""
+    def _turn(self, ensemble: Ensemble) -> WaitlistGate:
+        """The waitlist gate: none within the held time, else of the whole window."""
         kept, wanted = self.lease.terms.occupied, self.terms.occupied
         if kept.start <= wanted.start and wanted.end <= kept.end:
-            return lambda *_, **__: True
+            return ignore_waitlist
         return turn_of_window(self.parts, ensemble, self.terms)
 
     def _ensemble(self, kept: Ensemble) -> Ensemble:
@@ -191,10 +206,10 @@ class _Taking:
         return ensemble
 
     def _told(self, made: Decision) -> Iterator[Change]:
-        """Warnings for those who have an end since it was offered; others are told as usual."""
+        """Warnings for consumers that were given an end by the offer."""
         end = last_end(made.created_at, made.period.start, self.parts.limits.notice)
         if end is not None:
-            silent = yielders(self.parts.store, self.lease.id)
+            silent = displaced_for(self.parts.store, self.lease.id)
             yield from warnings(self.parts.store, [one for one in silent if one.end <= end], made)
 
     def _without_copy(
@@ -214,7 +229,7 @@ class _Taking:
             offer = one.offer
             if offer is None or offer.request != self.offer.request or one.id == self.lease.id:
                 continue
-            yield from ended(self.parts, one, OfferState.WITHDRAWN, now)
+            yield from offer_end_changes(self.parts, one, OfferState.WITHDRAWN, now)
             yield from due_at_once(self.parts, one, now)
 
 

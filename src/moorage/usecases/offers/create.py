@@ -21,47 +21,64 @@ from moorage.domain.leases import Lease, LeaseState, Reservation, Terms
 from moorage.domain.offers import Offer
 from moorage.domain.period import Period
 from moorage.domain.waitlist import needed
-from moorage.engine.starts import Starts
-from moorage.usecases.access import own_ensemble, sees
-from moorage.usecases.ahead import Ahead, soonest
-from moorage.usecases.create_ensemble import described
-from moorage.usecases.digest import same_request
-from moorage.usecases.explain import known_refusal
-from moorage.usecases.joint import Ask, request_for
+from moorage.engine.capacity.starts import Starts
+from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.request import (
+    DecisionHooks,
+    LeasePromise,
+    Proposal,
+    RefusalDetail,
+    RefusalReader,
+    RequestIdentity,
+)
+from moorage.usecases.decide.search_result import Observation
+from moorage.usecases.decide.solution import DecisionOptions, request_for
+from moorage.usecases.effects.lease_timers import first_timers
+from moorage.usecases.ensembles.create import ensemble_from_description
+from moorage.usecases.ensembles.policy_checks import check_names, check_policies
 from moorage.usecases.leases.create import check_placeless
-from moorage.usecases.leases.edges import first_edges
 from moorage.usecases.leases.shaping import check_members
-from moorage.usecases.looking import Sight
-from moorage.usecases.offers.asking import Barred, OfferAsk, Offered
-from moorage.usecases.offers.bounds import bounded, bounds_of, check_held
-from moorage.usecases.offers.nothing import refuse
-from moorage.usecases.patience import again
-from moorage.usecases.proposal import Naming, Promise, Proposal
-from moorage.usecases.quotas import check_quota
-from moorage.usecases.settle import settle, unplaced
-from moorage.usecases.soundness import check_names, check_policies
-from moorage.usecases.standing import standing
-from moorage.usecases.trial import Trial
-from moorage.usecases.waitlist.turn import Turn, turn_of_window
+from moorage.usecases.offers.no_window import raise_no_window
+from moorage.usecases.offers.requests import (
+    OfferRequest,
+    OfferResult,
+    QuotaBarredWindow,
+    check_offer_quota,
+    offer_conditions,
+    search_range,
+)
+from moorage.usecases.refusals.earliest_window import disclosed_earliest_start, earliest_start
+from moorage.usecases.refusals.explanation import known_refusal
+from moorage.usecases.refusals.trial import Trial, WindowRequest
+from moorage.usecases.shared.access import own_ensemble, same_request, sees
+from moorage.usecases.shared.quotas import check_quota
+from moorage.usecases.waitlist_turn import WaitlistTurn, turn_of_window
 
 if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
+    from moorage.domain.disclosure import Disclosure
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Instant
-    from moorage.engine.earliest import Sought
-    from moorage.usecases.parts import Parts
+    from moorage.engine.capacity.earliest_start import Sought
+    from moorage.usecases.collaborators import Parts
     from moorage.usecases.ports import Caller, Store
 
-__all__ = ["OfferAsk", "Offered", "create_offers"]
+__all__ = ["OfferRequest", "OfferResult", "create_offers"]
 
 _TRIES: Final = 20
 """Windows that are found and overtaken before one request gives up."""
 
 
 def create_offers(
-    parts: Parts, caller: Caller, asked: OfferAsk, naming: Naming, *, dry_run: bool = False
-) -> Offered:
+    parts: Parts,
+    caller: Caller,
+    asked: OfferRequest,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> OfferResult:
     """Look for windows in a range of starts, and hold the places of each until it expires.
 
     The first is the earliest that fits and that the project's quota allows; each further one starts
@@ -77,7 +94,7 @@ def create_offers(
         WrongState: the ensemble is placed, or has a lease.
         Infeasible: no window in the range; the explanation says why, and which there is after it.
         DuplicateName: the id was used by another request.
-        Busy: time ran out before a window was found, or the ledger moved too often.
+        Busy: time ran out before a window was found, or too many conflicting commits.
     """
     if (made := _made_before(parts.store, caller, naming)) is not None:
         return made
@@ -96,26 +113,32 @@ class _Making:
     """Makes one offer after the other."""
 
     def __init__(
-        self, parts: Parts, caller: Caller, asked: OfferAsk, naming: Naming, *, dry_run: bool
+        self,
+        parts: Parts,
+        caller: Caller,
+        asked: OfferRequest,
+        naming: RequestIdentity,
+        *,
+        dry_run: bool,
     ) -> None:
         self._parts = parts
         self._caller = caller
         self._asked = asked
         self._naming = naming
         self._dry_run = dry_run
-        self._bounds = bounds_of(parts, asked)
         self._ensemble = _ensemble(parts, caller, asked)
-        self._barred: list[Barred] = []
+        self._bounds = search_range(parts, asked, self._ensemble.project_id)
+        self._barred: list[QuotaBarredWindow] = []
         check_members(parts.limits, self._ensemble)
 
-    def offers(self) -> Offered:
+    def offers(self) -> OfferResult:
         """All of them; at least one."""
         made: list[Lease] = []
         if not self._dry_run:
             self._give_way()
         while len(made) < self._asked.most:
             try:
-                check_held(self._parts, self._ensemble)
+                check_offer_quota(self._parts, self._ensemble)
                 found = self._next(made)
             except (Busy, LimitExceeded):
                 if not made:
@@ -128,7 +151,7 @@ class _Making:
                 # What is not held is no obstacle to a second one: it would be the same again.
                 break
         snapshot = self._parts.store.snapshot()
-        return Offered(
+        return OfferResult(
             tuple(made),
             snapshot.taken_at,
             snapshot.revision,
@@ -139,7 +162,7 @@ class _Making:
     def _give_way(self) -> None:
         """Let those have their turn who wait for what may be found."""
         whole = self._starts(self._bounds.first).whole
-        Turn(self._parts, 0, whole, needed(self._ensemble)).give_way()
+        WaitlistTurn(self._parts, 0, whole, needed(self._ensemble)).give_way()
 
     def _next(self, made: list[Lease]) -> Lease | None:
         """The earliest window after those that were found; None where there is none any more.
@@ -155,12 +178,18 @@ class _Making:
                 break
             start = sought.start + self._asked.lead
             try:
-                return again(self._parts, partial(self._held, start, made, proved=proved))
+                return run_decision(
+                    self._parts,
+                    partial(self._held, start, made, proved=proved),
+                    dry_run=self._dry_run,
+                )
             except Infeasible:
                 # Somebody was quicker, or whoever could yield does not make room in fact.
                 first, later, proved, known = start, True, False, False
             except QuotaExceeded as refused:
-                self._barred.append(Barred(Period(start, start + self._asked.duration), refused))
+                self._barred.append(
+                    QuotaBarredWindow(Period(start, start + self._asked.duration), refused)
+                )
                 passes = self._passes(refused, start)
                 if passes is None:
                     break
@@ -172,7 +201,7 @@ class _Making:
             raise self._barred[0].why
         if not known:
             raise Busy("time ran out before a window was found, or a proof that there is none")
-        raise refuse(
+        raise raise_no_window(
             self._parts,
             self._ahead(),
             self._starts(first),
@@ -192,45 +221,47 @@ class _Making:
         return later
 
     def _sought(self, first: Instant, *, later: bool) -> Sought:
-        return soonest(
-            self._parts,
-            self._ahead(),
-            self._starts(first),
-            time_limit=self._bounds.time_limit,
-            later=later,
-        )
+        # Of several offers only the first may begin at the end of the range.
+        find = earliest_start if later else disclosed_earliest_start
+        starts, limit = self._starts(first), self._bounds.time_limit
+        return find(self._parts, self._ahead(), starts, time_limit=limit, later=later)
+
+    @property
+    def _told(self) -> Disclosure:
+        """The disclosure of starts: a tenant's offers begin on the grid after others' ends."""
+        parts = self._parts.told_to(operator=self._caller.operator)
+        return parts.limits.disclosure
 
     def _starts(self, first: Instant) -> Starts:
         """The range of what is booked: with lead and cleaning."""
         asked = self._asked
         lead = asked.lead
-        return Starts(
-            first - lead, self._bounds.last - lead, lead + asked.duration + asked.cleaning
-        )
+        length = lead + asked.duration + asked.cleaning
+        return Starts(first - lead, self._bounds.last - lead, length, self._told)
 
-    def _ahead(self) -> Ahead:
+    def _ahead(self) -> WindowRequest:
         parts = self._parts
         keepers = parts.store.keepers()
         snapshot = parts.store.snapshot()
         members = frozenset(one.name for one in self._ensemble.members)
-        stand = standing(snapshot, self._ensemble)
+        stand = member_places(snapshot, self._ensemble)
         whole = self._starts(self._bounds.first).whole
         expires_at = snapshot.taken_at + self._bounds.hold
-        promise = Promise("", whole, expires_at, lead=self._asked.lead, offered=True)
-        proposal = Proposal(self._ensemble, None, unplaced(self._ensemble))
-        ask = Ask(objective=self._asked.objective, seed=self._asked.seed)
-        sight = Sight(snapshot, stand, keepers.ensembles)
-        return Ahead(
+        promise = LeasePromise("", whole, expires_at, lead=self._asked.lead, offered=True)
+        proposal = Proposal(self._ensemble, None, (unplaced(self._ensemble),))
+        ask = DecisionOptions(objective=self._asked.objective, seed=self._asked.seed)
+        observation = Observation(snapshot, stand, keepers.ensembles)
+        return WindowRequest(
             self._ensemble,
             request_for(self._ensemble, stand, members, whole, self._asked.objective),
             snapshot,
             keepers.ensembles,
             displacing_from=expires_at + 2 * parts.limits.notice,
             seed=self._asked.seed,
-            trial=Trial(parts, proposal, promise, ask, sight),
+            trial=Trial(parts, proposal, promise, ask, observation),
         )
 
-    def _held(self, start: Instant, made: list[Lease], *, proved: bool) -> Lease:
+    def _held(self, start: Instant, made: list[Lease], *, proved: bool) -> DecisionFlow[Lease]:
         """The offer of one window, booked."""
         parts, asked = self._parts, self._asked
         ensemble = _copied(parts, self._ensemble)
@@ -264,22 +295,27 @@ class _Making:
             placed = _placed(lease, decision)
             return (
                 PutLease(placed, None),
-                bounded(parts, ensemble),
-                *first_edges(placed, parts.ids, decision.created_at),
+                offer_conditions(parts, ensemble),
+                *first_timers(placed, parts.ids, decision.created_at),
             )
 
         proposal = Proposal(
             ensemble,
             None,
-            unplaced(ensemble),
-            promise=Promise(lease.id, terms.occupied, expires_at, lead=asked.lead, offered=True),
-            also=also,
-            operator=self._caller.operator,
-            unasked=True,
-            turn=turn_of_window(parts, ensemble, terms),
+            (unplaced(ensemble),),
+            promise=LeasePromise(
+                lease.id, terms.occupied, expires_at, lead=asked.lead, offered=True
+            ),
+            allowed=DecisionHooks(
+                turn=turn_of_window(parts, ensemble, terms),
+                also=also,
+                reader=RefusalReader(operator=self._caller.operator, detail=RefusalDetail.UNSTORED),
+            ),
         )
-        ask = Ask(time_limit=self._bounds.time_limit, objective=asked.objective, seed=asked.seed)
-        settled = settle(parts, proposal, ask, Naming(parts.ids.uuid()), dry_run=self._dry_run)
+        ask = DecisionOptions(
+            time_limit=self._bounds.time_limit, objective=asked.objective, seed=asked.seed
+        )
+        settled = yield DecisionRequest(proposal, ask, RequestIdentity(parts.ids.uuid()))
         return _placed(lease, settled.decision) if self._dry_run else parts.store.lease(lease.id)
 
 
@@ -298,7 +334,7 @@ def _score(start: Instant, made: list[Lease], last: Instant) -> float:
     return 1.0 if start == best else round(1 - (start - best) / (last - best), 4)
 
 
-def _ensemble(parts: Parts, caller: Caller, asked: OfferAsk) -> Ensemble:
+def _ensemble(parts: Parts, caller: Caller, asked: OfferRequest) -> Ensemble:
     """What is to be placed: not stored, or not touched."""
     if (asked.ensemble_id is None) is (asked.description is None):
         raise InvalidDescription(
@@ -306,9 +342,11 @@ def _ensemble(parts: Parts, caller: Caller, asked: OfferAsk) -> Ensemble:
         )
     snapshot = parts.store.snapshot()
     if asked.description is not None:
-        ensemble = described(parts, caller, asked.description, Naming(parts.ids.uuid()))
+        ensemble = ensemble_from_description(
+            parts, caller, asked.description, RequestIdentity(parts.ids.uuid())
+        )
         check_policies(snapshot.topology, ensemble)
-        check_names(parts.store, caller, snapshot, ensemble)
+        check_names(parts, caller, snapshot, ensemble)
         return ensemble
     assert asked.ensemble_id is not None
     ensemble = own_ensemble(parts.store, caller, asked.ensemble_id)
@@ -332,7 +370,7 @@ def _copied(parts: Parts, ensemble: Ensemble) -> Ensemble:
     )
 
 
-def _made_before(store: Store, caller: Caller, naming: Naming) -> Offered | None:
+def _made_before(store: Store, caller: Caller, naming: RequestIdentity) -> OfferResult | None:
     """What the same request got before, under the id its client gave."""
     if not naming.digest:
         return None
@@ -349,4 +387,4 @@ def _made_before(store: Store, caller: Caller, naming: Naming) -> Offered | None
     if not found:
         return None
     snapshot = store.snapshot()
-    return Offered(tuple(found), snapshot.taken_at, snapshot.revision)
+    return OfferResult(tuple(found), snapshot.taken_at, snapshot.revision)

@@ -1,4 +1,4 @@
-"""Call a series otherwise, and cancel what of it has not started."""
+"""Rename a series, and cancel its leases that have not started."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.changes import Changeset, PutLease, PutSeries
 from moorage.domain.errors import Busy, NotFound, StaleGeneration, WrongState
 from moorage.domain.leases import LeaseState
-from moorage.usecases.access import check_generation
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.patience import again
-from moorage.usecases.series.view import leases_of, made_of, own_series
+from moorage.usecases.series.queries import leases_of, own_series, series_with_leases
+from moorage.usecases.shared.access import check_generation
+from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.leases import Lease
     from moorage.domain.series import Series
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
     from moorage.usecases.ports import Caller, Store
-    from moorage.usecases.series.asking import Made
+    from moorage.usecases.series.requests import SeriesResult
 
 _UNBEGUN: Final = frozenset({LeaseState.PENDING, LeaseState.STARTING})
 _TRIES: Final = 5
@@ -34,8 +34,8 @@ def rename_series(
     generation: int | None,
     *,
     dry_run: bool = False,
-) -> Made:
-    """Call a series and its leases otherwise, in one step; leases with names of their own stay.
+) -> SeriesResult:
+    """Rename a series and its leases in one transaction, except leases renamed on their own.
 
     Raises:
         NotFound: no such series for this caller.
@@ -43,7 +43,7 @@ def rename_series(
     """
     store = parts.store
 
-    def attempt() -> Made:
+    def attempt() -> SeriesResult:
         series = own_series(store, caller, series_id)
         check_generation(series, generation)
         now = store.now()
@@ -54,7 +54,7 @@ def rename_series(
             for new in _called(series, renamed, one)
         ]
         if dry_run:
-            return replace(made_of(store, renamed), dry_run=True)
+            return replace(series_with_leases(store, renamed), dry_run=True)
         store.commit(
             Changeset(
                 (
@@ -63,9 +63,9 @@ def rename_series(
                 )
             )
         )
-        return made_of(store, store.series(series_id))
+        return series_with_leases(store, store.series(series_id))
 
-    return again(parts, attempt)
+    return retry(parts, attempt)
 
 
 def _called(series: Series, renamed: Series, lease: Lease) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ def cancel_series(
     Raises:
         NotFound: no such series for this caller, or it has no such occurrence.
         WrongState: the occurrence has started or is over; or none is left that has not.
-        Busy: the ledger moved too often.
+        Busy: too many conflicting commits.
     """
     chosen = _chosen(parts.store, caller, series_id, since, only)
     each = (_cancelled(parts, caller, one, dry_run=dry_run) for one in chosen)
@@ -110,7 +110,7 @@ def cancel_series(
 
 
 def _cancelled(parts: Parts, caller: Caller, lease: Lease, *, dry_run: bool) -> Lease | None:
-    """The lease, cancelled; None where it has begun meanwhile, or somebody else was quicker."""
+    """The cancelled lease; None if it has begun, or was cancelled, meanwhile."""
     for _ in range(_TRIES):
         try:
             return cancel_lease(parts, caller, lease.id, lease.generation, dry_run=dry_run)

@@ -19,39 +19,45 @@ from moorage.domain.errors import (
 from moorage.domain.lease_actions import read_actions
 from moorage.domain.leases import Terms
 from moorage.domain.period import DAY, EARLIEST, LATEST, Period, format_instant, to_datetime
-from moorage.domain.recurrence import Recurrence, wall_of
-from moorage.domain.series import LeftOut, Series, SeriesState
-from moorage.usecases.access import check_generation, sees
-from moorage.usecases.create_ensemble import described
-from moorage.usecases.digest import same_request
+from moorage.domain.quotas import QuotaName
+from moorage.domain.recurrence import Recurrence, local_time_at
+from moorage.domain.series import Series, SeriesState, SkippedOccurrence
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.ensembles.create import ensemble_from_description
+from moorage.usecases.ensembles.policy_checks import check_names, check_policies
 from moorage.usecases.leases.shaping import (
     check_margins,
     check_members,
     checked_lead,
     checked_start,
 )
-from moorage.usecases.limits import time_limit_within
-from moorage.usecases.offers.over import give_up
-from moorage.usecases.proposal import Naming
-from moorage.usecases.quotas import judged_by
-from moorage.usecases.series.alone import abandoned, alone
-from moorage.usecases.series.asking import Extension, Made, Refused, SeriesAsk, Wanted
-from moorage.usecases.series.instead import other_starts, without
-from moorage.usecases.series.making import Making
+from moorage.usecases.offers.expiry import give_up_offer
+from moorage.usecases.series.alternatives import other_starts, without_refused_dates
+from moorage.usecases.series.kept_occurrences import OccurrenceHolds
+from moorage.usecases.series.queries import own_series, series_with_leases, status
+from moorage.usecases.series.requests import (
+    Extension,
+    OccurrenceRefusal,
+    OccurrencesRequest,
+    SeriesRequest,
+    SeriesResult,
+)
+from moorage.usecases.series.single_request import abandoned_offers, exclusive_series
 from moorage.usecases.series.slots import slots, zone_of
-from moorage.usecases.series.view import made_of, own_series, status
-from moorage.usecases.soundness import check_names, check_policies
+from moorage.usecases.shared.access import check_generation, made_by_request
+from moorage.usecases.shared.limits import time_limit_within
+from moorage.usecases.shared.quotas import check_stored, quota_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from moorage.domain.period import Instant
     from moorage.domain.series import Slot
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
     from moorage.usecases.ports import Caller
-    from moorage.usecases.series.asking import Instead
+    from moorage.usecases.series.requests import SeriesAlternative
 
-__all__ = ["Extension", "SeriesAsk", "create_series", "extend_series"]
+__all__ = ["Extension", "SeriesRequest", "create_series", "extend_series"]
 
 _TRIES = 2
 """How often all of it is kept anew where something was kept no more when all was there."""
@@ -60,8 +66,13 @@ _FIRST_YEAR, _LAST_YEAR = (to_datetime(one).year for one in (EARLIEST, LATEST - 
 
 
 def create_series(
-    parts: Parts, caller: Caller, asked: SeriesAsk, naming: Naming, *, dry_run: bool = False
-) -> Made:
+    parts: Parts,
+    caller: Caller,
+    asked: SeriesRequest,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> SeriesResult:
     """Grant every occurrence of a series, each as a lease, in one transaction; or none.
 
     With `as_many_as_fit` those that can be granted are, and the series says which cannot. The
@@ -75,18 +86,21 @@ def create_series(
         SeriesInfeasible: not all fit, or none does; it says which, why, and what would.
         DuplicateName: the id was used by another request.
         CheckRefused: the operator's own check says no.
-        Busy: time ran out, the ledger moved too often, the check gives no answer, or the same is
+        Busy: time ran out, too many conflicting commits, the check gives no answer, or the same is
             being made still.
     """
     if (made := _made_before(parts, caller, naming)) is not None:
         return made
     series, every = _described(parts, caller, asked, naming)
-    within = judged_by(parts.limits, any_priority=asked.any_priority)
-    wanted = Wanted(series, every, within, as_many_as_fit=asked.as_many_as_fit, dry_run=dry_run)
+    check_stored(parts, series.project_id, QuotaName.SERIES)
+    within = quota_limits(parts.limits, any_priority=asked.any_priority)
+    wanted = OccurrencesRequest(
+        series, every, within, as_many_as_fit=asked.as_many_as_fit, dry_run=dry_run
+    )
     if dry_run:
         return _Granting(parts, caller, wanted).made()
     try:
-        with alone(parts, series.id):
+        with exclusive_series(parts, series.id):
             if (made := _made_before(parts, caller, naming)) is not None:
                 return made
             return _Granting(parts, caller, wanted).made()
@@ -105,7 +119,7 @@ def extend_series(
     generation: int | None,
     *,
     dry_run: bool = False,
-) -> Made:
+) -> SeriesResult:
     """Grant more occurrences of a series, which follow its last one; all of them, or none.
 
     Raises:
@@ -114,7 +128,7 @@ def extend_series(
         WrongState: all of its leases are closed.
         MoorageError: as `create_series`.
     """
-    with nullcontext() if dry_run else alone(parts, series_id):
+    with nullcontext() if dry_run else exclusive_series(parts, series_id):
         return _extended(parts, caller, series_id, asked, generation, dry_run=dry_run)
 
 
@@ -126,7 +140,7 @@ def _extended(
     generation: int | None,
     *,
     dry_run: bool,
-) -> Made:
+) -> SeriesResult:
     store = parts.store
     series = own_series(store, caller, series_id)
     check_generation(series, generation)
@@ -143,20 +157,22 @@ def _extended(
     if every[0].period.start < store.now():
         start = format_instant(every[0].period.start)
         raise InvalidDescription(f"the next occurrence, at {start}, lies in the past")
-    within = judged_by(parts.limits, any_priority=asked.any_priority)
-    wanted = Wanted(series, every, within, series.generation, asked.as_many_as_fit, dry_run)
+    within = quota_limits(parts.limits, any_priority=asked.any_priority)
+    wanted = OccurrencesRequest(
+        series, every, within, series.generation, asked.as_many_as_fit, dry_run
+    )
     return _Granting(parts, caller, wanted).made()
 
 
 class _Granting:
     """One request for occurrences, from looking to granting."""
 
-    def __init__(self, parts: Parts, caller: Caller, wanted: Wanted) -> None:
+    def __init__(self, parts: Parts, caller: Caller, wanted: OccurrencesRequest) -> None:
         self._parts = parts
         self._caller = caller
         self._wanted = wanted
 
-    def made(self) -> Made:
+    def made(self) -> SeriesResult:
         """The series with the leases that are granted now, or would be."""
         for _ in range(_TRIES):
             try:
@@ -165,14 +181,14 @@ class _Granting:
                 continue
         raise Busy("what was kept for the series lapsed before all of it was there")
 
-    def _made(self) -> Made:
+    def _made(self) -> SeriesResult:
         parts, store, wanted = self._parts, self._parts.store, self._wanted
         if not wanted.dry_run:
             # What a request left that was cut off is not to be in the way of the next.
-            for one in abandoned(parts, wanted.series.id):
-                give_up(parts, one.id)
+            for one in abandoned_offers(parts, wanted.series.id):
+                give_up_offer(parts, one.id)
             self._check_that_it_is_as_it_was()
-        making = Making(parts, self._caller, wanted)
+        making = OccurrenceHolds(parts, self._caller, wanted)
         leases = making.kept()
         if making.refused and not (wanted.as_many_as_fit and leases):
             raise self._refusal(making.refused)
@@ -185,9 +201,9 @@ class _Granting:
             updated_at=now,
         )
         if wanted.dry_run:
-            return Made(series, leases, store.snapshot(), dry_run=True)
+            return SeriesResult(series, leases, store.snapshot(), dry_run=True)
         making.grant(series)
-        return made_of(store, store.series(series.id))
+        return series_with_leases(store, store.series(series.id))
 
     def _check_that_it_is_as_it_was(self) -> None:
         """Let pass what nobody has made while this waited.
@@ -206,7 +222,7 @@ class _Granting:
         if now != generation:
             raise ConcurrentUpdate("the series has changed meanwhile", subject=series.id)
 
-    def _refusal(self, refused: Sequence[Refused]) -> SeriesInfeasible:
+    def _refusal(self, refused: Sequence[OccurrenceRefusal]) -> SeriesInfeasible:
         count, of = len(refused), len(self._wanted.slots)
         verb = "does" if count == 1 else "do"
         told = f"{count} of {of} occurrences {verb} not fit"
@@ -214,22 +230,22 @@ class _Granting:
             told, of=of, refused=tuple(refused), instead=tuple(self._instead(refused))
         )
 
-    def _instead(self, refused: Sequence[Refused]) -> Iterable[Instead]:
+    def _instead(self, refused: Sequence[OccurrenceRefusal]) -> Iterable[SeriesAlternative]:
         wanted = self._wanted
-        yield from without(wanted.slots, refused)
+        yield from without_refused_dates(wanted.slots, refused)
         if wanted.generation is None and all(one.explanation for one in refused):
             yield from other_starts(self._parts, wanted, refused)
 
 
-def _left_out(refused: Iterable[Refused]) -> Iterable[LeftOut]:
+def _left_out(refused: Iterable[OccurrenceRefusal]) -> Iterable[SkippedOccurrence]:
     for one in refused:
         period = one.slot.period
         known = one.explanation.id if one.explanation is not None and one.stored else None
-        yield LeftOut(one.slot.index, period.start, period.end, one.why, known)
+        yield SkippedOccurrence(one.slot.index, period.start, period.end, one.why, known)
 
 
 def _described(
-    parts: Parts, caller: Caller, asked: SeriesAsk, naming: Naming
+    parts: Parts, caller: Caller, asked: SeriesRequest, naming: RequestIdentity
 ) -> tuple[Series, Sequence[Slot]]:
     """The series as it will be stored, yet without leases, and its occurrences."""
     store, limits = parts.store, parts.limits
@@ -243,9 +259,11 @@ def _described(
         time_limit_within(limits, asked.time_limit)
     if len(asked.name) + len(f"-{limits.occurrences}") > _LONGEST_NAME:
         raise InvalidDescription("the name is too long for names of its leases", path="series.name")
-    model = described(parts, caller, asked.description, Naming(parts.ids.uuid()))
+    model = ensemble_from_description(
+        parts, caller, asked.description, RequestIdentity(parts.ids.uuid())
+    )
     check_policies(store.snapshot().topology, model)
-    check_names(store, caller, store.snapshot(), model)
+    check_names(parts, caller, store.snapshot(), model)
     check_members(limits, model)
     series = Series(
         id=naming.id,
@@ -265,7 +283,7 @@ def _described(
     return series, every
 
 
-def _calendar(asked: SeriesAsk, now: Instant) -> tuple[Recurrence, Terms]:
+def _calendar(asked: SeriesRequest, now: Instant) -> tuple[Recurrence, Terms]:
     """When it recurs, and the terms of its first occurrence.
 
     Raises:
@@ -274,7 +292,7 @@ def _calendar(asked: SeriesAsk, now: Instant) -> tuple[Recurrence, Terms]:
     zone = zone_of(asked.zone)
     if asked.duration <= 0:
         raise InvalidDescription("a lease lasts some time", path="series.duration")
-    wall = wall_of(now, zone) if asked.start is None else asked.start
+    wall = local_time_at(now, zone) if asked.start is None else asked.start
     if not _FIRST_YEAR < wall.year < _LAST_YEAR:
         raise InvalidDescription(f"no time that can be: {wall.isoformat()}", path="series.start")
     if wall.tzinfo is not None:
@@ -291,14 +309,8 @@ def _calendar(asked: SeriesAsk, now: Instant) -> tuple[Recurrence, Terms]:
         raise InvalidDescription(error.message, path="series.start") from None
 
 
-def _made_before(parts: Parts, caller: Caller, naming: Naming) -> Made | None:
-    if not naming.digest:  # an id that nobody gave, and nobody has
+def _made_before(parts: Parts, caller: Caller, naming: RequestIdentity) -> SeriesResult | None:
+    known = made_by_request(caller, "series", naming.id, naming.digest, parts.store.series)
+    if known is None:
         return None
-    try:
-        known = parts.store.series(naming.id)
-    except NotFound:
-        return None
-    if not sees(caller, known.project_id):
-        raise DuplicateName("series", naming.id)
-    same_request("series", naming.id, stored=known.digest, given=naming.digest)
-    return made_of(parts.store, known)
+    return series_with_leases(parts.store, known)

@@ -26,13 +26,15 @@ from moorage.domain.errors import (
     ProviderConflict,
 )
 from moorage.domain.leases import LeaseState, LeaseStep, lease_after
-from moorage.usecases.leases.carried import promise
-from moorage.usecases.leases.edges import edges
-from moorage.usecases.leases.evict import warnings
-from moorage.usecases.leases.yielding import last_end, yielders
-from moorage.usecases.patience import again
-from moorage.usecases.standing import standing
-from moorage.usecases.writing import member_consumer
+from moorage.domain.quotas import QuotaName
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.writes import member_consumer
+from moorage.usecases.effects.lease_timers import timers_after_change
+from moorage.usecases.preemption.eviction import warnings
+from moorage.usecases.preemption.victims import displaced_for, last_end
+from moorage.usecases.relocation.lease_promise import promise
+from moorage.usecases.shared.quotas import bound_stored
+from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,12 +45,14 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.quotas import QuotaDefaults
     from moorage.domain.series import Series
-    from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.parts import Parts
-    from moorage.usecases.series.asking import Wanted
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.series.requests import OccurrencesRequest
 
 
-def granted(parts: Parts, kept: Sequence[Lease], series: Series, wanted: Wanted) -> None:
+def grant_occurrences(
+    parts: Parts, kept: Sequence[Lease], series: Series, wanted: OccurrencesRequest
+) -> None:
     """Write a series and make leases of what is kept for it.
 
     Args:
@@ -61,7 +65,7 @@ def granted(parts: Parts, kept: Sequence[Lease], series: Series, wanted: Wanted)
         HoldExpired: something is kept no more.
         QuotaExceeded: others of the project took meanwhile what is left.
         DuplicateName, ConcurrentUpdate: somebody else wrote the series.
-        Busy: the ledger moved too often.
+        Busy: too many conflicting commits.
     """
 
     def attempt() -> None:
@@ -73,12 +77,14 @@ def granted(parts: Parts, kept: Sequence[Lease], series: Series, wanted: Wanted)
                 every[type(change)].append(change)
         fresh = PutSeries(replace(series, updated_at=now), wanted.generation)
         changes = [change for kind in _ORDER for change in every[kind]]
+        first = wanted.generation is None
+        bound = (bound_stored(parts, series.project_id, QuotaName.SERIES),) if first else ()
         try:
-            parts.store.commit(Changeset((*changes, fresh)))
+            parts.store.commit(Changeset((*changes, fresh, *bound)))
         except (CapacityExceeded, ConstraintViolated, ProviderConflict) as overtaken:
             raise ConcurrentUpdate(overtaken.message, subject=kept[0].id) from overtaken
 
-    again(parts, attempt, must_know=lambda error: error.subject == series.id)
+    retry(parts, attempt, must_know=lambda error: error.subject == series.id)
 
 
 _ORDER: Final = (PutDecision, PutBookings, PutLease, DropEffects, PutEffect)
@@ -118,7 +124,7 @@ class _Granting:
         decision = store.decision(stored.decision_id)
         lasting = replace(decision, expires_at=ends, hold=ends - now, updated_at=now)
         yield PutDecision(lasting, decision.generation, not_after=decision.expires_at)
-        stand = standing(self.snapshot, ensemble)
+        stand = member_places(self.snapshot, ensemble)
         for member in ensemble.members:
             if member.name not in stand.bookings:
                 raise HoldExpired("what was kept for the series has lapsed")
@@ -127,13 +133,13 @@ class _Granting:
             )
             yield PutBookings(member_consumer(ensemble, member), lasting_there)
         yield PutLease(lease, stored.generation, self.within)
-        yield from edges(lease, self.parts.ids, now)
+        yield from timers_after_change(lease, self.parts.ids, now)
         yield from self._told(decision)
 
     def _told(self, decision: Decision) -> Iterator[Change]:
-        """Warnings for those who have an end since it was kept."""
+        """Warnings for consumers that end for it."""
         end = last_end(decision.created_at, decision.period.start, self.parts.limits.notice)
         if end is not None:
             store = self.parts.store
-            silent = [one for one in yielders(store, self.kept.id) if one.end <= end]
+            silent = [one for one in displaced_for(store, self.kept.id) if one.end <= end]
             yield from warnings(store, silent, decision)

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from moorage.domain.errors import InvalidDescription, LimitExceeded
 from moorage.domain.period import Period, format_instant
-from moorage.domain.recurrence import wall_of
+from moorage.domain.recurrence import local_time_at
 from moorage.domain.series import Slot
 from moorage.usecases.leases.shaping import checked_end
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Terms
     from moorage.domain.period import Instant
     from moorage.domain.recurrence import Recurrence
-    from moorage.usecases.limits import Limits
-    from moorage.usecases.series.asking import Extent
+    from moorage.usecases.series.requests import Extent
+    from moorage.usecases.shared.limits import Limits
 
 UTC = "UTC"
 
@@ -90,7 +90,7 @@ def _found(
     for index, start in enumerate(recurrence.starts(zone), 1):
         if wanted is not None and index > wanted:
             break
-        if extent.until is not None and wall_of(start, zone).date() > extent.until:
+        if extent.until is not None and local_time_at(start, zone).date() > extent.until:
             break
         if index > limits.occurrences:
             raise _too_many(limits, index, after)
@@ -104,7 +104,7 @@ def _none(recurrence: Recurrence, extent: Extent, after: int) -> str:
     if not after:
         return "there is no occurrence until then"
     zone = zone_of(recurrence.zone)
-    dates = [wall_of(one, zone).date() for one in islice(recurrence.starts(zone), after + 1)]
+    dates = [local_time_at(one, zone).date() for one in islice(recurrence.starts(zone), after + 1)]
     there = f"the series is there until number {after}, which starts on {dates[after - 1]}"
     if extent.until is not None and extent.until < dates[after - 1]:
         return f"all occurrences until then exist already: {there}"

@@ -20,7 +20,9 @@ from moorage.domain.errors import (
 )
 from moorage.domain.period import SECOND, Period
 from moorage.domain.waitlist import EntryState, EntryStep, WaitsFor, entry_after
-from moorage.usecases.leases.asking import LeaseAsk
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.leases.create import create_lease
+from moorage.usecases.leases.requests import LeaseRequest
 from moorage.usecases.ports import Caller
 from moorage.usecases.waitlist.starts import (
     first_that_fits,
@@ -32,8 +34,8 @@ from moorage.usecases.waitlist.starts import (
 if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.waitlist import WaitlistEntry
-    from moorage.usecases.leases.asking import Granted
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.leases.requests import LeaseResult
 
 UNSURE: Final = 30.0
 """Seconds until one is tried again of which nobody knows whether it fits."""
@@ -41,7 +43,7 @@ UNSURE: Final = 30.0
 _log = logging.getLogger(__name__)
 
 
-def attempt(parts: Parts, entry: WaitlistEntry, seconds: float) -> bool:
+def try_entry(parts: Parts, entry: WaitlistEntry, seconds: float) -> bool:
     """Grant an entry if it fits now; whether it waits no more.
 
     Args:
@@ -61,10 +63,10 @@ def attempt(parts: Parts, entry: WaitlistEntry, seconds: float) -> bool:
         granted = _granted(_hurried(parts, seconds), one)
     except QuotaExceeded as refused:
         parts.line.unsure(one, mark, parts.stopwatch() + UNSURE)
-        goes_on(parts, one, WaitsFor.QUOTA, refused.message)
+        note_waiting(parts, one, WaitsFor.QUOTA, refused.message)
     except Infeasible as refused:
         parts.line.refused(one, mark)
-        goes_on(parts, one, WaitsFor.CAPACITY, refused.message)
+        note_waiting(parts, one, WaitsFor.CAPACITY, refused.message)
     except (Busy, ConcurrentUpdate):
         parts.line.unsure(one, mark, parts.stopwatch() + UNSURE)
     except MoorageError as problem:
@@ -90,7 +92,7 @@ def leave(parts: Parts, entry: WaitlistEntry, step: EntryStep, why: str = "") ->
     return True
 
 
-def goes_on(parts: Parts, entry: WaitlistEntry, waits_for: WaitsFor, why: str) -> None:
+def note_waiting(parts: Parts, entry: WaitlistEntry, waits_for: WaitsFor, why: str) -> None:
     """Note what it waits for, where that is something else now."""
     if entry.waits_for is waits_for:
         return
@@ -112,25 +114,22 @@ def _quota_passes(parts: Parts, entry: WaitlistEntry) -> bool:
 
 
 def asker(entry: WaitlistEntry) -> Caller:
-    """Who asked for it, as they were then."""
+    """The caller who entered it."""
     return Caller(entry.user_id, entry.asked_from, entry.roles)
 
 
 def _hurried(parts: Parts, seconds: float) -> Parts:
-    """The same, but nobody reads why not, and others wait."""
+    """The environment for a try within `seconds`, without explanations."""
     limit = max(1, min(parts.limits.time_limit, int(seconds * SECOND)))
     return unexplained(replace(parts, limits=replace(parts.limits, time_limit=limit)))
 
 
-def _granted(parts: Parts, entry: WaitlistEntry) -> Granted:
+def _granted(parts: Parts, entry: WaitlistEntry) -> LeaseResult:
     """The lease that it becomes, of the earliest window that fits."""
-    from moorage.usecases.leases.create import create_lease  # noqa: PLC0415 - who asks for a lease
-    from moorage.usecases.proposal import Naming  # noqa: PLC0415 - lets others have their turn
-
     caller, length = asker(entry), entry.terms.period.end - entry.terms.period.start
 
-    def create(start: Instant) -> Granted:
-        asked = LeaseAsk(
+    def create(start: Instant) -> LeaseResult:
+        asked = LeaseRequest(
             name=entry.name,
             terms=entry.terms.moved(Period(start, start + length)),
             ensemble_id=None if entry.ensemble is not None else entry.ensemble_id,
@@ -141,17 +140,17 @@ def _granted(parts: Parts, entry: WaitlistEntry) -> Granted:
             objective=entry.objective,
             seed=entry.seed,
         )
-        return create_lease(parts, caller, asked, Naming(entry.id))
+        return create_lease(parts, caller, asked, RequestIdentity(entry.id))
 
     first = entry.first_at(parts.store.now())
     if first >= entry.latest:
         return create(entry.latest)
     ensemble = placeable(parts, caller, entry)
-    return first_that_fits(parts, ensemble, entry, first, create)
+    return first_that_fits(parts, ensemble, entry, first, create, operator=caller.operator)
 
 
 def _failed(parts: Parts, entry: WaitlistEntry, problem: MoorageError) -> bool:
-    """Whether it waits no more: somebody was quicker, or it cannot be granted any more."""
+    """Handle a failed try; whether the entry waits no more."""
     try:
         now = parts.store.waitlist_entry(entry.id)
         if now.state is not EntryState.WAITING:

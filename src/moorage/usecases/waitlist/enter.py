@@ -7,37 +7,35 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutEntry
 from moorage.domain.errors import (
-    DuplicateName,
     Infeasible,
     InvalidDescription,
-    NotFound,
     QuotaExceeded,
 )
 from moorage.domain.explain import Explanation, Stage
 from moorage.domain.period import Period
 from moorage.domain.quotas import QuotaName
 from moorage.domain.waitlist import WaitlistEntry, WaitsFor, needed
-from moorage.usecases.access import own_ensemble, sees
-from moorage.usecases.create_ensemble import described
-from moorage.usecases.digest import same_request
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.ensembles.create import ensemble_from_description
 from moorage.usecases.leases.create import create_lease, made_before
 from moorage.usecases.leases.shaping import check_margins, checked_end, checked_lead, checked_start
-from moorage.usecases.proposal import Naming
-from moorage.usecases.waitlist.estimates import estimated
+from moorage.usecases.shared.access import made_by_request, own_ensemble
+from moorage.usecases.shared.quotas import defaults
+from moorage.usecases.waitlist.estimates import estimate_entry
+from moorage.usecases.waitlist.queries import ListedEntry, listed_entry
 from moorage.usecases.waitlist.starts import NoWindow, first_that_fits, unexplained
-from moorage.usecases.waitlist.view import Shown, shown
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Instant
-    from moorage.usecases.leases.asking import Granted, LeaseAsk
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.leases.requests import LeaseRequest, LeaseResult
     from moorage.usecases.ports import Caller, Store
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """How a lease may wait."""
+class WaitRequest:
+    """The terms on which a lease request waits."""
 
     latest: Instant | None = None
     """The last start that would do; None: only the one that is asked for, unless it floats."""
@@ -50,12 +48,12 @@ class Wait:
 def create_or_wait(
     parts: Parts,
     caller: Caller,
-    asked: LeaseAsk,
-    wait: Wait,
-    naming: Naming,
+    asked: LeaseRequest,
+    wait: WaitRequest,
+    naming: RequestIdentity,
     *,
     dry_run: bool = False,
-) -> Granted | Shown:
+) -> LeaseResult | ListedEntry:
     """Grant a lease at the earliest start that will do, or put it on the waitlist.
 
     The same request under the same id gets its entry, or the lease that came of it.
@@ -63,8 +61,8 @@ def create_or_wait(
     Raises:
         InvalidDescription: an empty range, or one in the past; or as for a lease.
         Infeasible: not even an empty fleet would do: waiting does not help.
-        LimitExceeded: too many of its project wait already; or as for a lease.
-        QuotaExceeded: a priority that it may not have.
+        LimitExceeded: as for a lease.
+        QuotaExceeded: too many of its project wait already, or a priority that it may not have.
         NotFound, WrongState, DuplicateName, CheckRefused, Busy: as for a lease.
     """
     if (made := made_before(parts.store, caller, naming)) is not None:
@@ -88,25 +86,30 @@ def create_or_wait(
         entry = replace(entry, why=refused.message, explanation=kept)
     entry = _with_ensemble(parts, caller, asked, entry)
     if dry_run:
-        return shown(parts.store, entry, dry_run=True)
-    parts.store.commit(Changeset((PutEntry(entry, None, parts.limits.waitlist),)))
-    estimated(parts, entry.id)
-    return shown(parts.store, parts.store.waitlist_entry(entry.id))
+        return listed_entry(parts.store, entry, dry_run=True)
+    parts.store.commit(Changeset((PutEntry(entry, None, _limit(parts)),)))
+    estimate_entry(parts, entry.id)
+    return listed_entry(parts.store, parts.store.waitlist_entry(entry.id))
+
+
+def _limit(parts: Parts) -> int:
+    """How many of a project may wait where its quota says nothing."""
+    return defaults(parts.limits).limit(QuotaName.WAITLIST, None)
 
 
 def _at_once(
     parts: Parts,
     caller: Caller,
-    asked: LeaseAsk,
+    asked: LeaseRequest,
     entry: WaitlistEntry,
-    naming: Naming,
+    naming: RequestIdentity,
     *,
     dry_run: bool,
-) -> Granted:
+) -> LeaseResult:
     """The lease, if it can be had; the refusal is of its first start."""
     length = asked.terms.period.end - asked.terms.period.start
 
-    def create(start: Instant) -> Granted:
+    def create(start: Instant) -> LeaseResult:
         terms = asked.terms.moved(Period(start, start + length))
         one = replace(asked, terms=terms, unasked=True)
         return create_lease(unexplained(parts), caller, one, naming, dry_run=dry_run)
@@ -116,7 +119,9 @@ def _at_once(
         ensemble = _wanted(parts, caller, asked)
         try:
             if first <= entry.latest:
-                return first_that_fits(parts, ensemble, entry, first, create)
+                return first_that_fits(
+                    parts, ensemble, entry, first, create, operator=caller.operator
+                )
         except NoWindow:
             pass  # said of the first start, with what is in the way there
         first = min(first, entry.latest)
@@ -125,8 +130,13 @@ def _at_once(
 
 
 def _entry(
-    parts: Parts, caller: Caller, asked: LeaseAsk, wait: Wait, naming: Naming, now: Instant
-) -> tuple[LeaseAsk, WaitlistEntry]:
+    parts: Parts,
+    caller: Caller,
+    asked: LeaseRequest,
+    wait: WaitRequest,
+    naming: RequestIdentity,
+    now: Instant,
+) -> tuple[LeaseRequest, WaitlistEntry]:
     """What is asked for with its range from now on, and as it would wait."""
     check_margins(parts.limits, lead=asked.terms.lead, cleaning=asked.terms.cleaning)
     terms = checked_start(asked.terms, now)
@@ -170,16 +180,18 @@ def _entry(
     return asked, entry
 
 
-def _wanted(parts: Parts, caller: Caller, asked: LeaseAsk) -> Ensemble:
+def _wanted(parts: Parts, caller: Caller, asked: LeaseRequest) -> Ensemble:
     """What is to be placed."""
     if asked.description is not None:
-        return described(parts, caller, asked.description, Naming(parts.ids.uuid()))
+        return ensemble_from_description(
+            parts, caller, asked.description, RequestIdentity(parts.ids.uuid())
+        )
     assert asked.ensemble_id is not None, "a lease is of one of them"
     return own_ensemble(parts.store, caller, asked.ensemble_id)
 
 
 def _with_ensemble(
-    parts: Parts, caller: Caller, asked: LeaseAsk, entry: WaitlistEntry
+    parts: Parts, caller: Caller, asked: LeaseRequest, entry: WaitlistEntry
 ) -> WaitlistEntry:
     ensemble = _wanted(parts, caller, asked)
     return replace(
@@ -192,15 +204,9 @@ def _with_ensemble(
     )
 
 
-def _entered_before(store: Store, caller: Caller, naming: Naming) -> Shown | None:
+def _entered_before(store: Store, caller: Caller, naming: RequestIdentity) -> ListedEntry | None:
     """The entry that the same request made, whatever has become of it."""
-    if not naming.digest:
+    known = made_by_request(caller, "lease", naming.id, naming.digest, store.waitlist_entry)
+    if known is None:
         return None
-    try:
-        known = store.waitlist_entry(naming.id)
-    except NotFound:
-        return None
-    if not sees(caller, known.project_id):
-        raise DuplicateName("lease", naming.id)
-    same_request("lease", naming.id, stored=known.digest, given=naming.digest)
-    return shown(store, known)
+    return listed_entry(store, known)

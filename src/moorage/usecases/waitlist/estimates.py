@@ -1,4 +1,4 @@
-"""When those who wait may expect it: the earliest window in which each would fit.
+"""Estimates of waitlist entries: the earliest window in which each would fit.
 
 Found in the order of the list, each beside those before it in theirs: all hold together. It is
 how the ledger stands, and no promise: whoever comes, goes or stays longer changes it. Where the
@@ -16,14 +16,15 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import Changeset, PutEntry
 from moorage.domain.errors import Busy, ConcurrentUpdate, MoorageError, NotFound
 from moorage.domain.period import SECOND, Period, format_instant
-from moorage.domain.waitlist import Estimate
-from moorage.engine.overlay import exchanged
-from moorage.engine.starts import Starts
-from moorage.usecases.ahead import soonest
-from moorage.usecases.joint import find
+from moorage.domain.waitlist import Estimate, WaitsFor
+from moorage.engine.capacity.starts import Starts
+from moorage.engine.state.overlay import exchanged
+from moorage.usecases.decide.solution import solve_and_verify
+from moorage.usecases.refusals.earliest_window import earliest_start
+from moorage.usecases.refusals.explanation import refused_because
+from moorage.usecases.refusals.obstacles import present_obstacles
 from moorage.usecases.waitlist.attempt import asker
-from moorage.usecases.waitlist.basis import basis, line_of
-from moorage.usecases.waitlist.obstacle import in_its_way
+from moorage.usecases.waitlist.queries import basis, line_of
 from moorage.usecases.waitlist.starts import ahead_of, placeable, quota_refusal, starts_of
 
 if TYPE_CHECKING:
@@ -32,9 +33,29 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Instant
     from moorage.domain.waitlist import WaitlistEntry
-    from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.ahead import Ahead
-    from moorage.usecases.parts import Parts
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.refusals.trial import WindowRequest
+
+
+def entry_obstacle(parts: Parts, entry: WaitlistEntry, snapshot: Snapshot) -> str | None:
+    """Why its first start would be refused now; None: no obstacle can be named."""
+    first = min(entry.first_at(snapshot.taken_at), entry.latest)
+    if entry.waits_for is WaitsFor.QUOTA:
+        refused = quota_refusal(parts, entry, first)
+        return None if refused is None else refused.message
+    caller = asker(entry)
+    try:
+        ensemble = placeable(parts, caller, entry)
+        starts = starts_of(entry, first, first)
+        keepers = parts.store.keepers().ensembles
+        ahead = ahead_of(parts, ensemble, starts, (snapshot, keepers), entry)
+        built = ahead.stated(starts, starts.first, snapshot)
+        why = present_obstacles(parts, built, snapshot, operator=caller.operator)
+    except MoorageError:
+        return None  # what it needs is gone: whoever tries it will find that out
+    return None if why is None else refused_because(why)
+
 
 EACH: Final = SECOND
 """For the search for one of them."""
@@ -48,8 +69,8 @@ _LATER: Final = "too many wait before it to say"
 
 
 @dataclass
-class Estimates:
-    """One worker's rounds. What it remembers saves work; nothing depends on it."""
+class EstimateWorker:
+    """Runs in one worker. Its cache only saves work."""
 
     parts: Parts
     _next: float = 0.0
@@ -70,7 +91,7 @@ class Estimates:
         self._next = now + max(EVERY, (now - began) * REST)
 
 
-def estimated(parts: Parts, entry_id: str) -> None:
+def estimate_entry(parts: Parts, entry_id: str) -> None:
     """Estimate one that has just come, and those before it that compete with it."""
     try:
         mine = parts.store.waitlist_entry(entry_id)
@@ -112,10 +133,11 @@ def _estimate(
     try:
         ensemble = placeable(parts, asker(entry), entry)
         for _ in range(_TRIES):
-            starts = starts_of(entry, first, max(first, _last(parts, entry, view)))
+            last = max(first, _last(parts, entry, view))
+            starts = starts_of(entry, first, last, parts.limits.disclosure)
             keepers = parts.store.keepers().ensembles
             ahead = ahead_of(parts, ensemble, starts, (view, keepers), entry)
-            sought = soonest(parts, ahead, starts, time_limit=EACH)
+            sought = earliest_start(parts, ahead, starts, time_limit=EACH)
             if sought.start is None:
                 return None, _why_none(starts, proved=sought.proved), view
             refused = quota_refusal(parts, entry, sought.start + entry.terms.lead)
@@ -150,13 +172,13 @@ def _why_none(starts: Starts, *, proved: bool) -> str:
 
 
 def _taken(
-    parts: Parts, ensemble: Ensemble, ahead: Ahead, window: Period, view: Snapshot
+    parts: Parts, ensemble: Ensemble, ahead: WindowRequest, window: Period, view: Snapshot
 ) -> Snapshot:
     """The fleet with the places of one estimate taken."""
     starts = Starts(window.start, window.start, window.end - window.start)
     built = ahead.stated(starts, window.start, view)
     try:
-        found = find(parts.solver, built, time_limit=EACH, seed=ahead.seed)
+        found = solve_and_verify(parts.solver, built, time_limit=EACH, seed=ahead.seed)
     except Busy:
         found = None
     if found is None:  # there for one who may displace: then nobody after it is kept waiting
@@ -184,7 +206,7 @@ def _write(
     """Keep what says something else than before, or is true of another state of the ledger."""
     made_from = basis(parts.store, snapshot, line, before)
     if made_from != before.estimated_from and before.estimated_from:
-        found = replace(found, why=in_its_way(parts, before, snapshot) or before.why)
+        found = replace(found, why=entry_obstacle(parts, before, snapshot) or before.why)
     after = replace(found, estimated_from=made_from)
     if after == before:
         return

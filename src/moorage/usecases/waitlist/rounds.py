@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.errors import ConcurrentUpdate, MoorageError, NotFound
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.domain.waitlist import WaitsFor
-from moorage.usecases.waitlist.attempt import attempt
-from moorage.usecases.waitlist.basis import ESTIMATED
-from moorage.usecases.waitlist.estimates import Estimates
+from moorage.usecases.waitlist.attempt import try_entry
+from moorage.usecases.waitlist.estimates import EstimateWorker
+from moorage.usecases.waitlist.queries import ESTIMATED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.waitlist import WaitlistEntry
-    from moorage.usecases.parts import Parts
+    from moorage.usecases.collaborators import Parts
 
 TRIED: Final = 1_000
 """Entries that one round looks at: the first ones."""
@@ -28,16 +28,16 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass
-class Waitlist:
-    """One worker's rounds. What it remembers saves work; nothing depends on it."""
+class WaitlistWorker:
+    """Runs in one worker. Its cache only saves work."""
 
     parts: Parts
     _asked: str = ""
     """The last one whose quota was asked about."""
-    _estimates: Estimates = field(init=False)
+    _estimates: EstimateWorker = field(init=False)
 
     def __post_init__(self) -> None:
-        self._estimates = Estimates(self.parts)
+        self._estimates = EstimateWorker(self.parts)
 
     def look(self) -> bool:
         """Try whom something was freed for, in the order of the list; True if time ran out.
@@ -79,7 +79,7 @@ class Waitlist:
 
     def _tried(self, entry: WaitlistEntry, seconds: float) -> bool:
         try:
-            return attempt(self.parts, entry, seconds)
+            return try_entry(self.parts, entry, seconds)
         except (ConcurrentUpdate, NotFound):
             return True  # somebody else was quicker
         except MoorageError:

@@ -5,29 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.disclosure import EXACT
 from moorage.domain.errors import Busy, Infeasible, QuotaExceeded
 from moorage.domain.leases import Lease, LeaseState
 from moorage.domain.period import FOREVER, Period
-from moorage.engine.starts import Starts
-from moorage.usecases.access import own_ensemble
-from moorage.usecases.ahead import Ahead, soonest
-from moorage.usecases.joint import Ask, request_for
-from moorage.usecases.looking import Sight
-from moorage.usecases.proposal import Promise, Proposal
-from moorage.usecases.quotas import check_quota, judged_by
-from moorage.usecases.settle import unplaced
-from moorage.usecases.standing import standing
-from moorage.usecases.trial import Trial
+from moorage.engine.capacity.starts import Starts
+from moorage.usecases.decide.loop import unplaced
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.request import LeasePromise, Proposal
+from moorage.usecases.decide.search_result import Observation
+from moorage.usecases.decide.solution import DecisionOptions, request_for
+from moorage.usecases.refusals.earliest_window import disclosed_earliest_start
+from moorage.usecases.refusals.trial import Trial, WindowRequest
+from moorage.usecases.shared.access import own_ensemble
+from moorage.usecases.shared.quotas import check_quota, quota_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from moorage.domain.disclosure import Disclosure
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Instant
     from moorage.domain.waitlist import WaitlistEntry
-    from moorage.engine.snapshot import Snapshot
-    from moorage.usecases.leases.asking import Granted
-    from moorage.usecases.parts import Parts
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.leases.requests import LeaseResult
     from moorage.usecases.ports import Caller
 
 _TRIES: Final = 20
@@ -39,7 +41,7 @@ class NoWindow(Infeasible):
 
 
 def unexplained(parts: Parts) -> Parts:
-    """The same where nobody reads why not: no time goes into that."""
+    """The environment without a budget for explanations."""
     return replace(parts, limits=replace(parts.limits, explanation_budget=0))
 
 
@@ -65,7 +67,7 @@ def quota_refusal(parts: Parts, entry: WaitlistEntry, start: Instant) -> QuotaEx
         units=entry.units,
     )
     try:
-        check_quota(parts, lease, None, judged_by(parts.limits, any_priority=entry.any_priority))
+        check_quota(parts, lease, None, quota_limits(parts.limits, any_priority=entry.any_priority))
     except QuotaExceeded as refused:
         return refused
     return None
@@ -77,34 +79,37 @@ def ahead_of(
     starts: Starts,
     seen: tuple[Snapshot, Sequence[Ensemble]],
     entry: WaitlistEntry,
-) -> Ahead:
-    """What is looked for over a range, in a snapshot beside those who keep others out."""
+) -> WindowRequest:
+    """The window request of an entry over a range of starts."""
     snapshot, keepers = seen
     members = frozenset(one.name for one in ensemble.members)
-    stand, terms = standing(snapshot, ensemble), entry.terms
-    promise = Promise(
+    stand, terms = member_places(snapshot, ensemble), entry.terms
+    promise = LeasePromise(
         *(entry.id, starts.whole, FOREVER),
         cleaning=terms.cleaning,
         lead=terms.lead,
         priority=terms.priority,
+        outranks=terms.priority,
     )
-    proposal = Proposal(ensemble, None, unplaced(ensemble), outranks=terms.priority)
-    ask = Ask(objective=entry.objective, seed=entry.seed)
-    return Ahead(
+    proposal = Proposal(ensemble, None, (unplaced(ensemble),))
+    ask = DecisionOptions(objective=entry.objective, seed=entry.seed)
+    return WindowRequest(
         ensemble,
         request_for(ensemble, stand, members, starts.whole, entry.objective),
         snapshot,
         keepers,
         displacing_from=snapshot.taken_at + 2 * parts.limits.notice,
         seed=entry.seed,
-        trial=Trial(parts, proposal, promise, ask, Sight(snapshot, stand, tuple(keepers))),
+        trial=Trial(parts, proposal, promise, ask, Observation(snapshot, stand, tuple(keepers))),
     )
 
 
-def starts_of(entry: WaitlistEntry, first: Instant, last: Instant) -> Starts:
+def starts_of(
+    entry: WaitlistEntry, first: Instant, last: Instant, told: Disclosure = EXACT
+) -> Starts:
     """The range of what is booked for starts between these: with lead and cleaning."""
     lead = entry.terms.lead
-    return Starts(first - lead, last - lead, entry.length)
+    return Starts(first - lead, last - lead, entry.length, told)
 
 
 def first_that_fits(
@@ -112,9 +117,14 @@ def first_that_fits(
     ensemble: Ensemble,
     entry: WaitlistEntry,
     first: Instant,
-    create: Callable[[Instant], Granted],
-) -> Granted:
+    create: Callable[[Instant], LeaseResult],
+    *,
+    operator: bool,
+) -> LeaseResult:
     """The lease of the earliest window that can be had from `first` on.
+
+    A tenant's begins at `first`, on the grid of instants that are told, or at the last start of the
+    range: so it does not tell when another project's lease ends.
 
     Args:
         parts: the service's.
@@ -122,6 +132,7 @@ def first_that_fits(
         entry: its range and terms.
         first: where the range begins by now.
         create: asks for the lease with one start.
+        operator: whether it may begin exactly where another project's lease ends.
 
     Raises:
         NoWindow: none can be had.
@@ -131,9 +142,12 @@ def first_that_fits(
     later, known = False, True
     for _ in range(_TRIES):
         keepers = parts.store.keepers().ensembles
-        starts = starts_of(entry, first, entry.latest)
+        told = parts.told_to(operator=operator).limits.disclosure
+        starts = starts_of(entry, first, entry.latest, told)
         ahead = ahead_of(parts, ensemble, starts, (parts.store.snapshot(), keepers), entry)
-        sought = soonest(parts, ahead, starts, time_limit=parts.limits.time_limit, later=later)
+        sought = disclosed_earliest_start(
+            parts, ahead, starts, time_limit=parts.limits.time_limit, later=later
+        )
         known = known and sought.unmoved
         if sought.start is None:
             break

@@ -1,4 +1,4 @@
-"""1.8: PUT allocations says for which project and user; before, nobody knew."""
+"""1.8: PUT allocations names the project and user; before, they were not known."""
 
 from moorage.api.placement.lowering import forgetting
 from moorage.domain.consumers import NO_PROJECT

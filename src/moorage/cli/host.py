@@ -1,0 +1,118 @@
+"""`moorage host list|show`: the bookings of hosts, and why one is closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli.command import Command
+from moorage.cli.output import Shown, stack, table
+from moorage.cli.placement_map import natural
+from moorage.cli.times import minute
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from rich.console import RenderableType
+
+
+class List(Command):
+    """List hosts with their bookings, and why one is closed.
+
+    A host is closed while its compute service is disabled or down, during a planned window, and
+    while it has no inventory. Providers that share with hosts are listed as shared.
+    """
+
+    examples = """
+        moorage host list
+        moorage host list --closed
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--closed", action="store_true", help="only hosts that are closed, or will be"
+        )
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        with self.client() as client:
+            found = client.hosts.all()
+        found = [one for one in found if one["closed"] or not args.closed]
+        found.sort(key=lambda one: natural(one["name"]))
+        rows = [(one["name"], _state(one), one["consumers"], until(one), why(one)) for one in found]
+        columns = ["host", "state", "#consumers", "until", "why"]
+        return Shown(
+            {"hosts": found},
+            table(columns, rows) if rows else "no closed hosts" if args.closed else "no hosts",
+        )
+
+
+class Show(Command):
+    """Show a host and its bookings.
+
+    Bookings are the allocations, holds and reservations in its tree, each with its project,
+    ensemble and member.
+    """
+
+    examples = """
+        moorage host show n2
+        moorage host show n2 -f json
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("host", metavar="HOST", help="its name or UUID")
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        with self.client() as client:
+            host = client.hosts.show(args.host)
+        return Shown({"host": host}, _drawn(host))
+
+
+def closed_for(one: Mapping[str, Any]) -> str:
+    """A reason in words: `disabled`, `away until 2026-12-07 07:00 (maintenance: new firmware)`."""
+    if one["why"] not in {"away", "planned"}:
+        return str(one["why"])
+    plan = f"{one['kind']}: {one['reason']}" if one["reason"] else str(one["kind"])
+    end = "" if one["end"] is None else f" until {minute(one['end'])}"
+    if one["why"] == "away":
+        return f"away{end} ({plan})"
+    return f"away from {minute(one['start'])}{end} ({plan})"
+
+
+def why(host: Mapping[str, Any]) -> str:
+    """All reasons why a host is or will be closed, in words."""
+    return "; ".join(map(closed_for, host["closed"]))
+
+
+def until(host: Mapping[str, Any]) -> str:
+    """The end of a host's last booking."""
+    if not host["consumers"]:
+        return "-"
+    return "no end" if host["until"] is None else minute(host["until"])
+
+
+def _state(host: Mapping[str, Any]) -> str:
+    if host["shares"]:
+        return "shared"
+    return "open" if host["open"] else "closed"
+
+
+def _drawn(host: Mapping[str, Any]) -> RenderableType:
+    place = ", ".join(f"{level} {name}" for level, name in host["domains"].items())
+    lines = [f"{host['name']}  {_state(host)}{f'  {place}' if place else ''}"]
+    lines += [closed_for(one) for one in host["closed"]]
+    if not host["bookings"]:
+        return stack(*lines, "no bookings")
+    columns = ["consumer", "project", "state", "from", "until", "amounts", "for"]
+    return stack(*lines, "", table(columns, [_row(one) for one in host["bookings"]]))
+
+
+def _row(one: Mapping[str, Any]) -> tuple[object, ...]:
+    amounts = " ".join(f"{name}={amount}" for name, amount in sorted(one["amounts"].items()))
+    end = "no end" if one["end"] is None else minute(one["end"])
+    if one["state"] in {"held", "claimed"} and one["lapses_at"] is not None:
+        end += f", held until {minute(one['lapses_at'])}"
+    whose = " ".join(str(part) for part in (one["ensemble_name"], one["member"]) if part)
+    lease = f"lease {one['lease'][:8]}" if one["lease"] else ""
+    purpose = ", ".join(part for part in (whose, lease) if part) or "-"
+    start = minute(one["start"])
+    return one["consumer"], one["project_id"], one["state"], start, end, amounts, purpose

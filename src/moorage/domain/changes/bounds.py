@@ -1,0 +1,71 @@
+"""Conditions of a commit: changes that write nothing and refuse the commit if they do not hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from moorage.domain.quotas import QuotaName
+
+
+@dataclass(frozen=True, slots=True)
+class BoundHeld:
+    """Refuse the commit unless the project then holds or claims at most so many places.
+
+    These are as many as its quota says, or `limit` where that says nothing.
+
+    Judged after the changes before it: of several that are made at once, those that come too
+    late are QuotaExceeded. `requested` is named in the error.
+    """
+
+    project_id: str
+    limit: int
+    requested: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoundOffers:
+    """Refuse the commit unless the project then has at most so many open `offers`.
+
+    Their places, with those that it holds or claims besides, are at most `held`. Both are as many
+    as the project's quota says, or these where that says nothing. QuotaExceeded.
+
+    Judged after the changes before it, as `BoundHeld` is. The error names the `requested` places.
+    """
+
+    project_id: str
+    offers: int
+    held: int
+    requested: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoundStored:
+    """Refuse the commit unless the project then stores at most so many records of one kind.
+
+    These are as many as its quota says, or `limit` where that says nothing. QuotaExceeded.
+
+    Judged after the changes before it, of which the last one adds one thing.
+    """
+
+    project_id: str
+    name: QuotaName
+    """One of `quotas.STORED`, but for offers: see `BoundOffers`."""
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectUniqueName:
+    """Refuse the commit if another ensemble in use of the project has this name. NameTaken.
+
+    One that is not in use does not count: its lease is over, its places were given back, or their
+    hold has lapsed; nor does a copy that an offer keeps its places with. Ensembles that share a
+    name because they were made before this was judged stay as they are; so do those that are
+    described with leases, which are called by their leases and so as often as these.
+    """
+
+    project_id: str
+    name: str
+    ensemble_id: str
+    """The ensemble that may have it."""

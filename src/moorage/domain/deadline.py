@@ -1,0 +1,173 @@
+"""The deadline of a request: one instant that bounds all of its work.
+
+A request gets its deadline when it is admitted; its server enters `within`, and everything that is
+called from there, in the same thread, can ask how much time is left. It is ambient, like a
+trace id, because it is no input of any computation: it never changes an answer, only whether there
+is one. Long loops call `check` once per step. Without a deadline (a background round, a script)
+nothing ever expires.
+
+The stopwatch is handed in, so nothing here reads a clock of its own.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import Busy
+from moorage.domain.period import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from moorage.domain.period import Duration
+
+RETRY_AFTER: Final = 5
+"""The Retry-After, in seconds, of a request whose time ran out."""
+
+
+class TimeExpired(Busy):
+    """The time limit of the request passed before there was an answer, or a proof that none is."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "time ran out before an answer, or a proof that there is none",
+            retry_after=RETRY_AFTER,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When the work began, when it has to be over, and by which clock; in seconds."""
+
+    began: float
+    at: float
+    stopwatch: Callable[[], float]
+
+    def left(self) -> float:
+        """Seconds until it passes; negative once it has."""
+        return self.at - self.stopwatch()
+
+
+_current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+def current() -> Deadline | None:
+    """The deadline of the current context."""
+    return _current.get()
+
+
+def under(deadline: Deadline) -> AbstractContextManager[None]:
+    """Run work under a given deadline, such as that of a request another process admitted."""
+    return _set(deadline)
+
+
+def check() -> None:
+    """Refuse work whose deadline has passed.
+
+    Raises:
+        TimeExpired: it has.
+    """
+    now = _current.get()
+    if now is not None and now.stopwatch() >= now.at:
+        raise TimeExpired
+
+
+def passed() -> bool:
+    """Whether the deadline of the current context has passed."""
+    now = _current.get()
+    return now is not None and now.left() <= 0
+
+
+def left(seconds: float) -> float:
+    """The smaller of these seconds and the time until the deadline."""
+    now = _current.get()
+    return seconds if now is None else min(seconds, now.left())
+
+
+def bounded(limit: Duration) -> Duration:
+    """The limit of one step, cut to the time until the deadline.
+
+    Raises:
+        TimeExpired: nothing is left.
+    """
+    now = _current.get()
+    if now is None:
+        return limit
+    check()
+    return max(min(limit, int(now.left() * SECOND)), 1)
+
+
+@contextmanager
+def within(stopwatch: Callable[[], float], seconds: float) -> Iterator[None]:
+    """Run work with at most so many seconds from when the outer work began.
+
+    A request that says its own time limit tightens the one it was admitted with: what was done
+    before the limit was read counts.
+    """
+    outer = _current.get()
+    if outer is None:
+        began = stopwatch()
+        with _set(Deadline(began, began + seconds, stopwatch)):
+            yield
+    else:
+        with _set(Deadline(outer.began, min(outer.at, outer.began + seconds), outer.stopwatch)):
+            yield
+
+
+@contextmanager
+def leaving(seconds: float) -> Iterator[None]:
+    """Run work that leaves so many seconds for later steps, or half of what is left."""
+    outer = _current.get()
+    if outer is None:
+        yield
+    else:
+        at = outer.at - min(seconds, max(outer.left(), 0) / 2)
+        with _set(Deadline(outer.began, at, outer.stopwatch)):
+            yield
+
+
+@contextmanager
+def anew() -> Iterator[None]:
+    """Run one of several steps under a deadline: limits in it count from now."""
+    outer = _current.get()
+    if outer is None:
+        yield
+    else:
+        with _set(Deadline(outer.stopwatch(), outer.at, outer.stopwatch)):
+            yield
+
+
+@contextmanager
+def at_least(seconds: float) -> Iterator[None]:
+    """Run work with the time that is left, and at least so many seconds.
+
+    What follows an answer, such as the reasons of a refusal that took all the time to prove, is
+    given this much and no more.
+    """
+    outer = _current.get()
+    if outer is None:
+        yield
+    else:
+        now = outer.stopwatch()
+        with _set(Deadline(outer.began, max(outer.at, now + seconds), outer.stopwatch)):
+            yield
+
+
+@contextmanager
+def over() -> Iterator[None]:
+    """Run what follows a commit without a deadline: the change is made, so it is answered."""
+    with _set(None):
+        yield
+
+
+@contextmanager
+def _set(deadline: Deadline | None) -> Iterator[None]:
+    token = _current.set(deadline)
+    try:
+        yield
+    finally:
+        _current.reset(token)

@@ -1,0 +1,321 @@
+"""Derives events from the changes of a changeset.
+
+Pure. The committing store gives the previous state of what is replaced (`StoredState`), and numbers
+the events. A change without events is not in the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from moorage.domain import changes
+from moorage.domain.effects import ENDED, EffectKind
+from moorage.domain.events import DerivedEvent
+from moorage.domain.period import FOREVER, format_instant
+from moorage.domain.waitlist import EntryState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from moorage.domain.capacity_windows import CapacityWindow
+    from moorage.domain.changes import Change
+    from moorage.domain.effects import Effect
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.domain.waitlist import Estimate, WaitlistEntry
+
+_WARNED: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
+_ENDED: Final = ("because", *_WARNED)
+_REPRIEVED: Final = ("server", "ends", "declared_end", "ensemble", "member")
+_OVERRUN: Final = ("server", "ended", "ensemble", "member")
+_NOTICE: Final = ("name", "start", "end", "edge", "at", "state")
+
+
+class StoredState(Protocol):
+    """The state of what a change replaces or removes."""
+
+    def lease(self, id_: str) -> Lease | None:
+        """The lease before the change; None: it is new."""
+
+    def entry(self, id_: str) -> WaitlistEntry | None:
+        """The waitlist entry before the change; None: it is new."""
+
+    def decision_state(self, id_: str) -> str | None:
+        """The state of a decision before the change; None: it is new."""
+
+    def owner(self, id_: str) -> tuple[str, str]:
+        """The project and the name of an ensemble that is deleted."""
+
+    def untold_refusals(self, explanation_id: str) -> int | None:
+        """How many refusals had no event since one that had; None: this one has none either."""
+
+    def window(self, id_: str) -> CapacityWindow:
+        """A planned window that is deleted."""
+
+
+def derive_events(every: Iterable[Change], before: StoredState) -> Iterator[DerivedEvent]:
+    """The events of these changes, in their order."""
+    for change in every:
+        tell = _TOLD.get(type(change))
+        if tell is not None:
+            yield from tell(change, before)
+
+
+def _lease(change: changes.PutLease, before: StoredState) -> Iterator[DerivedEvent]:
+    lease, old = change.lease, before.lease(change.lease.id)
+    if lease.proposed and lease.occurrence is not None:
+        # An occurrence held while its series is granted is no offer: only the grant makes an event.
+        return
+    generation = lease.generation if change.generation is None else change.generation + 1
+    body = _of_lease(lease)
+
+    def told(word: str, **more: object) -> DerivedEvent:
+        return DerivedEvent(
+            f"lease.{word}", lease.project_id, lease.id, generation, MappingProxyType(body | more)
+        )
+
+    if old is None or old.state is not lease.state:
+        yield told(lease.state.value)
+    if old is not None and (changed := sorted(_changed(old, lease))):
+        yield told("changed", changed=changed)
+    was, missed = (False, 0) if old is None else (old.degraded, old.missing)
+    proposed = old is not None and bool(old.proposal)
+    if lease.degraded and not was:
+        yield told("degraded")
+    if lease.degraded and (lease.missing != missed or (lease.proposal and not proposed)):
+        yield told("missing")
+    if was and not lease.degraded:
+        yield told("whole")
+
+
+def _of_lease(lease: Lease) -> dict[str, object]:
+    one = lease.occurrence
+    series = {} if one is None else {"series": one.series, "index": one.index}
+    return {
+        "name": lease.name,
+        "status": lease.state.value,
+        "start": format_instant(lease.terms.period.start),
+        "end": format_instant(lease.terms.period.end),
+        "degraded": lease.degraded,
+        "missing": lease.missing,
+        "proposal": _proposed(lease.proposal),
+        "ensemble": lease.ensemble_id,
+        **series,
+    }
+
+
+def _proposed(change: Mapping[str, object]) -> dict[str, object] | None:
+    """A proposal on the wire: `{"policy": "one-per-host", "max_per_domain": [1, 2]}`."""
+    if not change:
+        return None
+    return {
+        str(change["subject"]): change["name"],
+        str(change["field"]): [change["before"], change["after"]],
+    }
+
+
+def _changed(old: Lease, new: Lease) -> Iterator[str]:
+    if old.name != new.name:
+        yield "name"
+    if old.terms.period != new.terms.period:
+        yield "period"
+    if old.reservations != new.reservations:
+        yield "reservations"
+    if old.decision_id != new.decision_id:
+        yield "places"
+
+
+def _decision(change: changes.PutDecision, before: StoredState) -> Iterator[DerivedEvent]:
+    one = change.decision
+    if change.generation is not None and before.decision_state(one.id) == one.state.value:
+        return
+    body = {
+        "ensemble": one.ensemble_id,
+        "status": one.state.value,
+        "expires_at": _instant(one.expires_at),
+        "members": len(one.places),
+        "lease": one.lease_id,
+    }
+    generation = one.generation if change.generation is None else change.generation + 1
+    yield DerivedEvent(f"decision.{one.state}", one.project_id, one.id, generation, body)
+
+
+def _claim(change: changes.PutClaim, before: StoredState) -> Iterator[DerivedEvent]:
+    one = change.claim
+    if change.expected_state == one.state.value:
+        return
+    del before
+    body = {
+        "member": str(one.member),
+        "status": one.state.value,
+        "ensemble": one.ensemble_id,
+        "decision": one.decision_id,
+        "server": one.server_id,
+        "lease": one.lease_id,
+    }
+    yield DerivedEvent(f"claim.{one.state}", one.project_id, one.id, 0, body)
+    if change.expected_state is None and one.lease_id is not None:
+        claimed = {"claim": one.id, **body}
+        yield DerivedEvent("lease.claimed", one.project_id, one.lease_id, 0, claimed)
+
+
+def _ensemble(change: changes.PutEnsemble, before: StoredState) -> Iterator[DerivedEvent]:
+    del before
+    if change.generation is None:
+        one = change.ensemble
+        body = {"name": one.name, "members": len(one.members)}
+        yield DerivedEvent("ensemble.created", one.project_id, one.id, one.generation, body)
+
+
+def _no_ensemble(change: changes.DeleteEnsemble, before: StoredState) -> Iterator[DerivedEvent]:
+    project, name = before.owner(change.id)
+    yield DerivedEvent(
+        "ensemble.deleted", project, change.id, change.generation or 0, {"name": name}
+    )
+
+
+def _effect(change: changes.PutEffect, before: StoredState) -> Iterator[DerivedEvent]:
+    """Events of new effects that are facts, and of a notice at its first attempt.
+
+    A member's end has an event once the server deleter has done it.
+    """
+    del before
+    effect = change.effect
+    if change.attempts is None and effect.kind is EffectKind.WARN:
+        yield _told("member.warned", effect, _WARNED)
+    elif change.attempts is None and effect.kind is EffectKind.OVERRUN:
+        yield _told("member.overrun", effect, _OVERRUN)
+    elif change.attempts is None and effect.kind is EffectKind.REPRIEVE:
+        yield _told("member.reprieved", effect, _REPRIEVED)
+    elif change.attempts is None and effect.kind is EffectKind.REPLACE:
+        body = {name: effect.details.get(name) for name in ("ensemble", "members")}
+        decision = str(effect.details["decision"])
+        yield DerivedEvent("decision.unplaced", effect.project_id, decision, 0, body)
+    elif effect.kind is EffectKind.DELETE and effect.details.get(ENDED):
+        yield _told("member.evicted", effect, _ENDED)
+    elif change.attempts == 0 and effect.kind is EffectKind.NOTIFY and "edge" in effect.details:
+        if "capacity_window" in effect.details:
+            yield _of_edge(effect)
+        else:
+            yield _notice(effect)
+
+
+def _notice(effect: Effect) -> DerivedEvent:
+    """A notice's event, with the id under which the operator's webhook gets it."""
+    told = _told("lease.notice", effect, _NOTICE)
+    return replace(told, body={**told.body, "notice": effect.id})
+
+
+def _of_edge(effect: Effect) -> DerivedEvent:
+    """A planned window's event: how many hosts are away soon, now, or no more, without names."""
+    details = effect.details
+    hosts = details.get("hosts")
+    body = {name: details.get(name) for name in ("kind", "start", "end", "reason")}
+    body["hosts"] = len(hosts) if isinstance(hosts, list | tuple) else None
+    edge = "ends" if details["edge"] == "there" else details["edge"]
+    return DerivedEvent(f"capacity.{edge}", effect.project_id, effect.subject, 0, body)
+
+
+def _window(change: changes.PutCapacityWindow, before: StoredState) -> Iterator[DerivedEvent]:
+    del before
+    yield _of_window("capacity.planned", change.window)
+
+
+def _no_window(change: changes.DropCapacityWindow, before: StoredState) -> Iterator[DerivedEvent]:
+    yield _of_window("capacity.removed", before.window(change.id))
+
+
+def _of_window(type_: str, one: CapacityWindow) -> DerivedEvent:
+    body = {
+        "kind": one.kind.value,
+        "hosts": len(one.hosts),
+        "start": format_instant(one.period.start),
+        "end": _instant(one.period.end),
+        "reason": one.reason,
+    }
+    return DerivedEvent(type_, one.project_id, one.id, 0, body)
+
+
+def _told(type_: str, effect: Effect, fields: tuple[str, ...]) -> DerivedEvent:
+    """An event with the details that its owner may see: not the lease that displaces it."""
+    details = effect.details
+    body = {name: details.get(name) for name in fields}
+    subject = effect.subject
+    if details.get("server", subject) is None and "ensemble" in details:
+        subject = str(details["ensemble"])  # a member that has no server yet
+    return DerivedEvent(type_, effect.project_id, subject, 0, body)
+
+
+def _entry(change: changes.PutEntry, before: StoredState) -> Iterator[DerivedEvent]:
+    """An entry's new state, or the new estimate of one that goes on waiting."""
+    one, old = change.stored, before.entry(change.entry.id)
+    if old is None or old.state is not one.state:
+        word = one.state.value
+    elif _start(old.estimate) != _start(one.estimate):
+        word = "estimate"
+    else:
+        return
+    body = {
+        "name": one.name,
+        "status": one.state.value,
+        "earliest_start": format_instant(one.terms.period.start),
+        "latest_start": format_instant(one.latest),
+        "waits_for": one.waits_for.value,
+        "estimate": None if one.estimate is None else format_instant(one.estimate.start),
+        "lease": one.id if one.state is EntryState.GRANTED else None,
+    }
+    yield DerivedEvent(f"waitlist.{word}", one.project_id, one.id, one.generation, body)
+
+
+def _start(estimate: Estimate | None) -> Instant | None:
+    return None if estimate is None else estimate.start
+
+
+def _explanation(change: changes.PutExplanation, before: StoredState) -> Iterator[DerivedEvent]:
+    """A refusal, as tenants may see it; of repeated ones only the first in a while."""
+    why, asked = change.explanation, change.asked
+    untold = before.untold_refusals(why.id)
+    if asked is None or untold is None:
+        return
+    body = {
+        "ensemble": asked.ensemble_id,
+        "name": asked.name,
+        "user": asked.user_id,
+        "stage": why.stage.value,
+        "why": why.shortly,
+        "explanation": why.id,
+        "untold": untold,
+    }
+    yield DerivedEvent("request.refused", change.project_id, why.id, 0, body)
+
+
+def _event(change: changes.PutEvent, before: StoredState) -> Iterator[DerivedEvent]:
+    del before
+    yield change.happened
+
+
+def _instant(instant: Instant) -> str | None:
+    return None if instant == FOREVER else format_instant(instant)
+
+
+_TOLD: Final[Mapping[type, Callable[[Any, StoredState], Iterator[DerivedEvent]]]] = (
+    MappingProxyType(
+        {
+            changes.PutLease: _lease,
+            changes.PutDecision: _decision,
+            changes.PutClaim: _claim,
+            changes.PutEnsemble: _ensemble,
+            changes.DeleteEnsemble: _no_ensemble,
+            changes.PutEffect: _effect,
+            changes.PutCapacityWindow: _window,
+            changes.DropCapacityWindow: _no_window,
+            changes.PutEntry: _entry,
+            changes.PutExplanation: _explanation,
+            changes.PutEvent: _event,
+        }
+    )
+)
+TELLING: Final = frozenset(_TOLD)
+"""Kinds of changes that may mean an event."""

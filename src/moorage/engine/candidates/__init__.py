@@ -1,0 +1,4 @@
+"""Allocation candidates: a query against provider trees.
+
+Nothing here decides jointly; that is `engine.joint`.
+"""

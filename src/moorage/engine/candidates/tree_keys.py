@@ -1,0 +1,179 @@
+"""Trees as bytes: what of a tree matters to a query, so that equal trees are searched once.
+
+A tree's *reach* is its own providers and the sharing ones that serve it. Per provider in reach
+the query sees which slots it can serve, which required trait sets it helps to meet, how much of
+each class it has left (only as far as the query could use it), and, where subtrees matter, what
+it stands under. Trees in which all this is equal have the same candidates up to names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from moorage.engine.state import provider_filters
+from moorage.engine.state.provider_trees import ranges
+from moorage.engine.state.sharing import SHARES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from moorage.engine.candidates.query_shape import Shape
+    from moorage.engine.candidates.supply import Eligible, Supply
+    from moorage.engine.state.fleet_view import Bools, View
+    from moorage.engine.state.sharing import Sharing
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Rows: TypeAlias = NDArray[np.int32]
+    Bytes: TypeAlias = NDArray[np.uint8]
+
+_WORD: Final = 8
+"""Bytes of one number in a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A query's shape with who can fill it."""
+
+    shape: Shape
+    eligible: Eligible
+    supply: Supply
+    pairs: Sharing
+    """Every lender with every tree that it serves."""
+
+
+def reaches(view: View, plan: Plan, roots: Ints) -> Mapping[bytes, Ints]:
+    """Trees, given by root rows, by their key: provider rows [trees of that key, positions]."""
+    shape = plan.shape
+    if view.trees.is_single and not len(plan.pairs) and not shape.numbers:
+        # Lone providers that are worth a look serve every slot and meet every set themselves.
+        return {b"\1" * (shape.bits - 1) + b"\0": roots[:, None]}
+    tree, row, lent = _entries(view, plan, roots)
+    bits = _bits(view, plan, (row, lent), roots[tree])
+    if not shape.same_subtrees:
+        # Providers that serve nothing are not worth a look; subtrees hang together by them.
+        useful = bits[:, : len(shape.slots)].any(axis=1)
+        if not useful.all():
+            tree, row, lent, bits = tree[useful], row[useful], lent[useful], bits[useful]
+    numbers = _numbers(view, plan, tree, (row, lent))
+    features = np.concatenate((bits, numbers.view(np.uint8).reshape(len(row), -1)), axis=1)
+    if len(roots) == 1:
+        return {features.tobytes(): row[None, :]}
+    return _by_key(features, row, np.searchsorted(tree, np.arange(1, len(roots) + 1)))
+
+
+def _by_key(features: Bytes, row: Ints, ends: Ints) -> Mapping[bytes, Ints]:
+    """Group the trees; `ends` says where the entries of each end."""
+    sizes = np.diff(ends, prepend=0)
+    size = int(sizes[0])
+    if size and (sizes == size).all():
+        each = features.reshape(len(ends), -1)
+        if (each == each[0]).all():
+            return {each[0].tobytes(): row.reshape(-1, size)}
+    text, width = features.tobytes(), features.shape[1]
+    found: dict[bytes, list[int]] = {}
+    start = 0
+    for end in (ends * width).tolist():
+        found.setdefault(text[start:end], []).append(start // width)
+        start = end
+    return {
+        key: row[np.array(starts)[:, None] + np.arange(len(key) // width)]
+        for key, starts in found.items()
+    }
+
+
+def _entries(view: View, plan: Plan, roots: Ints) -> tuple[Ints, Ints, Bools]:
+    """Per provider in reach: number of its tree, its row, whether it is of another tree."""
+    trees = view.trees
+    tree, row = ranges(trees.keys, trees.order, roots)
+    lent = np.zeros(len(row), dtype=np.bool_)
+    if len(plan.pairs):
+        for_tree, lender = ranges(plan.pairs.anchor, plan.pairs.lender, roots)
+        tree = np.concatenate((tree, for_tree))
+        row = np.concatenate((row, lender))
+        lent = np.concatenate((lent, np.ones(len(lender), dtype=np.bool_)))
+        order = np.argsort(tree, kind="stable")
+        tree, row, lent = tree[order], row[order], lent[order]
+    return tree, row, lent
+
+
+def _bits(view: View, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints) -> Bytes:
+    row, lent = entries
+    slots = len(plan.shape.slots)
+    bits = np.zeros((len(row), plan.shape.bits), dtype=np.uint8)
+    for number, mask in enumerate(plan.supply.own):
+        bits[:, number] = mask[row]
+    for number, mask in enumerate(plan.eligible.required, slots):
+        bits[:, number] = mask[row]
+    if len(plan.pairs):
+        borrowed = np.flatnonzero(lent)
+        lender = row[borrowed]
+        for number, (mask, pairs) in enumerate(
+            zip(plan.supply.lends, plan.eligible.pairs, strict=True)
+        ):
+            lends = mask[lender]
+            if pairs is not plan.pairs:
+                code = lender + anchor[borrowed] * len(view.alive)
+                lends &= np.isin(code, pairs.lender + pairs.anchor * len(view.alive))
+            bits[borrowed, number] = lends
+        bits[:, -1] = provider_filters.has_trait(view, SHARES)[row]
+    return bits
+
+
+def _numbers(view: View, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) -> Ints:
+    row, lent = entries
+    shape = plan.shape
+    numbers = np.zeros((len(row), shape.numbers), dtype=np.int64)
+    for number, (name, most) in enumerate(shape.summed):
+        columns = view.classes.get(name)
+        if columns is None:
+            continue
+        at = columns.position[row]
+        has = np.flatnonzero(at >= 0)
+        at = at[has]
+        room = columns.capacity[at] - columns.peak[at]
+        numbers[has, 2 * number] = np.clip(room, 0, most)
+        numbers[has, 2 * number + 1] = np.minimum(columns.max_unit[at], most)
+    last = shape.numbers
+    if shape.one_provider_per_tree:
+        last -= 1
+        numbers[:, last] = _first_with(tree, view.root[row].astype(np.int64))
+    if shape.same_subtrees:
+        numbers[:, last - 1] = _parents(view, plan, tree, (row, lent))
+    return numbers
+
+
+def _first_with(tree: Ints, value: Ints) -> Ints:
+    """Per entry: the position within its tree of the first entry with the same value."""
+    start = np.searchsorted(tree, tree)
+    first: dict[tuple[int, int], int] = {}
+    found = np.empty(len(tree), dtype=np.int64)
+    for index, key in enumerate(zip(tree.tolist(), value.tolist(), strict=True)):
+        found[index] = first.setdefault(key, index) - start[index]
+    return found
+
+
+def _parents(view: View, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) -> Rows:
+    """Per entry: the position within its tree of its nearest ancestor in reach, or -1."""
+    row, lent = entries
+    found = view.above[row]  # a tree is in reach as a whole, and lenders stand behind it
+    if len(plan.pairs):
+        start = tree.searchsorted(tree)
+        for entry in np.flatnonzero(lent).tolist():
+            at = _lent_parent(plan.pairs.parent, tree, row, entry)
+            found[entry] = max(at - start[entry], -1)
+    return found
+
+
+def _lent_parent(above: NDArray[np.integer], tree: Ints, row: Ints, entry: int) -> int:
+    """The entry of a lender's nearest ancestor in the same reach, or less than its start."""
+    first, last = np.searchsorted(tree, [tree[entry], tree[entry] + 1])
+    there = {one: first + number for number, one in enumerate(row[first:last].tolist())}
+    parent = int(above[row[entry]])
+    while parent >= 0 and parent not in there:
+        parent = int(above[parent])
+    return int(there.get(parent, -1))

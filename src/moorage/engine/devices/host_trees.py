@@ -1,0 +1,246 @@
+"""The providers of hosts' trees, and those that share with them, as one joint request sees them.
+
+Only providers that have something the request asks for are kept: the tree between them stays
+what it was, since each keeps its nearest ancestor among them. Requests whose every resource
+comes from the hosts' root providers need none of this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.engine.state.sharing import sharing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import Role
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.domain.resources import Amounts
+    from moorage.engine.state.snapshot import Snapshot
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+COLUMNS = ("capacity", "free", "min_unit", "max_unit", "step_size")
+
+
+@dataclass(frozen=True, eq=False)
+class Devices:
+    """P providers (positions) with K resource classes, for H hosts (rows of a terrain)."""
+
+    uuids: tuple[str, ...]
+    host: Ints
+    """[P] row of the host in whose tree it stands; -1 for one that stands in none."""
+    parent: Ints
+    """[P] position of the nearest provider above it that is here, or -1."""
+    classes: tuple[str, ...]
+    capacity: Ints
+    """[P, K] when empty; 0 where the provider has none of the class."""
+    free: Ints
+    """[P, K] capacity less the peak of every live booking over the request's period."""
+    min_unit: Ints
+    max_unit: Ints
+    """[P, K]; 0 where the provider has none of the class, so that no amount obeys."""
+    step_size: Ints
+    traits: Mapping[str, Bools]
+    """Trait -> [P]; absent: no provider here has it."""
+    aggregates: Mapping[str, Bools]
+    """Aggregate UUID -> [P]; absent: no provider here is in it."""
+    borrower: Ints
+    """[q] row of a host, ascending."""
+    lender: Ints
+    """[q] position of a provider of another tree that shares its inventory with that host."""
+
+    @cached_property
+    def position_of(self) -> Mapping[str, int]:
+        """Provider UUID -> position."""
+        return MappingProxyType({uuid: at for at, uuid in enumerate(self.uuids)})
+
+    @cached_property
+    def reach(self) -> tuple[Ints, Ints, Bools]:
+        """Everything a host's members may take from, host by host: row, position, borrowed."""
+        own = np.flatnonzero(self.host >= 0)
+        row = np.concatenate((self.host[own], self.borrower))
+        position = np.concatenate((own, self.lender))
+        borrowed = np.arange(len(row)) >= len(own)
+        order = np.argsort(row, kind="stable")
+        return row[order], position[order], borrowed[order]
+
+    @cached_property
+    def lends(self) -> Bools:
+        """[P] whether it shares its inventory with hosts of other trees."""
+        found = np.zeros(len(self.uuids), dtype=np.bool_)
+        found[self.lender] = True
+        return found
+
+    @cached_property
+    def above(self) -> tuple[frozenset[int], ...]:
+        """[P] itself and the providers above it."""
+        found: list[frozenset[int]] = []
+        for start in range(len(self.uuids)):
+            line, at = {start}, int(self.parent[start])
+            while at >= 0:
+                line.add(at)
+                at = int(self.parent[at])
+            found.append(frozenset(line))
+        return tuple(found)
+
+    def has_trait(self, trait: str) -> Bools:
+        """[P] whether the provider itself carries the trait."""
+        return self.traits.get(trait, np.zeros(len(self.uuids), dtype=np.bool_))
+
+    def in_any(self, aggregates: Iterable[str]) -> Bools:
+        """[P] whether the provider itself is in one of the aggregates."""
+        found = np.zeros(len(self.uuids), dtype=np.bool_)
+        for uuid in aggregates:
+            found |= self.aggregates.get(uuid, found)
+        return found
+
+    def per_host(self, amounts: Ints, count: int) -> Ints:
+        """[H, ...] sums of [P, ...] over all that each of `count` hosts may take from."""
+        row, position, _ = self.reach
+        found = np.zeros((count, *amounts.shape[1:]), dtype=np.int64)
+        np.add.at(found, row, amounts[position])
+        return found
+
+    def taking(self, places: Iterable[Mapping[str, Amounts]]) -> Devices:
+        """The same providers after these amounts per provider UUID were taken."""
+        free = self.free.copy()
+        for place in places:
+            for uuid, amounts in place.items():
+                for name, amount in amounts.items():
+                    free[self.position_of[uuid], self.classes.index(name)] -= amount
+        return replace(self, free=free)
+
+    def emptied(self) -> Devices:
+        """The same providers with nobody on them."""
+        return replace(self, free=self.capacity)
+
+
+def classes_of(roles: Iterable[Role]) -> tuple[str, ...]:
+    """Every resource class that the roles and their groups ask for."""
+    wanted: set[str] = set()
+    for role in roles:
+        wanted.update(role.resources)
+        for group in role.groups:
+            wanted.update(group.resources)
+    return tuple(sorted(wanted))
+
+
+def survey_devices(
+    snapshot: Snapshot, request: EnsembleRequest, hosts: Ints, most: int
+) -> Devices | None:
+    """The providers that matter to a request, or None where only the hosts themselves do.
+
+    Args:
+        snapshot: the fleet.
+        request: who is to be placed.
+        hosts: [H] rows of the hosts in the snapshot.
+        most: free capacity counts up to here.
+    """
+    classes = classes_of(request.roles)
+    row_of_host = np.full(len(snapshot.uuids), -1, dtype=np.int64)
+    row_of_host[hosts] = np.arange(len(hosts))
+    grouped = any(role.groups for role in request.roles)
+    if not grouped and not _elsewhere(snapshot, classes, row_of_host):
+        return None
+    host = row_of_host[snapshot.root]
+    pairs = sharing(snapshot)
+    lends = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    lends[pairs.lender] = True
+    kept = _useful(snapshot, request, classes) & snapshot.alive & ((host >= 0) | lends)
+    rows = np.flatnonzero(kept)
+    position = np.full(len(snapshot.uuids), -1, dtype=np.int64)
+    position[rows] = np.arange(len(rows))
+    matter = (row_of_host[pairs.anchor] >= 0) & kept[pairs.lender]
+    borrower, lender = row_of_host[pairs.anchor[matter]], position[pairs.lender[matter]]
+    order = np.argsort(borrower, kind="stable")
+    words = set(_words(request.roles))
+    return Devices(
+        uuids=tuple(snapshot.uuids[row] for row in rows.tolist()),
+        host=host[rows],
+        parent=_parents(snapshot, kept, position)[rows],
+        classes=classes,
+        **columns_of(snapshot, request, rows, classes, most),
+        traits={name: mask[rows] for name, mask in snapshot.traits.items() if name in words},
+        aggregates={
+            name: np.isin(rows, members)
+            for name, members in snapshot.aggregates.items()
+            if name in words
+        },
+        borrower=borrower[order],
+        lender=lender[order],
+    )
+
+
+def _elsewhere(snapshot: Snapshot, classes: Sequence[str], row_of_host: Ints) -> bool:
+    """Whether any provider but the hosts has any of the classes."""
+    found = (snapshot.classes.get(name) for name in classes)
+    return any(bool((row_of_host[one.rows] < 0).any()) for one in found if one is not None)
+
+
+def _useful(snapshot: Snapshot, request: EnsembleRequest, classes: Sequence[str]) -> Bools:
+    """[rows] providers that have a class, or a trait by which a group names a provider."""
+    found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    for name in classes:
+        columns = snapshot.classes.get(name)
+        if columns is not None:
+            found[columns.rows] = True
+    for group in (one for role in request.roles for one in role.groups):
+        if not group.resources:
+            for trait in frozenset().union(*group.required):
+                found |= snapshot.traits.get(trait, found)
+    return found
+
+
+def _parents(snapshot: Snapshot, kept: Bools, position: Ints) -> Ints:
+    """[rows] position of the nearest ancestor that is kept, or -1."""
+    above = snapshot.parent.astype(np.int64)
+    # Row -1, no parent, is kept: there the walk ends.
+    stays = np.append(kept, True)
+    while not stays[above].all():
+        above = np.where(stays[above], above, np.append(snapshot.parent, -1)[above])
+    return np.append(position, -1)[above]
+
+
+def columns_of(
+    snapshot: Snapshot, request: EnsembleRequest, rows: Ints, classes: Sequence[str], most: int
+) -> dict[str, Ints]:
+    """The `COLUMNS` of some providers over the request's period: provider x class, amounts.
+
+    `free` is at most `most`; a class that a provider does not have is all 0, in steps of 1.
+    """
+    found = {name: np.zeros((len(rows), len(classes)), dtype=np.int64) for name in COLUMNS}
+    found["step_size"] += 1
+    for k, name in enumerate(classes):
+        columns = snapshot.classes.get(name)
+        if columns is None:
+            continue
+        at = columns.position[rows]
+        has, at = at >= 0, at[at >= 0]
+        peak = snapshot.peak_over(name, request.period, without=request.released)
+        free = np.minimum(columns.capacity[at] - peak[at], most)
+        found["capacity"][has, k] = free + peak[at]
+        found["free"][has, k] = free
+        for rule in ("min_unit", "max_unit", "step_size"):
+            found[rule][has, k] = getattr(columns, rule)[at]
+    return found
+
+
+def _words(roles: Iterable[Role]) -> Iterable[str]:
+    """Every trait and aggregate that a role or group names."""
+    for role in roles:
+        for sets in (
+            (*role.required, role.forbidden, *role.member_of),
+            *((*one.required, one.forbidden, *one.member_of) for one in role.groups),
+        ):
+            for any_of in sets:
+                yield from any_of

@@ -1,0 +1,56 @@
+"""Explains missing devices: what a role's groups demand, and how many hosts have it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from moorage.engine.devices.slot_requirements import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.ensembles import Role
+    from moorage.engine.joint.build import Built
+
+
+def device_needs(role: Role, groups: frozenset[str]) -> str:
+    """`2 SRIOV_NET_VF with CUSTOM_PHYSNET_A beside its own resources`, and how they belong."""
+    parts = [
+        words(one.resources, one.required) + (" beside its own resources" if one.beside else "")
+        for one in role.groups
+        if one.name in groups
+    ]
+    parts += [
+        f"{' and '.join(sorted(names))} in one subtree"
+        for names in (names & groups for names in role.same_subtree)
+        if len(names) > 1
+    ]
+    if role.isolate and len(groups) > 1:
+        parts.append("each group of a provider of its own")
+    return ", ".join(parts)
+
+
+def device_facts(built: Built, role: Role, groups: frozenset[str]) -> dict[str, int]:
+    """How often each group's amounts are free in all, and how many hosts serve one member."""
+    proof = built.problem.proof
+    if proof is None or role.name not in built.problem.roles:
+        return {}
+    number = built.problem.roles.index(role.name)
+    found = dict(_amounts(built, number, groups))
+    served = proof.alone(number, 1).serves
+    found[f"hosts that serve all of one {role.name}"] = int(served.sum())
+    return found
+
+
+def _amounts(built: Built, number: int, groups: frozenset[str]) -> Iterator[tuple[str, int]]:
+    proof = built.problem.proof
+    assert proof is not None
+    devices = proof.devices
+    for slot in proof.wishes[number].slots:
+        if slot.group in groups:
+            able = slot.own | slot.lends
+            for k, amount in slot.amounts:
+                whole = np.maximum(devices.free[able, k], 0) // amount
+                yield f"places for {slot.label}", int(whole.sum())

@@ -1,0 +1,251 @@
+"""Facts of an explanation: what each part of a request demands, and what the fleet has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.engine.explain.conflicts import (
+    AGGREGATES,
+    CLOSED,
+    DEVICES,
+    POLICY,
+    RESOURCES,
+    groups_key,
+)
+from moorage.engine.explain.device_shortage import device_facts, device_needs
+from moorage.engine.joint.domain_counters import closed
+from moorage.engine.joint.problem_index import index
+from moorage.policies.primitives import Apart, AtMost, NeverOn, OnlyOn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import MemberName, Role
+    from moorage.domain.explain import Element
+    from moorage.domain.topology import Level
+    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.policy_rules import Rule
+    from moorage.engine.joint.problem_index import Crowd, Index
+
+    Bools: TypeAlias = NDArray[np.bool_]
+    Ints: TypeAlias = NDArray[np.int64]
+
+_EDGES_TOLD = 3
+_MEMBERS_TOLD = 4
+
+
+Binding: TypeAlias = "Mapping[str, frozenset[str]]"
+"""Role -> the resource classes of it that a conflict turns on; see `conflicts.binding`."""
+
+
+def needs(built: Built, element: Element, binding: Binding) -> str:
+    """What one element demands, in one clause; of resources only the binding classes."""
+    if element.kind == CLOSED:
+        return ""
+    if element.kind == POLICY:
+        return _policy_needs(built, _rule(built, element.name))
+    role = _role(built, element.name)
+    request = built.request
+    count = sum(m.role == role.name and m not in request.fixed for m in request.members)
+    who = f"{count} x {role.name}"
+    if element.kind == RESOURCES:
+        asked = sorted(role.resources.items())
+        amounts = ", ".join(f"{n} {name}" for name, n in asked if name in binding[role.name])
+        return f"{amounts} for each of {who}"
+    if element.kind == DEVICES:
+        return f"{device_needs(role, binding[groups_key(role.name)])} for each of {who}"
+    if element.kind == AGGREGATES:
+        groups = " and ".join("|".join(sorted(one)) for one in role.member_of)
+        return f"hosts of aggregate {groups} for {who}"
+    traits = ["|".join(sorted(one)) for one in role.required]
+    traits += [f"not {name}" for name in sorted(role.forbidden)]
+    return f"hosts with {', '.join(traits)} for {who}"
+
+
+def _policy_needs(built: Built, rule: Rule) -> str:
+    apart = _sets_apart(built, rule.statement.name)
+    edges = [_beside(built, rule, edge) if apart else edge for edge in rule.edges]
+    texts = list(dict.fromkeys(rule.policy.needs(edge, built.ground) for edge in edges if edge))
+    more = len(texts) - _EDGES_TOLD
+    told = "; ".join(texts[:_EDGES_TOLD]) + (f"; and {more} more" if more > 0 else "")
+    broken = built.broken.get(rule.statement.name)
+    if broken is None:
+        return told
+    names = [str(member) for member in broken.members[:_MEMBERS_TOLD]]
+    others = len(broken.members) - len(names)
+    names += [f"{others} more"] if others else []
+    verb = "break" if len(broken.members) > 1 else "breaks"
+    where = "they stand" if len(broken.members) > 1 else "it stands"
+    beside = " elsewhere" if apart else ""
+    who = " and ".join(names)
+    return f"{told}{beside}; {who} {verb} it where {where}, and nothing may make that worse"
+
+
+def _sets_apart(built: Built, policy: str) -> bool:
+    """Whether those who break it by standing keep their domains, and the others get other ones.
+
+    So it is where members are kept off each other: what the others need does not count those who
+    stand together already, nor where they do.
+    """
+    kinds = {type(one) for one in built.problem.primitives if one.policy == policy}
+    return policy in built.broken and NeverOn in kinds and bool(kinds & {AtMost, Apart})
+
+
+def _beside(built: Built, rule: Rule, edge: tuple[MemberName, ...]) -> tuple[MemberName, ...]:
+    """The members of an edge who do not break the rule already."""
+    breaking = built.broken[rule.statement.name].members
+    return tuple(member for member in edge if member not in breaking)
+
+
+def facts(
+    built: Built, elements: tuple[Element, ...], binding: Binding
+) -> tuple[tuple[str, int], ...]:
+    """How many hosts and domains the fleet has for what these elements speak of."""
+    found: dict[str, int] = {}
+    for element in elements:
+        if element.kind == CLOSED:
+            continue
+        if element.kind == POLICY:
+            rule = _rule(built, element.name)
+            roles = dict.fromkeys(m.role for edge in rule.edges for m in edge)
+            shut = _shut(built, element.name)
+            for level in dict.fromkeys(_levels(built, element.name)) or (None,):
+                found |= {
+                    _label(built, level, role): _usable(built, level, role, shut) for role in roles
+                }
+            found |= {} if shut else _named_hosts(built, rule)
+        else:
+            label = _label(built, None, element.name)
+            found[label] = _usable(built, None, element.name)
+            if element.kind == RESOURCES:
+                found |= _free(built, element.name, binding[element.name])
+            if element.kind == DEVICES:
+                groups = binding[groups_key(element.name)]
+                found |= device_facts(built, _role(built, element.name), groups)
+    return tuple(found.items())
+
+
+def _named_hosts(built: Built, rule: Rule) -> dict[str, int]:
+    """How many hosts a policy that names hosts leaves, whatever else holds.
+
+    Those that all it names leave together, to the member to be placed that has fewest.
+    """
+    problem = built.problem
+    left: dict[MemberName, Bools] = {}
+    for one in problem.primitives:
+        if one.policy == rule.statement.name and isinstance(one, OnlyOn | NeverOn):
+            mask = np.zeros(built.considered, dtype=np.bool_)
+            mask[list(one.hosts)] = True
+            mask = mask if isinstance(one, OnlyOn) else ~mask
+            for member in one.members:
+                left[member] = left.get(member, mask) & mask
+    moving = [mask for member, mask in left.items() if member not in built.request.fixed]
+    counts = [int(mask.sum()) for mask in moving or left.values()]
+    return {f"hosts that {rule.statement.name} leaves": min(counts)} if counts else {}
+
+
+def _levels(built: Built, policy: str) -> Iterator[Level]:
+    for one in built.problem.primitives:
+        if one.policy == policy and not isinstance(one, OnlyOn | NeverOn):
+            yield one.level
+
+
+def _label(built: Built, level: Level | None, role_name: str) -> str:
+    role = _role(built, role_name)
+    return f"{level or 'host'}s usable for {role.flavor or role.name}"
+
+
+def _shut(built: Built, policy: str) -> frozenset[int]:
+    """Rows of the hosts that a policy is broken on, if others are kept off them."""
+    if not _sets_apart(built, policy):
+        return frozenset()
+    named = (one for one in built.problem.primitives if one.policy == policy)
+    return frozenset().union(*(one.hosts for one in named if isinstance(one, NeverOn)))
+
+
+def _usable(
+    built: Built, level: Level | None, role_name: str, shut: frozenset[int] = frozenset()
+) -> int:
+    """Hosts, or domains with at least one, that have room for the role or hold it already.
+
+    But for those that are `shut`.
+    """
+    problem = built.problem
+    mask = problem.allowed[problem.roles.index(role_name)].copy()
+    mine = (problem.fixed >= 0) & (problem.role_of == problem.roles.index(role_name))
+    mask[problem.fixed[mine]] = True
+    mask[list(shut)] = False
+    if level is None:
+        return int(mask.sum())
+    domains = np.unique(problem.domains[level][mask])
+    return int((domains >= 0).sum())
+
+
+def _free(built: Built, role_name: str, classes: frozenset[str]) -> dict[str, int]:
+    """How much of the classes is free in all on the hosts usable for the role."""
+    problem = built.problem
+    mask = problem.allowed[problem.roles.index(role_name)]
+    return {
+        f"{name} free there for {_role(built, role_name).flavor or role_name}": int(
+            np.maximum(problem.free[mask, k], 0).sum()
+        )
+        for k, name in enumerate(problem.classes)
+        if name in classes
+    }
+
+
+def _rule(built: Built, name: str) -> Rule:
+    return next(rule for rule in built.rules if rule.statement.name == name)
+
+
+def _role(built: Built, name: str) -> Role:
+    return next(role for role in built.request.roles if role.name == name)
+
+
+# --- hosts that policies reject ------------------------------------------------------------
+
+
+def policy_rejections(built: Built) -> dict[str, int]:
+    """`policy:<name>` -> hosts where some member to be placed may not stand because of it.
+
+    Judged by the named hosts and by the members that stand already; what the members to be
+    placed do to each other is not a matter of single hosts.
+    """
+    numbers = index(built.problem)
+    found: dict[str, Bools] = {}
+    for name, mask in (*_named(numbers), *_crowded(numbers)):
+        found[name] = found.get(name, np.zeros_like(mask)) | mask
+    return {f"policy:{name}": int(mask.sum()) for name, mask in found.items() if mask.any()}
+
+
+def _named(numbers: Index) -> Iterator[tuple[str, Bools]]:
+    moving = {numbers.problem.members[m] for m in numbers.moving}
+    for one in numbers.problem.primitives:
+        if one.weight is None and isinstance(one, OnlyOn | NeverOn) and moving & set(one.members):
+            mask = np.zeros(len(numbers.problem.hosts), dtype=np.bool_)
+            mask[list(one.hosts)] = True
+            yield one.policy, ~mask if isinstance(one, OnlyOn) else mask
+
+
+def _crowded(numbers: Index) -> Iterator[tuple[str, Bools]]:
+    fixed = numbers.problem.fixed
+    for crowd in numbers.crowds:
+        left = sum(int(fixed[m] < 0) for m in crowd.members)
+        if not crowd.required or not left:
+            continue
+        counts, others = (_standing(crowd, fixed, side) for side in (crowd.members, crowd.others))
+        shut = closed(crowd, counts, others, left)
+        if shut is not None:
+            yield crowd.primitive.policy, np.append(shut, [False])[crowd.domain_of]
+
+
+def _standing(crowd: Crowd, fixed: Ints, members: tuple[int, ...]) -> Ints:
+    counts = np.zeros(crowd.size, dtype=np.int64)
+    for m in members:
+        if fixed[m] >= 0 and crowd.domain_of[fixed[m]] >= 0:
+            counts[crowd.domain_of[fixed[m]]] += 1
+    return counts

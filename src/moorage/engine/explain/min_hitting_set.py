@@ -1,0 +1,133 @@
+"""The lightest sufficient set, with a proof: implicit hitting sets.
+
+Whether a set is enough is asked of an oracle; a set that holds one that is enough is enough, too.
+Each set that is not enough says something of every one that is: it holds one of the others. So the
+lightest set that holds one of each of these *cores* is no heavier than the answer; if it is enough
+it is the answer, else it grows while it is not enough, and leaves one more core behind
+(E. Moreno-Centeno and R. Karp, The implicit hitting set approach, Operations Research 61, 2013).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_NODES: Final = 20_000
+"""Steps of the search for one lightest hitting set, before the proof is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """What was found. Taking any one out of `chosen` leaves too little, as far as was settled."""
+
+    chosen: frozenset[int] | None
+    """None: not even all of them are enough, or nobody knows."""
+    proved: bool
+    """Whether no lighter set is enough."""
+
+
+def least(weights: Sequence[int], enough: Callable[[frozenset[int]], bool | None]) -> Least:
+    """The set of items with the least sum of weights that is enough.
+
+    Args:
+        weights: of each item, positive; of no two sets are the sums equal, or either will do.
+        enough: whether a set will do; None where that was not settled in time.
+    """
+    oracle = _Oracle(enough)
+    order = sorted(range(len(weights)), key=lambda one: weights[one])
+    whole = oracle.ask(frozenset(order))
+    if whole is not True:
+        return Least(None, proved=whole is False)
+    best = _shrunk(_first(order, oracle), weights, oracle)
+    cores: list[frozenset[int]] = []
+    while True:
+        chosen = _lightest(weights, cores, sum(weights[one] for one in best))
+        if chosen is None:
+            return Least(best, proved=False)
+        if _weight(weights, chosen) >= _weight(weights, best):
+            return Least(best, proved=True)
+        answer = oracle.ask(chosen)
+        if answer:
+            return Least(chosen, proved=True)
+        if answer is None:
+            return Least(best, proved=False)
+        for one in order:
+            if one not in chosen and oracle.ask(chosen | {one}) is False:
+                chosen |= {one}
+        cores.append(frozenset(order) - chosen)
+
+
+class _Oracle:
+    """Asks nothing whose answer follows from former ones."""
+
+    def __init__(self, enough: Callable[[frozenset[int]], bool | None]) -> None:
+        self._enough = enough
+        self._known: dict[bool, list[frozenset[int]]] = {True: [], False: []}
+
+    def ask(self, some: frozenset[int]) -> bool | None:
+        if any(known <= some for known in self._known[True]):
+            return True
+        if any(some <= known for known in self._known[False]):
+            return False
+        answer = self._enough(some)
+        if answer is not None:
+            self._known[answer].append(some)
+        return answer
+
+
+def _first(order: list[int], oracle: _Oracle) -> frozenset[int]:
+    """The lightest items, as many as are enough; found by halves."""
+    few, many = 0, len(order)
+    while few < many:
+        middle = (few + many) // 2
+        if oracle.ask(frozenset(order[:middle])):
+            many = middle
+        else:
+            few = middle + 1
+    return frozenset(order[:many])
+
+
+def _shrunk(some: frozenset[int], weights: Sequence[int], oracle: _Oracle) -> frozenset[int]:
+    """What is left of a set when each that is not needed is taken out, the heaviest first."""
+    for one in sorted(some, key=lambda one: -weights[one]):
+        if oracle.ask(some - {one}):
+            some -= {one}
+    return some
+
+
+def _weight(weights: Sequence[int], some: frozenset[int]) -> int:
+    return sum(weights[one] for one in some)
+
+
+def _lightest(
+    weights: Sequence[int], cores: Sequence[frozenset[int]], most: int
+) -> frozenset[int] | None:
+    """The lightest set with one of each core, or any of weight `most` or more if all are so heavy.
+
+    By branching over the members of a core that is not hit; None where that takes too long.
+    """
+    best, best_weight = frozenset[int]().union(*cores), None
+    stack: list[tuple[frozenset[int], frozenset[int], int]] = [(frozenset(), frozenset(), 0)]
+    nodes = 0
+    while stack:
+        nodes += 1
+        if nodes > _NODES:
+            return None
+        taken, barred, weight = stack.pop()
+        if weight >= (most if best_weight is None else best_weight):
+            continue
+        open_cores = [core - barred for core in cores if not core & taken]
+        if not open_cores:
+            best, best_weight = taken, weight
+            continue
+        core = min(open_cores, key=len)
+        branches = []
+        without = barred
+        for one in sorted(core, key=lambda one: weights[one]):
+            branches.append((taken | {one}, without, weight + weights[one]))
+            without |= {one}
+        stack.extend(reversed(branches))
+    return best

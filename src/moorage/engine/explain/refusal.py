@@ -1,0 +1,122 @@
+"""The explanation of a refusal: stage, conflicts with their numbers, relaxations that work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain import deadline
+from moorage.domain.disclosure import EXACT
+from moorage.domain.explain import Conflict, Stage
+from moorage.engine.explain.conflicts import POLICY, Deletion, Oracle, binding, elements, emptied
+from moorage.engine.explain.element_facts import facts, needs, policy_rejections
+from moorage.engine.explain.relaxations import relaxations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from moorage.domain.disclosure import Disclosure
+    from moorage.domain.explain import Relaxation
+    from moorage.engine.explain.conflicts import Core
+    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.problem import Solves
+
+INFEASIBLE = "infeasible"
+UNDECIDED = "undecided"
+FEASIBLE = "feasible"
+_SHARE: Final = 3
+"""The part of the time that is not spent on conflicts: one in so many."""
+NO_SMALL_CHANGE: Final = "no single small change makes it fit"
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """What `domain.explain.Explanation` says, without id, time and revision."""
+
+    verdict: str
+    stage: Stage
+    conflicts: tuple[Conflict, ...]
+    relaxations: tuple[Relaxation, ...]
+    considered: int
+    rejected: Mapping[str, int]
+    note: str = ""
+
+
+def explain(
+    built: Built,
+    solver: Solves,
+    *,
+    remaining: Callable[[], float],
+    seed: int = 0,
+    rough: Disclosure = EXACT,
+    if_not: Stage | None = None,
+) -> WhyNot:
+    """Say why a request has no placement.
+
+    Args:
+        built: the request that was found infeasible.
+        solver: answers the questions that counting cannot.
+        remaining: seconds left for the explanation; what is not settled by then is left out
+            or marked as not minimal.
+        seed: handed to the solver.
+        rough: how exactly changes that help are told.
+        if_not: of a request that failed at this stage nothing more is looked for.
+    """
+    ends = deadline.left(remaining())
+    oracle = Oracle(solver, remaining, seed)
+    # Of many conflicts some are told, with what helps, rather than all of them without.
+    deletion = Deletion(built, replace(oracle, remaining=lambda: oracle.left() - ends / _SHARE))
+    verdict = {True: FEASIBLE, False: INFEASIBLE, None: UNDECIDED}[deletion.feasible(frozenset())]
+    stage = _stage(built, deletion, oracle)
+    cores = () if stage is if_not else tuple(deletion.conflicts())
+    left = deletion.feasible(frozenset(one for core in cores for one in core.elements))
+    found = relaxations(built, cores, oracle, rough) if cores else ()
+    return WhyNot(
+        verdict=verdict,
+        stage=stage,
+        conflicts=tuple(_conflict(built, core, oracle) for core in cores),
+        relaxations=found,
+        considered=built.considered,
+        rejected={**built.rejected, **policy_rejections(built)},
+        note=_note(verdict, cores, found, left=left),
+    )
+
+
+def _stage(built: Built, deletion: Deletion, oracle: Oracle) -> Stage:
+    """Where the request failed.
+
+    `static` where not even the empty fleet would do, whatever else is in the way as well. With
+    members standing already, what an empty fleet could hold is no question for the policies:
+    those members stay where they are.
+    """
+    request = built.request
+    alone = replace(request, policies=()) if request.fixed else request
+    if oracle.asks(lambda: emptied(alone, built).problem) is False:
+        return Stage.STATIC
+    policies = frozenset(one for one in elements(built) if one.kind == POLICY)
+    return Stage.CAPACITY if deletion.feasible(policies) is False else Stage.POLICY
+
+
+def _conflict(built: Built, core: Core, oracle: Oracle) -> Conflict:
+    classes = binding(built, core, oracle)
+    return Conflict(
+        elements=core.elements,
+        needs=tuple(needs(built, one, classes) for one in core.elements),
+        facts=facts(built, core.elements, classes),
+        minimal=core.minimal,
+    )
+
+
+def _note(
+    verdict: str, cores: tuple[Core, ...], found: tuple[Relaxation, ...], *, left: bool | None
+) -> str:
+    if verdict != INFEASIBLE:
+        return ""
+    if left is False:
+        return "no host is open to this request, whatever is set aside"
+    if left is None:
+        return "time ran out: there may be further conflicts"
+    if not found:
+        several = "the conflicts are independent: " if len(cores) > 1 else ""
+        return f"{several}{NO_SMALL_CHANGE}"
+    return ""

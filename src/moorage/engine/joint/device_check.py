@@ -1,0 +1,98 @@
+"""Checks an assignment of devices by sums and lookups, never by a search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moorage.engine.devices.proof import Proof
+    from moorage.engine.devices.slot_requirements import Wish
+    from moorage.engine.joint.problem import Problem
+
+
+def misserved(
+    problem: Problem,
+    proof: Proof,
+    rows: np.typing.NDArray[np.int64],
+    givers: Mapping[int, tuple[int, ...]],
+) -> Iterator[str]:
+    """Every way in which devices do not serve the members that are placed now.
+
+    Args:
+        problem: who is placed.
+        proof: what they ask for, and the devices.
+        rows: [M] the host of each member.
+        givers: per placed member, per slot of its role, the position of who gives it.
+    """
+    devices = proof.devices
+    taken = np.zeros_like(devices.free)
+    for m in np.flatnonzero(problem.fixed < 0).tolist():
+        wish = proof.wishes[int(problem.role_of[m])]
+        given = givers.get(m, ())
+        if len(given) != len(wish.slots):
+            yield f"{problem.members[m]} is not given all it asks for"
+            continue
+        mine: dict[tuple[int, int], int] = {}
+        for slot, at in zip(wish.slots, given, strict=True):
+            gives = slot.own[at] if devices.host[at] == rows[m] else slot.lends[at]
+            if not gives or not _reaches(proof, int(rows[m]), at):
+                yield f"{problem.members[m]}: {slot.label} from {devices.uuids[at]}"
+            for k, amount in slot.amounts:
+                mine[at, k] = mine.get((at, k), 0) + amount
+        if any(amount > devices.max_unit[key] for key, amount in mine.items()):
+            yield f"{problem.members[m]} takes more of one provider than one consumer may"
+        yield from (f"{problem.members[m]}: {fault}" for fault in _apart(proof, wish, given))
+        for key, amount in mine.items():
+            taken[key] += amount
+    for at, k in np.argwhere((taken > 0) & (taken > devices.free)).tolist():
+        yield (
+            f"{devices.classes[k]} of {devices.uuids[at]}: "
+            f"taken {taken[at, k]}, free {devices.free[at, k]}"
+        )
+
+
+def _reaches(proof: Proof, host: int, at: int) -> bool:
+    """Whether a host's members may take from the provider."""
+    devices = proof.devices
+    if devices.host[at] == host:
+        return True
+    first, last = np.searchsorted(devices.borrower, [host, host + 1])
+    return bool((devices.lender[first:last] == at).any())
+
+
+def _apart(proof: Proof, wish: Wish, given: tuple[int, ...]) -> Iterator[str]:
+    """What one member's givers do not have in common, or may not share."""
+    devices = proof.devices
+    for names in wish.subtrees:
+        if not _one_subtree(proof, {given[n] for n in names}):
+            yield "groups that belong together are of several subtrees"
+    if wish.beside:
+        own = {given[n] for n in wish.own if not devices.lends[given[n]]}
+        low = {at for at in own if not any(_above(proof, at, one) for one in own - {at})}
+        if not _one_subtree(proof, low | {given[n] for n in wish.beside}):
+            yield "a group is of another subtree than the member's own resources"
+    named = [at for at, slot in zip(given, wish.slots, strict=True) if slot.group]
+    if wish.isolate and len(set(named)) < len(named):
+        yield "one provider serves two groups"
+    for mask in wish.required:
+        if not any(mask[given[n]] for n in wish.own):
+            yield "nobody who gives own resources has a required trait"
+
+
+def _one_subtree(proof: Proof, positions: set[int]) -> bool:
+    return any(all(top == at or _above(proof, top, at) for at in positions) for top in positions)
+
+
+def _above(proof: Proof, top: int, at: int) -> bool:
+    """Whether one provider stands above another."""
+    parent = proof.devices.parent
+    at = int(parent[at])
+    while at >= 0:
+        if at == top:
+            return True
+        at = int(parent[at])
+    return False

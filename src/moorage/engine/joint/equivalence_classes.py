@@ -1,0 +1,70 @@
+"""Equivalence classes of hosts: hosts that no part of a problem can tell apart.
+
+Exchanging two hosts of a class in any placement changes no excess, no cost and no fit. So a
+problem that places n members needs at most n hosts of each class: whatever uses others can be
+rewritten to use these.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.domain.topology import HOST
+from moorage.policies.primitives import NeverOn, OnlyOn, Skew
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from moorage.engine.joint.problem import Problem
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+def classes(problem: Problem) -> Ints:
+    """[H] the class number of each host; hosts where a member stands are alone in theirs."""
+    count = len(problem.hosts)
+    columns = [problem.free, problem.capacity, problem.allowed.T.astype(np.int64)]
+    for level, numbers in sorted(problem.domains.items()):
+        if level.name != HOST:
+            columns.append(numbers[:, None].astype(np.int64))
+    for one in problem.primitives:
+        if isinstance(one, OnlyOn | NeverOn):
+            columns.append(_mask(count, one.hosts)[:, None])
+        elif isinstance(one, Skew) and one.level.name == HOST:
+            columns.append(_mask(count, one.domains)[:, None])
+    columns += [_mask(count, one.hosts)[:, None] for one in problem.cuts]
+    alone = np.zeros((count, 1), dtype=np.int64)
+    standing = np.unique(problem.fixed[problem.fixed >= 0])
+    alone[standing, 0] = 1 + np.arange(len(standing))
+    _, found = np.unique(np.hstack([*columns, alone]), axis=0, return_inverse=True)
+    return found.reshape(-1).astype(np.int64)
+
+
+def _mask(count: int, rows: frozenset[int] | tuple[int, ...]) -> Ints:
+    mask = np.zeros(count, dtype=np.int64)
+    mask[list(rows)] = 1
+    return mask
+
+
+def enough(problem: Problem, of_class: Ints, first: Ints) -> Ints:
+    """Rows that suffice for an exact answer: per class as many as members are to be placed.
+
+    Args:
+        problem: the problem.
+        of_class: [H] from `classes`.
+        first: [H] rows with greater values are taken first within their class.
+
+    Returns:
+        Row numbers, classes together, in the order of being taken.
+    """
+    members = int((problem.fixed < 0).sum())
+    useful: Bools = np.asarray(problem.allowed.any(axis=0))
+    useful[problem.fixed[problem.fixed >= 0]] = True
+    order = np.lexsort((np.arange(len(first)), -first, of_class))
+    order = order[useful[order]]
+    ordered = of_class[order]
+    starts = np.searchsorted(ordered, ordered)
+    return np.asarray(order[np.arange(len(order)) - starts < max(members, 1)], dtype=np.int64)

@@ -1,0 +1,181 @@
+"""Instances: joint problems saved as JSON, to be replayed.
+
+One form serves bug reports, regression tests, benchmarks and the way to a solver process. There
+are two kinds: `dumps` writes a bare problem, which is enough to solve it; `dumps_built` writes
+the request and the terrain it was made of, which is enough to solve, verify and explain it.
+The same content gives the same bytes. Beside its body a file may keep the verdict that was
+`recorded` when it was saved, to compare a later answer with.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from moorage.domain.errors import InvalidDescription
+from moorage.engine.joint import instance_problem
+from moorage.engine.joint.build import state
+from moorage.engine.joint.instance_request import (
+    decode_request,
+    encode_request,
+)
+from moorage.engine.joint.instance_terrain import decode_terrain, encode_terrain
+from moorage.engine.joint.problem import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.problem import Problem
+
+FORMAT: Final = "moorage-instance"
+VERSION: Final = 1
+
+
+def dumps(problem: Problem) -> bytes:
+    """A bare problem."""
+    return _write("problem", instance_problem.encode(problem))
+
+
+def loads(data: bytes | str) -> Problem:
+    """The problem of an instance of either kind.
+
+    Raises:
+        InvalidDescription: not an instance, or of a version this program does not know.
+    """
+    kind, body = _read(data)
+    try:
+        return _built(body).problem if kind == "request" else instance_problem.decode(body)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InvalidDescription(f"a damaged instance: {error!r}") from error
+
+
+def dumps_built(built: Built) -> bytes:
+    """A request with its terrain: all that verifying and explaining it takes."""
+    return _write(
+        "request",
+        {
+            "request": encode_request(built.request),
+            "terrain": encode_terrain(built.terrain),
+            "closed": {reason: sorted(uuids) for reason, uuids in sorted(built.closed.items())},
+        },
+    )
+
+
+def loads_built(data: bytes | str) -> Built:
+    """What `dumps_built` wrote, stated as a problem again.
+
+    Raises:
+        InvalidDescription: not such an instance.
+    """
+    kind, body = _read(data)
+    if kind != "request":
+        raise InvalidDescription(f"an instance with a request is needed, this has a {kind}")
+    try:
+        return _built(body)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InvalidDescription(f"a damaged instance: {error!r}") from error
+
+
+def with_recorded(data: bytes | str, verdict: Verdict) -> bytes:
+    """The same instance, with the verdict that was given on it.
+
+    Raises:
+        InvalidDescription: not an instance.
+    """
+    document = _document(data)
+    document["recorded"] = str(verdict)
+    return _bytes(document)
+
+
+def recorded(data: bytes | str) -> Verdict | None:
+    """The verdict kept with an instance, or None.
+
+    Raises:
+        InvalidDescription: not an instance, or a verdict that is none.
+    """
+    found = _document(data).get("recorded")
+    try:
+        return None if found is None else Verdict(found)
+    except ValueError as error:
+        raise InvalidDescription(f"a damaged instance: recorded {found!r}") from error
+
+
+def dumps_outcome(outcome: Outcome) -> bytes:
+    """A solver's answer."""
+    return _write(
+        "outcome",
+        {
+            "verdict": str(outcome.verdict),
+            "solver": outcome.solver,
+            "hosts": None if outcome.hosts is None else outcome.hosts.tolist(),
+            "value": outcome.value,
+            "bound": outcome.bound,
+            "wall_ms": outcome.wall_ms,
+        },
+    )
+
+
+def loads_outcome(data: bytes | str) -> Outcome:
+    """What `dumps_outcome` wrote.
+
+    Raises:
+        InvalidDescription: not an outcome.
+    """
+    kind, body = _read(data)
+    if kind != "outcome":
+        raise InvalidDescription(f"an outcome is needed, this is a {kind}")
+    hosts = body["hosts"]
+    return Outcome(
+        verdict=Verdict(body["verdict"]),
+        solver=body["solver"],
+        hosts=None if hosts is None else np.array(hosts, dtype=np.int64),
+        value=body["value"],
+        bound=body["bound"],
+        wall_ms=body["wall_ms"],
+    )
+
+
+def _built(body: Mapping[str, Any]) -> Built:
+    return state(
+        decode_request(body["request"]),
+        decode_terrain(body["terrain"]),
+        closed={reason: frozenset(uuids) for reason, uuids in body["closed"].items()},
+    )
+
+
+def _write(kind: str, body: Mapping[str, object]) -> bytes:
+    return _bytes({"format": FORMAT, "version": VERSION, "kind": kind, kind: body})
+
+
+def _bytes(document: Mapping[str, object]) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _read(data: bytes | str) -> tuple[str, Mapping[str, Any]]:
+    document = _document(data)
+    kind = document["kind"]
+    return kind, document[kind]
+
+
+def _document(data: bytes | str) -> dict[str, Any]:
+    try:
+        document = json.loads(data)
+    except ValueError as error:
+        raise InvalidDescription(f"not an instance: {error}") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InvalidDescription(f"not an instance: no format {FORMAT!r}")
+    if document.get("version") != VERSION:
+        raise InvalidDescription(
+            f"instance of version {document.get('version')}, this program reads {VERSION}"
+        )
+    kind = document.get("kind")
+    body = document.get(kind) if isinstance(kind, str) else None
+    if not isinstance(kind, str) or not isinstance(body, dict):
+        raise InvalidDescription("a damaged instance: no body")
+    unknown = document.keys() - {"format", "version", "kind", kind, "recorded"}
+    if unknown:
+        raise InvalidDescription(f"not an instance: unknown key {min(unknown)!r}")
+    return document

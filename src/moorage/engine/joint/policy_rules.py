@@ -1,0 +1,62 @@
+"""A request's policies, ready for use: each statement with its parsed policy and its edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from moorage.domain.ensembles import Phase, edges
+from moorage.policies import parse
+from moorage.policies.ban import Ban
+from moorage.policies.fence import Fence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from moorage.domain.ensembles import PolicyStatement
+    from moorage.domain.placement import Ground
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.domain.topology import Topology
+    from moorage.policies.contract import Edge, Policy
+    from moorage.policies.primitives import Primitive
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One policy of a request."""
+
+    statement: PolicyStatement
+    policy: Policy
+    edges: tuple[Edge, ...]
+
+    def post(self, ground: Ground) -> Iterator[Primitive]:
+        """The primitives of every edge."""
+        for edge in self.edges:
+            yield from self.policy.post(
+                edge, ground, name=self.statement.name, weight=self.statement.weight
+            )
+
+
+def fences(found: Iterable[Rule]) -> tuple[Rule, ...]:
+    """The required rules that say by themselves on which hosts members may stand."""
+    return tuple(
+        rule for rule in found if rule.statement.required and isinstance(rule.policy, Fence | Ban)
+    )
+
+
+def rules(
+    request: EnsembleRequest, topology: Topology, phase: Phase = Phase.CREATE
+) -> tuple[Rule, ...]:
+    """Resolve the policies that hold in a phase; empty edges are left out.
+
+    Raises:
+        UnknownPolicy, InvalidDescription, UnknownName: see `policies.parse` and `Policy.check`.
+    """
+    found = []
+    for statement in request.policies:
+        if phase not in statement.phases:
+            continue
+        policy = parse(statement)
+        policy.check(topology)
+        found.append(Rule(statement, policy, edges(statement, request.roles, request.members)))
+    return tuple(found)

@@ -1,0 +1,111 @@
+"""The fleet as policies see it (`domain.placement.Ground`), over a terrain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.domain.disclosure import said_names
+from moorage.policies.primitives import NeverOn, OnlyOn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.placement import Occupant
+    from moorage.domain.topology import Level, Topology
+    from moorage.engine.joint.policy_rules import Rule
+    from moorage.engine.joint.terrain import Terrain
+
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class FleetGround:
+    """A terrain with what depends on who asks: eligible hosts and who is foreign."""
+
+    terrain: Terrain
+    project_id: str
+    """The project of the ensemble that is placed."""
+    own: frozenset[str]
+    """Consumers that are not foreign: the ensemble's own."""
+    eligible_rows: Mapping[str, Bools]
+    """Role -> [H] hosts that could hold one member if they were empty."""
+    fences: tuple[Rule, ...] = ()
+    """The required fences and bans of the request."""
+    _cache: dict[object, object] = field(default_factory=dict)
+    asked: set[int] = field(default_factory=set)
+    """Rows whose foreigners somebody asked for: what is said here depends on them as well."""
+
+    @property
+    def topology(self) -> Topology:
+        """The trees."""
+        return self.terrain.topology
+
+    @property
+    def host_count(self) -> int:
+        """How many hosts there are."""
+        return self.terrain.host_count
+
+    def domains(self, level: Level) -> Sequence[int]:
+        """Per host the number of its domain, or -1."""
+        found = self._cache.get(level)
+        if found is None:
+            found = self._cache[level] = self.terrain.domains(level).tolist()
+        return found  # type: ignore[return-value]  # lists of integers only under a level
+
+    def domain_name(self, level: Level, domain: int) -> str:
+        """The name of a domain number."""
+        return self.terrain.domain_name(level, domain)
+
+    def eligible(self, member: MemberName) -> frozenset[int]:
+        """Hosts that could hold the member if they were empty."""
+        found = self._cache.get(member.role)
+        if found is None:
+            rows = np.flatnonzero(self.eligible_rows[member.role])
+            found = self._cache[member.role] = frozenset(rows.tolist())
+        return found  # type: ignore[return-value]  # sets of rows only under a role
+
+    def fenced(self, member: MemberName) -> frozenset[int]:
+        """Hosts on which the required fences and bans of the request let the member stand."""
+        mine = tuple(number for number, one in enumerate(self._fences) if member in one.members)
+        found = self._cache.get(mine)
+        if found is None:
+            inside = frozenset(range(self.host_count))
+            for one in (self._fences[number] for number in mine):
+                inside = inside & one.hosts if isinstance(one, OnlyOn) else inside - one.hosts
+            found = self._cache[mine] = inside
+        return found  # type: ignore[return-value]  # sets of rows only under numbers of fences
+
+    @cached_property
+    def _fences(self) -> tuple[OnlyOn | NeverOn, ...]:
+        posted = (one for rule in self.fences for one in rule.post(self))
+        return tuple(one for one in posted if isinstance(one, OnlyOn | NeverOn))
+
+    def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
+        """Hosts that any of the names means: its own, a domain's, an aggregate's."""
+        mask = np.zeros(self.host_count, dtype=np.bool_)
+        for name in names:
+            mask |= self.terrain.rows_named(name)
+        return frozenset(np.flatnonzero(mask).tolist())
+
+    def said(self, names: frozenset[str]) -> str:
+        """The names as texts tell them."""
+        return said_names(self.terrain.topology, names)
+
+    def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:
+        """Hosts that have every one of the traits."""
+        mask = np.ones(self.host_count, dtype=np.bool_)
+        for trait in traits:
+            mask &= self.terrain.has_trait(trait)
+        return frozenset(np.flatnonzero(mask).tolist())
+
+    def foreigners(self, host: int) -> Sequence[Occupant]:
+        """Consumers on the host's tree that are not of this ensemble."""
+        self.asked.add(host)
+        return [one for one in self.terrain.occupants_of(host) if one.consumer not in self.own]

@@ -1,0 +1,117 @@
+"""The joint problem: who must stand where, as columns.
+
+Made from a request and a snapshot by `engine.build`; solved by any solver; written to JSON and
+read back as an *instance* (bug report, regression test and benchmark input in one form).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.period import Duration
+    from moorage.domain.requests import Objective
+    from moorage.domain.topology import Level
+    from moorage.engine.devices.proof import Proof
+    from moorage.policies.primitives import Cut, Primitive
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """M members of R roles, to be placed on H hosts with K resource classes.
+
+    Hosts are rows; their names are for people only. Equal rows may be merged by a solver.
+    """
+
+    members: tuple[MemberName, ...]
+    """Length M, sorted."""
+    roles: tuple[str, ...]
+    """Length R."""
+    role_of: Ints
+    """[M] index into `roles`."""
+    demand: Ints
+    """[R, K] amounts one member of the role takes."""
+    allowed: Bools
+    """[R, H] hosts that pass every filter of the role alone: traits, aggregates, unit rules,
+    and enough free capacity for one member."""
+    fixed: Ints
+    """[M] host row of a member that stands already, or -1. Fixed members take nothing from
+    `free` (their bookings are in it) and ignore `allowed`."""
+    classes: tuple[str, ...]
+    """Length K: resource classes."""
+    free: Ints
+    """[H, K] capacity less the peak of every live booking over the request's period."""
+    capacity: Ints
+    """[H, K] capacity when empty; with `free` it gives the fill for `balance`."""
+    hosts: tuple[str, ...]
+    """Length H: root provider UUIDs."""
+    domains: Mapping[Level, Ints]
+    """Level -> [H] domain number or -1; for every level a primitive names."""
+    primitives: tuple[Primitive, ...]
+    objective: Objective | None
+    """None: any placement will do, and costs nothing but the penalties."""
+    cuts: tuple[Cut, ...] = ()
+    """What devices cannot serve, as far as it is known."""
+    proof: Proof | None = None
+    """Says whether devices can serve a placement; None where hosts alone give everything. A
+    solver needs none: what it finds out is added as cuts (`engine.proved`)."""
+
+    @cached_property
+    def position_of(self) -> Mapping[MemberName, int]:
+        """Where each member stands in `members`."""
+        return {member: index for index, member in enumerate(self.members)}
+
+    @cached_property
+    def moving(self) -> Ints:
+        """Numbers of the members that are placed now, ascending."""
+        return np.flatnonzero(self.fixed < 0)
+
+
+class Verdict(StrEnum):
+    """What a solver says."""
+
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    """Proved."""
+    UNKNOWN = "unknown"
+    """Time ran out before an answer or a proof."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A solver's answer. `value` and `bound` are costs: penalties plus the objective's."""
+
+    verdict: Verdict
+    solver: str
+    hosts: Ints | None = None
+    """[M] host row per member when feasible."""
+    value: int = 0
+    bound: int = 0
+    wall_ms: float = 0.0
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing better exists."""
+        return self.verdict is Verdict.INFEASIBLE or (
+            self.verdict is Verdict.FEASIBLE and self.value == self.bound
+        )
+
+
+class Solves(Protocol):
+    """What explanations need of a solver; every `usecases.ports.Solver` is one."""
+
+    def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
+        """The best placement found within the limit, or a verdict that there is none."""

@@ -1,0 +1,226 @@
+"""How much policies are violated when one member is removed, for many members at once.
+
+A policy says what a whole placement breaks; asked anew for every member that could go, that costs
+members times members. Here it is asked once, without one of them, for the primitives that it
+compiles to; what they count changes by one where another goes instead.
+
+That takes members of one role to be alike to a policy but for where they stand, as they are to
+every solver that exchanges them. Where a statement pairs members (`zip`), one that goes moves those
+after it to other partners: then pairs as they are go before it, and pairs as they become after.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.domain.ensembles import edges
+from moorage.domain.placement import Placement
+from moorage.policies.primitives import (
+    Apart,
+    AtLeastDomains,
+    AtMost,
+    AtMostTogether,
+    NeverOn,
+    OnlyOn,
+    SameDomain,
+    Skew,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import MemberName, Role
+    from moorage.domain.topology import Level
+    from moorage.engine.joint.policy_rules import Rule
+    from moorage.engine.joint.policy_view import FleetGround
+    from moorage.policies.contract import Edge
+    from moorage.policies.primitives import Primitive
+
+    Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Leaving:
+    """Members where they stand, and those of one role of whom one is to go."""
+
+    roles: Sequence[Role]
+    ground: FleetGround
+    hosts: Mapping[MemberName, int]
+    """Rows of all who are there, and of nobody else."""
+    leaving: Sequence[MemberName]
+    """[n] at least one, all of one role."""
+
+    @property
+    def placement(self) -> Placement:
+        """As policies look at it."""
+        return Placement(self.ground, self.hosts)
+
+
+def broken_without(rule: Rule, standing: Leaving) -> Ints:
+    """[n] the sum of a policy's violations if each of those who may leave did, and nobody else."""
+    statement, leaving = rule.statement, standing.leaving
+    names = list(standing.hosts)
+    if statement.zip:
+        columns = [
+            edge
+            for one in statement.members
+            for edge in edges(replace(statement, members=(one,), zip=False), standing.roles, names)
+            or ((),)
+        ]
+        return _paired(rule, columns, standing)
+    found = np.zeros(len(leaving), dtype=np.int64)
+    for edge in edges(statement, standing.roles, names):
+        inside = set(edge)
+        mine = np.array([one in inside for one in leaving], dtype=np.bool_)
+        if not mine.all():
+            found[~mine] += _amount(rule, edge, standing.placement)
+        if mine.any():
+            some = [one for one in leaving if one in inside]
+            found[mine] += _less_one(rule, edge, replace(standing, leaving=some))
+    return found
+
+
+def _amount(rule: Rule, edge: Edge, placement: Placement) -> int:
+    return sum(one.amount for one in rule.policy.violations(edge, placement))
+
+
+# --- one edge -------------------------------------------------------------------------------
+
+
+def _less_one(rule: Rule, edge: Edge, standing: Leaving) -> Ints:
+    """[n] the same of one edge, which all who may leave are in."""
+    first = standing.leaving[0]
+    rest = tuple(one for one in edge if one != first)
+    found = np.zeros(len(standing.leaving), dtype=np.int64)
+    if not rest:
+        return found
+    for one in rule.policy.post(rest, standing.ground, name=rule.statement.name, weight=None):
+        found += np.maximum(0, _excess_without(one, standing))
+    return found
+
+
+def _excess_without(primitive: Primitive, standing: Leaving) -> Ints:
+    """[n] a primitive's excess, posted without the first who may leave, without each of them."""
+    match primitive:
+        case OnlyOn() | NeverOn():
+            named = np.zeros(standing.ground.host_count, dtype=np.bool_)
+            named[list(primitive.hosts)] = True
+            on = named if isinstance(primitive, NeverOn) else ~named
+            there, goes = _crowd(primitive.members, standing)
+            return _ints(on[there].sum() - on[goes])
+        case Apart():
+            ours = _counted(primitive.members, primitive.level, standing)
+            theirs = _counted(primitive.others, primitive.level, standing)
+            return _shared(ours, theirs)
+        case _:
+            return _ints(
+                _by_counts(primitive, *_counted(primitive.members, primitive.level, standing))
+            )
+
+
+def _crowd(members: Edge, standing: Leaving) -> tuple[Ints, Ints]:
+    """Rows of the members and of the first who may leave; [n] the row that each takes out.
+
+    Who is not among the members is none of those counted: without it, all of these stay, and the
+    first is out as it was.
+    """
+    hosts, leaving = standing.hosts, standing.leaving
+    among = set(members)
+    there = [hosts[one] for one in members] + [hosts[leaving[0]]]
+    goes = [hosts[one if one in among else leaving[0]] for one in leaving]
+    return np.array(there, dtype=np.int64), np.array(goes, dtype=np.int64)
+
+
+def _counted(members: Edge, level: Level, standing: Leaving) -> tuple[Ints, Ints]:
+    """[D] how many there are in each domain, the first who may leave too; [n] whence each goes."""
+    domain_of = standing.ground.terrain.domains(level)
+    there, goes = _crowd(members, standing)
+    domains = domain_of[there]
+    size = int(domain_of.max(initial=-1)) + 1
+    return _ints(np.bincount(domains[domains >= 0], minlength=size)), _ints(domain_of[goes])
+
+
+def _by_counts(
+    primitive: AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew, n: Ints, goes: Ints
+) -> Ints:
+    """[n] the excess with one less in the domain of each; -1: in none, and all stays."""
+    here = np.where(goes >= 0, n[goes], 0) if len(n) else np.zeros_like(goes)
+    alone = here == 1
+    match primitive:
+        case AtMost(limit=limit):
+            return _ints(np.maximum(0, n - limit).sum() - ((goes >= 0) & (here > limit)))
+        case AtMostTogether(domains=lose, limit=limit):
+            largest = np.sort(n)[::-1]
+            next_ = int(largest[lose]) if len(largest) > lose else 0
+            # Among equals another domain takes its place.
+            return _ints(largest[:lose].sum() - limit - (here > next_))
+        case AtLeastDomains(limit=limit):
+            return _ints(limit - ((n > 0).sum() - alone))
+        case SameDomain():
+            return _ints((n > 0).sum() - alone - 1)
+        case Skew(domains=domains, limit=limit):
+            most = int(n.max(initial=0))
+            only = int((n == most).sum()) == 1
+            eligible = np.zeros(len(n) + 1, dtype=np.bool_)
+            eligible[list(domains)] = True
+            least = int(n[list(domains)].min()) if domains else 0
+            lower = np.where(eligible[goes], np.minimum(least, here - 1), least)
+            return _ints(most - ((here == most) & only & (goes >= 0)) - lower - limit)
+
+
+def _shared(ours: tuple[Ints, Ints], theirs: tuple[Ints, Ints]) -> Ints:
+    """[n] domains with members of both sides, with one less on each side in the domain given."""
+    (mine, from_mine), (other, from_other) = ours, theirs
+    both = (mine > 0) & (other > 0)
+    if not len(both):
+        return np.zeros_like(from_mine)
+
+    def lost(at: Ints) -> Ints:
+        left = (mine[at] - (from_mine == at) > 0) & (other[at] - (from_other == at) > 0)
+        return np.where(at >= 0, both[at].astype(np.int64) - left, 0)
+
+    twice = from_other == from_mine
+    return _ints(both.sum() - lost(from_mine) - np.where(twice, 0, lost(from_other)))
+
+
+# --- pairs ----------------------------------------------------------------------------------
+
+
+def _paired(rule: Rule, columns: Sequence[Edge], standing: Leaving) -> Ints:
+    """[n] the same of a statement that pairs the members of its columns, one by one."""
+    leaving = standing.leaving
+    among = [[one in members for one in leaving] for members in map(frozenset, columns)]
+    if sum(map(any, among)) > 1:
+        # Somebody is paired with others of the own role: each is judged by itself.
+        return _ints([_pairs(rule, columns, standing, {one}).sum() for one in leaving])
+    before = np.concatenate(([0], np.cumsum(_pairs(rule, columns, standing, frozenset()))))
+    found = np.full(len(leaving), before[-1], dtype=np.int64)
+    for column, mine in zip(columns, among, strict=True):
+        if not any(mine):
+            continue
+        moved = [one[1:] if one is column else one for one in columns]
+        after = np.cumsum(_pairs(rule, moved, standing, frozenset())[::-1])[::-1]
+        after = np.concatenate((after, np.zeros(len(before) - len(after), dtype=np.int64)))
+        place = {one: at for at, one in enumerate(column)}
+        at = np.minimum([place.get(one, 0) for one in leaving], len(before) - 1)
+        found = np.where(mine, before[at] + after[at], found)
+    return found
+
+
+def _pairs(
+    rule: Rule, columns: Sequence[Edge], standing: Leaving, gone: AbstractSet[MemberName]
+) -> Ints:
+    """What each pair breaks, without those who are gone."""
+    left = [[one for one in column if one not in gone] for column in columns]
+    pairs = (tuple(dict.fromkeys(pair)) for pair in zip(*left, strict=False))
+    return _ints([_amount(rule, pair, standing.placement) for pair in pairs])
+
+
+def _ints(values: object) -> Ints:
+    return np.asarray(values, dtype=np.int64)

@@ -1,0 +1,139 @@
+"""Placing members one by one, as a scheduler does that is told of them one at a time.
+
+For comparison with the joint decision only; pinned so that it can be repeated: each member
+goes, of the hosts that break no required policy given who stands already, to the one with the
+most free of a resource class, the first by name among equals, and is never moved again.
+
+A policy is judged as far as it can be judged: over the members placed so far. A least number of
+domains is broken once the members still to come could not reach it any more. Skew counts
+all eligible domains, used or not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.engine.joint.cost import excess
+from moorage.policies.primitives import Apart, AtLeastDomains
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.engine.joint.problem import Problem
+    from moorage.policies.primitives import Primitive
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class OneByOne:
+    """How far it went."""
+
+    hosts: Mapping[MemberName, int]
+    """Members placed, in the order they were, with their host rows."""
+    failed: MemberName | None = None
+    """The first member for which no host was left."""
+    blamed: tuple[str, ...] = ()
+    """Policies that together left `failed` no host; none of them alone is enough less. Empty
+    when no host had room for it."""
+
+
+def sequential(
+    problem: Problem, order: Sequence[MemberName], *, names: Sequence[str], by: str = "VCPU"
+) -> OneByOne:
+    """Place members in this order; stop at the first that finds no host.
+
+    Args:
+        problem: who must stand where; members that are fixed stand from the beginning.
+        order: the members to place, each once.
+        names: the name of each host row, which decides between equals.
+        by: the resource class of which most must be free; the first one where there is none.
+    """
+    column = problem.classes.index(by) if by in problem.classes else 0
+    position = {member: index for index, member in enumerate(problem.members)}
+    rows = np.maximum(problem.fixed, 0)
+    placed = {m for m, index in position.items() if problem.fixed[index] >= 0}
+    free = problem.free.copy()
+    required = [one for one in problem.primitives if one.weight is None]
+    by_name = np.argsort(np.array(names, dtype=object), kind="stable")
+    found: dict[MemberName, int] = {}
+    for member in order:
+        index = position[member]
+        role = int(problem.role_of[index])
+        room = problem.allowed[role] & (free >= problem.demand[role]).all(axis=1)
+        posted = [one for one in required if member in _parties(one)]
+        left = _unbroken(problem, posted, rows, placed | {member}, index, room)
+        if not left.any():
+            blamed = _blamed(problem, posted, rows, placed | {member}, index, room)
+            return OneByOne(found, member, blamed)
+        candidates = by_name[left[by_name]]
+        chosen = int(candidates[np.argmax(free[candidates, column])])
+        rows[index], found[member] = chosen, chosen
+        placed.add(member)
+        free[chosen] -= problem.demand[role]
+    return OneByOne(found)
+
+
+def _parties(primitive: Primitive) -> tuple[MemberName, ...]:
+    others = primitive.others if isinstance(primitive, Apart) else ()
+    return (*primitive.members, *others)
+
+
+def _unbroken(
+    problem: Problem,
+    primitives: Iterable[Primitive],
+    rows: Ints,
+    placed: AbstractSet[MemberName],
+    index: int,
+    room: Bools,
+) -> Bools:
+    """[H] hosts with room where placing the member breaks none of the primitives."""
+    candidates = np.flatnonzero(room)
+    tried = np.tile(rows, (len(candidates), 1))
+    tried[:, index] = candidates
+    unbroken = np.ones(len(candidates), dtype=np.bool_)
+    for primitive in primitives:
+        unbroken &= excess(problem, _so_far(primitive, placed), tried) == 0
+    left = np.zeros_like(room)
+    left[candidates[unbroken]] = True
+    return left
+
+
+def _so_far(primitive: Primitive, placed: AbstractSet[MemberName]) -> Primitive:
+    """The primitive as it can be judged while some of its members are still to come."""
+    members = tuple(member for member in primitive.members if member in placed)
+    if isinstance(primitive, Apart):
+        others = tuple(member for member in primitive.others if member in placed)
+        return replace(primitive, members=members, others=others)
+    if isinstance(primitive, AtLeastDomains):
+        to_come = len(primitive.members) - len(members)
+        return replace(primitive, members=members, limit=primitive.limit - to_come)
+    return replace(primitive, members=members)
+
+
+def _blamed(
+    problem: Problem,
+    primitives: Sequence[Primitive],
+    rows: Ints,
+    placed: AbstractSet[MemberName],
+    index: int,
+    room: Bools,
+) -> tuple[str, ...]:
+    """A smallest-by-deletion set of policies that leave no host; empty: there is no room."""
+    if not room.any():
+        return ()
+    names = tuple(dict.fromkeys(one.policy for one in primitives))
+    kept = names
+    for name in names:
+        without = [one for one in primitives if one.policy in kept and one.policy != name]
+        if not _unbroken(problem, without, rows, placed, index, room).any():
+            kept = tuple(one for one in kept if one != name)
+    return kept

@@ -1,0 +1,246 @@
+"""Violations by members that are placed already, and what "required" means beside them.
+
+A server that runs where a policy does not want it cannot be undone by a refusal: whoever let it
+join accepted that. A required policy then asks of a placement that it makes nothing worse: its
+excess is the least that the standing members leave possible, wherever the others might go if
+there were room everywhere. Hence for a primitive, with k members to be placed:
+
+| Primitive | Least excess | Asked of the others |
+|---|---|---|
+| `AtMost` | the surplus of the standing | not to come where there are too many |
+| `AtMostTogether` | the sum of the largest standing counts above the limit | not to raise it |
+| `SameDomain` | domains the standing use beyond the first | to use one of these |
+| `Apart` | domains that standing members share | not to come there, and to share no other |
+| `OnlyOn`, `NeverOn` | the standing on wrong hosts | right hosts |
+| `AtLeastDomains` | domains missing once k more are used | to mend as much as their number can |
+| `Skew` | fullest less the level that k could fill up to, above the limit | the same |
+
+For the last two "no worse than now" would say nothing while an ensemble is half placed; so those
+who come must mend what their number can. Each is stated again as primitives that hold exactly
+when the excess is that least one (`Apart` as ones that are a little stricter), so no solver knows.
+
+Nothing is accepted of a policy that is stated anew: standing members are judged by it like all
+others. Nor of one that nobody could meet, wherever all its members stood: that is no fault of
+those who stand, and more members are refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from moorage.policies.primitives import (
+    Apart,
+    AtLeastDomains,
+    AtMost,
+    AtMostTogether,
+    NeverOn,
+    OnlyOn,
+    SameDomain,
+    Skew,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.engine.joint.problem import Problem
+    from moorage.policies.primitives import Primitive
+
+    Ints: TypeAlias = NDArray[np.int64]
+
+Members: TypeAlias = "tuple[MemberName, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """By how much standing members break a required policy, and which of them do."""
+
+    amount: int
+    members: Members
+
+
+UNBROKEN: Final = Broken(0, ())
+
+
+def eased(problem: Problem, restated: Collection[str] = ()) -> tuple[Problem, Mapping[str, Broken]]:
+    """The problem with its required primitives as they are meant beside those who stand.
+
+    Args:
+        problem: as the policies stated it.
+        restated: policies of which nothing is accepted.
+
+    Returns:
+        The problem, and for each policy that is broken already: how much, and by whom.
+    """
+    if not (problem.fixed >= 0).any():
+        return problem, MappingProxyType({})
+    view = _View(problem)
+    primitives: list[Primitive] = []
+    found: dict[str, Broken] = {}
+    for one in problem.primitives:
+        strict = one.weight is not None or one.policy in restated
+        broken, instead = (UNBROKEN, ()) if strict else view.ease(one)
+        if not broken.amount:
+            primitives.append(one)
+            continue
+        primitives += (other for other in instead if other.members)
+        known = found.get(one.policy, UNBROKEN)
+        members = tuple(sorted({*known.members, *broken.members}))
+        found[one.policy] = Broken(known.amount + broken.amount, members)
+    return replace(problem, primitives=tuple(primitives)), MappingProxyType(found)
+
+
+class _View:
+    """Where the standing members of one problem are."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._row = {
+            member: row
+            for member, row in zip(problem.members, problem.fixed.tolist(), strict=True)
+            if row >= 0
+        }
+
+    def _moving(self, members: Members) -> Members:
+        return tuple(one for one in members if one not in self._row)
+
+    def _counts(self, domain_of: Ints, members: Members) -> Ints:
+        """[D] how many standing members each domain holds."""
+        rows = [self._row[one] for one in members if one in self._row]
+        domains = domain_of[rows] if rows else np.zeros(0, dtype=np.int64)
+        size = int(domain_of.max(initial=-1)) + 1
+        return np.bincount(domains[domains >= 0], minlength=size).astype(np.int64)
+
+    def _standing_in(self, domain_of: Ints, members: Members, domains: Iterable[int]) -> Members:
+        wanted = set(domains)
+        return tuple(
+            one for one in members if one in self._row and int(domain_of[self._row[one]]) in wanted
+        )
+
+    def ease(self, one: Primitive) -> tuple[Broken, Iterable[Primitive]]:
+        """What is broken of a required primitive, and what to ask of the others instead."""
+        if not any(member in self._row for member in one.members):
+            return UNBROKEN, (one,)
+        match one:
+            case OnlyOn() | NeverOn():
+                return self._hosts(one)
+            case Apart():
+                return self._apart(one)
+            case _:
+                domain_of = self._problem.domains[one.level]
+                counts = self._counts(domain_of, one.members)
+        match one:
+            case AtMost():
+                return self._at_most(one, domain_of, counts)
+            case SameDomain():
+                return self._same_domain(one, domain_of, counts)
+            case _:
+                return self._limited(one, domain_of, counts)
+
+    def _limited(
+        self, one: AtMostTogether | AtLeastDomains | Skew, domain_of: Ints, counts: Ints
+    ) -> tuple[Broken, Iterable[Primitive]]:
+        """Those of which the least excess can be had by another limit."""
+        to_blame, surplus = list(range(len(counts))), 0
+        match one:
+            case AtMostTogether():
+                to_blame = np.argsort(-counts, kind="stable")[: one.domains].tolist()
+                surplus = int(counts[to_blame].sum()) - one.limit
+            case AtLeastDomains():
+                surplus = one.limit - int((counts > 0).sum()) - len(self._moving(one.members))
+            case Skew():
+                top = int(counts.max(initial=0))
+                to_blame = np.flatnonzero(counts == top).tolist()
+                surplus = top - self._level(one, counts) - one.limit
+        amount = 0 if self._hopeless(one) else max(0, surplus)
+        limit = one.limit + (-amount if isinstance(one, AtLeastDomains) else amount)
+        members = self._standing_in(domain_of, one.members, to_blame)
+        return Broken(amount, members), (replace(one, limit=limit),)
+
+    def _hopeless(self, one: AtMostTogether | AtLeastDomains | Skew) -> bool:
+        """Whether more members are to come where even all of them, moved freely, could not do."""
+        count = len(one.members)
+        if not self._moving(one.members):
+            return False
+        match one:
+            case AtMostTogether():
+                return min(count, one.domains) > one.limit
+            case AtLeastDomains():
+                return count < one.limit
+            case Skew():
+                uneven = not one.domains or count % len(one.domains) > 0
+                return one.limit < int(uneven)
+
+    def _level(self, one: Skew, counts: Ints) -> int:
+        """How full the emptiest eligible domain could become with those who come."""
+        if not one.domains:
+            return 0
+        eligible = np.sort(counts[list(one.domains)])
+        left = len(self._moving(one.members))
+        level = int(eligible[0])
+        for filled, above in enumerate([*eligible[1:].tolist(), None], start=1):
+            if above is None or (above - level) * filled > left:
+                return level + left // filled
+            left -= (above - level) * filled
+            level = int(above)
+        raise AssertionError("the last step returns")
+
+    def _hosts(self, one: OnlyOn | NeverOn) -> tuple[Broken, Iterable[Primitive]]:
+        inside = isinstance(one, OnlyOn)
+        wrong = tuple(
+            member
+            for member in one.members
+            if member in self._row and (self._row[member] in one.hosts) is not inside
+        )
+        rest = tuple(member for member in one.members if member not in set(wrong))
+        return Broken(len(wrong), wrong), (replace(one, members=rest),)
+
+    def _at_most(
+        self, one: AtMost, domain_of: Ints, counts: Ints
+    ) -> tuple[Broken, Iterable[Primitive]]:
+        full = np.flatnonzero(counts > one.limit)
+        crowd = self._standing_in(domain_of, one.members, full.tolist())
+        amount = int((counts[full] - one.limit).sum())
+        rest = tuple(member for member in one.members if member not in set(crowd))
+        return Broken(amount, crowd), (
+            replace(one, members=rest),
+            self._away(one, self._moving(one.members), np.isin(domain_of, full)),
+        )
+
+    def _same_domain(
+        self, one: SameDomain, domain_of: Ints, counts: Ints
+    ) -> tuple[Broken, Iterable[Primitive]]:
+        used = np.flatnonzero(counts)
+        crowd = self._standing_in(domain_of, one.members, used.tolist())
+        elsewhere = (domain_of >= 0) & ~np.isin(domain_of, used)
+        away = self._away(one, self._moving(one.members), elsewhere)
+        return Broken(max(0, len(used) - 1), crowd), (away,)
+
+    def _apart(self, one: Apart) -> tuple[Broken, Iterable[Primitive]]:
+        domain_of = self._problem.domains[one.level]
+        ours, theirs = (self._counts(domain_of, side) for side in (one.members, one.others))
+        both = np.flatnonzero((ours > 0) & (theirs > 0))
+        everyone = (*one.members, *one.others)
+        crowd = self._standing_in(domain_of, everyone, both.tolist())
+        mine, yours = (
+            tuple(member for member in side if member not in set(crowd))
+            for side in (one.members, one.others)
+        )
+        shared = np.isin(domain_of, both)
+        parted = (replace(one, members=mine, others=yours),) if mine and yours else ()
+        return Broken(len(both), crowd), (
+            *parted,
+            self._away(one, self._moving(everyone), shared),
+        )
+
+    def _away(
+        self, one: Primitive, members: Members, hosts: np.typing.NDArray[np.bool_]
+    ) -> NeverOn:
+        rows = frozenset(np.flatnonzero(hosts).tolist())
+        return NeverOn(policy=one.policy, members=members, hosts=rows)

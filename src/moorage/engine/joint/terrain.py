@@ -1,0 +1,275 @@
+"""The hosts as one joint request sees them: columns cut from a snapshot, and nothing more.
+
+A host is a living root provider that does not share its inventory with others. Everything a
+problem, a policy or an explanation needs is here, so a changed request (a relaxation, one
+member more) is judged without going back to the snapshot, and an instance can be saved whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from moorage.domain.ensembles import MAX_MEMBERS
+from moorage.domain.resources import MAX_AMOUNT
+from moorage.domain.topology import HOST, Level
+from moorage.engine.devices.host_trees import columns_of, survey_devices
+from moorage.engine.state.domains import highest, numbered
+from moorage.engine.state.sharing import SHARES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.period import Period
+    from moorage.domain.placement import Occupant, Place
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.domain.topology import Topology
+    from moorage.engine.devices.host_trees import Devices
+    from moorage.engine.state.domains import Domains
+    from moorage.engine.state.snapshot import Snapshot
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+MOST_FREE: Final = 2 * MAX_AMOUNT * MAX_MEMBERS
+"""Free capacity counts up to here: more than any request can ask for, so that hundreds of
+thousands of hosts can be summed in 64 bits, whatever their allocation ratios."""
+
+
+@dataclass(frozen=True, eq=False)
+class Terrain:
+    """H hosts (rows) with the K resource classes, traits and aggregates a request names."""
+
+    uuids: tuple[str, ...]
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+    capacity: Ints
+    """[H, K] when empty; 0 where the host has none of the class. At most what is booked and
+    `MOST_FREE`."""
+    free: Ints
+    """[H, K] capacity less the peak of every live booking over the request's period."""
+    min_unit: Ints
+    max_unit: Ints
+    """[H, K]; 0 where the host has none of the class, so that no amount obeys."""
+    step_size: Ints
+    traits: Mapping[str, Bools]
+    """Trait -> [H]; absent: no host has it."""
+    aggregates: Mapping[str, Bools]
+    """Aggregate UUID -> [H]; absent: no host is in it."""
+    topology: Topology
+    levels: Mapping[Level, tuple[Ints, tuple[str, ...]]]
+    """Level (not `host`) -> domain number or -1 per host [H], and the numbers' names."""
+    occupants_of: Callable[[int], Sequence[Occupant]]
+    """Row -> everybody booked anywhere in the host's tree at some time of the request's period."""
+    devices: Devices | None = None
+    """The providers of the hosts' trees, where others than the hosts themselves matter; then
+    the columns are sums over all that a host's members may take from, and obey no unit rules."""
+    _reaching: dict[Level, Domains] = field(default_factory=dict, repr=False)
+    """Levels `or_below` that were asked for; what is booked does not change them."""
+
+    @property
+    def host_count(self) -> int:
+        """H."""
+        return len(self.uuids)
+
+    def domains(self, level: Level) -> Ints:
+        """[H] domain number or -1; at the level `host` the row itself, in every tree."""
+        if level.name == HOST:
+            return np.arange(self.host_count, dtype=np.int64)
+        if level.or_below:
+            return self._reach(level).numbers.astype(np.int64)
+        return self.levels[level][0]
+
+    def domain_name(self, level: Level, domain: int) -> str:
+        """The name of a domain number."""
+        if level.or_below:
+            return self._reach(level).names[domain]
+        return self.names[domain] if level.name == HOST else self.levels[level][1][domain]
+
+    def _reach(self, level: Level) -> Domains:
+        found = self._reaching.get(level)
+        if found is None:
+            upwards = self.topology.upwards(level.tree)
+            downwards = reversed(upwards[: upwards.index(level.name) + 1])
+            plain = [Level(level.tree, name) for name in downwards]
+            found = self._reaching[level] = highest(
+                [self.domains(one) for one in plain],
+                [self.names if one.name == HOST else self.levels[one][1] for one in plain],
+            )
+        return found
+
+    @cached_property
+    def row_of(self) -> Mapping[str, int]:
+        """Host name or UUID -> row."""
+        found = {name: row for row, name in enumerate(self.names)}
+        return MappingProxyType(found | {uuid: row for row, uuid in enumerate(self.uuids)})
+
+    def rows_named(self, name: str) -> Bools:
+        """[H] the host, the domain (of any tree) or the aggregate of that name or UUID."""
+        mask = np.zeros(self.host_count, dtype=np.bool_)
+        if name in self.row_of:
+            mask[self.row_of[name]] = True
+        if name in self.aggregates:
+            mask |= self.aggregates[name]
+        for tree in self.topology.levels:
+            domain = self.topology.domains.get((tree, name))
+            if domain is not None:
+                numbers, names = self.levels[Level(tree, domain.level)]
+                mask |= numbers == names.index(name)
+        return mask
+
+    def has_trait(self, trait: str) -> Bools:
+        """[H] whether the host carries the trait."""
+        return self.traits.get(trait, np.zeros(self.host_count, dtype=np.bool_))
+
+    def taking(self, places: Sequence[Place]) -> Terrain:
+        """The same hosts after these places were taken from the free capacity."""
+        taken = [place.allocations for place in places]
+        if self.devices is not None:
+            return self.having(self.devices.taking(taken))
+        free = self.free.copy()
+        for allocations in taken:
+            for host, amounts in allocations.items():
+                for name, amount in amounts.items():
+                    free[self.row_of[host], self.classes.index(name)] -= amount
+        return replace(self, free=free)
+
+    def emptied(self) -> Terrain:
+        """The same hosts with nobody on them."""
+        alone = replace(self, occupants_of=lambda _row: ())
+        if self.devices is None:
+            return replace(alone, free=self.capacity)
+        return alone.having(self.devices.emptied())
+
+    def having(self, devices: Devices) -> Terrain:
+        """The same hosts with their devices in this state."""
+        sums = _sums(devices, self.host_count)
+        return replace(self, devices=devices, capacity=sums["capacity"], free=sums["free"])
+
+
+def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
+    """Cut from a snapshot what a request and its policies may ask about."""
+    rows, uuids, names = _hosts(snapshot)
+    words = set(_words(request))
+    topology = snapshot.topology
+    devices = survey_devices(snapshot, request, rows.astype(np.int64), MOST_FREE)
+    classes = tuple(sorted({name for role in request.roles for name in role.resources}))
+    columns: dict[str, Any] = (
+        {"classes": classes, **columns_of(snapshot, request, rows, classes, MOST_FREE)}
+        if devices is None
+        else {"classes": devices.classes, **_sums(devices, len(rows))}
+    )
+    return Terrain(
+        uuids=uuids,
+        names=names,
+        **columns,
+        traits={name: mask[rows] for name, mask in snapshot.traits.items() if name in words},
+        aggregates={
+            name: np.isin(rows, members)
+            for name, members in snapshot.aggregates.items()
+            if name in words
+        },
+        topology=topology,
+        levels={
+            level: (snapshot.domains(level)[rows].astype(np.int64), snapshot.domain_names(level))
+            for level in _levels(topology)
+        },
+        occupants_of=_occupants(snapshot, rows, request.period),
+        devices=devices,
+    )
+
+
+def place_hosts(
+    topology: Topology, names: Sequence[str]
+) -> dict[Level, tuple[Ints, tuple[str, ...]]]:
+    """`Terrain.levels` for hosts of these names."""
+    every = np.ones(len(names), dtype=np.bool_)
+    root = np.arange(len(names), dtype=np.int32)
+    found = {}
+    for level in _levels(topology):
+        domains = numbered(topology, level, names=names, root=root, alive=every)
+        found[level] = (domains.numbers.astype(np.int64), domains.names)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Hosts:
+    """Rows, UUIDs and names of hosts, kept as long as the same providers are roots and share."""
+
+    sharing: Bools | None
+    called: tuple[Ints, tuple[str, ...], tuple[str, ...]]
+
+
+def _hosts(snapshot: Snapshot) -> tuple[Ints, tuple[str, ...], tuple[str, ...]]:
+    sharing = snapshot.traits.get(SHARES)
+    kept = snapshot.cache.get("hosts")
+    if not isinstance(kept, _Hosts) or kept.sharing is not sharing:
+        rows = snapshot.roots.astype(np.int64)
+        rows = rows if sharing is None else rows[~sharing[rows]]
+        uuids = tuple(snapshot.uuids[row] for row in rows.tolist())
+        names = tuple(snapshot.names[row] for row in rows.tolist())
+        kept = snapshot.cache["hosts"] = _Hosts(sharing, (rows, uuids, names))
+    return kept.called
+
+
+def _occupants(
+    snapshot: Snapshot, rows: Ints, period: Period
+) -> Callable[[int], Sequence[Occupant]]:
+    """Who is on a host, looked up once; most hosts have no children, and then it is quick."""
+    parents = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    parents[snapshot.parent[snapshot.alive & (snapshot.parent >= 0)]] = True
+
+    @cache
+    def of(row: int) -> Sequence[Occupant]:
+        host = int(rows[row])
+        if parents[host]:
+            return snapshot.occupants(host, period)
+        live = snapshot.consumers_in(host, period)
+        return tuple(one for one in snapshot.state(host).occupants if one.consumer in live)
+
+    return of
+
+
+def _levels(topology: Topology) -> Iterator[Level]:
+    for tree, names in topology.levels.items():
+        for name in names:
+            yield Level(tree, name)
+
+
+def _words(request: EnsembleRequest) -> Iterator[str]:
+    """Every trait and aggregate a role names, and every string in a policy's parameters.
+
+    Parameters are searched without knowing the policy, so a plug-in's are served as well.
+    """
+    for role in request.roles:
+        for any_of in (*role.required, role.forbidden, *role.member_of):
+            yield from any_of
+    stack: list[object] = [statement.parameters for statement in request.policies]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif hasattr(item, "values"):
+            stack.extend(item.values())
+        elif isinstance(item, list | tuple | set | frozenset):
+            stack.extend(item)
+
+
+def _sums(devices: Devices, hosts: int) -> dict[str, Ints]:
+    """The columns of hosts whose members take from several providers."""
+    free = np.minimum(devices.per_host(np.maximum(devices.free, 0), hosts), MOST_FREE)
+    nothing = np.zeros_like(free)
+    return {
+        "capacity": free + devices.per_host(devices.capacity - devices.free, hosts),
+        "free": free,
+        "min_unit": nothing,
+        "max_unit": nothing,
+        "step_size": nothing + 1,
+    }

@@ -1,0 +1,174 @@
+"""Verifies an answer by the policies' meanings and by sums, never by a solver.
+
+Whatever a solver returns passes here before it is committed, in production too.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.domain.decisions import PolicyStatus
+from moorage.domain.errors import MoorageError
+from moorage.domain.placement import Place, Placement
+from moorage.domain.resources import amounts
+from moorage.engine.joint.device_check import misserved
+from moorage.engine.joint.standing_violations import UNBROKEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.engine.devices.proof import Proof
+    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.policy_rules import Rule
+    from moorage.engine.joint.problem import Problem
+    from moorage.engine.joint.standing_violations import Broken
+
+    Ints: TypeAlias = NDArray[np.int64]
+
+
+class WrongAnswer(MoorageError):
+    """A solver's answer breaks the problem it was given: a defect of Moorage, not of the request.
+
+    `faults` lists every way in which it does.
+    """
+
+    def __init__(self, faults: tuple[str, ...]) -> None:
+        super().__init__(f"the solver's answer is wrong: {'; '.join(faults)}")
+        self.faults = faults
+
+
+def verify(built: Built, hosts: Sequence[int] | Ints) -> tuple[PolicyStatus, ...]:
+    """Check a total assignment (host row per member) and say how it stands to every policy.
+
+    What standing members break of a required policy is no fault of the answer; more than that is.
+
+    Raises:
+        WrongAnswer: a member without a host, on a host it may not use or away from where it
+            is fixed; a host overfilled; a required policy violated; devices that cannot serve
+            the members.
+    """
+    problem = built.problem
+    rows = np.asarray(hosts, dtype=np.int64)
+    if faults := tuple(_misplaced(problem, rows)):
+        raise WrongAnswer(faults)
+    placement = Placement(built.ground, dict(zip(problem.members, rows.tolist(), strict=True)))
+    statuses, broken = judge(built.rules, placement, built.broken)
+    if faults := (*_overfilled(problem, rows), *broken, *_unserved(problem, rows)):
+        raise WrongAnswer(faults)
+    return statuses
+
+
+def judge(
+    rules: Iterable[Rule], placement: Placement, standing: Mapping[str, Broken]
+) -> tuple[tuple[PolicyStatus, ...], tuple[str, ...]]:
+    """How a placement stands to every policy, and the texts of required ones it violates.
+
+    `standing` says what of a required policy is broken already, and so may stay broken.
+    """
+    statuses, broken = [], []
+    for rule in rules:
+        found = [v for edge in rule.edges for v in rule.policy.violations(edge, placement)]
+        slacks = [rule.policy.slack(edge, placement) for edge in rule.edges]
+        measured = [slack for slack in slacks if slack is not None]
+        amount = sum(violation.amount for violation in found)
+        name, weight = rule.statement.name, rule.statement.weight
+        worse = weight is None and amount > standing.get(name, UNBROKEN).amount
+        statuses.append(
+            PolicyStatus(
+                name=name,
+                satisfied=not found,
+                slack=min(measured) if measured else None,
+                penalty=amount * weight if weight is not None else 0,
+                standing=amount if weight is None and not worse else 0,
+            )
+        )
+        if worse:
+            broken += [f"{name}: {violation.text}" for violation in found]
+    return tuple(statuses), tuple(broken)
+
+
+def _misplaced(problem: Problem, rows: Ints) -> Iterator[str]:
+    if rows.shape != (len(problem.members),):
+        yield f"{len(problem.members)} members, {rows.size} hosts"
+        return
+    for index, member in enumerate(problem.members):
+        row, fixed = int(rows[index]), int(problem.fixed[index])
+        if not 0 <= row < len(problem.hosts):
+            yield f"{member} has no host"
+        elif fixed >= 0:
+            if row != fixed:
+                yield f"{member} stands on {problem.hosts[fixed]} and may not move"
+        elif not problem.allowed[problem.role_of[index], row]:
+            yield f"{member} may not stand on {problem.hosts[row]}"
+
+
+def places(built: Built, hosts: Sequence[int] | Ints) -> Mapping[MemberName, Place]:
+    """The place of every member that is placed now, on an assignment that `verify` let pass."""
+    problem, request = built.problem, built.request
+    rows = np.asarray(hosts, dtype=np.int64)
+    moving = np.flatnonzero(problem.fixed < 0).tolist()
+    if problem.proof is None:
+        uuids = {m: problem.hosts[int(rows[m])] for m in moving}
+        return {
+            problem.members[m]: Place(
+                uuid, MappingProxyType({uuid: request.role_of(problem.members[m]).resources})
+            )
+            for m, uuid in uuids.items()
+        }
+    givers = problem.proof.assign(problem.role_of, problem.moving, rows).givers
+    return {
+        problem.members[m]: _place(problem, problem.proof, m, int(rows[m]), givers[m])
+        for m in moving
+    }
+
+
+def _place(problem: Problem, proof: Proof, m: int, row: int, given: tuple[int, ...]) -> Place:
+    """What each provider gives a member, and which one serves each of its groups."""
+    devices = proof.devices
+    slots = proof.wishes[int(problem.role_of[m])].slots
+    taken: dict[str, dict[str, int]] = {}
+    for slot, at in zip(slots, given, strict=True):
+        for k, amount in slot.amounts:
+            mine = taken.setdefault(devices.uuids[at], {})
+            mine[devices.classes[k]] = mine.get(devices.classes[k], 0) + amount
+    return Place(
+        host=problem.hosts[row],
+        allocations=MappingProxyType({uuid: amounts(taken[uuid]) for uuid in sorted(taken)}),
+        groups=MappingProxyType(
+            {
+                slot.group: devices.uuids[at]
+                for slot, at in zip(slots, given, strict=True)
+                if slot.group
+            }
+        ),
+    )
+
+
+def _unserved(problem: Problem, rows: Ints) -> Iterator[str]:
+    """Members whose devices are not there, or not right."""
+    if problem.proof is None:
+        return
+    assigned = problem.proof.assign(problem.role_of, problem.moving, rows)
+    for refused in assigned.refused:
+        hosts = ", ".join(problem.hosts[row] for row in refused.hosts)
+        yield f"devices of {hosts} cannot serve the members there"
+    if not assigned.refused:
+        yield from misserved(problem, problem.proof, rows, assigned.givers)
+
+
+def _overfilled(problem: Problem, rows: Ints) -> Iterator[str]:
+    """Hosts where the newly placed members take more of a class than is free."""
+    moving = problem.fixed < 0
+    taken = np.zeros_like(problem.free)
+    np.add.at(taken, rows[moving], problem.demand[problem.role_of[moving]])
+    for row, k in np.argwhere((taken > 0) & (taken > problem.free)).tolist():
+        yield (
+            f"{problem.classes[k]} on {problem.hosts[row]}: "
+            f"taken {taken[row, k]}, free {problem.free[row, k]}"
+        )

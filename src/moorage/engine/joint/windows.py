@@ -1,0 +1,168 @@
+"""Several joint requests over different periods as one problem.
+
+Between two edges of the requests' periods the same members are there, so free capacity in such a
+*slot* is the capacity less the peak of what stays over it: one column per resource class and
+slot says all there is to say about time, and every solver solves it as it is. A member asks for
+its amounts in the slots of its own period.
+
+Members of the i-th request are called `i/role[n]` in the joint problem. Nobody moves for nothing:
+a member that stood somewhere prefers to stay there, and nothing else is preferred.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from moorage.domain.ensembles import MemberName
+from moorage.domain.period import Period
+from moorage.engine.joint.problem import Problem
+from moorage.engine.joint.terrain import MOST_FREE
+from moorage.policies.primitives import Apart, OnlyOn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.engine.joint.build import Built
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.policies.primitives import Primitive
+
+    Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Party:
+    """One of the requests: stated on a terrain without what any of the parties holds."""
+
+    built: Built
+    stood: Mapping[MemberName, str]
+    """Where its members stood till now, by the host's UUID; they may move."""
+
+
+def slots(periods: Sequence[Period]) -> tuple[Period, ...]:
+    """The times between two neighbouring edges that lie in some of the periods, ascending."""
+    edges = sorted({edge for one in periods for edge in (one.start, one.end)})
+    found = (Period(start, end) for start, end in pairwise(edges))
+    return tuple(slot for slot in found if any(one.overlaps(slot) for one in periods))
+
+
+def joint(parties: Sequence[Party], snapshot: Snapshot) -> Problem:
+    """All parties' members on the hosts of one snapshot.
+
+    Args:
+        parties: at least one; all over the same hosts.
+        snapshot: the one their terrains were cut from, without what any of them holds.
+    """
+    problems = [one.built.problem for one in parties]
+    hosts = problems[0].hosts
+    assert all(one.hosts == hosts for one in problems), "one snapshot has one order of hosts"
+    times = slots([one.built.request.period for one in parties])
+    classes = tuple(sorted({name for one in problems for name in one.classes}))
+    column = {name: k for k, name in enumerate(classes)}
+    roles, demand, allowed, members = [], [], [], []
+    for number, one in enumerate(parties):
+        problem = one.built.problem
+        there = np.array([one.built.request.period.overlaps(slot) for slot in times])
+        for index, role in enumerate(problem.roles):
+            amounts = np.zeros((len(times), len(classes)), dtype=np.int64)
+            for k, name in enumerate(problem.classes):
+                amounts[there, column[name]] = problem.demand[index, k]
+            demand.append(amounts.reshape(-1))
+            allowed.append(problem.allowed[index])
+            roles.append(_called(number, role))
+        members += [
+            (_member(number, name), _called(number, problem.roles[role]), row)
+            for name, role, row in zip(
+                problem.members, problem.role_of.tolist(), problem.fixed.tolist(), strict=True
+            )
+        ]
+    members.sort()
+    free, capacity = _layers(snapshot, hosts, classes, times)
+    position = {name: index for index, name in enumerate(roles)}
+    return Problem(
+        members=tuple(name for name, _, _ in members),
+        roles=tuple(roles),
+        role_of=np.array([position[role] for _, role, _ in members], dtype=np.int64),
+        demand=np.array(demand, dtype=np.int64),
+        allowed=np.array(allowed, dtype=np.bool_),
+        fixed=np.array([row for _, _, row in members], dtype=np.int64),
+        classes=tuple(f"{name}@{slot}" for slot in range(len(times)) for name in classes),
+        free=free,
+        capacity=capacity,
+        hosts=hosts,
+        domains={level: rows for one in problems for level, rows in one.domains.items()},
+        primitives=tuple(_primitives(parties)),
+        objective=None,
+    )
+
+
+def shares(parties: Sequence[Party], problem: Problem, rows: Ints) -> tuple[list[int], ...]:
+    """An answer to the joint problem, party by party: host rows in the order of its members."""
+    row_of = dict(zip(problem.members, rows.tolist(), strict=True))
+    return tuple(
+        [row_of[_member(number, name)] for name in one.built.problem.members]
+        for number, one in enumerate(parties)
+    )
+
+
+def _called(number: int, role: str) -> str:
+    return f"{number}/{role}"
+
+
+def _member(number: int, name: MemberName) -> MemberName:
+    return MemberName(_called(number, name.role), name.index)
+
+
+def _layers(
+    snapshot: Snapshot,
+    hosts: Sequence[str],
+    classes: Sequence[str],
+    times: Sequence[Period],
+) -> tuple[Ints, Ints]:
+    """[H, S x K] free capacity and capacity per slot and class."""
+    rows = np.array([snapshot.row_of[uuid] for uuid in hosts], dtype=np.int64)
+    free = np.zeros((len(hosts), len(times), len(classes)), dtype=np.int64)
+    capacity = np.zeros_like(free)
+    for k, name in enumerate(classes):
+        columns = snapshot.classes.get(name)
+        if columns is None:
+            continue
+        at = columns.position[rows]
+        has, at = at >= 0, at[at >= 0]
+        for s, slot in enumerate(times):
+            peak = snapshot.peak_over(name, slot)[at]
+            left = np.minimum(columns.capacity[at] - peak, MOST_FREE)
+            free[has, s, k] = left
+            capacity[has, s, k] = left + peak
+    shape = (len(hosts), len(times) * len(classes))
+    return free.reshape(shape), capacity.reshape(shape)
+
+
+def _primitives(parties: Sequence[Party]) -> Iterator[Primitive]:
+    row_of = {uuid: row for row, uuid in enumerate(parties[0].built.problem.hosts)}
+    for number, one in enumerate(parties):
+        for primitive in one.built.problem.primitives:
+            if primitive.weight is None:
+                yield renamed(primitive, number)
+        for name, host in sorted(one.stood.items()):
+            if host in row_of:
+                yield OnlyOn(
+                    policy=f"{_member(number, name)} stays",
+                    members=(_member(number, name),),
+                    weight=1,
+                    hosts=frozenset({row_of[host]}),
+                )
+
+
+def renamed(primitive: Primitive, number: int) -> Primitive:
+    """What is said of members of the i-th request, in the joint problem's names."""
+    members = tuple(_member(number, name) for name in primitive.members)
+    if isinstance(primitive, Apart):
+        others = tuple(_member(number, name) for name in primitive.others)
+        return replace(primitive, members=members, others=others)
+    return replace(primitive, members=members)

@@ -1,0 +1,4 @@
+"""The ledger at one revision as columns: snapshots, provider trees, domains, filters.
+
+No request is answered here.
+"""

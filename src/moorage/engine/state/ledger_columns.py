@@ -1,0 +1,65 @@
+"""The ledger's providers at one revision as columns: the fields that a snapshot consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from moorage.engine.state.consumer_locations import Whereabouts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from moorage.domain.period import Instant
+    from moorage.domain.topology import Topology
+    from moorage.engine.state.chunks import Chunks
+    from moorage.engine.state.columns import ClassColumns, ProviderState
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Rows: TypeAlias = NDArray[np.int32]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LedgerColumns:
+    """P providers at one revision. Rows are stable between revisions while providers live."""
+
+    revision: int
+    topology_revision: int
+    taken_at: Instant
+    valid_until: Instant
+    """The next instant at which time alone changes an answer (a lapse, a start or an end)."""
+    uuids: tuple[str, ...]
+    names: tuple[str, ...]
+    row_of: Mapping[str, int]
+    """UUID -> row."""
+    parent: Rows
+    """[P] parent row or -1."""
+    root: Rows
+    """[P] root row (its own for a root)."""
+    alive: Bools
+    """[P] False for rows of deleted providers."""
+    generation: Ints
+    revisions: Ints
+    """[P] internal revision per provider."""
+    created_at: Ints
+    updated_at: Ints
+    classes: Mapping[str, ClassColumns]
+    traits: Mapping[str, Bools]
+    """Trait -> [P] mask; absent: no provider has it."""
+    aggregates: Mapping[str, Rows]
+    """Aggregate UUID -> rows, ascending."""
+    topology: Topology
+    states: Chunks[ProviderState | None] = field(repr=False)
+    """[P] what the store handed over; None for rows of deleted providers."""
+    breaks: Ints = field(repr=False)
+    """[P] the next instant at which time alone changes the row; `FOREVER` if never."""
+    preemptible: Bools = field(repr=False)
+    """[P] whether any booking on the row may be ended for a lease."""
+    cache: dict[object, object] = field(default_factory=dict, repr=False)
+    """What was derived from names, trees and topology: shared as long as these stay."""
+    whereabouts: Whereabouts = field(default_factory=Whereabouts, repr=False)
+    """Made by the first who asks where a consumer is; then handed on to what follows."""

@@ -1,0 +1,272 @@
+"""The immutable columnar view of the ledger at one revision.
+
+Memory follows the number of inventories, not providers x classes: every resource class has
+its own columns over just the providers that have it. A new revision shares every column
+that did not change with the old one (`with_states`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from moorage.domain.errors import NotFound
+from moorage.domain.period import FOREVER, Period
+from moorage.domain.topology import EMPTY
+from moorage.engine.state.chunks import Chunks
+from moorage.engine.state.columns import ClassColumns, ProviderState, entries
+from moorage.engine.state.domains import numbered
+from moorage.engine.state.ledger_columns import LedgerColumns
+from moorage.engine.state.provider_trees import Forest, Grouping
+from moorage.engine.state.revision import Draft
+from moorage.engine.time.occupancy import Spans, peaks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.period import Instant
+    from moorage.domain.placement import Occupant
+    from moorage.domain.providers import Inventory
+    from moorage.domain.topology import Level, Topology
+    from moorage.engine.state.arrivals import Arrived
+    from moorage.engine.state.domains import Domains
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Rows: TypeAlias = NDArray[np.int32]
+    Bools: TypeAlias = NDArray[np.bool_]
+
+__all__ = ["EVER", "ClassColumns", "ProviderState", "Snapshot"]
+
+EVER: Final = Period(0)
+"""All of time, as far as anybody looks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot(LedgerColumns):
+    """The ledger at one revision: how to look things up in it, and the revision after it."""
+
+    @classmethod
+    def empty(cls, *, now: Instant = 0) -> Snapshot:
+        """A fleet without providers, at revision 0."""
+        ints, rows = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        nothing: Mapping[str, int] = MappingProxyType({})
+        return cls(
+            revision=0,
+            topology_revision=0,
+            taken_at=now,
+            valid_until=FOREVER,
+            uuids=(),
+            names=(),
+            row_of=nothing,
+            parent=rows,
+            root=rows,
+            alive=np.zeros(0, dtype=np.bool_),
+            generation=ints,
+            revisions=ints,
+            created_at=ints,
+            updated_at=ints,
+            classes=MappingProxyType({}),
+            traits=MappingProxyType({}),
+            aggregates=MappingProxyType({}),
+            topology=EMPTY,
+            states=Chunks(),
+            breaks=ints,
+            preemptible=np.zeros(0, dtype=np.bool_),
+        )
+
+    # --- the next snapshot ----------------------------------------------------------------
+
+    def with_states(
+        self,
+        states: Iterable[ProviderState | Arrived] = (),
+        *,
+        removed: Iterable[str] = (),
+        revision: int | None = None,
+        topology: Topology | None = None,
+        topology_revision: int | None = None,
+        now: Instant | None = None,
+    ) -> Snapshot:
+        """The snapshot after these providers changed, came, or (`removed`, by UUID) went.
+
+        Every provider whose parent or root changed must be among `states`, and every parent
+        named must be known or among them. What is left out stays as it is. Of a known provider
+        to which nothing but bookings came, it is the same for less to say that they `Arrived`.
+        """
+        at = self.taken_at if now is None else now
+        fields = Draft(self, states, removed, at).fields()
+        fields["taken_at"] = at
+        if revision is not None:
+            fields["revision"] = revision
+        if topology is not None:
+            fields |= {"topology": topology, "cache": {}}
+        if topology_revision is not None:
+            fields["topology_revision"] = topology_revision
+        return self._with(fields)
+
+    def at(self, now: Instant) -> Snapshot:
+        """The same ledger seen at `now`: lapses, starts and ends up to then have happened."""
+        if not self.taken_at <= now < self.valid_until:
+            return self.with_states(now=now)
+        return self._with({"taken_at": now})
+
+    def _with(self, fields: Mapping[str, object]) -> Snapshot:
+        # Every request asks; little differs, and `replace` would look at it all.
+        seen = object.__new__(Snapshot)
+        seen.__dict__.update(self.__dict__, **fields)
+        return seen
+
+    # --- looking up -------------------------------------------------------------------------
+
+    def row(self, uuid: str) -> int:
+        """The row of a provider.
+
+        Raises:
+            NotFound: there is no such provider.
+        """
+        try:
+            return self.row_of[uuid]
+        except KeyError:
+            raise NotFound("resource provider", uuid) from None
+
+    def state(self, row: int) -> ProviderState:
+        """A living row as the store handed it over."""
+        state = self.states[row]
+        assert state is not None, f"row {row} is of a deleted provider"
+        return state
+
+    def traits_of(self, row: int) -> frozenset[str]:
+        """The traits of a living row."""
+        return self.state(row).provider.traits
+
+    def inventories_of(self, row: int) -> tuple[Inventory, ...]:
+        """The inventories of a living row."""
+        return self.state(row).provider.inventories
+
+    def aggregates_of(self, row: int) -> frozenset[str]:
+        """The aggregate UUIDs of a living row."""
+        return self.state(row).provider.aggregates
+
+    def bookings_of(self, row: int) -> tuple[Booking, ...]:
+        """The live bookings on a living row, of every state."""
+        return tuple(one for one in self.state(row).bookings if one.live(self.taken_at))
+
+    @property
+    def roots(self) -> Rows:
+        """Rows of living root providers (the hosts), ascending."""
+        return np.flatnonzero(self.alive & (self.parent < 0)).astype(np.int32)
+
+    @property
+    def forest(self) -> Forest:
+        """All provider trees as columns."""
+        found = self.cache.get("forest")
+        if not isinstance(found, Forest):
+            found = self.cache["forest"] = Forest.of(self.parent, self.root, self.alive)
+        return found
+
+    @property
+    def trees(self) -> Grouping:
+        """Living rows by the root of their tree."""
+        return self.forest.trees
+
+    @property
+    def above(self) -> Rows:
+        """[P] where among the rows of its tree the parent is, or -1."""
+        return self.forest.above
+
+    def children(self, row: int) -> Rows:
+        """Rows of the direct children, ascending."""
+        return self.forest.families.of(row)
+
+    def tree(self, root_row: int) -> Rows:
+        """Rows of the whole tree under a root, the root's own included, ascending."""
+        return self.forest.trees.of(root_row)
+
+    def occupants(self, root_row: int, period: Period = EVER) -> tuple[Occupant, ...]:
+        """Everybody with a live booking anywhere in the tree at some time of `period`, once each.
+
+        Who is overrun is there whenever the period is.
+        """
+        found: dict[str, Occupant] = {}
+        for row in self.tree(root_row).tolist():
+            live = self.consumers_in(row, period)
+            for occupant in self.state(row).occupants:
+                if occupant.consumer in live:
+                    found[occupant.consumer] = occupant
+        return tuple(found.values())
+
+    def consumers_in(self, row: int, period: Period) -> set[str]:
+        """Consumers with a live booking on a living row at some time of `period`."""
+        now = self.taken_at
+        return {
+            one.consumer
+            for one in self.state(row).bookings
+            if one.live(now)
+            and one.period.start < period.end
+            and one.occupies_until(now) > period.start
+        }
+
+    def rows_of_consumer(self, consumer: str) -> tuple[int, ...]:
+        """Rows on which the consumer has stored bookings, live or lapsed."""
+        return tuple(
+            row
+            for row in sorted(self.whereabouts.rows(consumer, self.states))
+            if row < len(self.states)
+            and (state := self.states[row]) is not None
+            and any(one.consumer == consumer for one in state.occupants)
+        )
+
+    def domains(self, level: Level) -> Rows:
+        """[P] the number of each provider's domain at `level`, or -1; at `host` its root's row."""
+        return self._domains(level).numbers
+
+    def domain_names(self, level: Level) -> tuple[str, ...]:
+        """Domain number -> name; at the level `host` the root provider's name."""
+        return self._domains(level).names
+
+    def peak_over(
+        self, resource_class: str, period: Period, *, without: frozenset[str] = frozenset()
+    ) -> Ints:
+        """The highest occupancy of each inventory of a class at any instant of `period`.
+
+        Args:
+            resource_class: one that some provider has.
+            period: seen from this snapshot's instant: what has passed stays passed.
+            without: consumers whose bookings are left out.
+
+        Returns:
+            [n] in the order of `classes[resource_class].rows`.
+        """
+        columns = self.classes[resource_class]
+        found = columns.peak_over(period)
+        touched = {row for consumer in without for row in self.rows_of_consumer(consumer)}
+        positions = [
+            (row, int(columns.position[row]))
+            for row in sorted(touched)
+            if columns.position[row] >= 0
+        ]
+        if not positions:
+            return found
+        found = found.copy()
+        for row, position in positions:
+            state = self.state(row)
+            rest = tuple(one for one in state.bookings if one.consumer not in without)
+            load = entries(replace(state, bookings=rest), self.taken_at)[0][resource_class][1]
+            timed = Spans.of((0, *span) for span in load.every)
+            found[position] = load.base + int(peaks(timed, 1, period)[0])
+        return found
+
+    # --- derived once -----------------------------------------------------------------------
+
+    def _domains(self, level: Level) -> Domains:
+        found = self.cache.get(level)
+        if found is None:
+            found = self.cache[level] = numbered(
+                self.topology, level, names=self.names, root=self.root, alive=self.alive
+            )
+        return found  # type: ignore[return-value]  # only Domains are kept under a level

@@ -1,0 +1,302 @@
+"""A reader for the regular expressions that Python and RE2 interpret alike.
+
+A pattern in Python's syntax is read once and written again for RE2. What is outside of that part is
+an `Unmatched`, which names it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+MAX_REPEAT: Final = 1000
+"""Largest number in braces; RE2's own bound, for nested repetitions multiplied."""
+_FLAGS: Final = "ims"
+_CONTROLS: Final = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
+
+
+class Malformed(ValueError):
+    """The pattern is not a regular expression."""
+
+
+class Unmatched(ValueError):
+    """The pattern cannot be matched; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern as RE2 reads it, and what it depends on."""
+
+    source: str
+    ascii: bool
+    """Whether it asks for kinds of characters, or for either case: alike only in ASCII."""
+    ends: bool
+    """Whether it asks for the end by `$`, which in Python stands before a last line feed, too."""
+
+
+def read(source: str) -> Pattern:
+    """Read a pattern of Python's syntax.
+
+    Raises:
+        Malformed: it is no regular expression.
+        Unmatched: something in it means another thing to RE2, or nothing.
+    """
+    return _Reader(source).pattern()
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group being read: whether its content so far can match the empty text."""
+
+    start: int
+    branches: bool = False
+    """One of the alternatives before this one."""
+    items: bool = True
+    """All items of this alternative but the last one."""
+    last: bool = True
+    """Its last item, which a repetition may follow."""
+
+    def add(self, *, empty: bool) -> None:
+        self.items &= self.last
+        self.last = empty
+
+    def next_branch(self) -> None:
+        self.branches |= self.items and self.last
+        self.items = self.last = True
+
+
+class _Reader:
+    """Reads a pattern once from left to right, and writes the equivalent for RE2."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._at = 0
+        self._written: list[str] = []
+        self._names: set[str] = set()
+        self._groups = [_Group(0)]
+        """Those still open, around all of them the pattern."""
+        self._repeats: str | None = "nothing to repeat"
+        """Why a repetition cannot stand here; None where it can."""
+        self._ascii = False
+        self._ends = False
+
+    def pattern(self) -> Pattern:
+        """The whole pattern.
+
+        Raises:
+            Malformed, Unmatched: see `read`.
+        """
+        self._global_flags()
+        while self._at < len(self._source):
+            self._piece(self._take())
+        if len(self._groups) > 1:
+            raise self._malformed("a group is not closed", self._groups[-1].start)
+        return Pattern("".join(self._written), self._ascii, self._ends)
+
+    def _piece(self, character: str) -> None:
+        match character:
+            case "\\":
+                self._escape()
+            case "[":
+                self._set()
+            case "(":
+                self._group()
+            case ")":
+                self._close()
+            case "|":
+                self._groups[-1].next_branch()
+                self._write("|", "nothing to repeat")
+            case "^" | "$":
+                self._ends |= character == "$"
+                self._assert(character)
+            case "*" | "+" | "?":
+                self._repeat(character, character != "+", character != "?")
+            case "{" if (bounds := self._braces()) is not None:
+                self._repeat(*bounds)
+            case ".":
+                self._item(".")
+            case _:
+                self._item(_literal(character))
+
+    def _take(self) -> str:
+        if self._at == len(self._source):
+            raise self._malformed("it ends too early")
+        self._at += 1
+        return self._source[self._at - 1]
+
+    def _next_is(self, text: str) -> bool:
+        return self._source.startswith(text, self._at)
+
+    def _write(self, text: str, repeats: str | None) -> None:
+        self._written.append(text)
+        self._repeats = repeats
+
+    def _item(self, text: str) -> None:
+        """Write an item that matches one character."""
+        self._groups[-1].add(empty=False)
+        self._write(text, None)
+
+    def _assert(self, text: str) -> None:
+        """Write an assertion, which matches a position."""
+        self._groups[-1].add(empty=True)
+        self._write(text, "nothing to repeat")
+
+    def _malformed(self, what: str, at: int | None = None) -> Malformed:
+        return Malformed(f"{what} at character {self._at if at is None else at}")
+
+    def _unmatched(self, what: str) -> Unmatched:
+        return Unmatched(f"{what} (at character {self._at}) is not supported")
+
+    def _global_flags(self) -> None:
+        end = self._source.find(")")
+        flags = self._source[2:end]
+        if self._next_is("(?") and flags and not flags.strip(_FLAGS):
+            self._ascii |= "i" in flags
+            self._written.append(f"(?{flags})")
+            self._at = end + 1
+
+    def _close(self) -> None:
+        if len(self._groups) == 1:
+            raise self._malformed("nothing to close")
+        done = self._groups.pop()
+        done.next_branch()
+        self._groups[-1].add(empty=done.branches)
+        self._write(")", None)
+
+    def _group(self) -> None:
+        self._groups.append(_Group(self._at))
+        if not self._next_is("?"):
+            self._write("(?:", "nothing to repeat")
+            return
+        self._take()
+        if self._next_is("P<"):
+            self._name()
+            self._write("(?:", "nothing to repeat")
+            return
+        start = self._at
+        colon = self._source.find(":", start)
+        flags = self._source[start:colon] if colon >= 0 else "?"
+        if flags.removeprefix("-").strip(_FLAGS) or flags == "-":
+            raise self._unmatched(f"(?{self._source[start : start + 2]}")
+        self._ascii |= "i" in flags
+        self._at = colon + 1
+        self._write(f"(?{flags}:", "nothing to repeat")
+
+    def _name(self) -> None:
+        end = self._source.find(">", self._at)
+        name = self._source[self._at + 2 : end]
+        if end < 0 or not name.isidentifier() or name in self._names:
+            raise self._malformed("a group's name that is none, or taken")
+        self._names.add(name)
+        self._at = end + 1
+
+    def _repeat(self, bounds: str, optional: bool, several: bool) -> None:  # noqa: FBT001 - in the order of `_braces`
+        if self._repeats is not None:
+            raise self._malformed(self._repeats)
+        group = self._groups[-1]
+        if several and group.last:
+            # The engines differ in when they leave the loop: `(|a)*` matches "a", or nothing.
+            raise self._unmatched("the repetition of what may be empty")
+        group.last |= optional
+        if self._next_is("+"):
+            raise self._unmatched(f"the possessive {bounds}+")
+        lazy = self._next_is("?")
+        self._at += lazy
+        self._write(bounds + "?" * lazy, "multiple repeat")
+
+    def _braces(self) -> tuple[str, bool, bool] | None:
+        """What stands in braces after this one, as RE2 writes it; None where it is plain text.
+
+        With it, whether none at all will do, and whether several may follow each other.
+        """
+        end = self._source.find("}", self._at)
+        low, comma, high = self._source[self._at : max(end, self._at)].partition(",")
+        if not (low or comma) or any(n and not (n.isascii() and n.isdigit()) for n in (low, high)):
+            return None
+        if any(len(n.lstrip("0")) > len(str(MAX_REPEAT)) for n in (low, high)):
+            raise self._unmatched("so many repetitions")
+        least, most = int(low or 0), int(high) if high else None
+        if most is not None and most < least:
+            raise self._malformed("more at least than at most")
+        if max(least, most or 0) > MAX_REPEAT:
+            raise self._unmatched("so many repetitions")
+        self._at = end + 1
+        if not comma:
+            most = least
+        written = f"{{{least},{'' if most is None else most}}}"
+        return written, least == 0, most is None or most > 1
+
+    def _escape(self) -> None:
+        character = self._take()
+        match character:
+            case "A":
+                self._assert(r"\A")
+            case "Z":
+                self._assert(r"\z")
+            case "b":
+                self._ascii = True
+                self._assert(r"\b")
+            case _:
+                self._item(self._class(character) or _literal(self._character(character)))
+
+    def _class(self, letter: str) -> str | None:
+        """A kind of characters, such as digits."""
+        if letter not in "dDsSwW":
+            return None
+        self._ascii = True
+        return f"\\{letter}"
+
+    def _character(self, letter: str) -> str:
+        """The one character that an escape stands for."""
+        if letter in _CONTROLS:
+            return chr(_CONTROLS[letter])
+        if letter == "x":
+            digits = self._take() + self._take()
+            if any(one not in "0123456789abcdefABCDEF" for one in digits):
+                raise self._malformed(r"\x takes two digits")
+            return chr(int(digits, 16))
+        if letter.isascii() and letter.isdigit():
+            raise self._unmatched(f"the back reference or octal number \\{letter}")
+        if letter.isascii() and letter.isalpha():
+            raise self._unmatched(f"the escape \\{letter}")
+        return letter
+
+    def _set(self) -> None:
+        start = self._at
+        negated = self._next_is("^")
+        self._at += negated
+        items: list[str] = []
+        while not (self._next_is("]") and items):
+            low, single = self._member(start)
+            if not self._next_is("-") or self._next_is("-]"):
+                items.append(low)
+                continue
+            self._take()
+            high, also = self._member(start)
+            if single is None or also is None or single > also:
+                raise self._malformed("a range of characters that is none")
+            items.append(f"{low}-{high}")
+        self._take()
+        self._item(f"[{'^' * negated}{''.join(items)}]")
+
+    def _member(self, start: int) -> tuple[str, str | None]:
+        """A character of a set, or (with None) a kind of characters."""
+        if self._at == len(self._source):
+            raise self._malformed("a set is not closed", start)
+        character = self._take()
+        if character == "\\":
+            letter = self._take()
+            kind = self._class(letter)
+            if kind is not None:
+                return kind, None
+            character = self._character(letter)
+        elif character == "[" or (character in "-&~|" and self._next_is(character)):
+            raise self._unmatched(f"{character} inside a set")
+        return _literal(character), character
+
+
+def _literal(character: str) -> str:
+    """A character escaped to mean itself."""
+    if not character.isascii() or character.isalnum():
+        return character
+    return f"\\x{{{ord(character):x}}}"

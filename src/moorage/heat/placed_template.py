@@ -1,0 +1,209 @@
+"""Writes a template with its decision as plain HOT that needs no environment.
+
+What is added:
+
+- `metadata: {moorage: {decided: …}}` on every resource of the root template that has members:
+  ensemble, decision and each member's place, by its opaque labels. Heat stores it and passes it
+  over.
+- Nova metadata `moorage:ensemble` and `moorage:member` on servers, so that the server itself says
+  which member it is (see `naming`). Not tags: Nova allows no slash in them. Left alone where the
+  template computes the whole mapping by a function.
+- What the environment and the call said (see `standalone`).
+
+Nested templates are written too, under their names. Everything else stays as it was, keys in
+their order; comments and anchors do not survive.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain.ensembles import server_metadata
+from moorage.heat import hot_text, typed_yaml
+from moorage.heat.annotation import DECIDED, KEY
+from moorage.heat.naming import AT_ROOT, HANDED_DOWN, NESTED, OPEN
+from moorage.heat.resources import members_of
+from moorage.heat.resources.os_heat_resource_group import INDEX
+from moorage.heat.resources.os_heat_resource_group import TYPES as NUMBERED
+from moorage.heat.resources.os_nova_server import TYPES as SERVER
+from moorage.heat.standalone_template import Sheet, computed, resources, standalone
+from moorage.heat.template import is_nested
+from moorage.heat.yaml_tree import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.heat.compile import Compiled, Source
+    from moorage.heat.naming import Name, Naming
+
+_VARIABLE: Final = "index_var"
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision for a template; `places` has each member's labels per level."""
+
+    ensemble: str
+    decision: str
+    places: Mapping[MemberName, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """The root template and the files that go with it, by name relative to it."""
+
+    template: str
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """Standalone templates without their decision; writing them cannot fail any more."""
+
+    root: Sheet
+    nested: tuple[Sheet, ...]
+    others: Mapping[str, str]
+    notes: tuple[str, ...]
+    """Notes for users of the templates."""
+    inside: Mapping[str, tuple[MemberName, ...]]
+    """Resource of the root template -> the members at and below it."""
+
+    def carrying(self, decided: Decided) -> Emitted:
+        """The templates with a decision."""
+        names = {one.name for one in self.nested}
+        writing = _Writing(decided.ensemble, names)
+        root = writing.named(self.root, AT_ROOT, self.inside)
+        for name, members in self.inside.items():
+            root["resources"][name] = _annotated(root["resources"][name], members, decided)
+        files = {
+            one.name: hot_text.dump(_declaring(writing.named(one, NESTED, dict(resources(one)))))
+            for one in self.nested
+        }
+        return Emitted(hot_text.dump(root), {**self.others, **files})
+
+
+def prepare(source: Source, compiled: Compiled) -> Emission:
+    """Prepare all but the decision, so that errors are known before deciding.
+
+    Raises:
+        InvalidDescription: a function computes what would have to be added to; names the place.
+    """
+    alone = standalone(source, compiled.templates)
+    root, *nested = alone.sheets
+    inside: dict[str, list[MemberName]] = {}
+    for member, key in compiled.keys.items():
+        inside.setdefault(key.partition("/")[0], []).append(member)
+    for name in inside:
+        _refuse_computed(source, name, root.document["resources"][name])
+    return Emission(
+        root=root,
+        nested=tuple(nested),
+        others=alone.others,
+        notes=alone.notes,
+        inside={name: tuple(sorted(members)) for name, members in inside.items()},
+    )
+
+
+def _refuse_computed(source: Source, name: str, resource: dict[str, Any]) -> None:
+    """Refuse metadata computed by a function: the annotation cannot be added to it."""
+    metadata = resource.get("metadata")
+    annotation = metadata.get(KEY) if isinstance(metadata, dict) else None
+    if computed(metadata) or computed(annotation):
+        place = typed_yaml.mapping(typed_yaml.mapping(parse(source.template))["resources"])[name]
+        raise place.invalid(
+            "the metadata is computed by a function, so the decision cannot be written into it"
+        )
+
+
+def _annotated(
+    resource: dict[str, Any], members: tuple[MemberName, ...], decided: Decided
+) -> dict[str, Any]:
+    metadata = dict(resource.get("metadata") or {})
+    metadata[KEY] = {
+        **(metadata.get(KEY) or {}),
+        DECIDED: {
+            "ensemble": decided.ensemble,
+            "decision": decided.decision,
+            "places": {str(member): dict(decided.places[member]) for member in members},
+        },
+    }
+    return {**resource, "metadata": metadata}
+
+
+def _declaring(document: dict[str, Any]) -> dict[str, Any]:
+    """A nested template that declares the passed-down parameters, with defaults for use alone."""
+    handed = {
+        name: {"type": "string", "description": what, "default": OPEN}
+        for name, what in HANDED_DOWN.items()
+    }
+    declared = {**(document.get("parameters") or {}), **handed}
+    if "parameters" in document:
+        return {**document, "parameters": declared}
+    before = ("heat_template_version", "description")
+    head = {key: document[key] for key in before if key in document}
+    return {**head, "parameters": declared, **document}
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    ensemble: str
+    templates: Collection[str]
+    """Nested templates that declare the passed-down parameters, by their output names."""
+
+    def named(self, sheet: Sheet, naming: Naming, some: Collection[str]) -> dict[str, Any]:
+        """The template with members' names in the servers of some of its resources."""
+        named = {
+            name: self._resource(sheet, naming, name, resource) if name in some else resource
+            for name, resource in resources(sheet)
+        }
+        return {**sheet.document, "resources": named} if named else dict(sheet.document)
+
+    def _resource(
+        self, sheet: Sheet, naming: Naming, name: str, resource: dict[str, Any]
+    ) -> dict[str, Any]:
+        kind = resource["type"]
+        inner = members_of(kind) if isinstance(kind, str) else None
+        if inner is None:
+            return self._made(sheet, resource, naming.server(name), naming.below(name))
+        properties = resource.get("properties")
+        if not isinstance(properties, dict):
+            return resource
+        definition = properties.get(inner)
+        if not isinstance(definition, dict) or "type" not in definition:
+            return resource
+        variable = _variable(kind, properties)
+        made = self._made(
+            sheet,
+            definition,
+            naming.grouped(name, variable),
+            dict(naming.below_group(name, variable)),
+        )
+        return {**resource, "properties": {**properties, inner: made}}
+
+    def _made(
+        self, sheet: Sheet, definition: dict[str, Any], member: Name, below: dict[str, Name]
+    ) -> dict[str, Any]:
+        """A definition with names: a server, or a nested stack with servers in it."""
+        kind, properties = definition["type"], definition.get("properties") or {}
+        if kind in SERVER and isinstance(kind, str):
+            metadata = properties.get("metadata") or {}
+            if computed(properties) or computed(metadata) or not isinstance(metadata, dict):
+                return definition
+            known = {**metadata, **server_metadata(self.ensemble, ""), "moorage:member": member}
+            return {**definition, "properties": {**properties, "metadata": known}}
+        if is_nested(kind):
+            file = posixpath.normpath(posixpath.join(posixpath.dirname(sheet.name), kind))
+            if file in self.templates:
+                return {**definition, "properties": {**properties, **below}}
+        return definition
+
+
+def _variable(kind: str, properties: Mapping[str, Any]) -> str:
+    """A group's index variable; empty where it does not number its members."""
+    if kind not in NUMBERED:
+        return OPEN
+    variable = properties.get(_VARIABLE) or INDEX
+    return variable if isinstance(variable, str) else OPEN

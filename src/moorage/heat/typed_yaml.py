@@ -1,0 +1,117 @@
+"""Typed access to marked YAML: the value, or an error with path and line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from moorage.domain.errors import InvalidDescription
+    from moorage.heat.yaml_tree import Marked
+
+_KINDS: Final = {dict: "a mapping", list: "a list", type(None): "nothing", str: "text"}
+
+
+def mapping(
+    node: Marked, *, required: Collection[str] = (), optional: Collection[str] | None = None
+) -> dict[str, Marked]:
+    """A mapping; with `optional` given, keys beyond it and `required` are refused."""
+    if not isinstance(node.value, dict):
+        raise node.invalid(f"a mapping is needed here, not {kind(node)}")
+    for key, one in node.value.items():
+        if optional is not None and key not in required and key not in optional:
+            known = ", ".join(sorted({*required, *optional}))
+            raise one.invalid(f"unknown key {key!r}; known here: {known}")
+    for key in required:
+        if key not in node.value:
+            raise node.invalid(f"the key {key!r} is missing")
+    return node.value
+
+
+def items(node: Marked, *, least: int = 0) -> list[Marked]:
+    """A list of at least that many."""
+    if not isinstance(node.value, list):
+        raise node.invalid(f"a list is needed here, not {kind(node)}")
+    if len(node.value) < least:
+        raise node.invalid(f"at least {least} needed here")
+    return node.value
+
+
+def text(node: Marked) -> str:
+    """A non-empty word or sentence. A number or boolean is not text: quote it."""
+    if not isinstance(node.value, str) or not node.value:
+        raise node.invalid(f"text is needed here, not {kind(node)}")
+    return node.value
+
+
+def name(node: Marked) -> str:
+    """Text, or a number taken as it is written (flavor and host names may be digits)."""
+    if isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        return node.spelling or str(node.value)
+    return text(node)
+
+
+def integer(node: Marked, *, least: int, most: int) -> int:
+    """A whole number within bounds."""
+    if not isinstance(node.value, int) or isinstance(node.value, bool):
+        raise node.invalid(f"a whole number is needed here, not {kind(node)}")
+    if not least <= node.value <= most:
+        raise node.invalid(f"must be between {least} and {most}, not {node.value}")
+    return node.value
+
+
+def number(node: Marked, *, least: float, most: float) -> float:
+    """A number within bounds."""
+    if not isinstance(node.value, int | float) or isinstance(node.value, bool):
+        raise node.invalid(f"a number is needed here, not {kind(node)}")
+    # Written so that a NaN is refused as well.
+    if not least <= node.value <= most:
+        raise node.invalid(f"must be between {least:g} and {most:g}, not {node.value}")
+    return float(node.value)
+
+
+def boolean(node: Marked) -> bool:
+    """True or false."""
+    if not isinstance(node.value, bool):
+        raise node.invalid(f"true or false is needed here, not {kind(node)}")
+    return node.value
+
+
+def choice(node: Marked, among: Collection[str]) -> str:
+    """One of some words."""
+    word = text(node)
+    if word not in among:
+        raise node.invalid(f"{word!r} is none of {', '.join(sorted(among))}")
+    return word
+
+
+def kind(node: Marked) -> str:
+    """The type of a node, in a word."""
+    match node.value:
+        case bool():
+            word = str(node.value).lower()
+        case int() | float():
+            word = f"the number {node.value}"
+        case "":
+            word = "empty text"
+        case _:
+            word = _KINDS[type(node.value)]
+    return word
+
+
+def placed(error: InvalidDescription, node: Marked) -> InvalidDescription:
+    """Add the place to an error of the domain, keeping the tail of its own path."""
+    if error.line is None:
+        error.line = node.line
+    if not (error.path or "").startswith(node.path):
+        error.path = ".".join(filter(None, (node.path, error.path)))
+    return error
+
+
+def texts(node: Marked) -> tuple[str, ...]:
+    """A list of words without repetitions."""
+    found = tuple(text(one) for one in items(node))
+    if len(set(found)) < len(found):
+        raise node.invalid("a word is written twice in this list")
+    return found

@@ -1,0 +1,33 @@
+"""The work of reading a template, counted in values and bounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain import deadline
+
+if TYPE_CHECKING:
+    from moorage.heat.yaml_tree import Marked
+
+MAX_WORK: Final = 2_000_000
+"""Values looked at in the whole tree of stacks; an expansion bomb ends here, after seconds."""
+
+
+@dataclass(slots=True)
+class Work:
+    """The count of values read so far in the whole tree."""
+
+    done: int = 0
+
+    def spend(self, amount: int, node: Marked) -> None:
+        """Count work for a node.
+
+        Raises:
+            InvalidDescription: too much in all.
+            TimeExpired: the deadline of the request has passed.
+        """
+        deadline.check()
+        self.done += amount
+        if self.done > MAX_WORK:
+            raise node.invalid(f"the template expands to more than {MAX_WORK} values")

@@ -1,0 +1,240 @@
+"""The planner process: answers the requests that search, which HTTP workers forward (ADR-0021).
+
+It has the whole application, and works on as many requests at once as all workers admit, each in a
+thread: one project's searches, of which each worker admits only so many, do not delay the start of
+others'. Planners share one socket; one with more requests than another pauses before it accepts.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import logging
+import select
+import socket
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from moorage import logs
+from moorage.domain import deadline
+from moorage.http import child_main, planner_client, process_queue, request_id
+from moorage.http.kernel import CALLER
+from moorage.http.planner_client import PlannerAnswer
+from moorage.http.process_status import Column, ProcessStatus
+from moorage.http.wsgi import MOUNT
+from moorage.logs import Lasting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from multiprocessing.connection import Connection
+
+    from moorage.http.planner_client import PlannerRequest
+    from moorage.http.process_status import Row
+    from moorage.http.wsgi import Application, Environ, ExcInfo, Headers
+
+_log = logging.getLogger(__name__)
+_lasting: Final = Lasting()
+
+_NEW: Final = 100_000
+"""Objects more than before, until the collector looks for cycles among them."""
+_ROUND_SECONDS: Final = 0.5
+_TICK: Final = 0.02
+_PAUSE_SECONDS: Final = 0.002
+"""One pause before accepting, while another planner has fewer requests."""
+_MOST_PAUSES: Final = 10
+"""Pauses in a row, at most."""
+
+
+def main(config: Mapping[str, Any]) -> None:
+    """Serve until killed, or until SIGHUP: requests under way are finished and answered first.
+
+    `config` has `application` (`module:function` that makes the applications by the name of their
+    mount, from `settings` and the planner's `number`), `settings`, `number`, `listener` (descriptor
+    of the queue's socket), `ready` (descriptor on which a byte says that it serves), `threads`
+    (requests at a time), `stuck_seconds` (for so long none may be worked on), `status` (descriptor
+    of `ProcessStatus`) and `log` (arguments of `logs.configure`).
+    """
+    logs.configure(**config["log"])
+    module, _, name = config["application"].partition(":")
+    make: Callable[[Mapping[str, Any]], Mapping[str, Application]]
+    make = getattr(import_module(module), name)
+    applications = make({**config["settings"], "worker": f"planner-{config['number']}"})
+    gc.collect()
+    # A joint decision makes hundreds of thousands of objects and few cycles: looking for those each
+    # 700 new ones (as Python 3.11 does) takes a third of its time.
+    gc.set_threshold(_NEW, 10, 10)
+    gc.freeze()  # long-lived objects: exclude them from collection
+    status = ProcessStatus(config["status"])
+    threads = _RequestThreads(applications, config["threads"], config["stuck_seconds"])
+    with socket.socket(fileno=config["listener"]) as listener:
+        sighup = process_queue.sighup_descriptor()
+        child_main.report(config["ready"])
+        _admit(listener, sighup, threads, status.planner(config["number"]), status.planners)
+
+
+def _admit(
+    listener: socket.socket,
+    sighup: int,
+    threads: _RequestThreads,
+    own: Row,
+    planners: Sequence[Row],
+) -> None:
+    """Accept requests until SIGHUP, then wait until all are answered."""
+    waits = select.poll()
+    waits.register(sighup, select.POLLIN)
+    waits.register(listener, select.POLLIN)
+    own[Column.ACCEPTS] = 1
+    pauses = 0
+    while True:
+        threads.beat(own)
+        ready = dict(waits.poll(_ROUND_SECONDS * 1000))
+        if sighup in ready:
+            break
+        if not ready:
+            pauses = 0
+        elif threads.is_full:
+            time.sleep(_TICK)  # the queue keeps it
+        elif pauses < _MOST_PAUSES and threads.busy > _fewest(planners, own):
+            pauses += 1
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            pauses = 0
+            _take(listener, threads)
+    own[Column.ACCEPTS] = 0
+    while threads.busy:
+        threads.beat(own)
+        time.sleep(_TICK)
+
+
+def _fewest(planners: Sequence[Row], own: Row) -> int:
+    """The number of requests of the least busy planner."""
+    return min(
+        (row[Column.CONNECTIONS] for row in planners if row[Column.ACCEPTS]),
+        default=own[Column.CONNECTIONS],
+    )
+
+
+def _take(listener: socket.socket, threads: _RequestThreads) -> None:
+    try:
+        connection = process_queue.accept(listener)
+    except process_queue.WrongUser as error:
+        _log.warning("planner refused a connection: %s", error)
+    except OSError as error:  # descriptors or memory are short; it goes on waiting meanwhile
+        if _lasting.is_news(error.errno):
+            _log.error("planner cannot accept requests: %s", error)
+        time.sleep(_TICK)
+    else:
+        if connection is not None:
+            threads.take(connection)
+
+
+class _RequestThreads:
+    """The threads that work on requests."""
+
+    def __init__(
+        self, applications: Mapping[str, Application], threads: int, stuck_seconds: float
+    ) -> None:
+        self._applications = applications
+        self._threads = threads
+        self._stuck_seconds = stuck_seconds
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
+        self._running: dict[Connection, float] = {}
+        """When each was begun, monotonic."""
+
+    @property
+    def busy(self) -> int:
+        """How many requests are worked on."""
+        return len(self._running)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all threads are busy."""
+        return self.busy >= self._threads
+
+    def take(self, connection: Connection) -> None:
+        """Work on a request."""
+        self._running[connection] = time.monotonic()
+        self._pool.submit(self._work, connection)
+
+    def beat(self, own: Row) -> None:
+        """Count a heartbeat, unless a request has run for too long.
+
+        None may be worked on for so long: the planner is replaced, with all that it works on, and
+        clients get 503 with Retry-After.
+        """
+        own[Column.CONNECTIONS] = self.busy
+        begun = min(list(self._running.values()), default=None)
+        if begun is None or time.monotonic() - begun < self._stuck_seconds:
+            own.add(Column.BEATS)
+        elif _lasting.is_news("stuck"):
+            _log.error(
+                "planner is stuck: a request has run for over %g s; the supervisor replaces it",
+                self._stuck_seconds,
+            )
+
+    def _work(self, connection: Connection) -> None:
+        try:
+            with connection:
+                self._converse(connection)
+        except (EOFError, OSError):
+            _log.info("an HTTP worker closed its connection before the answer")
+        finally:
+            logs.bind(logs.NONE)
+            del self._running[connection]
+
+    def _converse(self, connection: Connection) -> None:
+        connection.send_bytes(process_queue.READY)
+        if not connection.poll(process_queue.ASKING_SECONDS):
+            return
+        message = connection.recv_bytes(process_queue.LONGEST_MESSAGE)
+        try:
+            asked = planner_client.decode_request(message)
+            answer = planner_client.encode_answer(_answer(self._applications, asked))
+        except msgspec.MsgspecError as error:
+            _log.warning("planner could not decode a request: %s", error)
+            connection.send_bytes(process_queue.FAILED)
+        except Exception:  # noqa: BLE001 - any error is reported to the worker, and the process goes on
+            _log.exception("planner failed to answer a request")
+            connection.send_bytes(process_queue.FAILED)
+        else:
+            connection.send_bytes(process_queue.OK)
+            connection.send_bytes(answer)
+
+
+def _answer(applications: Mapping[str, Application], asked: PlannerRequest) -> PlannerAnswer:
+    """The dialect's whole answer."""
+    sent = asked.environ
+    logs.bind(logs.Ids(sent[request_id.ENVIRON], sent.get(request_id.GLOBAL_ENVIRON, "")))
+    environ: Environ = {
+        **sent,
+        CALLER: asked.caller,
+        "CONTENT_LENGTH": str(len(asked.body)),
+        "wsgi.input": io.BytesIO(asked.body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.version": (1, 0),
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    begun: list[tuple[str, Headers]] = []
+
+    def start(status: str, headers: Headers, _: ExcInfo | None = None, /) -> Callable[..., object]:
+        begun[:] = [(status, headers)]
+        return parts.append
+
+    parts: list[bytes] = []
+    with deadline.under(planner_client.deadline_of(asked)):
+        chunks = applications[sent[MOUNT]](environ, start)
+        try:
+            parts.extend(chunks)
+        finally:
+            close = getattr(chunks, "close", None)
+            if close is not None:
+                close()
+    [(status, headers)] = begun
+    return PlannerAnswer(status, headers, b"".join(parts))

@@ -1,0 +1,94 @@
+"""Reading a request's body whole, within bounds, before anything acts on it.
+
+A dialect gets bytes that are all there: a client that vanishes half-way never causes half a write.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import re
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded
+
+if TYPE_CHECKING:
+    from moorage.http.wsgi import Environ
+
+
+class ClientGone(Exception):
+    """The client disconnected before its body was complete; no response can be sent."""
+
+
+def receive(environ: Environ, limit: int) -> None:
+    """Put the complete body in `wsgi.input`, and its length in `CONTENT_LENGTH` if it has one.
+
+    Raises:
+        InvalidDescription: Content-Length is no number, or JSON in it has a text that cannot be
+            stored (see `_check_escapes`).
+        LimitExceeded: the body is longer than the limit.
+        Busy: too many bodies are on their way to this process.
+        Vanished: the client left, or took too long.
+    """
+    declared = _declared_length(environ)
+    if declared is not None and declared > limit:
+        raise LimitExceeded("body in bytes", limit=limit, requested=declared)
+    if declared == 0 or (declared is None and "HTTP_TRANSFER_ENCODING" not in environ):
+        environ["wsgi.input"] = io.BytesIO()
+        return
+    try:
+        body: bytes = environ["wsgi.input"].read(limit + 1 if declared is None else declared)
+    except OSError as error:
+        if error.errno == errno.ENOBUFS:
+            raise Busy("too many request bodies are on their way") from error
+        raise ClientGone from error
+    if declared is not None and len(body) < declared:
+        raise ClientGone
+    if len(body) > limit:
+        raise LimitExceeded("body in bytes", limit=limit, requested=len(body))
+    if b"\\u" in body:
+        _check_escapes(body)
+    environ["wsgi.input"] = io.BytesIO(body)
+    environ["CONTENT_LENGTH"] = str(len(body))
+
+
+_ESCAPES: Final = re.compile(
+    rb"\\(?:u(?:"
+    rb"(?P<nul>0000)"
+    rb"|[dD][89abAB][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<first>))"
+    rb"|(?P<second>[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb")|.)",
+    re.DOTALL,
+)
+"""What a backslash begins in JSON; the named ones stand for what no text can hold."""
+
+
+def _check_escapes(body: bytes) -> None:
+    """Return if no text of a JSON body holds NUL, or half of a pair of surrogates.
+
+    PostgreSQL keeps no NUL, and UTF-8 knows no half of a pair. Unescaped, both are no JSON. All
+    dialects are kept from them here, for every database.
+
+    Raises:
+        InvalidDescription: one does.
+    """
+    for found in _ESCAPES.finditer(body):
+        if found.lastgroup is not None:
+            what = "NUL" if found.lastgroup == "nul" else "half of a pair of surrogates"
+            raise InvalidDescription(
+                f"a text in the body holds {what} ({found[0].decode('ascii')[:6]}, at byte"
+                f" {found.start()}), which cannot be stored"
+            )
+
+
+def _declared_length(environ: Environ) -> int | None:
+    text = environ.get("CONTENT_LENGTH")
+    if text is None or text == "":
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise InvalidDescription("content-length header must be an integer")
+    # Cut off, a number of so many digits is still beyond every limit.
+    return int(text.lstrip("0")[:_DIGITS] or "0")
+
+
+_DIGITS: Final = 18

@@ -1,0 +1,203 @@
+"""Threads that serve connections as epoll reports them ready.
+
+All of them wait at one epoll, each connection armed for one event: the thread that is woken has the
+connection to itself, serves it without handing anything on, and arms it again. The system wakes
+the thread that waited last, whose memory is warmest. Before a thread begins to serve, it sees to it
+that another one waits.
+
+A thread that was the only one at work polls the connection that it served 5 ms before it returns
+to epoll: most clients that have an answer ask again, and send head and body in two pieces, each of
+which would wake a second thread. If by then all others are at work, another client waits as long.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import select
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from moorage.http.transport.connection import WaitFor
+
+if TYPE_CHECKING:
+    from moorage.http.transport.connection import Connection
+
+_log = logging.getLogger(__name__)
+
+_IDLE_SECONDS: Final = 30.0
+"""How long a thread waits for work while others wait too, before it ends."""
+_UNUSED_SECONDS: Final = 1.0
+"""How long a connection is left alone whose next request may be on its way."""
+_STAY_SECONDS: Final = 0.005
+"""How long a thread stays with a connection for its next request."""
+
+
+class ThreadPool:
+    """A bounded pool of threads, started on demand, and the connections they serve."""
+
+    def __init__(self, threads: int) -> None:
+        self._most = threads
+        self._events = select.epoll()
+        self._connections: dict[int, Connection] = {}
+        self._addresses: Counter[str] = Counter()
+        """How many connections come from each."""
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._waiting = 0
+        """Those at the epoll."""
+        self._staying = 0
+        """Those that stay with a connection that rests."""
+        self._over = False
+        """Whether the pool has stopped."""
+        self._start_thread()
+
+    def __len__(self) -> int:
+        """How many connections there are."""
+        return len(self._connections)
+
+    def connections_from(self, address: str) -> int:
+        """How many connections come from an address."""
+        return self._addresses[address]
+
+    @property
+    def busy(self) -> bool:
+        """Whether any request is running, or any body or answer under way."""
+        if self._waiting + self._staying < self._threads:
+            return True
+        return any(connection.is_used for connection in list(self._connections.values()))
+
+    def stop_if_idle(self) -> bool:
+        """Stop serving if nothing is under way; return whether it has stopped.
+
+        What a client sends from then on is not received: the client sees the connection reset.
+        """
+        with self._lock:
+            self._over = not self.busy
+            return self._over
+
+    def take(self, descriptor: int, connection: Connection) -> None:
+        """Serve a connection until it is over.
+
+        Raises:
+            OSError: epoll cannot watch another connection; it is closed.
+        """
+        self._connections[descriptor] = connection
+        with self._lock:
+            self._addresses[connection.address] += 1
+        try:
+            self._events.register(descriptor, WaitFor.READABLE)
+        except OSError:
+            self._forget(descriptor)
+            connection.close()
+            raise
+
+    def end_late_ones(self, now: float) -> None:
+        """End connections that have been idle too long at this monotonic instant."""
+        for connection in list(self._connections.values()):
+            connection.end_if_late(now)
+
+    def are_stuck(self, number: int, seconds: float, now: float) -> bool:
+        """Whether so many threads have been in one turn for longer than this."""
+        turns = (connection.turn_seconds(now) for connection in list(self._connections.values()))
+        return sum(lasts > seconds for lasts in turns) >= number
+
+    def make_room(self, places: int, now: float, *, unused_for: float = _UNUSED_SECONDS) -> None:
+        """End at most so many connections: those that have been idle for longest.
+
+        One that is in the middle of anything is not among them, nor one that had a request in the
+        last `unused_for` seconds. Asked again before they are gone, it ends no others.
+        """
+        longest = heapq.nlargest(
+            places, list(self._connections.values()), key=lambda each: each.idle_seconds_at(now)
+        )
+        for connection in longest:
+            if connection.idle_seconds_at(now) > unused_for:
+                connection.end_idle()
+
+    def _start_thread(self) -> None:
+        """Start one more thread; it counts as waiting at once."""
+        self._threads += 1
+        self._waiting += 1
+        try:
+            threading.Thread(target=self._work, name="requests", daemon=True).start()
+        except RuntimeError:  # the system has none left: those there are go on
+            self._threads -= 1
+            self._waiting -= 1
+            if not self._threads:
+                raise
+            _log.warning("the system allows only %d request threads", self._threads)
+
+    def _work(self) -> None:
+        while True:
+            found = self._events.poll(_IDLE_SECONDS, 1)
+            if not found and self._is_spare():
+                return
+            for descriptor, _ in found:
+                with self._lock:
+                    if self._over:
+                        return
+                    self._waiting -= 1
+                    if not self._waiting and self._threads < self._most:
+                        self._start_thread()
+                self._serve(descriptor)
+                with self._lock:
+                    self._waiting += 1
+
+    def _may_poll(self) -> bool:
+        """Whether to stay with a connection: only as the single busy thread, counted as staying."""
+        with self._lock:
+            alone = self._waiting == self._threads - 1 > 0
+            self._staying += alone
+            return alone
+
+    def _has_next_request(self, connection: Connection) -> bool:
+        """Poll a connection; return whether it has data. The thread stops counting as staying."""
+        asks = False
+        try:
+            asks = connection.wait(_STAY_SECONDS)
+        finally:
+            with self._lock:
+                self._staying -= 1
+                asks = asks and not self._over
+        return asks
+
+    def _is_spare(self) -> bool:
+        """Whether this thread may end because another one waits; if so it is no longer counted."""
+        with self._lock:
+            if self._waiting == 1:
+                return False
+            self._waiting -= 1
+            self._threads -= 1
+            return True
+
+    def _serve(self, descriptor: int) -> None:
+        """Serve a connection's turn. An error is logged and ends the connection, not the thread."""
+        connection = self._connections[descriptor]
+        try:
+            after = connection.turn()
+            while after is WaitFor.READABLE and self._may_poll():
+                if not self._has_next_request(connection):
+                    break
+                after = connection.turn()
+            if after:
+                self._events.modify(descriptor, after)
+                return
+        except BaseException:  # noqa: BLE001 - the last line of defence; the log has all of it
+            _log.exception("a connection ended with an unexpected error")
+        # Once it is closed, its number may be the next connection's.
+        self._forget(descriptor)
+        try:
+            # Closing would do, were there not a child just forked that has it open still.
+            self._events.unregister(descriptor)
+            connection.close()
+        except BaseException:  # noqa: BLE001 - as above
+            _log.exception("closing a connection raised an error")
+
+    def _forget(self, descriptor: int) -> None:
+        address = self._connections.pop(descriptor).address
+        with self._lock:
+            self._addresses[address] -= 1
+            if not self._addresses[address]:
+                del self._addresses[address]

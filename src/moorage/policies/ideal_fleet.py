@@ -1,0 +1,149 @@
+"""An ideal fleet: empty, with every host eligible for every member and as many domains as needed.
+
+What cannot be met here cannot be met anywhere: so contradictions are found, and the least
+number of domains, before there is a fleet to look at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.topology import HOST, Level, Topology
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.placement import Occupant
+
+ORDER: Final = (
+    "region",
+    "cloud",
+    "site",
+    "zone",
+    "az",
+    "building",
+    "hall",
+    "room",
+    "row",
+    "pod",
+    "pdu",
+    "rack",
+    "chassis",
+    "enclosure",
+)
+"""Usual levels from the top down; any other level is taken to stand below these."""
+
+
+def ordered(levels: Iterable[Level]) -> dict[str, tuple[str, ...]]:
+    """Tree -> its levels from the top down, without `host`, by the usual order."""
+    trees: dict[str, list[str]] = {}
+    for level in sorted(set(levels)):
+        names = trees.setdefault(level.tree, [])
+        if level.name != HOST:
+            names.append(level.name)
+    return {tree: tuple(sorted(names, key=usual_rank)) for tree, names in trees.items()}
+
+
+def usual_rank(name: str) -> tuple[int, str]:
+    """Where a level usually stands, counted from the top."""
+    return (ORDER.index(name), "") if name in ORDER else (len(ORDER), name)
+
+
+@dataclass(frozen=True)
+class IdealGround:
+    """A `domain.placement.Ground` of an ideal fleet.
+
+    `counts` gives the number of domains of every level but `host`; the domains of a lower level
+    are dealt out evenly under those of the next higher one. Parallel trees cross: every
+    combination of their lowest domains has `per_leaf` hosts.
+    """
+
+    levels: Mapping[str, tuple[str, ...]]
+    counts: Mapping[Level, int]
+    per_leaf: int
+    _columns: dict[Level, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def project_id(self) -> str:
+        """No project: there are no foreign consumers."""
+        return ""
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The trees' levels, without domains: policies use only the levels."""
+        return Topology(levels=self.levels, domains={}, attachments={})
+
+    @cached_property
+    def _leaves(self) -> tuple[tuple[str, int], ...]:
+        """(tree, number of its lowest domains) for every tree that has levels."""
+        return tuple(
+            (tree, self.counts[Level(tree, names[-1])])
+            for tree, names in self.levels.items()
+            if names
+        )
+
+    @cached_property
+    def leaf_count(self) -> int:
+        """Combinations of lowest domains; host h stands in leaf `h % leaf_count`."""
+        count = 1
+        for _, domains in self._leaves:
+            count *= domains
+        return count
+
+    @property
+    def host_count(self) -> int:
+        """How many hosts there are."""
+        return self.leaf_count * self.per_leaf
+
+    def domains(self, level: Level) -> Sequence[int]:
+        """Per host the number of its domain; every host has one."""
+        level = Level(level.tree, level.name)
+        if level not in self._columns:
+            self._columns[level] = tuple(self._column(level))
+        return self._columns[level]
+
+    def _column(self, level: Level) -> Iterable[int]:
+        if level.name == HOST:
+            return range(self.host_count)
+        below = 1
+        for tree, domains in self._leaves:
+            if tree == level.tree:
+                wanted = self.counts[level]
+                # Block by block, so that lower domains nest in higher ones.
+                return (
+                    ((host // below) % domains) * wanted // domains
+                    for host in range(self.host_count)
+                )
+            below *= domains
+        return (-1 for _ in range(self.host_count))
+
+    def domain_name(self, level: Level, domain: int) -> str:
+        """A name such as `rack 2`."""
+        return f"{level} {domain}"
+
+    def eligible(self, member: MemberName) -> frozenset[int]:
+        """Every host."""
+        return frozenset(range(self.host_count))
+
+    def fenced(self, member: MemberName) -> frozenset[int]:
+        """Every host."""
+        return frozenset(range(self.host_count))
+
+    def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
+        """Every host: names refer to something only in a real fleet."""
+        return frozenset(range(self.host_count))
+
+    def said(self, names: frozenset[str]) -> str:
+        """All names unchanged."""
+        return ", ".join(sorted(names))
+
+    def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:
+        """Every host."""
+        return frozenset(range(self.host_count))
+
+    def foreigners(self, host: int) -> Sequence[Occupant]:
+        """None."""
+        return ()

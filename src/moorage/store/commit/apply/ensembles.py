@@ -1,0 +1,349 @@
+"""Ensembles, decisions, claims and explanations."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Integer, bindparam, delete, func, insert, select, true, update
+
+from moorage.domain.decisions import DecisionState
+from moorage.domain.errors import (
+    ConcurrentUpdate,
+    DuplicateName,
+    HoldExpired,
+    NameTaken,
+    NotFound,
+)
+from moorage.domain.period import MINUTE
+from moorage.domain.quotas import QuotaName, too_much_held
+from moorage.store.commit.apply.kinds import OF, Kind, expect, insert_new, write
+from moorage.store.database.chunks import chunks
+from moorage.store.read import bookings, leases
+from moorage.store.read.ensemble_names import namesake
+from moorage.store.schema import tables
+from moorage.store.values import stored_bodies
+
+if TYPE_CHECKING:
+    from moorage.domain.changes import (
+        BoundHeld,
+        DeleteEnsemble,
+        ExpectEnsemble,
+        ExpectUniqueName,
+        PutClaim,
+        PutDecision,
+        PutEnsemble,
+        PutExplanation,
+    )
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.explain import Explanation
+    from moorage.domain.period import Instant
+    from moorage.store.commit.batch import Batch
+
+_SOME: Final[Any] = bindparam("some", expanding=True)
+
+
+_ENSEMBLE: Final = Kind.of(
+    "ensemble",
+    tables.ensembles.c.generation,
+    tables.ensembles.c.project_id,
+    tables.ensembles.c.name,
+)
+_DECISION: Final = Kind.of("decision", tables.decisions.c.generation, tables.decisions.c.state)
+_CLAIM: Final = Kind.of("claim", tables.claims.c.state)
+_EXPLANATION: Final = Kind.of("explanation", tables.explanations.c.number)  # never changed
+
+OVER: Final = frozenset(
+    {
+        DecisionState.CLOSED,
+        DecisionState.EXPIRED,
+        DecisionState.RELEASED,
+        DecisionState.SUPERSEDED,
+    }
+)
+"""States of decisions in which nothing is held, nor kept for claims that are building."""
+
+_KEEPER: Final = select(tables.keepers).where(tables.keepers.c.ensemble_id == OF)
+_NEW_KEEPER: Final = insert(tables.keepers)
+_NO_KEEPER: Final = delete(tables.keepers).where(tables.keepers.c.ensemble_id == OF)
+_KEEPERS_MOVED: Final = update(tables.ledger).values(
+    keepers_revision=tables.ledger.c.keepers_revision + 1
+)
+
+_m, _b, _e = tables.members.c, tables.bookings.c, tables.explanations.c
+_MEMBERS: Final = select(_m.consumer, _m.tags).where(_m.ensemble_id == OF)
+_ELSEWHERE: Final = select(_m.consumer).where(_m.consumer.in_(_SOME), _m.ensemble_id != OF)
+_NEW_MEMBERS: Final = insert(tables.members)
+_NO_MEMBERS: Final = delete(tables.members).where(_m.consumer.in_(_SOME))
+_STANDING: Final = select(_b.provider).where(_b.consumer.in_(_SOME)).distinct()
+
+_SURPLUS: Final = (
+    select(_e.number)
+    .where(_e.project_id == OF)
+    .order_by(_e.number.desc())
+    .offset(bindparam("kept", type_=Integer))
+    .limit(1)
+)
+_TOLD_LATELY: Final = (
+    select(_e.name, _e.stage)
+    .where(_e.project_id == OF, _e.told == true(), _e.at > bindparam("since"))
+    .order_by(_e.number.desc())
+    .limit(bindparam("most", type_=Integer))
+)
+_was: Final = tables.explanations.alias("was")
+_UNTOLD: Final = select(func.count()).where(
+    _e.project_id == OF,
+    _e.number
+    > func.coalesce(
+        select(func.max(_was.c.number))
+        .where(_was.c.project_id == OF, _was.c.told == true())
+        .scalar_subquery(),
+        0,
+    ),
+)
+_CUT: Final = delete(tables.explanations).where(_e.project_id == OF, _e.number <= bindparam("last"))
+
+
+def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
+    """See `PutEnsemble`.
+
+    Raises:
+        DuplicateName: a new one whose id is taken.
+        NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
+        DuplicateName: one of its servers is a member of another ensemble.
+    """
+    ensemble = change.stored
+    values = {
+        "project_id": ensemble.project_id,
+        "name": ensemble.name,
+        "generation": ensemble.generation,
+        "body": stored_bodies.ENSEMBLE.encode(ensemble),
+    }
+    write(batch, _ENSEMBLE, ensemble.id, values, change.generation)
+    if change.generation is None:
+        _enlist(batch, ensemble.id, _tags(ensemble), {})
+        kept = False
+    else:
+        _list_members(batch, ensemble.id, _tags(ensemble))
+        kept = _is_keeper(batch, ensemble.id)
+    _list_keeper(batch, ensemble.id, kept=kept, keeps=ensemble.keeps_others_out)
+
+
+def _is_keeper(batch: Batch, ensemble_id: str) -> bool:
+    return batch.connection.execute(_KEEPER, {"of": ensemble_id}).first() is not None
+
+
+def _list_keeper(batch: Batch, ensemble_id: str, *, kept: bool, keeps: bool) -> None:
+    """Say whether an ensemble keeps others out; whoever relies on all that do sees it move."""
+    mine = {"of": ensemble_id}
+    if keeps and not kept:
+        batch.connection.do(_NEW_KEEPER, {"ensemble_id": ensemble_id})
+    elif kept and not keeps:
+        batch.connection.do(_NO_KEEPER, mine)
+    if kept or keeps:
+        batch.connection.do(_KEEPERS_MOVED)
+
+
+def _tags(ensemble: Ensemble) -> dict[str, str]:
+    """Consumer -> its role's tags, for members whose role has any."""
+    tags = {role.name: json.dumps(sorted(role.tags)) for role in ensemble.roles if role.tags}
+    return {
+        consumer: tags[member.name.role]
+        for member in ensemble.members
+        if member.name.role in tags
+        for consumer in (member.uuid, member.server_id)
+        if consumer is not None
+    }
+
+
+def _list_members(batch: Batch, ensemble_id: str, wanted: dict[str, str]) -> None:
+    """Say which consumers are members; providers they stand on look different afterwards.
+
+    Raises:
+        DuplicateName: a server is a member of another ensemble.
+    """
+    rows = batch.connection.execute(_MEMBERS, {"of": ensemble_id})
+    _enlist(batch, ensemble_id, wanted, {row.consumer: row.tags for row in rows})
+
+
+def _enlist(batch: Batch, ensemble_id: str, wanted: dict[str, str], stored: dict[str, str]) -> None:
+    differing = {name for name, _ in stored.items() ^ wanted.items()}
+    for some in chunks(differing):
+        taken, standing = batch.connection.ask(
+            (_ELSEWHERE, {"some": some, "of": ensemble_id}), (_STANDING, {"some": some})
+        )
+        if taken:
+            raise DuplicateName("member", taken[0].consumer)
+        batch.connection.do(_NO_MEMBERS, {"some": some})
+        for provider in standing.scalars():
+            batch.touch(provider, bookings_only=True)
+    fresh = [
+        {"consumer": consumer, "ensemble_id": ensemble_id, "tags": tags}
+        for consumer, tags in wanted.items()
+        if consumer in differing
+    ]
+    if fresh:
+        batch.connection.do(_NEW_MEMBERS, fresh)
+
+
+def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
+    """See `DeleteEnsemble`.
+
+    Raises:
+        NotFound, ConcurrentUpdate: it is not there, or of another generation.
+    """
+    seen = expect(batch, _ENSEMBLE, change.id, change.generation)
+    batch.replaced[_ENSEMBLE.name, change.id] = seen
+    drop_ensemble(batch, change.id)
+
+
+def drop_ensemble(batch: Batch, ensemble_id: str) -> None:
+    """Delete an ensemble that is there."""
+    _list_members(batch, ensemble_id, {})
+    _list_keeper(batch, ensemble_id, kept=_is_keeper(batch, ensemble_id), keeps=False)
+    batch.connection.do(_ENSEMBLE.delete, {"of": ensemble_id})
+
+
+def expect_ensemble(batch: Batch, change: ExpectEnsemble) -> None:
+    """See `ExpectEnsemble`.
+
+    Raises:
+        NotFound, ConcurrentUpdate: it is not there, or of another generation.
+    """
+    expect(batch, _ENSEMBLE, change.id, change.generation)
+
+
+def expect_unique_name(batch: Batch, change: ExpectUniqueName) -> None:
+    """See `ExpectUniqueName`.
+
+    Raises:
+        NameTaken: another has it.
+    """
+    named = change.project_id, change.name
+    other = namesake(batch.connection, *named, batch.now, but=change.ensemble_id)
+    if other is not None:
+        raise NameTaken("ensemble", change.name, other)
+
+
+def put_decision(batch: Batch, change: PutDecision) -> None:
+    """See `PutDecision`.
+
+    Raises:
+        HoldExpired: it is too late.
+        DuplicateName: a new one whose id is taken.
+        NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
+    """
+    decision = change.stored
+    _in_time(batch, change.not_after)
+    values = {
+        "ensemble_id": decision.ensemble_id,
+        "project_id": decision.project_id,
+        "state": decision.state.value,
+        "expires_at": decision.expires_at,
+        "generation": decision.generation,
+        "ended_at": batch.now if decision.state in OVER else None,
+        "body": stored_bodies.DECISION.encode(decision),
+    }
+    write(batch, _DECISION, decision.id, values, change.generation)
+
+
+def bound_held(batch: Batch, change: BoundHeld) -> None:
+    """See `BoundHeld`.
+
+    Raises:
+        QuotaExceeded: the project holds more.
+    """
+    held = bookings.held(batch.connection, change.project_id, now=batch.now)
+    quota = leases.quota(batch.connection, change.project_id)
+    limit = change.limit if quota is None else quota.limits.get(QuotaName.HELD, change.limit)
+    if held > limit:
+        used = max(held - change.requested, 0)
+        raise too_much_held(limit=limit, used=used, requested=change.requested)
+
+
+def put_claim(batch: Batch, change: PutClaim) -> None:
+    """See `PutClaim`.
+
+    Raises:
+        HoldExpired: it is too late.
+        DuplicateName: a new one whose id is taken.
+        NotFound, ConcurrentUpdate: the stored one is gone, or in another state.
+    """
+    claim = change.claim
+    _in_time(batch, change.not_after)
+    values = {
+        "decision_id": claim.decision_id,
+        "state": claim.state.value,
+        "lapses_at": claim.lapses_at,
+        "body": stored_bodies.CLAIM.encode(claim),
+    }
+    if change.expected_state is None:
+        insert_new(batch, _CLAIM, claim.id, values)
+        return
+    state = batch.connection.scalars(_CLAIM.seen, {"of": claim.id}).one_or_none()
+    if state is None:
+        raise NotFound("claim", claim.id)
+    if state != change.expected_state:
+        raise ConcurrentUpdate(
+            f"claim {claim.id} is {state}, no longer {change.expected_state}", subject=claim.id
+        )
+    batch.connection.do(_CLAIM.update, {"of": claim.id, **values})
+
+
+def put_explanation(batch: Batch, change: PutExplanation) -> None:
+    """See `PutExplanation`.
+
+    Raises:
+        DuplicateName: there is one of that id.
+    """
+    asked, explanation = change.asked, change.explanation
+    unsaid = None
+    if asked is not None and not change.silent:
+        unsaid = _untold(batch, change.project_id, asked.name, explanation)
+    if unsaid is not None:
+        batch.untold[explanation.id] = unsaid
+    values = {
+        "ensemble_id": None if asked is None else asked.ensemble_id,
+        "name": None if asked is None else asked.name,
+        "user_id": None if asked is None else asked.user_id,
+        "stage": explanation.stage.value,
+        "at": batch.now,
+        "told": unsaid is not None,
+        "project_id": change.project_id,
+        "body": stored_bodies.EXPLANATION.encode(change.explanation),
+        "instance": change.instance,
+        "request": change.request,
+        "digest": change.digest,
+    }
+    insert_new(batch, _EXPLANATION, change.explanation.id, values)
+    if change.keep is not None:
+        mine = {"of": change.project_id}
+        surplus = batch.connection.scalars(_SURPLUS, mine | {"kept": change.keep})
+        last = surplus.one_or_none()
+        if last is not None:
+            batch.connection.do(_CUT, mine | {"last": last})
+
+
+TELL_AGAIN: Final = MINUTE
+"""For so long the same refusal of a project is told once."""
+TELL_MOST: Final = 10
+"""So many refusals of a project are told in that time."""
+
+
+def _untold(batch: Batch, project_id: str, name: str, why: Explanation) -> int | None:
+    """How many refusals of a project were not told since the last one that was.
+
+    None: this one is not told, either: the same was just now, or many others were.
+    """
+    mine = {"of": project_id}
+    since = mine | {"since": batch.now - TELL_AGAIN, "most": TELL_MOST}
+    lately = batch.connection.execute(_TOLD_LATELY, since).all()
+    same = any((row.name, row.stage) == (name, why.stage.value) for row in lately)
+    if same or len(lately) >= TELL_MOST:
+        return None
+    return int(batch.connection.scalars(_UNTOLD, mine).one())
+
+
+def _in_time(batch: Batch, not_after: Instant | None) -> None:
+    if not_after is not None and batch.now >= not_after:
+        raise HoldExpired("the hold has lapsed; decide again")

@@ -1,0 +1,127 @@
+"""Events: written at the end of the commit that causes them, forgotten when they are old."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Integer, bindparam, delete, exists, insert, select, update
+
+from moorage.domain.derived_events import derive_events
+from moorage.domain.effects import fact_id
+from moorage.domain.events import position
+from moorage.store.feed.event_log import BEYOND, settled
+from moorage.store.schema import tables
+from moorage.store.values import stored_bodies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.domain.capacity_windows import CapacityWindow
+    from moorage.domain.changes import Change, PutEvent, TrimEvents
+    from moorage.domain.leases import Lease
+    from moorage.domain.waitlist import WaitlistEntry
+    from moorage.store.commit.batch import Batch
+
+_e, _l, _s = tables.events.c, tables.ledger.c, tables.subscriptions.c
+_TELL: Final = insert(tables.events)
+_OLDEST: Final = (
+    select(_e.position, _e.at)
+    .where(_e.position < bindparam("settled"))
+    .order_by(_e.position)
+    .limit(bindparam("most", type_=Integer))
+)
+_QUIET: Final = (
+    update(tables.subscriptions)
+    .where(
+        _s.reached < bindparam("quiet"),
+        ~exists().where(
+            _e.project_id == _s.project_id,
+            _e.position > _s.reached,
+            _e.position <= bindparam("quiet"),
+        ),
+    )
+    .values(reached=bindparam("quiet"))
+)
+_TRIM: Final = delete(tables.events).where(_e.position <= bindparam("upto"))
+_START: Final = update(tables.ledger).values(
+    events_start=bindparam("upto"), events_start_at=bindparam("upto_at")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """See `happened.StoredState`: the rows that this commit wrote over."""
+
+    batch: Batch
+
+    def lease(self, id_: str) -> Lease | None:
+        """See `Before`."""
+        row = self.batch.replaced.get(("lease", id_))
+        return None if row is None else stored_bodies.LEASE.decode(row.body)
+
+    def entry(self, id_: str) -> WaitlistEntry | None:
+        """See `Before`."""
+        row = self.batch.replaced.get(("waitlist entry", id_))
+        return None if row is None else stored_bodies.ENTRY.decode(row.body)
+
+    def decision_state(self, id_: str) -> str | None:
+        """See `Before`."""
+        row = self.batch.replaced.get(("decision", id_))
+        return None if row is None else str(row.state)
+
+    def untold_refusals(self, explanation_id: str) -> int | None:
+        """See `Before`."""
+        return self.batch.untold.get(explanation_id)
+
+    def window(self, id_: str) -> CapacityWindow:
+        """See `Before`."""
+        return stored_bodies.CAPACITY_WINDOW.decode(
+            self.batch.replaced["capacity window", id_].body
+        )
+
+    def owner(self, id_: str) -> tuple[str, str]:
+        """See `Before`."""
+        row = self.batch.replaced["ensemble", id_]
+        return row.project_id, row.name
+
+
+def tell(batch: Batch, every: Sequence[Change], revision: int) -> None:
+    """Write what the changes of a commit mean, in their order."""
+    found = [
+        {
+            "position": position(revision, number),
+            "id": fact_id("event", revision, number, batch.now),
+            "type": one.type,
+            "project_id": one.project_id,
+            "subject": one.subject,
+            "at": batch.now,
+            "generation": one.generation,
+            "body": stored_bodies.EVENT_BODY.encode(one.body),
+        }
+        for number, one in enumerate(derive_events(every, _Replaced(batch)))
+    ]
+    if found:
+        batch.connection.do(_TELL, found)
+
+
+def put_event(batch: Batch, change: PutEvent) -> None:
+    """See `PutEvent`. It is written with those that other changes mean."""
+    del batch, change
+
+
+def trim_events(batch: Batch, change: TrimEvents) -> None:
+    """See `TrimEvents`. What a transaction that still runs may put before is not passed."""
+    connection = batch.connection
+    bound = settled(connection)
+    oldest = connection.execute(_OLDEST, {"settled": bound, "most": change.most})
+    surplus = connection.scalars(BEYOND, {"keep": change.keep}).first() or 0
+    gone: Any = None
+    for row in oldest:
+        if row.at >= change.before and row.position > surplus:
+            break
+        gone = row
+    if gone is not None:
+        connection.do(_QUIET, {"quiet": bound - 1})
+        connection.do(_TRIM, {"upto": gone.position})
+        connection.do(_START, {"upto": gone.position, "upto_at": gone.at})

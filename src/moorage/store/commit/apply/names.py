@@ -1,0 +1,137 @@
+"""Resource classes and traits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, insert, select, update
+
+from moorage.domain.errors import DuplicateName, InUse, InvalidDescription, NotFound
+from moorage.domain.resources import is_custom_name
+from moorage.store.schema import tables
+
+if TYPE_CHECKING:
+    from moorage.domain.changes import (
+        CreateResourceClass,
+        CreateTrait,
+        DeleteResourceClass,
+        DeleteTrait,
+        RenameResourceClass,
+    )
+    from moorage.store.commit.batch import Batch
+
+_classes = tables.resource_classes
+
+
+def _refuse_odd_name(kind: str, name: str) -> None:
+    if not is_custom_name(name):
+        raise InvalidDescription(
+            f"{kind} {name}: a custom name is CUSTOM_ and letters A-Z, digits or _", path="name"
+        )
+
+
+def _custom_class(batch: Batch, name: str) -> Any:  # noqa: ANN401 - a row of `resource_classes`
+    row = batch.connection.execute(select(_classes).where(_classes.c.name == name)).one_or_none()
+    if row is None:
+        raise NotFound("resource class", name)
+    if row.place is not None:
+        raise InvalidDescription(f"cannot change standard resource class {name}", path="name")
+    return row
+
+
+def create_resource_class(batch: Batch, change: CreateResourceClass) -> None:
+    """See `CreateResourceClass`.
+
+    Raises:
+        DuplicateName: it exists, and that is not fine.
+        InvalidDescription: not a custom name.
+    """
+    if batch.knows_class(change.name):
+        if not change.exist_ok:
+            raise DuplicateName("resource class", change.name)
+        return
+    _refuse_odd_name("resource class", change.name)
+    batch.connection.execute(insert(_classes).values(name=change.name, updated_at=batch.now))
+    batch.created.add(change.name)
+    batch.forget_names()
+
+
+def rename_resource_class(batch: Batch, change: RenameResourceClass) -> None:
+    """See `RenameResourceClass`.
+
+    Raises:
+        NotFound: there is none of the old name.
+        DuplicateName: there is one of the new name.
+        InvalidDescription: a standard class, or not a custom name.
+    """
+    _custom_class(batch, change.name)
+    _refuse_odd_name("resource class", change.new_name)
+    if change.new_name == change.name:
+        return
+    if batch.knows_class(change.new_name):
+        raise DuplicateName("resource class", change.new_name)
+    batch.connection.execute(
+        update(_classes)
+        .where(_classes.c.name == change.name)
+        .values(name=change.new_name, updated_at=batch.now)
+    )
+    for table in (tables.inventories, tables.bookings):
+        batch.connection.execute(
+            update(table)
+            .where(table.c.resource_class == change.name)
+            .values(resource_class=change.new_name)
+        )
+    having = tables.inventories.c.resource_class == change.new_name
+    for provider in batch.connection.scalars(select(tables.inventories.c.provider).where(having)):
+        batch.touch(provider)
+    batch.forget_names()
+
+
+def delete_resource_class(batch: Batch, change: DeleteResourceClass) -> None:
+    """See `DeleteResourceClass`.
+
+    Raises:
+        NotFound, InUse.
+        InvalidDescription: a standard class.
+    """
+    _custom_class(batch, change.name)
+    having = tables.inventories.c.resource_class == change.name
+    used = select(tables.inventories.c.provider).where(having).limit(1)
+    if batch.connection.scalars(used).first() is not None:
+        raise InUse("resource class", change.name)
+    batch.purge()
+    batch.connection.execute(delete(_classes).where(_classes.c.name == change.name))
+    batch.forget_names()
+
+
+def create_trait(batch: Batch, change: CreateTrait) -> None:
+    """See `CreateTrait`.
+
+    Raises:
+        InvalidDescription: not a custom name.
+    """
+    if batch.knows_trait(change.name):
+        return
+    _refuse_odd_name("trait", change.name)
+    batch.connection.execute(insert(tables.traits).values(name=change.name, updated_at=batch.now))
+    batch.created.add(change.name)
+    batch.forget_names()
+
+
+def delete_trait(batch: Batch, change: DeleteTrait) -> None:
+    """See `DeleteTrait`.
+
+    Raises:
+        NotFound, InUse.
+        InvalidDescription: a standard trait.
+    """
+    if not batch.knows_trait(change.name):
+        raise NotFound("trait", change.name)
+    if not change.name.startswith("CUSTOM_"):
+        raise InvalidDescription(f"cannot delete standard trait {change.name}", path="name")
+    having = tables.provider_traits.c.trait == change.name
+    used = select(tables.provider_traits.c.provider).where(having).limit(1)
+    if batch.connection.scalars(used).first() is not None:
+        raise InUse("trait", change.name)
+    batch.connection.execute(delete(tables.traits).where(tables.traits.c.name == change.name))
+    batch.forget_names()

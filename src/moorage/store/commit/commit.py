@@ -1,0 +1,219 @@
+"""The one write path: a changeset in one transaction, judged as a whole, or nothing.
+
+Read `APPLY` for what each change does. Then `settle` judges the end state, moves generations and
+revisions, forgets consumers that have nothing left, and appends to the change log; `tell` writes
+the events that the changes mean. There is no other way to write (ADR-0023).
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from itertools import groupby
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import bindparam, delete, exists
+
+from moorage.domain import changes
+from moorage.domain.changes import Committed
+from moorage.domain.derived_events import TELLING
+from moorage.store.changelog.footprint import footprint
+from moorage.store.changelog.local_commits import Ended
+from moorage.store.commit.apply import (
+    adoption,
+    allocations,
+    capacity_windows,
+    ensembles,
+    events,
+    fleet,
+    holds,
+    inventories,
+    leases,
+    names,
+    providers,
+    quotas,
+    records,
+    reservables,
+    series,
+    subscriptions,
+    taken_ids,
+    templates,
+    waitlist,
+)
+from moorage.store.commit.batch import Batch
+from moorage.store.commit.freshness import check_reliance
+from moorage.store.commit.generations import generations_of, move
+from moorage.store.commit.judge import changed, end_state, ground, judge, questions
+from moorage.store.commit.prefetch import foresight
+from moorage.store.database.chunks import chunks
+from moorage.store.schema import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from moorage.domain.changes import Change, Changeset
+    from moorage.store.backend import Log
+    from moorage.store.commit.batch import Foreseen
+    from moorage.store.database.session import Session
+    from moorage.usecases.ports import Clock
+
+APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
+    {
+        changes.CreateProvider: providers.create_provider,
+        changes.UpdateProvider: providers.update_provider,
+        changes.DeleteProvider: providers.delete_provider,
+        changes.PutInventories: inventories.put_inventories,
+        changes.DeleteInventories: inventories.delete_inventories,
+        changes.PutTraits: inventories.put_traits,
+        changes.PutAggregates: inventories.put_aggregates,
+        changes.CreateResourceClass: names.create_resource_class,
+        changes.RenameResourceClass: names.rename_resource_class,
+        changes.DeleteResourceClass: names.delete_resource_class,
+        changes.CreateTrait: names.create_trait,
+        changes.DeleteTrait: names.delete_trait,
+        changes.ReplaceAllocations: allocations.replace_allocations,
+        changes.DeleteAllocations: allocations.delete_allocations,
+        changes.DropBookings: holds.drop_bookings,
+        changes.SwapHold: holds.swap_hold,
+        changes.TakeHold: holds.take_hold,
+        changes.EndBookings: holds.end_bookings,
+        changes.BindAllocations: holds.bind_allocations,
+        changes.AdoptProviders: adoption.adopt_providers,
+        changes.AdoptAllocations: adoption.adopt_allocations,
+        changes.PutEnsemble: ensembles.put_ensemble,
+        changes.ExpectEnsemble: ensembles.expect_ensemble,
+        changes.DeleteEnsemble: ensembles.delete_ensemble,
+        changes.PutDecision: ensembles.put_decision,
+        changes.BoundHeld: ensembles.bound_held,
+        changes.BoundOffers: quotas.bound_offers,
+        changes.BoundStored: quotas.bound_stored,
+        changes.ExpectUniqueName: ensembles.expect_unique_name,
+        changes.PutClaim: ensembles.put_claim,
+        changes.ExpectLease: leases.expect_lease,
+        changes.PutLease: leases.put_lease,
+        changes.DropEffects: leases.drop_effects,
+        changes.PutExplanation: ensembles.put_explanation,
+        changes.PutTemplate: templates.put_template,
+        changes.DeleteTemplate: templates.delete_template,
+        changes.PutReservable: reservables.put_reservable,
+        changes.DropReservable: reservables.drop_reservable,
+        changes.PutSeries: series.put_series,
+        changes.PutQuota: quotas.put_quota,
+        changes.DropQuota: quotas.drop_quota,
+        changes.PutFlavor: fleet.put_flavor,
+        changes.DeleteFlavor: fleet.delete_flavor,
+        changes.PutCapacityWindow: capacity_windows.put_window,
+        changes.DropCapacityWindow: capacity_windows.drop_window,
+        changes.PutTopology: fleet.put_topology,
+        changes.PutEntry: waitlist.put_entry,
+        changes.PutEvent: events.put_event,
+        changes.TrimEvents: events.trim_events,
+        changes.DeleteRecords: records.delete_records,
+        changes.PutSubscription: subscriptions.put_subscription,
+        changes.PassEvents: subscriptions.pass_events,
+        changes.DeleteSubscription: subscriptions.delete_subscription,
+        changes.PutDeadLetters: subscriptions.put_dead_letters,
+        changes.DropDeadLetters: subscriptions.drop_dead_letters,
+    }
+)
+
+TOGETHER: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
+    {
+        changes.PutBookings: holds.put_bookings,
+        changes.PutEffect: leases.put_effects,
+    }
+)
+"""Changes that are applied together where several follow one another."""
+
+_PURGES: Final = frozenset(
+    {changes.PutBookings, changes.DropBookings, changes.PutDecision, changes.PutClaim}
+)
+"""Changes of holds: whoever comes with one sweeps the lapsed ones out."""
+
+_FORGET = delete(tables.consumers).where(
+    tables.consumers.c.uuid.in_(bindparam("consumers", expanding=True)),
+    ~exists().where(tables.bookings.c.consumer == tables.consumers.c.uuid),
+)
+
+
+def commit(
+    connection: Session, changeset: Changeset, *, log: Log, clock: Clock | None = None
+) -> tuple[Committed, Ended]:
+    """Apply a changeset inside the caller's transaction, which must be rolled back on any error.
+
+    The commit's instant is the database's, or the clock's if one is given.
+
+    Returns:
+        What it came to; and what is to be noted of it as this process's own once it has ended.
+
+    Raises:
+        ProviderConflict: what it relies on has changed; see `check_reliance`.
+        PlaceLeft: see `Changeset.lets_go`.
+        MoorageError: what its changes raise; see `domain.changes`.
+    """
+    about_now = time.time_ns() // 1000 if clock is None else clock.now()
+    ahead = foresight(changeset, about_now)
+    turn, answers = log.enter(connection, partial(footprint, changeset), ahead)
+    # Either clock is read after all waiting: what was overtaken is never the later one.
+    now = turn.at if clock is None else clock.now()
+    foreseen: Foreseen = {}
+    for (statement, given), found in zip(ahead, answers, strict=True):
+        foreseen[statement] = given, found
+    batch = Batch(connection, now, turn, log.sweep, foreseen)
+    kinds: frozenset[type] = frozenset(map(type, changeset.changes))
+    check_reliance(batch, changeset)
+    if not kinds.isdisjoint(taken_ids.KINDS):
+        taken_ids.look_up(batch, changeset.changes)
+    _apply(batch, changeset.changes)
+    if not kinds.isdisjoint(_PURGES):
+        batch.purge()
+    if not changeset.lets_go:
+        allocations.check_places(batch)
+    committed = settle(batch, log)
+    if not kinds.isdisjoint(TELLING):
+        events.tell(batch, changeset.changes, committed.revision)
+    added = batch.additions()
+    size = sum(len(one.bookings) for one in added.values())
+    return committed, Ended((committed.revision, turn.at), added, size)
+
+
+def _apply(batch: Batch, every: Sequence[Change]) -> None:
+    """Apply changes in their order."""
+    for kind, some in groupby(every, key=type):
+        together = TOGETHER.get(kind)
+        if together is not None:
+            together(batch, tuple(some))
+            continue
+        for one in some:
+            APPLY[kind](batch, one)
+
+
+def settle(batch: Batch, log: Log) -> Committed:
+    """Judge the end state and finish the books.
+
+    Raises:
+        UnknownName: a booking names no provider or no resource class.
+        CapacityExceeded, ConstraintViolated, InventoryInUse: see `judge`.
+    """
+    before = ground(batch)
+    moves = move(batch)
+    asked = questions(batch) if before is None else []
+    answers = batch.connection.ask(*moves, *asked)
+    generations = generations_of(batch, answers[: len(moves)])
+    end = end_state(answers[len(moves) :], batch.now) if before is None else changed(batch, before)
+    judge(batch, end)
+    for some in chunks(batch.vacated):
+        batch.connection.do(_FORGET, {"consumers": some})
+    revision = log.append(
+        batch.connection, batch.turn, batch.logged(), topology_moved=batch.topology_moved
+    )
+    return Committed(
+        revision=revision,
+        at=batch.now,
+        provider_generations=MappingProxyType(generations),
+        consumer_generations=MappingProxyType(batch.consumer_generations),
+        created=frozenset(batch.created),
+        traits_at=batch.traits_at,
+        serials=MappingProxyType(batch.serials),
+    )

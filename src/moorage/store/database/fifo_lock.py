@@ -1,0 +1,57 @@
+"""A lock that serves in the order of arrival, so that no writer starves."""
+
+from __future__ import annotations
+
+from collections import deque
+from threading import Event, Lock
+
+from moorage.domain.errors import Busy
+
+
+class FifoLock:
+    """Lets in so many threads at a time, in the order of arrival.
+
+    A place is handed over to the thread that waits longest, never put down for a race.
+    """
+
+    def __init__(self, patience: float, *, most: int = 1) -> None:
+        """`patience` is how many seconds a thread waits at most."""
+        self._patience = patience
+        self._mutex = Lock()
+        self._waiting: deque[Event] = deque()
+        self._free = most
+
+    def acquire(self) -> None:
+        """Wait for a place.
+
+        Raises:
+            Busy: none came in time.
+        """
+        with self._mutex:
+            if self._free:
+                self._free -= 1
+                return
+            place = Event()
+            self._waiting.append(place)
+        if place.wait(self._patience):
+            return
+        with self._mutex:
+            # It may have come between the timeout and this line.
+            if place.is_set():
+                return
+            self._waiting.remove(place)
+        raise Busy("the ledger has too many writers at once")
+
+    def release(self) -> None:
+        """Give the place to the thread that waits longest."""
+        with self._mutex:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._free += 1
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()

@@ -1,0 +1,4 @@
+"""Following the change log: the snapshot in memory, and the events.
+
+Nothing here writes.
+"""

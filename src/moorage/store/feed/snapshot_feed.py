@@ -1,0 +1,143 @@
+"""Keeps one columnar snapshot per process in step with the ledger (ADR-0007).
+
+Every call asks the ledger's log first, so a snapshot is never older than the newest commit that
+finished before the call. When it moved, the log says which providers to load again; whoever
+slept longer than the log reaches back loads everything.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from moorage.engine.state.snapshot import Snapshot
+from moorage.store.changelog.local_commits import Own
+from moorage.store.read import provider_states
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.domain.period import Instant
+    from moorage.engine.state.arrivals import Arrived
+    from moorage.engine.state.snapshot import ProviderState
+    from moorage.store.backend import Backend
+    from moorage.store.changelog.answers import News
+    from moorage.store.changelog.local_commits import Added
+    from moorage.store.database.session import Session
+    from moorage.store.watch import Watch
+    from moorage.usecases.ports import Clock
+
+_AHEAD: Final = 1_000_000
+"""Microseconds by which a clock read earlier may lag behind one that another thread read."""
+
+
+class Feed:
+    """One snapshot, renewed by difference. Safe for threads."""
+
+    def __init__(self, backend: Backend, clock: Clock | None, watch: Watch) -> None:
+        self._backend = backend
+        self._clock = clock
+        self._watch = watch
+        self._refreshing = Lock()
+        self._state: _State = (None, Snapshot.empty())
+        self.own = Own()
+        """Whoever commits in this process notes here what came of it."""
+
+    def snapshot(self) -> Snapshot:
+        """The ledger as it stands, seen now.
+
+        Raises:
+            Busy: the database is away.
+        """
+        state, log = self._state, self._backend.log
+        glance = log.glance(state[0])
+        if glance.moved:
+            with self._refreshing:
+                # Another thread may have come this far, or farther, while this one waited.
+                if self._state is state or log.glance(self._state[0]).moved:
+                    self._state = self._renewed(self._state)
+                state = self._state
+        snapshot = state[1]
+        now = self._now(snapshot, glance.now)
+        if now < snapshot.taken_at or now >= snapshot.valid_until:
+            snapshot = self._kept(state, snapshot.at(now))
+        return snapshot.at(now)
+
+    def _now(self, snapshot: Snapshot, glanced: Instant | None) -> Instant:
+        # Read last: a clock that only advances is then never behind the snapshot, and going
+        # back in time costs a look at every booking.
+        if self._clock is not None:
+            return self._clock.now()
+        now = self._backend.now() if glanced is None else glanced
+        return snapshot.taken_at if now < snapshot.taken_at <= now + _AHEAD else now
+
+    def _kept(self, seen: _State, snapshot: Snapshot) -> Snapshot:
+        """Remember what time has changed, unless the ledger has moved on meanwhile."""
+        with self._refreshing:
+            if self._state is seen:
+                self._state = (seen[0], snapshot)
+        return snapshot
+
+    def _renewed(self, state: _State) -> _State:
+        return self._watch.refresh(
+            lambda: self._backend.read(lambda connection: self._read(connection, state))
+        )
+
+    def _read(self, connection: Session, state: _State) -> _State:
+        cursor, old = state
+        news = self._backend.log.news(connection, cursor, old.revision)
+        now = self._now(old, news.now)
+        topology = None
+        if not news.complete or old.topology_revision != news.topology_revision:
+            topology = provider_states.topology(connection)
+        if not news.complete:
+            found = Snapshot.empty(now=now).with_states(
+                provider_states.every_state(connection),
+                revision=news.revision,
+                topology=topology,
+                topology_revision=news.topology_revision,
+            )
+        else:
+            changed, gone = self._differing(connection, old, news)
+            found = old.with_states(
+                changed,
+                removed=gone,
+                revision=news.revision,
+                topology=topology,
+                topology_revision=news.topology_revision,
+                now=now,
+            )
+        self.own.forget(chain.from_iterable(news.commits.values()))
+        return news.cursor, found
+
+    def _differing(
+        self, connection: Session, old: Snapshot, news: News
+    ) -> tuple[list[ProviderState | Arrived], list[str]]:
+        """What became of providers that changed, and the UUIDs of those that went."""
+        wholly: list[str] = []
+        known: dict[str, ProviderState] = {}
+        booked: list[tuple[ProviderState, Sequence[Added]]] = []
+        own, row_of, state_of = self.own.of, old.row_of, old.states
+        for uuid, marks in news.commits.items():
+            row = None if uuid in news.wholly else row_of.get(uuid)
+            state = None if row is None else state_of[row]
+            if state is None:
+                wholly.append(uuid)
+                continue
+            added = own(uuid, marks)
+            if added is not None and provider_states.are_new(state, added):
+                booked.append((state, added))
+            else:
+                known[uuid] = state
+        changed = [
+            *provider_states.states(connection, wholly),
+            *provider_states.rebooked(connection, known),
+        ]
+        there = {state.provider.uuid for state in changed}
+        gone = sorted(uuid for uuid in (*wholly, *known) if uuid not in there)
+        return [*changed, *provider_states.booked(connection, booked, tags=news.tags)], gone
+
+
+_State = tuple[object | None, Snapshot]
+"""A cursor in the log (None: nothing read yet) and what the ledger was there."""

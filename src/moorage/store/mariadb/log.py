@@ -1,0 +1,207 @@
+"""The change log on MariaDB and MySQL: revisions count up, each with its instant.
+
+Writers come one at a time (see `mariadb`), so numbers count up in the order of commits, as in
+`numbered`. But a number alone is no cursor here. The server shows a commit to others before it is
+on its disk; after a crash, or on a replica that was promoted, the last numbers may never have been
+given and are given again. So a cursor also holds the instant that the log says of its number:
+while that row is there, everything up to it is, since only the end of a history is ever lost. If
+it is not, everything is read anew.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sqlalchemy import bindparam, delete, text, update
+
+from moorage.store.changelog.answers import Glance, News, Turn, commits
+from moorage.store.changelog.entries import entries
+from moorage.store.changelog.lapsed_bookings import sweep_all
+from moorage.store.mariadb.line import CLOCK, Mark
+from moorage.store.schema import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Connection
+
+    from moorage.domain.changes import Changeset
+    from moorage.domain.period import Instant
+    from moorage.store.changelog.footprint import Footprint
+    from moorage.store.changelog.lapsed_bookings import Swept
+    from moorage.store.database.retry import Stubbornly
+    from moorage.store.database.session import Question, Rows, Session
+    from moorage.store.mariadb.line import Line
+
+MARK: Final = "moorage mark"
+"""Where a connection's info keeps the mark of the transaction about to commit."""
+
+KEPT: Final = 20_000
+"""Revisions the log reaches back; a reader that slept longer loads everything anew."""
+TRIM_EVERY: Final = 1_000
+_LOOK_BACK: Final = 100
+"""Numbers before the newest that a reader of everything makes sure to have seen."""
+
+_ENTER: Final = text(
+    f"SELECT revision, {CLOCK} AS instant FROM ledger WHERE id = 1 FOR UPDATE"  # noqa: S608
+)
+_HEAD: Final = (
+    f"SELECT revision, topology_revision, log_start, {CLOCK} AS now,"  # noqa: S608
+    " EXISTS (SELECT 1 FROM members) AS tags FROM ledger WHERE id = 1"
+)
+_SINCE: Final = (
+    "SELECT subject, revision, at, bookings_only FROM changes"
+    " WHERE revision >= %s ORDER BY revision, subject"
+)
+_LOGGED: Final = "SELECT EXISTS (SELECT 1 FROM changes WHERE revision = %s AND at = %s)"
+_l = tables.ledger.c
+_ADVANCE = update(tables.ledger).values(
+    revision=bindparam("number"), topology_revision=_l.topology_revision + bindparam("topology")
+)
+_LOG = tables.changes.insert()
+_TRIM = delete(tables.changes).where(tables.changes.c.revision <= bindparam("upto"))
+_START = update(tables.ledger).values(log_start=bindparam("upto"))
+
+
+class _Row(NamedTuple):
+    """One of the log, in the order of `_SINCE`."""
+
+    subject: str
+    revision: int
+    at: Instant
+    bookings_only: bool
+
+
+class MarkedLog:
+    """See the module; the cursor is a `Mark`."""
+
+    def __init__(self, line: Line, stubbornly: Stubbornly) -> None:
+        self._line = line
+        self._stubbornly = stubbornly
+
+    def belongs(self, connection: Session | Connection) -> bool:
+        """See `Log`. Its numbers are the ledger's own, wherever it is copied to."""
+        del connection
+        return True
+
+    def begin_anew(self, connection: Connection) -> None:
+        """See `Log`."""
+
+    def queue(self, changeset: Changeset) -> AbstractContextManager[object]:
+        """See `Log`. All writers are in one queue anyway."""
+        del changeset
+        return nullcontext()
+
+    def shut_out(self, connection: Session) -> None:
+        """See `Log`."""
+        connection.execute(_ENTER)
+
+    def enter(
+        self, connection: Session, touches: Callable[[], Footprint], ahead: Sequence[Question] = ()
+    ) -> tuple[Turn, Sequence[Rows]]:
+        """See `Log`. Whatever it touches, a writer is alone."""
+        del touches
+        turn, *answers = connection.ask((_ENTER, {}), *ahead)
+        revision, instant = turn.one()
+        return Turn(at=instant, number=revision + 1), answers
+
+    def sweep(self, connection: Session, turn: Turn, now: Instant) -> Swept:
+        """See `Log`."""
+        del turn
+        return sweep_all(connection, now)
+
+    def append(
+        self,
+        connection: Session,
+        turn: Turn,
+        touched: Mapping[str, bool],
+        *,
+        topology_moved: bool = False,
+    ) -> int:
+        """See `Log`."""
+        number = turn.number
+        connection.do(_ADVANCE, {"number": number, "topology": int(topology_moved)})
+        connection.do(_LOG, entries(number, turn, touched))
+        if number % TRIM_EVERY == 0 and number > KEPT:
+            connection.do(_TRIM, {"upto": number - KEPT})
+            connection.do(_START, {"upto": number - KEPT})
+        connection.info[MARK] = Mark(number, turn.at)
+        return number
+
+    def glance(self, cursor: object | None) -> Glance:
+        """See `Log`."""
+        newest, now = self._stubbornly(self._line.ask)
+        return Glance(moved=newest != cursor, now=now)
+
+    def news(self, connection: Session, cursor: object | None, revision: int) -> News:
+        """See `Log`. Revisions go up for every reader, also where the numbers fell back."""
+        newest, topology, start, now, tags = connection.exec_driver_sql(_HEAD).one()
+        if isinstance(cursor, Mark):
+            found = _since(connection, cursor.revision)
+            if _follows(cursor, found, start):
+                missed = [row for row in found if row.revision > cursor.revision]
+                return News(
+                    cursor=_reached(cursor, missed),
+                    revision=max(newest, revision + 1) if missed else revision,
+                    topology_revision=topology,
+                    commits=commits(row for row in missed if row.subject),
+                    wholly=frozenset(row.subject for row in missed if not row.bookings_only),
+                    tags=bool(tags),
+                    complete=True,
+                    now=now,
+                )
+        found = _since(connection, max(newest - _LOOK_BACK, start + 1))
+        before = Mark(found[0].revision - 1 if found else newest, None)
+        return News(
+            cursor=_reached(before, found),
+            revision=newest if cursor is None else max(newest, revision + 1),
+            topology_revision=topology,
+            commits={},
+            wholly=frozenset(),
+            tags=bool(tags),
+            complete=False,
+            now=now,
+        )
+
+
+def _since(connection: Session, revision: int) -> list[_Row]:
+    return [_Row(*row) for row in connection.exec_driver_sql(_SINCE, (revision,))]
+
+
+def logged(connection: Session, marks: Collection[Mark]) -> Iterator[Mark]:
+    """Those of them whose commits happened; waits until their transactions, if any runs, ended.
+
+    Asked in the transaction that does the work anew, where it must be done anew. Of a node of
+    Galera that was lost a commit may still come, and its lock is not known here: then one of the
+    two is refused, for both move the ledger's row.
+    """
+    if marks:
+        connection.execute(_ENTER).one()
+    for mark in marks:
+        # The number alone would not do: a crash may have wiped it out, and another commit got it.
+        if connection.exec_driver_sql(_LOGGED, tuple(mark)).scalar_one():
+            yield mark
+
+
+def _follows(cursor: Mark, found: Iterable[_Row], log_start: int) -> bool:
+    """Whether the history that the cursor was taken from is the one in the log, from there on."""
+    if cursor.at is None:
+        return cursor.revision == 0 and log_start == 0
+    return any((row.revision, row.at) == cursor for row in found)
+
+
+def _reached(start: Mark, found: Iterable[_Row]) -> Mark:
+    """How far the log was seen without a gap.
+
+    A reader that looks while others commit may see a commit and not the one just before: the
+    server does not take a view of all transactions in one instant. What was skipped is read with
+    the next look, since the cursor stays before it.
+    """
+    reached = start
+    for row in found:
+        if row.revision > reached.revision + 1:
+            break
+        reached = Mark(row.revision, row.at)
+    return reached

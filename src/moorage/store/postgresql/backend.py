@@ -1,0 +1,237 @@
+"""PostgreSQL: many writers at once, which lock what they touch, in one order, before reading.
+
+Transactions are READ COMMITTED: after `moorage_begin` (see `visible`) has locked everything a
+commit judges or changes, each statement sees what the locks protect as it is. Deadlocks and
+serialization failures are therefore not expected, and tried again all the same.
+
+A connection that breaks is replaced, and what was not finished is done anew. If it broke in the
+middle of COMMIT, the database is asked what became of the transaction: a commit is never done
+twice and never reported lost when it was not. What commits without COMMIT, in one round trip, is
+never attempted again: who bet on it (see `first`) goes on from what there is.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import psycopg
+from sqlalchemy import text
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.exc import DBAPIError
+
+from moorage.domain.errors import Busy
+from moorage.store.changelog.answers import Connections
+from moorage.store.database.fifo_lock import FifoLock
+from moorage.store.database.retry import AWAY, WAIT, stubbornly
+from moorage.store.database.session import in_general_terms
+from moorage.store.database.statements import Speech
+from moorage.store.postgresql.connect import CONNECTIONS, made_engine, require_usable
+from moorage.store.postgresql.connection import Wire
+from moorage.store.postgresql.errors import bear, bear_at_first
+from moorage.store.postgresql.locks import ALONE
+from moorage.store.postgresql.log import NUMBER, Line, VisibleLog
+from moorage.store.postgresql.session import PipelineSession
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sqlalchemy import URL, Connection, PoolProxiedConnection
+
+    from moorage.domain.period import Instant
+    from moorage.store.database.session import Question, Rows, Session
+
+T = TypeVar("T")
+
+_WRITING: Final = 12
+"""Of the connections those that write. A writer waits for others, so one that shuts them all out
+must find a connection to read by, and so must whoever it waits for in this process."""
+
+_WIRE: Final = "moorage wire"
+"""Where the pool's notes on a connection keep what was prepared on it."""
+_READING: Final[dict[str, Any]] = {
+    "isolation_level": "REPEATABLE READ",
+    "postgresql_readonly": True,
+}
+_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_IN_DOUBT: Final = "the database broke off while committing; look before trying again"
+_STATUS: Final = text("SELECT pg_xact_status(CAST(CAST(:number AS text) AS xid8))")
+_LOGGED: Final = text("SELECT EXISTS (SELECT FROM changes WHERE revision = :number AND at = :at)")
+
+
+class PostgresBackend:
+    """A PostgreSQL database, shared with other processes on any machine."""
+
+    def __init__(self, url: URL) -> None:
+        self._engine, self._detector = made_engine(url)
+        wording: Any = PGDialect_psycopg  # has no annotations
+        self._speech = Speech(wording(paramstyle="numeric_dollar", dbapi=psycopg))
+        self._writers = FifoLock(WAIT, most=_WRITING)
+        self._line = Line(self._dial, self._detector.refuse)
+        self.log = VisibleLog(self._line, self._stubbornly)
+        try:
+            stubbornly(lambda: require_usable(self._engine), bear_at_first)
+        except BaseException:
+            self.close()
+            raise
+
+    def now(self) -> Instant:
+        """See `Backend`."""
+        return self._stubbornly(self._line.now)
+
+    def look(self, work: Callable[[Connection], T]) -> T:
+        """See `Backend`."""
+
+        def looking() -> T:
+            with self._engine.connect() as connection:
+                return work(connection.execution_options(**_READING))
+
+        return self._stubbornly(looking)
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """See `Backend`."""
+        return self._stubbornly(lambda: self._reading(work))
+
+    def ask(self, *questions: Question) -> Sequence[Rows]:
+        """See `Backend`. One round trip."""
+
+        def asking() -> Sequence[Rows]:
+            with self._lent(_READ) as session:
+                return session.only(*questions)
+
+        return self._stubbornly(asking)
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        """See `Backend`."""
+        return self._stubbornly(lambda: self._writing(work))
+
+    def upgrade(self, work: Callable[[Connection], None]) -> None:
+        """See `Backend`."""
+
+        def alone() -> None:
+            with self._engine.connect() as connection:
+                connection.execution_options(isolation_level="READ COMMITTED")
+                driver: Any = connection.connection.driver_connection
+                driver.waits.lasts = True
+                connection.detach()  # it is not lent again
+                with connection.begin():
+                    connection.execute(ALONE)
+                    work(connection)
+
+        self._stubbornly(alone)
+
+    def connections(self) -> Connections:
+        """See `Backend`. One more is kept for questions."""
+        pool: Any = self._engine.pool
+        return Connections(pool.checkedout(), pool.checkedin(), CONNECTIONS)
+
+    def close(self) -> None:
+        """See `Backend`."""
+        self._line.close()
+        self._engine.dispose()
+        self._detector.close()
+
+    # --- one attempt --------------------------------------------------------------------------
+
+    def _borrow(self) -> tuple[PoolProxiedConnection, Wire]:
+        """A connection of the pool, and the statements that were prepared on it."""
+        try:
+            lent = self._engine.raw_connection()
+        except psycopg.Error as error:
+            raise in_general_terms(self._speech.dialect, error, "connect", broken=True) from error
+        wire = lent.info.get(_WIRE)
+        if wire is None:
+            driver: Any = lent.driver_connection
+            wire = lent.info[_WIRE] = Wire(driver, driver.waits)
+        return lent, wire
+
+    def _dial(self) -> Wire:
+        """A connection outside the pool."""
+        lent, wire = self._borrow()
+        lent.detach()
+        return wire
+
+    @contextmanager
+    def _lent(self, begin: str) -> Iterator[PipelineSession]:
+        """A transaction on a connection of the pool; whoever is done with it ends it."""
+        lent, wire = self._borrow()
+        session = PipelineSession(wire, self._speech, begin)
+        try:
+            self._detector.refuse()  # it may be known since the wait for a connection began
+            yield session
+        except BaseException:
+            session.take_back()
+            raise
+        finally:
+            if wire.broken:
+                lent.invalidate()
+            lent.close()
+
+    def _reading(self, work: Callable[[Session], T]) -> T:
+        with self._lent(_READ) as session:
+            found = work(session)
+            session.commit()
+            return found
+
+    def _writing(self, work: Callable[[Session], T]) -> T:
+        with self._writers, self._lent(_WRITE) as session:
+            result = work(session)
+            try:
+                session.commit()
+            except DBAPIError as error:
+                mark = session.info.get(NUMBER)
+                if mark is None or not error.connection_invalidated:
+                    raise
+                broken = error
+            else:
+                return result
+        if self._was_committed(*mark):
+            return result
+        raise broken  # and be tried again: it left nothing behind
+
+    def _was_committed(self, number: int, at: Instant) -> bool:
+        """What became of a transaction whose connection broke at its end.
+
+        Raises:
+            Busy: nobody could say in time.
+        """
+        try:
+            self._wait_for_end(number)
+            # Asked afterwards, and of the log, not of the number: one that a crash wiped out
+            # before it reached the disk is given again, to somebody else, at another instant.
+            mark = {"number": number, "at": at}
+            return self.read(
+                lambda connection: bool(connection.execute(_LOGGED, mark).scalar_one())
+            )
+        except Busy as error:
+            raise Busy(_IN_DOUBT, retry_after=2) from error
+
+    def _wait_for_end(self, number: int) -> None:
+        """Return once a transaction is over.
+
+        Raises:
+            Busy: nobody could say in time.
+        """
+        deadline = time.monotonic() + AWAY
+        while self.read(lambda connection: _status(connection, number)) == "in progress":
+            if time.monotonic() > deadline:
+                raise Busy(_IN_DOUBT)
+            time.sleep(0.05)
+
+    # --- several attempts ---------------------------------------------------------------------
+
+    def _stubbornly(self, attempt: Callable[[], T]) -> T:
+        return stubbornly(attempt, bear)
+
+
+def _status(connection: Session, number: int) -> str | None:
+    """`in progress`, `committed`, `aborted`; None of a number not given yet (again)."""
+    try:
+        status: str | None = connection.execute(_STATUS, {"number": number}).scalar_one()
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) == "22023":
+            return None
+        raise
+    return status

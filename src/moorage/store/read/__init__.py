@@ -1,0 +1,4 @@
+"""Reading stored values: one module per noun.
+
+Nothing here writes.
+"""

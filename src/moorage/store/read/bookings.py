@@ -1,0 +1,177 @@
+"""Reads bookings with their consumers; every function works in the caller's transaction."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import BigInteger, Integer, and_, bindparam, func, or_, select, text
+
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.errors import NotFound
+from moorage.store.schema import tables
+from moorage.store.values import rows
+from moorage.usecases.ports import OverrunConsumer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sqlalchemy import Select
+
+    from moorage.domain.consumers import Consumer
+    from moorage.domain.period import Instant
+    from moorage.store.database.session import Asked, Session
+    from moorage.usecases.ports import Page
+
+Owned = tuple["Consumer", Booking]
+
+_b, _c, _p = tables.bookings.c, tables.consumers.c, tables.providers.c
+_BOOKED = (
+    select(tables.bookings, _c.uuid, _c.project_id, _c.user_id, _c.type, _c.generation)
+    .join(tables.consumers, _c.uuid == _b.consumer)
+    .order_by(_b.number)
+)
+_ALLOCATIONS = _BOOKED.where(_b.state == BookingState.ALLOCATED.value)
+_OF_CONSUMER = _ALLOCATIONS.where(_b.consumer == bindparam("consumer"))
+_OF_CONSUMER_WHERE = _OF_CONSUMER.join(tables.providers, _p.uuid == _b.provider).add_columns(
+    _p.generation.label("provider_generation")
+)
+_OF_PROVIDER = _ALLOCATIONS.where(_b.provider == bindparam("provider"))
+_OF_PROJECT = _ALLOCATIONS.where(_c.project_id == bindparam("project"))
+_OF_USER = _OF_PROJECT.where(_c.user_id == bindparam("user"))
+_IDLE = (
+    select(_c.uuid)
+    .where(~select(_b.number).where(_b.consumer == _c.uuid).exists())
+    .order_by(_c.uuid)
+)
+_OVERRUN = (
+    select(_c.uuid, _c.project_id, _c.user_id, _c.type, _c.generation, _b.end_at, _b.yields_to)
+    .join(tables.consumers, _c.uuid == _b.consumer)
+    .where(
+        text(tables.HAS_END),
+        _b.state == BookingState.ALLOCATED.value,
+        _b.end_at >= bindparam("end"),
+        or_(_b.end_at > bindparam("end"), _c.uuid > bindparam("uuid")),
+        _b.end_at <= bindparam("now"),
+    )
+    .distinct()
+    .order_by(_b.end_at, _c.uuid)
+    .limit(bindparam("limit"))
+)
+_GENERATION = select(_p.generation).where(_p.uuid == bindparam("provider"))
+
+
+def _owned(found: Iterable[Any]) -> list[Owned]:
+    """Rows of bookings with their consumers, as values, in the order of their first rows."""
+    every = list(found)
+    owners = {row.consumer: rows.consumer(row) for row in every}
+    return [(owners[one.consumer], one) for one in rows.bookings(every)]
+
+
+def consumer(asked: Asked, uuid: str) -> tuple[Consumer, list[Booking]] | None:
+    """A consumer and its allocations, or None without any."""
+    found = _owned(asked.ask((_OF_CONSUMER, {"consumer": uuid}))[0])
+    return (found[0][0], [booking for _, booking in found]) if found else None
+
+
+def allocations_of_consumer(
+    asked: Asked, uuid: str
+) -> tuple[Consumer, list[Booking], Mapping[str, int]] | None:
+    """The same with the generation of each provider. In one statement, so of one state."""
+    every = asked.ask((_OF_CONSUMER_WHERE, {"consumer": uuid}))[0]
+    if not every:
+        return None
+    found = _owned(every)
+    generations = {row.provider: row.provider_generation for row in every}
+    return found[0][0], [booking for _, booking in found], generations
+
+
+def allocations_of_provider(asked: Asked, uuid: str) -> tuple[int, list[Owned]]:
+    """A provider's generation and the allocations on it, of one state.
+
+    Raises:
+        NotFound: no such provider.
+    """
+    one = {"provider": uuid}
+    generation, found = asked.ask((_GENERATION, one), (_OF_PROVIDER, one))
+    if not generation:
+        raise NotFound("resource provider", uuid)
+    return int(generation.scalar_one()), _owned(found)
+
+
+def usages(connection: Session, project_id: str, user_id: str | None) -> list[Owned]:
+    """The allocations of a project, or of one of its users."""
+    if user_id is None:
+        return _owned(connection.execute(_OF_PROJECT, {"project": project_id}))
+    return _owned(connection.execute(_OF_USER, {"project": project_id, "user": user_id}))
+
+
+def bookings(
+    connection: Session,
+    *,
+    now: Instant,
+    provider: str | None,
+    consumer: str | None,
+    decision: str | None,
+    page: Page,
+) -> list[Owned]:
+    """Live bookings by consumer; a page holds whole consumers, the marker is one's UUID."""
+    about = {"provider": provider, "consumer": consumer, "decision": decision}
+    given = {name: value for name, value in about.items() if value is not None}
+    if page.marker is not None:
+        given["marker"] = page.marker
+    query = _page_of_bookings(tuple(given))
+    return _owned(connection.execute(query, {**given, "now": now, "limit": page.limit}))
+
+
+@cache
+def _page_of_bookings(given: tuple[str, ...]) -> Select[Any]:
+    """Worded once for each choice of what is `given`."""
+    now = bindparam("now", type_=BigInteger)
+    live = or_(_b.state == BookingState.ALLOCATED.value, _b.end_at > now)
+    wanted = [_b.lapses_at > now, live]
+    wanted += [_b[name] == bindparam(name) for name in given if name != "marker"]
+    owners = select(_b.consumer).where(and_(*wanted)).distinct().order_by(_b.consumer)
+    if "marker" in given:
+        owners = owners.where(_b.consumer > bindparam("marker"))
+    chosen = owners.limit(bindparam("limit", type_=Integer)).subquery()
+    query = _BOOKED.where(and_(*wanted), _b.consumer.in_(select(chosen.c.consumer)))
+    return query.order_by(None).order_by(_b.consumer, _b.number)
+
+
+def idle_consumers(connection: Session) -> list[str]:
+    """Consumers without any row of a booking."""
+    return list(connection.scalars(_IDLE))
+
+
+def held(connection: Session, project_id: str | None, *, now: Instant) -> int:
+    """How many consumers have places held or claimed now; None means those of every project."""
+    count = select(func.count(_b.consumer.distinct())).where(
+        _b.state.in_([BookingState.HELD.value, BookingState.CLAIMED.value]),
+        _b.lapses_at > now,
+        _b.end_at > now,
+    )
+    if project_id is not None:
+        of_consumer = _c.uuid == _b.consumer
+        count = count.join(tables.consumers, of_consumer).where(_c.project_id == project_id)
+    return int(connection.scalar(count) or 0)
+
+
+def yielding(connection: Session, lease_id: str, *, now: Instant) -> list[Owned]:
+    """Live bookings that end early for a lease."""
+    query = _BOOKED.where(
+        _b.yields_to == lease_id,
+        _b.lapses_at > now,
+        or_(_b.state == BookingState.ALLOCATED.value, _b.end_at > now),
+    )
+    return _owned(connection.execute(query))
+
+
+def overrun(
+    connection: Session, now: Instant, after: tuple[Instant, str], limit: int
+) -> list[OverrunConsumer]:
+    """See `Store.overrun`."""
+    end, uuid = after
+    given = {"end": end, "uuid": uuid, "now": now, "limit": limit}
+    found = connection.execute(_OVERRUN, given)
+    return [OverrunConsumer(rows.consumer(row), row.end_at, row.yields_to) for row in found]

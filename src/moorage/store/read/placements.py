@@ -1,0 +1,252 @@
+"""Reads names, bookings, ensembles, decisions, claims, explanations and templates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import or_, select
+
+from moorage.domain.errors import NotFound
+from moorage.store.read import bookings, leases, stored_values
+from moorage.store.read.ensemble_names import namesake
+from moorage.store.read.reader import WHOLE_LEDGER, Recorded
+from moorage.store.schema import tables
+from moorage.store.values import stored_bodies
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.consumers import Consumer
+    from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.explain import Explanation, Refusal, Stage
+    from moorage.domain.flavors import Flavor
+    from moorage.domain.period import Instant
+    from moorage.domain.templates import Template
+    from moorage.store.database.session import Session
+    from moorage.usecases.ports import NamedRecord, Page
+
+
+class RecordedPlacements(Recorded):
+    """See `Store`."""
+
+    def resource_classes(self) -> Sequence[NamedRecord]:
+        """See `Store`."""
+        return self._backend.read(stored_values.resource_classes)
+
+    def traits(self, names: Collection[str] | None = None) -> Sequence[NamedRecord]:
+        """See `Store`."""
+        return stored_values.traits(self._backend, names)
+
+    def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
+        """See `Store`."""
+        return bookings.consumer(self._backend, uuid)
+
+    def allocations_of_consumer(
+        self, uuid: str
+    ) -> tuple[Consumer, Sequence[Booking], Mapping[str, int]] | None:
+        """See `Store`."""
+        return bookings.allocations_of_consumer(self._backend, uuid)
+
+    def allocations_of_provider(self, uuid: str) -> tuple[int, Sequence[tuple[Consumer, Booking]]]:
+        """See `Store`."""
+        return bookings.allocations_of_provider(self._backend, uuid)
+
+    def usages(
+        self, project_id: str, user_id: str | None = None
+    ) -> Sequence[tuple[Consumer, Booking]]:
+        """See `Store`."""
+        return self._backend.read(
+            lambda connection: bookings.usages(connection, project_id, user_id)
+        )
+
+    def bookings(
+        self,
+        *,
+        provider: str | None = None,
+        consumer: str | None = None,
+        decision: str | None = None,
+        page: Page = WHOLE_LEDGER,
+    ) -> Sequence[tuple[Consumer, Booking]]:
+        """See `Store`. Pages go by consumer: `limit` of them, after the one named `marker`."""
+        return self._backend.read(
+            lambda connection: bookings.bookings(
+                connection,
+                now=self.now(),
+                provider=provider,
+                consumer=consumer,
+                decision=decision,
+                page=page,
+            )
+        )
+
+    def idle_consumers(self) -> Sequence[str]:
+        """See `Store`."""
+        return self._backend.read(bookings.idle_consumers)
+
+    def ensemble(self, ensemble_id: str) -> Ensemble:
+        """See `Store`."""
+        return stored_values.one(
+            self._backend, tables.ensembles, "ensemble", stored_bodies.ENSEMBLE, ensemble_id
+        )
+
+    def ensembles(
+        self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
+    ) -> Sequence[Ensemble]:
+        """See `Store`."""
+        wanted = stored_values.matching(tables.ensembles, project_id=project_id, name=name)
+        wanted = wanted.where(~leases.OF_AN_OFFER)
+        return self._backend.read(
+            lambda connection: stored_values.listed(
+                connection,
+                tables.ensembles,
+                stored_bodies.ENSEMBLE,
+                wanted,
+                newest_first=False,
+                page=page,
+            )
+        )
+
+    def ensemble_named(self, project_id: str, name: str) -> str | None:
+        """See `Store`."""
+        return namesake(self._backend, project_id, name, self.now())
+
+    def held(self, project_id: str | None) -> int:
+        """See `Store`."""
+        return self._backend.read(
+            lambda connection: bookings.held(connection, project_id, now=self.now())
+        )
+
+    def decision(self, decision_id: str) -> Decision:
+        """See `Store`."""
+        return stored_values.one(
+            self._backend, tables.decisions, "decision", stored_bodies.DECISION, decision_id
+        )
+
+    def decisions(
+        self,
+        *,
+        project_id: str | None,
+        ensemble_id: str | None = None,
+        page: Page = WHOLE_LEDGER,
+    ) -> Sequence[Decision]:
+        """See `Store`."""
+        wanted = stored_values.matching(
+            tables.decisions, project_id=project_id, ensemble_id=ensemble_id
+        )
+        return self._backend.read(
+            lambda connection: stored_values.listed(
+                connection,
+                tables.decisions,
+                stored_bodies.DECISION,
+                wanted,
+                newest_first=True,
+                page=page,
+            )
+        )
+
+    def claim(self, claim_id: str) -> Claim:
+        """See `Store`."""
+        return stored_values.one(
+            self._backend, tables.claims, "claim", stored_bodies.CLAIM, claim_id
+        )
+
+    def claims(self, *, decision_id: str, page: Page | None = None) -> Sequence[Claim]:
+        """See `Store`."""
+        table = tables.claims
+        wanted = stored_values.matching(table, decision_id=decision_id)
+        if page is not None:
+            some = page
+            return self._backend.read(
+                lambda connection: stored_values.listed(
+                    connection, table, stored_bodies.CLAIM, wanted, newest_first=False, page=some
+                )
+            )
+        wanted = wanted.order_by(table.c.number)
+        return self._backend.read(
+            lambda connection: [
+                stored_bodies.CLAIM.decode(body) for body in connection.scalars(wanted)
+            ]
+        )
+
+    def explanation(self, explanation_id: str) -> tuple[Explanation, str, str]:
+        """See `Store`."""
+        table = tables.explanations
+        wanted = select(table).where(table.c.id == explanation_id)
+        row = self._backend.read(lambda connection: connection.execute(wanted).one_or_none())
+        if row is None:
+            raise NotFound("explanation", explanation_id)
+        return stored_bodies.EXPLANATION.decode(row.body), row.project_id, row.instance
+
+    def refusals(
+        self,
+        *,
+        project_id: str | None,
+        ensemble: str | None = None,
+        stage: Stage | None = None,
+        since: Instant | None = None,
+        page: Page = WHOLE_LEDGER,
+    ) -> Sequence[Refusal]:
+        """See `Store`."""
+        return self._backend.read(
+            lambda connection: stored_values.refusals(
+                connection,
+                project_id=project_id,
+                ensemble=ensemble,
+                stage=stage,
+                since=since,
+                page=page,
+            )
+        )
+
+    def refusal(
+        self, request: str, *, project_id: str | None, digest: str | None = None
+    ) -> tuple[Explanation, str, str]:
+        """See `Store`."""
+        wanted = stored_values.refusal(request, project_id=project_id, digest=digest)
+        row = self._backend.ask((wanted, {}))[0].first()
+        if row is None:
+            raise NotFound("explanation", request)
+        return stored_bodies.EXPLANATION.decode(row.body), row.project_id, row.instance
+
+    def flavor(self, name: str) -> Flavor:
+        """See `Store`. An id goes before an equal name."""
+        table = tables.flavors
+        wanted = select(table.c.id, table.c.body).where(
+            or_(table.c.id == name, table.c.name == name)
+        )
+        rows = self._backend.read(lambda connection: connection.execute(wanted).all())
+        found = {row.id: row.body for row in rows}
+        if not found:
+            raise NotFound("flavor", name)
+        return stored_bodies.FLAVOR.decode(found.get(name) or next(iter(found.values())))
+
+    def flavors(self, page: Page | None = None) -> Sequence[Flavor]:
+        """See `Store`."""
+        table = tables.flavors
+
+        def work(connection: Session) -> list[str]:
+            wanted = select(table.c.body).order_by(table.c.name)
+            if page is not None and page.marker is not None:
+                name = select(table.c.name).where(table.c.id == page.marker)
+                last = connection.scalars(name).one_or_none()
+                if last is None:
+                    raise NotFound("marker", page.marker)
+                wanted = wanted.where(table.c.name > last)
+            return list(connection.scalars(wanted if page is None else wanted.limit(page.limit)))
+
+        return [stored_bodies.FLAVOR.decode(body) for body in self._backend.read(work)]
+
+    def template(self, template_id: str, version: int | None = None) -> Template:
+        """See `Store`."""
+        return self._backend.read(
+            lambda connection: stored_values.template(connection, template_id, version)
+        )
+
+    def templates(
+        self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
+    ) -> Sequence[Template]:
+        """See `Store`."""
+        wanted = stored_values.templates(project_id, name)
+        return self._listed(tables.templates, stored_bodies.TEMPLATE, wanted, page)

@@ -1,0 +1,276 @@
+"""Loads what a snapshot needs of providers: all of them, or a few by UUID."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import bindparam, select
+
+from moorage.domain.errors import NotFound
+from moorage.domain.period import Period
+from moorage.domain.topology import EMPTY
+from moorage.engine.state.arrivals import Arrived
+from moorage.engine.state.snapshot import ProviderState
+from moorage.store.database.chunks import chunks
+from moorage.store.schema import tables
+from moorage.store.values import rows, stored_bodies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from sqlalchemy import Select
+
+    from moorage.domain.placement import Occupant
+    from moorage.domain.providers import ResourceProvider
+    from moorage.domain.topology import Topology
+    from moorage.store.changelog.local_commits import Added
+    from moorage.store.database.session import Asked, Session
+
+_b, _c, _m = tables.bookings.c, tables.consumers.c, tables.members.c
+_SOME: Final[Any] = bindparam("providers", expanding=True)
+
+_PROVIDERS = select(tables.providers)
+_INVENTORIES = select(tables.inventories).order_by(
+    tables.inventories.c.provider, tables.inventories.c.resource_class
+)
+_TRAITS = select(tables.provider_traits)
+_AGGREGATES = select(tables.provider_aggregates)
+_a, _p = tables.away.c, tables.providers.c
+_AWAY = (
+    select(_p.uuid, _a.start_at, _a.end_at)
+    .join(tables.away, _a.provider == _p.root)
+    .order_by(_a.start_at, _a.end_at)
+)
+_BOOKINGS = (
+    select(tables.bookings, _c.project_id, _m.tags)
+    .join(tables.consumers, _c.uuid == _b.consumer)
+    .outerjoin(tables.members, _m.consumer == _b.consumer)
+    .order_by(_b.number)
+)
+
+# Oldest first on every replica: a server such as PostgreSQL has no order of its own.
+_ALL_PROVIDERS = _PROVIDERS.order_by(tables.providers.c.created_at, tables.providers.c.uuid)
+_SOME_PROVIDERS = _PROVIDERS.where(tables.providers.c.uuid.in_(_SOME))
+_SOME_INVENTORIES = _INVENTORIES.where(tables.inventories.c.provider.in_(_SOME))
+_SOME_TRAITS = _TRAITS.where(tables.provider_traits.c.provider.in_(_SOME))
+_SOME_AGGREGATES = _AGGREGATES.where(tables.provider_aggregates.c.provider.in_(_SOME))
+_SOME_AWAY = _AWAY.where(_p.uuid.in_(_SOME))
+_SOME_BOOKINGS = _BOOKINGS.where(_b.provider.in_(_SOME))
+
+_OF: Final[Any] = bindparam("consumers", expanding=True)
+_OCCUPANTS = (
+    select(_c.uuid, _c.project_id, _m.tags)
+    .outerjoin(tables.members, _m.consumer == _c.uuid)
+    .where(_c.uuid.in_(_OF))
+)
+_TAGS = select(_m.consumer, _m.tags).where(_m.consumer.in_(_OF))
+
+
+def every_state(connection: Session) -> Iterator[ProviderState]:
+    """All providers there are."""
+
+    def read(query: Select[Any]) -> Iterable[Any]:
+        return connection.execute(query).all()
+
+    providers = _assembled(
+        read(_ALL_PROVIDERS), read(_INVENTORIES), read(_TRAITS), read(_AGGREGATES)
+    )
+    return _booked(providers, read(_BOOKINGS), _down(read(_AWAY)))
+
+
+def states(connection: Session, uuids: Iterable[str]) -> Iterator[ProviderState]:
+    """Those of the named providers that exist."""
+    for some in chunks(uuids):
+        parameters = {"providers": some}
+        *parts, bookings, away = connection.ask(
+            (_SOME_PROVIDERS, parameters),
+            (_SOME_INVENTORIES, parameters),
+            (_SOME_TRAITS, parameters),
+            (_SOME_AGGREGATES, parameters),
+            (_SOME_BOOKINGS, parameters),
+            (_SOME_AWAY, parameters),
+        )
+        yield from _booked(_assembled(*parts), bookings, _down(away))
+
+
+def provider(asked: Asked, uuid: str) -> ResourceProvider:
+    """One of them, without its bookings.
+
+    Raises:
+        NotFound: there is none.
+    """
+    one = {"providers": [uuid]}
+    found = asked.ask(
+        (_SOME_PROVIDERS, one),
+        (_SOME_INVENTORIES, one),
+        (_SOME_TRAITS, one),
+        (_SOME_AGGREGATES, one),
+    )
+    for provider in _assembled(*found):
+        return provider
+    raise NotFound("resource provider", uuid)
+
+
+def forms(connection: Session, uuids: Iterable[str]) -> Iterator[ResourceProvider]:
+    """Those of the named providers that exist, without their inventories."""
+    for some in chunks(uuids):
+        parameters = {"providers": some}
+        yield from _assembled(
+            connection.execute(_SOME_PROVIDERS, parameters).all(),
+            (),
+            connection.execute(_SOME_TRAITS, parameters).all(),
+            connection.execute(_SOME_AGGREGATES, parameters).all(),
+        )
+
+
+def rebooked(connection: Session, known: Mapping[str, ProviderState]) -> Iterator[ProviderState]:
+    """Known providers of which only bookings and counters have changed."""
+    for some in chunks(known):
+        parameters = {"providers": some}
+        counters, bookings = connection.ask(
+            (_SOME_PROVIDERS, parameters), (_SOME_BOOKINGS, parameters)
+        )
+        providers = (
+            rows.recounted(
+                known[row.uuid].provider,
+                generation=row.generation,
+                revision=row.revision,
+                updated_at=row.updated_at,
+            )
+            for row in counters
+        )
+        down = {uuid: known[uuid].down for uuid in some}
+        yield from _booked(providers, bookings, down)
+
+
+_CONSUMER: Final = attrgetter("consumer")
+
+
+def are_new(state: ProviderState, added: Iterable[Added]) -> bool:
+    """Whether nobody who came was there already: who was may look otherwise now."""
+    known = [one for one in added if one.newcomers is None]
+    if not known:
+        return True
+    came = {booking.consumer for one in known for booking in one.bookings}
+    return came.isdisjoint(map(_CONSUMER, state.occupants))
+
+
+def booked(
+    connection: Session, known: Sequence[tuple[ProviderState, Sequence[Added]]], *, tags: bool
+) -> list[Arrived]:
+    """What became of providers, in this order, by what these commits did to them.
+
+    `tags` says whether any consumer has any. Only of whom a commit knows nothing is asked.
+    """
+    every = [one for _, added in known for one in added]
+    strangers = [
+        booking.consumer for one in every if one.newcomers is None for booking in one.bookings
+    ]
+    occupants = {
+        row.uuid: rows.occupant(row.uuid, row.project_id, row.tags)
+        for some in chunks(strangers)
+        for row in connection.execute(_OCCUPANTS, {"consumers": some})
+    }
+    if tags:
+        newcomers = {one.consumer: one for came in every for one in came.newcomers or ()}
+        occupants |= {
+            row.consumer: rows.occupant(row.consumer, newcomers[row.consumer].project_id, row.tags)
+            for some in chunks(newcomers)
+            for row in connection.execute(_TAGS, {"consumers": some})
+        }
+    return [_arrived(state, added, occupants) for state, added in known]
+
+
+def _arrived(
+    state: ProviderState, added: Sequence[Added], occupants: Mapping[str, Occupant]
+) -> Arrived:
+    """`occupants` has all who had to be asked for, and those newcomers who have tags."""
+    provider = state.provider
+    generation, updated_at = provider.generation, provider.updated_at
+    for one in added:
+        if one.bump:
+            generation, updated_at = generation + one.bump, one.at
+    came, bookings = added[0].newcomers, added[0].bookings
+    if len(added) > 1 or occupants or came is None:  # seldom
+        bookings = [booking for one in added for booking in one.bookings]
+        came = _who_came(added, occupants)
+    now = ProviderState(
+        rows.recounted(
+            provider,
+            generation=generation,
+            revision=provider.revision + len(added),
+            updated_at=updated_at,
+        ),
+        (*state.bookings, *bookings),
+        (*state.occupants, *came),
+        state.down,
+    )
+    return Arrived(now, bookings)
+
+
+def _who_came(added: Iterable[Added], occupants: Mapping[str, Occupant]) -> Sequence[Occupant]:
+    found: dict[str, Occupant] = {}
+    for one in added:
+        if one.newcomers is None:
+            found.update((who, occupants[who]) for who in map(_CONSUMER, one.bookings))
+        else:
+            found.update((who.consumer, occupants.get(who.consumer, who)) for who in one.newcomers)
+    return tuple(found.values())
+
+
+def _assembled(
+    providers: Iterable[Any],
+    inventories: Iterable[Any],
+    traits: Iterable[Any],
+    aggregates: Iterable[Any],
+) -> list[ResourceProvider]:
+    stock = rows.by(inventories, "provider")
+    traits_of, aggregates_of = rows.by(traits, "provider"), rows.by(aggregates, "provider")
+    return [
+        rows.provider(
+            row,
+            (rows.inventory(one) for one in stock.get(row.uuid, ())),
+            (one.trait for one in traits_of.get(row.uuid, ())),
+            (one.aggregate for one in aggregates_of.get(row.uuid, ())),
+        )
+        for row in providers
+    ]
+
+
+def _booked(
+    providers: Iterable[ResourceProvider],
+    bookings: Iterable[Any],
+    down: Mapping[str, tuple[Period, ...]],
+) -> Iterator[ProviderState]:
+    on = rows.by(bookings, "provider")
+    known: dict[str, Occupant] = {}
+    for provider in providers:
+        mine = on.get(provider.uuid, ())
+        occupants = {}
+        for row in mine:
+            consumer = row.consumer
+            if consumer not in occupants:
+                if consumer not in known:
+                    known[consumer] = rows.occupant(consumer, row.project_id, row.tags)
+                occupants[consumer] = known[consumer]
+        yield ProviderState(
+            provider,
+            rows.bookings(mine),
+            tuple(occupants.values()),
+            down.get(provider.uuid, ()),
+        )
+
+
+def _down(away: Iterable[Any]) -> dict[str, tuple[Period, ...]]:
+    """When providers have no capacity, as capacity windows say."""
+    return {
+        uuid: tuple(Period(one.start_at, one.end_at) for one in some)
+        for uuid, some in rows.by(away, "uuid").items()
+    }
+
+
+def topology(connection: Session) -> Topology:
+    """The stored topology; empty before the first one."""
+    body = connection.scalars(select(tables.topology.c.body)).one_or_none()
+    return EMPTY if body is None else stored_bodies.TOPOLOGY.decode(body)

@@ -1,0 +1,209 @@
+"""Reads leases, series, effects, quotas, capacity windows and the waitlist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from moorage.store.read import bookings, leases, stored_counts, stored_values, waitlist
+from moorage.store.read.reader import WHOLE_LEDGER, Recorded
+from moorage.store.schema import tables
+from moorage.store.values import stored_bodies
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.capacity_windows import CapacityWindow
+    from moorage.domain.consumers import Consumer
+    from moorage.domain.effects import Effect, Lane
+    from moorage.domain.leases import Lease, LeaseState
+    from moorage.domain.period import Instant, Period
+    from moorage.domain.quotas import Quota, QuotaName, QuotaUse
+    from moorage.domain.reservables import Reservable, ReservableKind
+    from moorage.domain.series import Series
+    from moorage.domain.waitlist import EntryState, WaitlistEntry
+    from moorage.engine.time.quotas import Lessee
+    from moorage.usecases.ports import OverrunConsumer, Page
+
+
+class RecordedStays(Recorded):
+    """See `Store`."""
+
+    def lease(self, lease_id: str) -> Lease:
+        """See `Store`."""
+        return stored_values.one(
+            self._backend, tables.leases, "lease", stored_bodies.LEASE, lease_id
+        )
+
+    def leases(
+        self,
+        *,
+        project_id: str | None,
+        name: str | None = None,
+        state: LeaseState | None = None,
+        series_id: str | None = None,
+        page: Page = WHOLE_LEDGER,
+    ) -> Sequence[Lease]:
+        """See `Store`."""
+        value = None if state is None else state.value
+        wanted = stored_values.matching(
+            tables.leases, project_id=project_id, name=name, state=value, series_id=series_id
+        )
+        granted = wanted.where(tables.leases.c.state.not_in(leases.PROPOSED))
+        return self._listed(tables.leases, stored_bodies.LEASE, granted, page)
+
+    def offers(
+        self,
+        *,
+        project_id: str | None,
+        over: bool = False,
+        series_id: str | None = None,
+        page: Page = WHOLE_LEDGER,
+    ) -> Sequence[Lease]:
+        """See `Store`."""
+        states = leases.PROPOSED if over else leases.PROPOSED[:1]
+        wanted = stored_values.matching(tables.leases, project_id=project_id)
+        of = tables.leases.c.series_id
+        mine = of.is_(None) if series_id is None else of == series_id
+        proposed = wanted.where(tables.leases.c.state.in_(states), mine)
+        return self._listed(tables.leases, stored_bodies.LEASE, proposed, page)
+
+    def series(self, series_id: str) -> Series:
+        """See `Store`."""
+        return stored_values.one(
+            self._backend, tables.series, "series", stored_bodies.SERIES, series_id
+        )
+
+    def all_series(
+        self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
+    ) -> Sequence[Series]:
+        """See `Store`."""
+        wanted = stored_values.matching(tables.series, project_id=project_id, name=name)
+        return self._listed(tables.series, stored_bodies.SERIES, wanted, page)
+
+    def occurrences(self, series_ids: Collection[str]) -> Mapping[str, Mapping[LeaseState, int]]:
+        """See `Store`."""
+        return self._backend.read(lambda connection: leases.occurrences(connection, series_ids))
+
+    def leases_of(self, ensemble_id: str) -> Sequence[Lease]:
+        """See `Store`."""
+        wanted = stored_values.matching(tables.leases, ensemble_id=ensemble_id)
+        return self._listed(tables.leases, stored_bodies.LEASE, wanted, WHOLE_LEDGER)
+
+    def shutting_out(self) -> Sequence[Lease]:
+        """See `Store`."""
+        wanted = stored_values.matching(tables.leases).where(tables.leases.c.shuts_out > "")
+        return self._listed(tables.leases, stored_bodies.LEASE, wanted, WHOLE_LEDGER)
+
+    def lease_of_reservation(self, reservation_id: str) -> Lease:
+        """See `Store`."""
+        return self._backend.read(
+            lambda connection: leases.lease_of_reservation(connection, reservation_id)
+        )
+
+    def yielding(self, lease_id: str) -> Sequence[tuple[Consumer, Booking]]:
+        """See `Store`."""
+        now = self.now()
+        return self._backend.read(
+            lambda connection: bookings.yielding(connection, lease_id, now=now)
+        )
+
+    def effects(self, subject: str, *, page: Page = WHOLE_LEDGER) -> Sequence[Effect]:
+        """See `Store`."""
+        wanted = stored_values.matching(tables.effects, subject=subject)
+        return self._listed(tables.effects, stored_bodies.EFFECT, wanted, page)
+
+    def due_effects(self, limit: int, lane: Lane | None = None) -> Sequence[Effect]:
+        """See `Store`."""
+        now = self.now()
+        return self._backend.read(
+            lambda connection: leases.due_effects(connection, now, limit, lane)
+        )
+
+    def pending_effects(self) -> Mapping[Lane, tuple[int, Instant]]:
+        """See `Store`."""
+        now = self.now()
+        return self._backend.read(lambda connection: leases.pending_effects(connection, now))
+
+    def overrun(self, after: tuple[Instant, str], limit: int) -> Sequence[OverrunConsumer]:
+        """See `Store`."""
+        now = self.now()
+        return self._backend.read(
+            lambda connection: bookings.overrun(connection, now, after, limit)
+        )
+
+    def capacity_window(self, window_id: str) -> CapacityWindow:
+        """See `Store`."""
+        table, shape = tables.capacity_windows, stored_bodies.CAPACITY_WINDOW
+        return self._backend.read(
+            lambda connection: stored_values.one(
+                connection, table, "capacity window", shape, window_id
+            )
+        )
+
+    def capacity_windows(self, *, page: Page = WHOLE_LEDGER) -> Sequence[CapacityWindow]:
+        """See `Store`."""
+        wanted = stored_values.matching(tables.capacity_windows)
+        return self._listed(tables.capacity_windows, stored_bodies.CAPACITY_WINDOW, wanted, page)
+
+    def reservables(self, kind: ReservableKind) -> Sequence[Reservable]:
+        """See `Store`."""
+        table = tables.reservables
+        wanted = stored_values.matching(table, kind=kind.value).order_by(table.c.number)
+        found = self._backend.read(lambda connection: connection.scalars(wanted).all())
+        return [stored_bodies.RESERVABLE.decode(body) for body in found]
+
+    def quota(self, project_id: str) -> Quota | None:
+        """See `Store`."""
+        return leases.quota(self._backend, project_id)
+
+    def quotas(self, page: Page = WHOLE_LEDGER) -> Sequence[Quota]:
+        """See `Store`."""
+        project = tables.quotas.c.project_id
+        wanted = select(tables.quotas.c.body).order_by(project).limit(page.limit)
+        if page.marker is not None:  # one that is not set any more says where to go on, too
+            wanted = wanted.where(project > page.marker)
+        found = self._backend.read(lambda connection: connection.scalars(wanted).all())
+        return [stored_bodies.QUOTA.decode(body) for body in found]
+
+    def lessee(self, project_id: str, since: Instant, *, but: str = "") -> Lessee:
+        """See `Store`."""
+        now = self.now()
+        return self._backend.read(
+            lambda connection: leases.lessee(connection, project_id, since, now, but=but)
+        )
+
+    def stored(self, project_id: str) -> Mapping[QuotaName, int]:
+        """See `Store`."""
+        return stored_counts.counts(self._backend, project_id)
+
+    def uses_of_lease(self, lease_id: str) -> Sequence[QuotaUse]:
+        """See `Store`."""
+        return self._backend.read(lambda connection: leases.uses_of_lease(connection, lease_id))
+
+    def waitlist_entry(self, entry_id: str) -> WaitlistEntry:
+        """See `Store`."""
+        table, shape = tables.waitlist, stored_bodies.ENTRY
+        return stored_values.one(self._backend, table, "waitlist entry", shape, entry_id)
+
+    def waitlist(
+        self,
+        *,
+        project_id: str | None,
+        state: EntryState | None = None,
+        page: Page = WHOLE_LEDGER,
+    ) -> Sequence[WaitlistEntry]:
+        """See `Store`."""
+        value = None if state is None else state.value
+        wanted = stored_values.matching(tables.waitlist, project_id=project_id, state=value)
+        return self._listed(tables.waitlist, stored_bodies.ENTRY, wanted, page)
+
+    def in_line(self, period: Period, limit: int) -> Sequence[WaitlistEntry]:
+        """See `Store`."""
+        return self._backend.read(lambda connection: waitlist.in_line(connection, period, limit))
+
+    def waitlist_counts(self) -> Mapping[EntryState, int]:
+        """See `Store`."""
+        return self._backend.read(waitlist.counts)

@@ -1,0 +1,493 @@
+"""The tables of the ledger, in SQLAlchemy Core.
+
+Keys are the names of the wire (UUIDs, class and trait names), so that a write needs no
+look-up of surrogate ids. Instants are BIGINT microseconds since the epoch; "never" is
+`FOREVER`, not NULL, so that every comparison is plain arithmetic. What is searched is a
+column; what is only carried is JSON in `body`.
+
+No foreign keys: the commit judges what a row names, under its locks. A database would ask for each
+of them once more, row by row, and PostgreSQL lock what is named.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    false,
+    text,
+)
+from sqlalchemy.dialects.mysql import LONGTEXT
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+HAS_END = "end_at < 9223372036854775807"
+"""Bookings with a declared end. As a text: what a query asks must look like what is indexed."""
+
+_NUMBER = BigInteger().with_variant(Integer, "sqlite")
+"""A running number; SQLite counts by itself only in a column of exactly this type."""
+
+
+def _text(length: int) -> String:
+    """Compared byte by byte everywhere, whatever language the database speaks."""
+    return String(length).with_variant(String(length, collation="C"), "postgresql")
+
+
+_LONG = Text().with_variant(LONGTEXT(), "mysql")
+"""As long as it gets; MariaDB's plain TEXT ends at 64 KB."""
+_UUID = _text(36)
+_NAME = _text(255)
+
+
+def _partly(column: str, where: str) -> Index:
+    """An index of some rows only, where the database knows such."""
+    condition = text(where)
+    return Index(None, column, sqlite_where=condition, postgresql_where=condition)
+
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("revision", BigInteger, nullable=False),  # MariaDB's; elsewhere the log tells it
+    Column("topology_revision", BigInteger, nullable=False),
+    Column("keepers_revision", BigInteger, nullable=False, server_default="0"),
+    Column("log_start", BigInteger, nullable=False),
+    Column("events_start", BigInteger, nullable=False, server_default="0"),
+    Column("events_start_at", BigInteger, nullable=False, server_default="0"),
+    comment="One row: the newest revision; the log holds every revision after log_start.",
+)
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("revision", BigInteger, primary_key=True, autoincrement=False),
+    Column("subject", _UUID, primary_key=True),
+    Column("bookings_only", Boolean, nullable=False),
+    Column("at", BigInteger),
+    sqlite_with_rowid=False,
+    comment="The change log: which providers a revision touched.",
+)
+
+resource_classes = Table(
+    "resource_classes",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("name", _NAME, nullable=False, unique=True),
+    Column("place", Integer, comment="place among the standard classes; NULL: custom"),
+    Column("updated_at", BigInteger, nullable=False),
+)
+
+traits = Table(
+    "traits",
+    metadata,
+    Column("name", _NAME, primary_key=True),
+    Column("updated_at", BigInteger, nullable=False),
+)
+
+providers = Table(
+    "providers",
+    metadata,
+    Column("uuid", _UUID, primary_key=True),
+    Column("name", _text(200), nullable=False, unique=True),
+    Column("parent", _UUID),
+    Column("root", _UUID, nullable=False, index=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+)
+
+inventories = Table(
+    "inventories",
+    metadata,
+    Column("provider", _UUID, primary_key=True),
+    Column("resource_class", _NAME, primary_key=True),
+    Column("total", BigInteger, nullable=False),
+    Column("reserved", BigInteger, nullable=False),
+    Column("min_unit", BigInteger, nullable=False),
+    Column("max_unit", BigInteger, nullable=False),
+    Column("step_size", BigInteger, nullable=False),
+    Column("allocation_ratio", Double, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+provider_traits = Table(
+    "provider_traits",
+    metadata,
+    Column("provider", _UUID, primary_key=True),
+    Column("trait", _NAME, primary_key=True),
+    sqlite_with_rowid=False,
+)
+
+provider_aggregates = Table(
+    "provider_aggregates",
+    metadata,
+    Column("provider", _UUID, primary_key=True),
+    Column("aggregate", _UUID, primary_key=True),
+    sqlite_with_rowid=False,
+)
+
+consumers = Table(
+    "consumers",
+    metadata,
+    Column("uuid", _UUID, primary_key=True),
+    Column("project_id", _NAME, nullable=False),
+    Column("user_id", _NAME, nullable=False),
+    Column("type", _NAME, nullable=False),
+    Column("generation", BigInteger, nullable=False, comment="0 while it has holds only"),
+    Index(None, "project_id", "user_id"),
+    sqlite_with_rowid=False,
+)
+
+bookings = Table(
+    "bookings",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("consumer", _UUID, nullable=False),
+    Column("provider", _UUID, nullable=False),
+    Column("resource_class", _NAME, nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("start_at", BigInteger, nullable=False),
+    Column("end_at", BigInteger, nullable=False),
+    Column("lapses_at", BigInteger, nullable=False),
+    Column("state", _text(16), nullable=False),
+    Column("binding", _text(16), nullable=False),
+    Column("decision", _UUID),
+    Column("preemptible", Boolean, nullable=False, server_default=false()),
+    Column("yields_to", _UUID, comment="the lease for which it ends early"),
+    Column(
+        "declared_end",
+        BigInteger,
+        comment="where it ends early, for a lease or as its host goes: the end it had before",
+    ),
+    Column("priority", Integer, nullable=False, server_default="0"),
+    UniqueConstraint("consumer", "provider", "resource_class", "state"),
+    Index(None, "provider", "resource_class"),
+    _partly("lapses_at", "state <> 'allocated'"),
+    _partly("end_at", "state <> 'allocated'"),
+    _partly("decision", "decision IS NOT NULL"),
+    _partly("yields_to", "yields_to IS NOT NULL"),
+    Index(
+        "ix_bookings_declared_ends",
+        "end_at",
+        sqlite_where=text(HAS_END),
+        postgresql_where=text(HAS_END),
+    ),
+)
+
+ensembles = Table(
+    "ensembles",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("project_id", _NAME, nullable=False, index=True),
+    Column("name", _NAME, nullable=False, index=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", _LONG, nullable=False),
+)
+
+keepers = Table(
+    "keepers",
+    metadata,
+    Column("ensemble_id", _UUID, primary_key=True),
+    comment="Ensembles that keep others out: with a required policy of the type exclusive.",
+)
+
+members = Table(
+    "members",
+    metadata,
+    Column("consumer", _UUID, primary_key=True),
+    Column("ensemble_id", _UUID, nullable=False, index=True),
+    Column("tags", _LONG, nullable=False, comment="JSON list: its role's tags"),
+    comment="Which consumers are members: by the member's UUID and by its server's.",
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("ensemble_id", _UUID, nullable=False, index=True),
+    Column("project_id", _NAME, nullable=False, index=True),
+    Column("state", _text(16), nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("ended_at", BigInteger, comment="When it was over; NULL while it is not."),
+    Column("body", _LONG, nullable=False),
+    Index(None, "state", "expires_at"),
+    _partly("ended_at", "ended_at IS NOT NULL"),
+)
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("decision_id", _UUID, nullable=False, index=True),
+    Column("state", _text(16), nullable=False),
+    Column("lapses_at", BigInteger, nullable=False),
+    Column("body", _LONG, nullable=False),
+    Index(None, "state", "lapses_at"),
+)
+
+LAPSED = "lapsed"
+"""The `state` of a row in `leases` that was an offer and nobody accepted."""
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("project_id", _NAME, nullable=False, index=True),
+    Column("name", _NAME, nullable=False, index=True),
+    Column("ensemble_id", _UUID, nullable=False, index=True),
+    Column("state", _text(16), nullable=False),
+    Column("series_id", _UUID, index=True, comment="The series that it is an occurrence of."),
+    Column("start_at", BigInteger, nullable=False),
+    Column("end_at", BigInteger, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("serial", BigInteger, nullable=False, server_default="0"),
+    Column(
+        "shuts_out",
+        _text(32),
+        nullable=False,
+        server_default="",
+        index=True,
+        comment="Whom it does not let use its places until it begins; empty once it has.",
+    ),
+    Column("ended_at", BigInteger, comment="When it was over; NULL while it is not."),
+    Column("body", _LONG, nullable=False),
+    Index(None, "state", "start_at"),
+    Index(None, "project_id", "serial", unique=True),
+    _partly("ended_at", "ended_at IS NOT NULL"),
+)
+
+lease_serials = Table(
+    "lease_serials",
+    metadata,
+    Column("project_id", _NAME, primary_key=True),
+    Column("last", BigInteger, nullable=False),
+    comment="The highest number of a project's leases that are deleted: none is given twice.",
+)
+
+reservations = Table(
+    "reservations",
+    metadata,
+    Column("id", _UUID, primary_key=True),
+    Column("lease_id", _UUID, nullable=False, index=True),
+    comment="Which lease a reservation is of: servers are drawn by the reservation's id.",
+)
+
+effects = Table(
+    "effects",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("subject", _UUID, nullable=False),
+    Column("state", _text(16), nullable=False),
+    Column("lane", _text(8), nullable=False, server_default="life"),
+    Column("not_before", BigInteger, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("ended_at", BigInteger, comment="When it was over; NULL while it is not."),
+    Column("body", _LONG, nullable=False),
+    # By the state alone SQLite, which has no statistics, would look for one subject's among all.
+    Index(None, "subject", "state"),
+    Index(None, "state", "lane", "not_before"),
+    _partly("ended_at", "ended_at IS NOT NULL"),
+    comment="What must happen at an instant; done ones are kept as a record.",
+)
+
+capacity_windows = Table(
+    "capacity_windows",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("body", _LONG, nullable=False),
+    comment="Planned changes of capacity: when hosts are away.",
+)
+
+away = Table(
+    "away",
+    metadata,
+    Column("provider", _UUID, primary_key=True),
+    Column("window_id", _UUID, primary_key=True, index=True),
+    Column("start_at", BigInteger, nullable=False),
+    Column("end_at", BigInteger, nullable=False),
+    comment="The hosts of capacity windows: root providers without capacity from start to end.",
+)
+
+waitlist = Table(
+    "waitlist",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("project_id", _NAME, nullable=False, index=True),
+    Column("state", _text(16), nullable=False),
+    Column("priority", BigInteger, nullable=False),
+    Column("entered_at", BigInteger, nullable=False),
+    Column("start_at", BigInteger, nullable=False),
+    Column("end_at", BigInteger, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("ended_at", BigInteger, comment="When it was over; NULL while it is not."),
+    Column("body", _LONG, nullable=False),
+    Index(None, "state", "priority", "entered_at"),
+    _partly("ended_at", "ended_at IS NOT NULL"),
+    comment="Leases that wait, from their first window's start to their last one's end.",
+)
+
+templates = Table(
+    "templates",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("project_id", _NAME, nullable=False),
+    Column("name", _NAME, nullable=False),
+    Column("shared", Boolean, nullable=False),
+    Column("newest", Boolean, nullable=False),
+    Column("body", _LONG, nullable=False),
+    UniqueConstraint("id", "version"),
+    Index(None, "project_id", "name"),
+    comment="One row a version.",
+)
+
+reservables = Table(
+    "reservables",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("kind", _text(16), nullable=False),
+    Column("id", _UUID, nullable=False),
+    Column("name", _NAME, nullable=False),
+    Column("body", _LONG, nullable=False),
+    UniqueConstraint("kind", "id"),
+    UniqueConstraint("kind", "name"),
+    comment="Hosts and addresses that are offered for reservation.",
+)
+
+series = Table(
+    "series",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("project_id", _NAME, nullable=False, index=True),
+    Column("name", _NAME, nullable=False, index=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", _LONG, nullable=False),
+    comment="What the leases of a series have in common.",
+)
+
+quotas = Table(
+    "quotas",
+    metadata,
+    Column("project_id", _NAME, primary_key=True),
+    Column("body", _LONG, nullable=False),
+    comment="What an operator has said of a project; for others the defaults hold.",
+)
+
+lease_uses = Table(
+    "lease_uses",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("lease_id", _UUID, nullable=False, index=True),
+    Column("project_id", _NAME, nullable=False),
+    Column("units", BigInteger, nullable=False),
+    Column("start_at", BigInteger, nullable=False),
+    Column("end_at", BigInteger, nullable=False),
+    Index(None, "project_id", "end_at"),
+    comment="What leases count for: a row for each part of a lease that has one size.",
+)
+
+explanations = Table(
+    "explanations",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("project_id", _NAME, nullable=False),
+    Column("body", _LONG, nullable=False),
+    Column("instance", _LONG, nullable=False),
+    Column("request", _UUID),
+    Column("digest", _text(64)),
+    Column("ensemble_id", _UUID),
+    Column("name", _NAME),
+    Column("user_id", _NAME),
+    Column("stage", _text(16), nullable=False, server_default=""),
+    Column("at", BigInteger, nullable=False, server_default="0"),
+    Column("told", Boolean, nullable=False, server_default=false()),
+    Index(None, "project_id", "request"),
+)
+
+flavors = Table(
+    "flavors",
+    metadata,
+    Column("id", _NAME, primary_key=True),
+    Column("name", _NAME, nullable=False, unique=True),
+    Column("body", _LONG, nullable=False),
+)
+
+topology = Table(
+    "topology",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("body", _LONG, nullable=False),
+    comment="One row: the whole topology.",
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("id", _UUID, nullable=False),
+    Column("type", _text(48), nullable=False),
+    Column("project_id", _NAME, nullable=False),
+    Column("subject", _NAME, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", _LONG, nullable=False),
+    Index(None, "project_id", "position"),
+    Index(None, "subject", "position"),
+    comment="What happened: the commit's revision and a number in it make the position.",
+)
+
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("project_id", _NAME, nullable=False, index=True),
+    Column("name", _NAME, nullable=False),
+    Column("thresholds", Boolean, nullable=False),
+    Column("reached", BigInteger, nullable=False),
+    Column("not_before", BigInteger, nullable=False, index=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("body", _LONG, nullable=False),
+)
+
+dead_letters = Table(
+    "dead_letters",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("id", _UUID, nullable=False, unique=True),
+    Column("subscription_id", _UUID, nullable=False),
+    Column("queued", Boolean, nullable=False),
+    Column("body", _LONG, nullable=False),
+    Index(None, "subscription_id", "queued"),
+    comment="Events that were given up for a subscription.",
+)

@@ -1,0 +1,4 @@
+"""SQLite: connections, transactions and the change log.
+
+Only what differs from other databases lives here.
+"""

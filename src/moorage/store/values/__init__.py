@@ -1,0 +1,4 @@
+"""How domain values are stored: columns of rows, and JSON bodies.
+
+No statement is run here.
+"""

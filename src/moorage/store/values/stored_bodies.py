@@ -1,0 +1,264 @@
+"""Which shape each stored value has; see `codec`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain.bookings import Binding
+from moorage.domain.capacity_windows import CapacityWindow, WindowKind
+from moorage.domain.decisions import (
+    Claim,
+    ClaimState,
+    Decision,
+    DecisionState,
+    PolicyStatus,
+    Solve,
+)
+from moorage.domain.effects import Effect, EffectKind, EffectState
+from moorage.domain.ensembles import (
+    Ensemble,
+    EnsembleChange,
+    Group,
+    GroupKind,
+    Member,
+    MemberName,
+    Phase,
+    PolicyStatement,
+    Role,
+    Selector,
+)
+from moorage.domain.events import Event
+from moorage.domain.explain import (
+    Conflict,
+    Element,
+    Explanation,
+    Largest,
+    Relaxation,
+    Stage,
+    Window,
+)
+from moorage.domain.flavors import Flavor
+from moorage.domain.leases import (
+    Lease,
+    LeaseOutcome,
+    LeaseState,
+    Occurrence,
+    Reservation,
+    Terms,
+    Yielding,
+)
+from moorage.domain.offers import Offer, OfferState
+from moorage.domain.period import Period
+from moorage.domain.placement import Place
+from moorage.domain.quotas import Quota, QuotaName
+from moorage.domain.recurrence import Recurrence, RecurrenceRule, parse_every
+from moorage.domain.requests import Objective
+from moorage.domain.reservables import Reservable, ReservableKind
+from moorage.domain.series import Series, SkippedOccurrence
+from moorage.domain.subscriptions import (
+    DeadLetter,
+    LeaseEdge,
+    Subscription,
+    SubscriptionFilter,
+    Threshold,
+)
+from moorage.domain.templates import Parameter, Template, TemplateFormat
+from moorage.domain.topology import Domain, Topology
+from moorage.domain.waitlist import EntryState, Estimate, WaitlistEntry, WaitsFor
+from moorage.store.values.codec import (
+    FREE,
+    PLAIN,
+    VALUE,
+    Shape,
+    choice,
+    each,
+    optional,
+    record,
+    table,
+    unordered,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NAMES: Final = unordered(PLAIN)
+_AMOUNTS: Final = table(PLAIN)
+_MEMBER_NAME: Final[Shape[MemberName]] = Shape(
+    lambda name: [name.role, name.index], lambda plain: MemberName(plain[0], plain[1])
+)
+_PERIOD: Final[Shape[Period]] = Shape(
+    lambda period: [period.start, period.end], lambda plain: Period(plain[0], plain[1])
+)
+
+ENSEMBLE: Final = record(
+    Ensemble,
+    roles=each(
+        record(
+            Role,
+            resources=_AMOUNTS,
+            required=each(_NAMES),
+            forbidden=_NAMES,
+            member_of=each(_NAMES),
+            tags=_NAMES,
+            groups=each(
+                record(
+                    Group,
+                    resources=_AMOUNTS,
+                    kind=choice(GroupKind),
+                    required=each(_NAMES),
+                    forbidden=_NAMES,
+                    member_of=each(_NAMES),
+                )
+            ),
+            same_subtree=each(_NAMES),
+        )
+    ),
+    members=each(record(Member, name=_MEMBER_NAME)),
+    policies=each(
+        record(
+            PolicyStatement,
+            members=each(record(Selector, member=optional(_MEMBER_NAME))),
+            phases=unordered(choice(Phase)),
+            parameters=FREE,
+        )
+    ),
+    metadata=table(PLAIN),
+    additions=each(each(PLAIN)),
+    template=optional(each(PLAIN)),
+)
+
+DECISION: Final = record(
+    Decision,
+    state=choice(DecisionState),
+    period=_PERIOD,
+    objective=choice(Objective),
+    solve=record(Solve),
+    places=table(record(Place, allocations=table(_AMOUNTS), groups=table(PLAIN)), key=_MEMBER_NAME),
+    policies=each(record(PolicyStatus)),
+    max_additional=table(PLAIN),
+    at_least=_NAMES,
+    endings=table(PLAIN, key=_MEMBER_NAME),
+    away=each(_MEMBER_NAME),
+)
+
+CLAIM: Final = record(Claim, member=_MEMBER_NAME, state=choice(ClaimState), description=FREE)
+
+_TERMS: Final = record(Terms, period=_PERIOD, before_start=unordered(choice(Yielding)))
+
+LEASE: Final = record(
+    Lease,
+    terms=_TERMS,
+    state=choice(LeaseState),
+    outcome=optional(choice(LeaseOutcome)),
+    reservations=each(record(Reservation)),
+    binding=choice(Binding),
+    actions=table(each(PLAIN)),
+    annotations=FREE,
+    proposal=FREE,
+    offer=optional(record(Offer, state=choice(OfferState))),
+    occurrence=optional(record(Occurrence)),
+)
+
+_EVERY: Final[Shape[RecurrenceRule]] = Shape(str, parse_every)
+_WALL: Final[Shape[datetime]] = Shape(datetime.isoformat, datetime.fromisoformat)
+
+SERIES: Final = record(
+    Series,
+    recurrence=record(Recurrence, start=_WALL, every=_EVERY),
+    terms=_TERMS,
+    model=ENSEMBLE,
+    left_out=each(record(SkippedOccurrence)),
+    actions=table(each(PLAIN)),
+    objective=choice(Objective),
+)
+
+ENTRY: Final = record(
+    WaitlistEntry,
+    terms=_TERMS,
+    ensemble=optional(ENSEMBLE),
+    classes=_NAMES,
+    roles=_NAMES,
+    actions=table(each(PLAIN)),
+    annotations=FREE,
+    objective=choice(Objective),
+    state=choice(EntryState),
+    waits_for=choice(WaitsFor),
+    estimate=optional(record(Estimate)),
+)
+
+EFFECT: Final = record(Effect, kind=choice(EffectKind), state=choice(EffectState), details=FREE)
+
+RESERVABLE: Final = record(Reservable, kind=choice(ReservableKind), properties=table(PLAIN))
+
+QUOTA: Final = record(Quota, limits=table(PLAIN, key=choice(QuotaName)))
+
+EVENT_BODY: Final = FREE
+
+EVENT: Final = record(Event, body=EVENT_BODY)
+
+SUBSCRIPTION: Final = record(
+    Subscription,
+    wants=record(SubscriptionFilter, types=each(PLAIN)),
+    threshold=record(Threshold, edge=choice(LeaseEdge)),
+    standing=FREE,
+)
+
+DEAD_LETTER: Final = record(DeadLetter, event=EVENT)
+
+CAPACITY_WINDOW: Final = record(
+    CapacityWindow, kind=choice(WindowKind), hosts=each(PLAIN), period=_PERIOD
+)
+
+TEMPLATE: Final = record(
+    Template,
+    format=choice(TemplateFormat),
+    source=FREE,
+    parameters=each(record(Parameter, default=VALUE, allowed=each(VALUE))),
+)
+
+EXPLANATION: Final = record(
+    Explanation,
+    stage=choice(Stage),
+    conflicts=each(
+        record(
+            Conflict,
+            elements=each(record(Element)),
+            needs=each(PLAIN),
+            facts=each(each(PLAIN)),
+        )
+    ),
+    relaxations=each(record(Relaxation, change=record(EnsembleChange, before=VALUE, after=VALUE))),
+    rejected=table(PLAIN),
+    earliest=optional(record(Window)),
+    largest=optional(record(Largest)),
+    zones=each(PLAIN),
+)
+
+FLAVOR: Final = record(
+    Flavor, resources=_AMOUNTS, required=each(_NAMES), forbidden=_NAMES, extra_specs=table(PLAIN)
+)
+
+_PAIR: Final[Shape[tuple[str, str]]] = Shape(list, lambda plain: (plain[0], plain[1]))
+
+
+def _dump_topology(topology: Topology) -> dict[str, Any]:
+    return {
+        "levels": table(each(PLAIN)).dump(topology.levels),
+        "domains": [_DOMAIN.dump(one) for one in topology.domains.values()],
+        "attachments": table(PLAIN, key=_PAIR).dump(topology.attachments),
+    }
+
+
+def _load_topology(plain: Mapping[str, Any]) -> Topology:
+    domains = [_DOMAIN.load(one) for one in plain["domains"]]
+    return Topology(
+        levels=dict(table(each(PLAIN)).load(plain["levels"])),
+        domains={(one.tree, one.name): one for one in domains},
+        attachments=dict(table(PLAIN, key=_PAIR).load(plain["attachments"])),
+    )
+
+
+_DOMAIN: Final = record(Domain)
+
+TOPOLOGY: Final[Shape[Topology]] = Shape(_dump_topology, _load_topology)

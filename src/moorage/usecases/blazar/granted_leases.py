@@ -1,0 +1,200 @@
+"""From a lease that another service granted to what is asked of the use case.
+
+What it was promised there stays: a host reservation keeps its number of hosts, and one that has
+begun the hosts themselves; servers that draw already are the members they became.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.extra_specs import check
+from moorage.domain.leases import Terms, reservation_class
+from moorage.usecases.blazar.largest_size import LeaseSizes
+from moorage.usecases.blazar.lease_request import (
+    BEFORE_END,
+    FLAVOR,
+    HOST,
+    MOST,
+    BlazarLeaseRequest,
+    ReservationRequest,
+    at_size,
+    count_sizes,
+    read_count,
+    read_part,
+    separate_hosts,
+)
+from moorage.usecases.blazar.reservables import UNIT, is_used
+from moorage.usecases.leases.requests import ExistingGrant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.reservation_content import GrantedLease, GrantedReservation
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.blazar.lease_request import OfferedResources
+    from moorage.usecases.leases.requests import LeaseRequest
+
+_SPACE: Final = uuid.UUID("5f0c3a2e-7d5b-4b6c-9a55-3c1f2f6d8e01")
+"""Names the ids of what has none that could be kept."""
+
+
+def kept_id(id_: str) -> str:
+    """The id itself if it is a UUID; else one that always follows from it."""
+    try:
+        plain = str(uuid.UUID(id_))
+    except ValueError:
+        plain = ""
+    return id_ if plain == id_ else str(uuid.uuid5(_SPACE, id_))
+
+
+def lease_sizes(lease: GrantedLease, offered: OfferedResources, snapshot: Snapshot) -> LeaseSizes:
+    """What may be asked for to grant the lease here, in each of its sizes.
+
+    Raises:
+        InvalidDescription, Conflict: a reservation of it cannot be understood.
+    """
+    if not 0 < len(lease.reservations) <= MOST:
+        raise InvalidDescription(f"a lease has 1 to {MOST} reservations")
+    begun = lease.period.start <= snapshot.taken_at
+    named = {f"r{number}": one for number, one in enumerate(lease.reservations)}
+    parts = tuple(
+        _bound(_part(role, one, offered), one, snapshot) if begun else _part(role, one, offered)
+        for role, one in named.items()
+    )
+    annotations = {} if lease.before_end is None else {BEFORE_END: lease.before_end}
+    ids = {role: kept_id(one.id) for role, one in named.items()}
+    brought = ExistingGrant(ids, _servers(snapshot, ids))
+    every = separate_hosts(parts, offered)
+
+    def ask(number: int) -> LeaseRequest:
+        some = at_size(every, number)
+        wanted = BlazarLeaseRequest(
+            lease.name, Terms(lease.period), some, MappingProxyType(annotations)
+        )
+        return replace(wanted.ask(), brought=brought)
+
+    return LeaseSizes(count_sizes(every), ask)
+
+
+def _part(role: str, one: GrantedReservation, offered: OfferedResources) -> ReservationRequest:
+    if one.words.get("resource_type") == FLAVOR and (flavor := _flavor(one.words)):
+        return _flavored(role, one.words, flavor)
+    part = read_part(role, one.words, offered)
+    if part.resource_type != HOST or not one.hosts:
+        return part
+    count = len(one.hosts)
+    return replace(part, least=count).of(count)
+
+
+def _bound(
+    part: ReservationRequest, one: GrantedReservation, snapshot: Snapshot
+) -> ReservationRequest:
+    """The part of a lease that has begun: its hosts are those it has."""
+    if part.resource_type != HOST or not one.hosts:
+        return part
+    roots = [row for row in snapshot.roots.tolist() if snapshot.names[row] in one.hosts]
+    if any(is_used(snapshot, row) for row in roots):
+        # Whoever is there now is the lease's, which the ledger cannot tell from others.
+        kept = tuple(policy for policy in part.policies if policy["type"] != "exclusive")
+        part = replace(part, policies=kept)
+    return replace(part, only_on=frozenset(one.hosts))
+
+
+# --- flavors --------------------------------------------------------------------------------
+
+
+def _flavor(words: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Nova's flavor as it was when the lease was made; None where the service tells none."""
+    text = words.get("resource_properties")
+    try:
+        found = json.loads(text) if isinstance(text, str) and text else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and "vcpus" in found else None
+
+
+_UNDERSTOOD: Final = frozenset({"hw:cpu_policy"})
+
+
+def _flavored(role: str, words: Mapping[str, Any], flavor: Mapping[str, Any]) -> ReservationRequest:
+    """Places of what the flavor asks of Placement, whether or not it is known here."""
+    amount = read_count(words, "amount")
+    specs = flavor.get("extra_specs") or {}
+    if not isinstance(specs, dict):
+        raise InvalidDescription("a flavor's extra_specs are an object")
+    check(
+        {str(key): str(value) for key, value in specs.items()},
+        "resource_properties.extra_specs",
+        understood=_UNDERSTOOD if specs.get("hw:cpu_policy") == "dedicated" else frozenset(),
+    )
+    resources = _resources(flavor, specs)
+    required = [key[6:] for key, how in specs.items() if _is_trait(key) and how == "required"]
+    forbidden = [key[6:] for key, how in specs.items() if _is_trait(key) and how == "forbidden"]
+    members: dict[str, Any] = {
+        "name": role,
+        "count": amount,
+        "resources": {name: units for name, units in resources.items() if units},
+    }
+    traits = {"required": required, "forbidden": forbidden}
+    said = {
+        "amount": amount,
+        "affinity": None,
+        "vcpus": flavor["vcpus"],
+        "memory_mb": flavor.get("ram", 0),
+        "disk_gb": flavor.get("disk", 0),
+        "resource_properties": words["resource_properties"],
+    }
+    wished = {key: names for key, names in traits.items() if names}
+    return ReservationRequest(role, FLAVOR, said, amount, amount, members | wished)
+
+
+def _is_trait(key: str) -> bool:
+    return key.startswith("trait:")
+
+
+def _resources(flavor: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, int]:
+    disk = _units(flavor.get("disk", 0)) + _units(flavor.get("OS-FLV-EXT-DATA:ephemeral", 0))
+    processors = "PCPU" if specs.get("hw:cpu_policy") == "dedicated" else "VCPU"
+    found = {
+        processors: _units(flavor["vcpus"]),
+        "MEMORY_MB": _units(flavor.get("ram", 0)),
+        "DISK_GB": disk,
+    }
+    for key, value in specs.items():
+        if key.startswith("resources:"):
+            found[key.removeprefix("resources:")] = _units(value)
+    return found
+
+
+def _units(value: object) -> int:
+    text = str(value)
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise InvalidDescription(f"a flavor has {value!r} where a number is needed")
+    return int(text)
+
+
+_DIGITS: Final = 9
+
+
+# --- servers --------------------------------------------------------------------------------
+
+
+def _servers(snapshot: Snapshot, ids: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Per role the servers that have a unit of its reservation, on Blazar's own providers."""
+    classes = {reservation_class(id_): role for role, id_ in ids.items()}
+    found: dict[str, set[str]] = {}
+    for row in snapshot.row_of.values():
+        if not snapshot.names[row].startswith(UNIT):
+            continue
+        for booking in snapshot.bookings_of(row):
+            if booking.state is BookingState.ALLOCATED:
+                for name in booking.amounts.keys() & classes.keys():
+                    found.setdefault(classes[name], set()).add(booking.consumer)
+    return {role: tuple(sorted(servers)) for role, servers in found.items()}

@@ -1,0 +1,459 @@
+"""From a request for a lease to what is asked of the use case: one role per reservation.
+
+| type | a member is | together |
+|---|---|---|
+| physical:host | the one unit of an offered host | nobody else on their hosts |
+| virtual:instance | VCPU, MEMORY_MB and DISK_GB | affinity true: one host, false: different ones |
+| flavor:instance | a flavor | |
+| virtual:floatingip | the one unit of an address of the network | those that must be are there |
+
+Requirements name the hosts that meet them, as a `fence`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain import plain_values
+from moorage.domain.describe import read_ensemble
+from moorage.domain.ensembles import MAX_MEMBERS
+from moorage.domain.errors import Conflict, InvalidDescription
+from moorage.domain.requests import Objective
+from moorage.domain.reservables import ADDRESS, WHOLE_HOST
+from moorage.domain.words import shown
+from moorage.usecases.blazar import requirements
+from moorage.usecases.blazar.reservables import addresses, offered_hosts
+from moorage.usecases.leases.requests import LeaseRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from moorage.domain.leases import Terms
+    from moorage.domain.reservables import Reservable
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.blazar.requirements import Properties
+    from moorage.usecases.blazar.reservables import OfferedHost
+    from moorage.usecases.ports import Store
+
+HOST: Final = "physical:host"
+INSTANCE: Final = "virtual:instance"
+FLAVOR: Final = "flavor:instance"
+ADDRESSES: Final = "virtual:floatingip"
+RESERVATIONS: Final = "reservations"
+"""The annotation of a lease with what was asked for, by role."""
+BEFORE_END: Final = "before_end_date"
+"""The annotation with the instant at which its owner is told that it ends."""
+CHANGEABLE: Final = frozenset({"id", "resource_type", "amount", "min", "max"})
+"""Keys of a reservation that may say something new."""
+MOST: Final = 100
+"""Reservations of one lease."""
+_AFFINITY: Final = {"None": None, "True": True, "False": False, "true": True, "false": False}
+_AMOUNTS: Final = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
+
+
+class OfferedResources:
+    """What the fleet offers while a request is read: each part is read once it is asked for.
+
+    Most requests name neither hosts nor addresses, and fleets are large.
+    """
+
+    def __init__(
+        self, store: Store, read_properties: Callable[[], Properties] = lambda: requirements.ALL
+    ) -> None:
+        """Nothing is read yet.
+
+        Args:
+            store: the ledger.
+            read_properties: what the caller may ask of hosts.
+        """
+        self._store = store
+        self._read_properties = read_properties
+
+    @cached_property
+    def properties(self) -> Properties:
+        """What the caller may ask of hosts."""
+        return self._read_properties()
+
+    @cached_property
+    def _snapshot(self) -> Snapshot:
+        return self._store.snapshot()
+
+    @cached_property
+    def hosts(self) -> Sequence[OfferedHost]:
+        """Hosts that may be reserved."""
+        return offered_hosts(self._store, self._snapshot)
+
+    @cached_property
+    def addresses(self) -> Sequence[Reservable]:
+        """Floating IPs that may be reserved."""
+        return addresses(self._store)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every host of the fleet."""
+        return frozenset(self._snapshot.names[row] for row in self._snapshot.roots.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationRequest:
+    """One reservation as asked for: a role, its policies, and the words it was asked in."""
+
+    role: str
+    resource_type: str
+    words: Mapping[str, Any]
+    least: int
+    """Members without which it is nothing; it may get up to `count`."""
+    count: int
+    members: Mapping[str, Any]
+    policies: tuple[Mapping[str, Any], ...] = ()
+    only_on: frozenset[str] | None = None
+    """Names of the hosts that will do; None: any."""
+
+    def of(self, count: int) -> ReservationRequest:
+        """The same with another number of members."""
+        return replace(self, count=count, members={**self.members, "count": count})
+
+    @property
+    def compiled(self) -> frozenset[str]:
+        """Names of its policies: all are made of what was asked."""
+        return frozenset(str(one["name"]) for one in self.all_policies())
+
+    def all_policies(self) -> tuple[Mapping[str, Any], ...]:
+        """Its policies, with a fence around the hosts that will do."""
+        if self.only_on is None:
+            return self.policies
+        domains = sorted(self.only_on)
+        fence = {"name": f"{self.role}-hosts", "type": "fence", "members": [self.role]}
+        return (*self.policies, {**fence, "domains": domains})
+
+
+@dataclass(frozen=True, slots=True)
+class BlazarLeaseRequest:
+    """A lease as asked for."""
+
+    name: str
+    terms: Terms
+    parts: tuple[ReservationRequest, ...]
+    annotations: Mapping[str, Any]
+
+    def ask(self) -> LeaseRequest:
+        """What is asked of the use case."""
+        source = {
+            "name": self.name,
+            "members": [dict(one.members) for one in self.parts],
+            "policies": [dict(policy) for one in self.parts for policy in one.all_policies()],
+        }
+        said = {one.role: {**one.words, "resource_type": one.resource_type} for one in self.parts}
+        return LeaseRequest(
+            name=self.name,
+            terms=self.terms,
+            description=read_ensemble(source),
+            annotations=MappingProxyType({**self.annotations, RESERVATIONS: said}),
+            objective=Objective.PACK,
+            compiled=frozenset[str]().union(*(one.compiled for one in self.parts)),
+        )
+
+
+def read_parts(source: object, offered: OfferedResources) -> tuple[ReservationRequest, ...]:
+    """The reservations of a new lease.
+
+    Raises:
+        InvalidDescription: one cannot be understood; its path says which, where there are more.
+    """
+    if not isinstance(source, list) or not source:
+        raise InvalidDescription("A lease needs reservations")
+    if len(source) > MOST:
+        raise InvalidDescription(f"A lease has at most {MOST} reservations")
+    parts = []
+    for i, one in enumerate(source):
+        try:
+            parts.append(read_part(f"r{i}", one, offered))
+        except InvalidDescription as error:
+            if len(source) > 1:
+                error.path = f"reservations[{i}]"
+            raise
+    return separate_hosts(tuple(parts), offered)
+
+
+def separate_hosts(
+    parts: tuple[ReservationRequest, ...], offered: OfferedResources
+) -> tuple[ReservationRequest, ...]:
+    """Keep instances off the hosts that the same lease may get whole, and others off all hosts.
+
+    The latter are those for which no host will do: they are refused like any that do not fit.
+    """
+    whole = frozenset[str]().union(
+        *(one.only_on or () for one in parts if one.resource_type == HOST)
+    )
+    return tuple(_nowhere(one, offered) for one in _apart(parts, whole, offered))
+
+
+def _apart(
+    parts: tuple[ReservationRequest, ...], whole: frozenset[str], offered: OfferedResources
+) -> Iterator[ReservationRequest]:
+    for one in parts:
+        if whole and one.resource_type in {INSTANCE, FLAVOR}:
+            will_do = offered.names if one.only_on is None else one.only_on
+            yield replace(one, only_on=will_do - whole)
+        else:
+            yield one
+
+
+def _nowhere(part: ReservationRequest, offered: OfferedResources) -> ReservationRequest:
+    """A part for which no host will do, with that said; a fence around nothing is none."""
+    if part.only_on is None or part.only_on or not offered.names:
+        return part
+    ban = {"name": f"{part.role}-hosts", "type": "ban", "members": [part.role]}
+    nowhere = {**ban, "domains": sorted(offered.names)}
+    return replace(part, only_on=None, policies=(*part.policies, nowhere))
+
+
+def read_part(role: str, source: object, offered: OfferedResources) -> ReservationRequest:
+    """One reservation.
+
+    Raises:
+        InvalidDescription, Unsupported: it cannot be understood, or is of no type that is known.
+    """
+    if not isinstance(source, Mapping):
+        raise InvalidDescription("A reservation is an object")
+    kind = source.get("resource_type")
+    if kind is None:
+        raise InvalidDescription("resource_type is missing")
+    reader = _READERS.get(str(kind))
+    if reader is None:
+        raise InvalidDescription(f"Resource type {_text_of(kind)} is not supported")
+    return reader(role, source, offered)
+
+
+def count_sizes(parts: tuple[ReservationRequest, ...]) -> int:
+    """In how many sizes the parts may be had; see `at_size`."""
+    return 1 + max(one.count - one.least for one in parts)
+
+
+def at_size(parts: tuple[ReservationRequest, ...], number: int) -> tuple[ReservationRequest, ...]:
+    """The parts in one size: 0 is all that may be had, each next one less of each to the least."""
+    return tuple(one.of(max(one.least, one.count - number)) for one in parts)
+
+
+def _hosts(role: str, source: Mapping[str, Any], offered: OfferedResources) -> ReservationRequest:
+    least, most = (read_count(source, key) for key in ("min", "max"))
+    if most < least:
+        raise InvalidDescription("max must be at least min")
+    asked = [requirements.read_requirement(source.get(key, "")) for key in _HOST_WORDS]
+    names = _met_by(asked[0] + asked[1], offered)
+    # The class is known once a host was offered; before, the part goes nowhere whatever it asks.
+    unit = WHOLE_HOST if offered.hosts else "VCPU"
+    return ReservationRequest(
+        role,
+        HOST,
+        {
+            "min": least,
+            "max": most,
+            "hypervisor_properties": source.get("hypervisor_properties", ""),
+            "resource_properties": source.get("resource_properties", ""),
+            "before_end": _before_end(source),
+        },
+        least,
+        most,
+        {
+            "name": role,
+            "count": most,
+            "groups": [{"name": "host", "resources": {unit: 1}}],
+        },
+        (
+            {"name": f"{role}-alone", "type": "exclusive", "members": [role], "against": "others"},
+            {"name": f"{role}-apart", "type": "anti-affinity", "members": [role]},
+        ),
+        only_on=frozenset(names),
+    )
+
+
+_HOST_WORDS: Final = ("hypervisor_properties", "resource_properties")
+
+
+def _instances(
+    role: str, source: Mapping[str, Any], offered: OfferedResources
+) -> ReservationRequest:
+    amount = read_count(source, "amount")
+    resources = {name: _amount(source, key) for key, name in _AMOUNTS.items()}
+    affinity = _affinity(source)
+    wanted = requirements.read_requirement(source.get("resource_properties", ""))
+    together: tuple[Mapping[str, Any], ...] = ()
+    if affinity is not None:
+        kind = "affinity" if affinity else "anti-affinity"
+        together = ({"name": f"{role}-{kind}", "type": kind, "members": [role]},)
+    return ReservationRequest(
+        role,
+        INSTANCE,
+        {
+            "amount": amount,
+            **{key: _amount(source, key) for key in _AMOUNTS},
+            "affinity": affinity,
+            "resource_properties": source.get("resource_properties", ""),
+        },
+        amount,
+        amount,
+        {
+            "name": role,
+            "count": amount,
+            "resources": {name: value for name, value in resources.items() if value},
+        },
+        together,
+        only_on=frozenset(_met_by(wanted, offered)) if wanted else None,
+    )
+
+
+def _flavored(
+    role: str,
+    source: Mapping[str, Any],
+    offered: OfferedResources,  # noqa: ARG001 - as the others
+) -> ReservationRequest:
+    amount = read_count(source, "amount")
+    flavor = _named(source, "flavor_id")
+    if _affinity(source) is not None:
+        raise Unsupported("affinity is not supported for flavor:instance; it must be None")
+    return ReservationRequest(
+        role,
+        FLAVOR,
+        {"amount": amount, "flavor_id": flavor, "affinity": None},
+        amount,
+        amount,
+        {"name": role, "count": amount, "flavor": flavor},
+    )
+
+
+class Unsupported(Conflict):
+    """Something that this type of reservation does not have."""
+
+
+class FixedProperty(Conflict):
+    """Something of a reservation that stays as it was asked for."""
+
+
+def _addresses(
+    role: str, source: Mapping[str, Any], offered: OfferedResources
+) -> ReservationRequest:
+    amount = read_count(source, "amount")
+    network = _named(source, "network_id")
+    required = source.get("required_floatingips") or []
+    if not isinstance(required, list) or not all(isinstance(one, str) for one in required):
+        raise InvalidDescription("required_floatingips is a list of addresses")
+    if len(required) > amount:
+        raise InvalidDescription("There are more required_floatingips than amount")
+    known = {one.name: one for one in offered.addresses}
+    for one in required:
+        if one not in known or known[one].properties["floating_network_id"] != network:
+            raise InvalidDescription(f"Floating IP {_text_of(one)} is not one of network {network}")
+    policies = [
+        {
+            "name": f"{role}-{i}",
+            "type": "fence",
+            "members": [f"{role}[{i}]"],
+            "domains": [known[one].id],
+        }
+        for i, one in enumerate(dict.fromkeys(required))
+    ]
+    return ReservationRequest(
+        role,
+        ADDRESSES,
+        {"amount": amount, "network_id": network, "required_floatingips": required},
+        amount,
+        amount,
+        {"name": role, "count": amount, "resources": {ADDRESS: 1}, "member_of": [network]},
+        tuple(policies),
+    )
+
+
+_READERS: Final[
+    Mapping[str, Callable[[str, Mapping[str, Any], OfferedResources], ReservationRequest]]
+] = MappingProxyType({HOST: _hosts, INSTANCE: _instances, FLAVOR: _flavored, ADDRESSES: _addresses})
+
+
+def _met_by(wanted: requirements.Requirement, offered: OfferedResources) -> list[str]:
+    """Names of the offered hosts that meet a requirement.
+
+    Raises:
+        Forbidden: it asks for a property that who asks may not name.
+    """
+    wanted = offered.properties.permitted(wanted)
+    return [
+        one.reservable.name
+        for one in offered.hosts
+        if requirements.meets(wanted, offered.properties.seen(one))
+    ]
+
+
+def read_count(source: Mapping[str, Any], key: str) -> int:
+    """A number of members; the client sends some as text.
+
+    Raises:
+        InvalidDescription: it is missing, none, or more than a lease can have.
+    """
+    found = _amount(source, key)
+    if found < 1:
+        raise InvalidDescription(f"{key} must be greater than or equal to 1")
+    if found > MAX_MEMBERS:
+        raise InvalidDescription(f"{key} must be less than or equal to {MAX_MEMBERS}")
+    return found
+
+
+def _amount(source: Mapping[str, Any], key: str) -> int:
+    """A number; the client sends some as text."""
+    value = source.get(key)
+    if value is None or value == "":
+        raise InvalidDescription(f"{key} is missing")
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _DIGITS:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidDescription(f"{key} must be a number, not {shown(value)}")
+    return value
+
+
+_DIGITS: Final = 9
+
+
+def _named(source: Mapping[str, Any], key: str) -> str:
+    """The id or name of something.
+
+    Raises:
+        InvalidDescription: it is missing, or longer than any.
+    """
+    value = source.get(key)
+    if not isinstance(value, str) or not value:
+        raise InvalidDescription(f"{key} is missing")
+    return plain_values.text(value, key)
+
+
+def _before_end(source: Mapping[str, Any]) -> str:
+    """What is done before the end of a reservation of hosts: kept and told, as Blazar does.
+
+    Raises:
+        InvalidDescription: none of the words that Blazar knows.
+    """
+    value = source.get("before_end", "default")
+    if value not in _BEFORE_END:
+        raise InvalidDescription(
+            f"before_end must be empty, default or snapshot, not {shown(value)}"
+        )
+    return str(value)
+
+
+_BEFORE_END: Final = ("", "default", "snapshot")
+
+
+def _text_of(value: object) -> str:
+    """A word that was sent, in a message."""
+    return value if isinstance(value, str) and len(value) <= plain_values.MAX_NAME else shown(value)
+
+
+def _affinity(source: Mapping[str, Any]) -> bool | None:
+    value = source.get("affinity")
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value in _AFFINITY:
+        return _AFFINITY[value]
+    raise InvalidDescription(f"affinity must be True, False or None, not {shown(value)}")

@@ -1,0 +1,411 @@
+"""Hosts and addresses that operators offer for reservation, and what is known of them.
+
+A host that is offered gets a provider of its own below its root, with one unit: whoever reserves
+the whole host takes that unit, in the same ledger as everything else, and keeps others away by
+policy. An address is a root provider with one unit, in the aggregate of its network.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain import plain_values
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import (
+    Changeset,
+    CreateProvider,
+    CreateResourceClass,
+    DeleteProvider,
+    DropReservable,
+    PutAggregates,
+    PutInventories,
+    PutReservable,
+)
+from moorage.domain.errors import DuplicateName, InUse, InvalidDescription, NotFound
+from moorage.domain.providers import Inventory
+from moorage.domain.reservables import ADDRESS, WHOLE_HOST, Reservable, ReservableKind
+from moorage.usecases.claims.claim import zones_of
+from moorage.usecases.shared.access import require_operator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Caller, Store
+
+MAX_KEY: Final = 64
+MAX_VALUE: Final = 1_024
+"""Characters of what is said of a host or an address under one key."""
+MAX_KEYS: Final = 1_000
+"""Keys of one host or address."""
+_LONGEST_ADDRESS: Final = 64
+_LONGEST_NETWORK: Final = 36
+UNIT: Final = "blazar_"
+"""How the provider of a host's unit is called, before the host's name; as Blazar calls it."""
+_PRIVATE: Final = "private"
+OF_EVERY_HOST: Final = frozenset(
+    {
+        *("id", "hypervisor_hostname", "service_name", "availability_zone"),
+        *("vcpus", "memory_mb", "local_gb"),
+    }
+)
+"""Properties that every host has, whatever was added to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedHost:
+    """A host that may be reserved, with what it has in all."""
+
+    reservable: Reservable
+    root: str
+    """Its root provider."""
+    totals: Mapping[str, int]
+    """Resource class -> units that may be used at once, without any ratio."""
+    zone: str | None
+
+    @property
+    def properties(self) -> Mapping[str, object]:
+        """What requirements may ask about: numbers of the host itself, then what was added."""
+        return MappingProxyType(
+            {
+                "id": self.reservable.id,
+                "hypervisor_hostname": self.reservable.name,
+                "service_name": self.reservable.name,
+                "availability_zone": self.zone,
+                "vcpus": self.totals.get("VCPU", 0) + self.totals.get("PCPU", 0),
+                "memory_mb": self.totals.get("MEMORY_MB", 0),
+                "local_gb": self.totals.get("DISK_GB", 0),
+                **self.reservable.properties,
+            }
+        )
+
+
+def offered_hosts(store: Store, snapshot: Snapshot) -> Sequence[OfferedHost]:
+    """Every host that is offered and still there, by enrolment."""
+    found = []
+    for one in store.reservables(ReservableKind.HOST):
+        row = None if one.provider is None else snapshot.row_of.get(one.provider)
+        if row is not None:
+            found.append(_offered(snapshot, one, int(snapshot.root[row])))
+    return found
+
+
+def offered_host(store: Store, snapshot: Snapshot, id_: str) -> OfferedHost:
+    """The host of an id.
+
+    Raises:
+        NotFound: none is offered under it.
+    """
+    for one in offered_hosts(store, snapshot):
+        if one.reservable.id == id_:
+            return one
+    raise NotFound("host", id_)
+
+
+def offer_host(
+    parts: Parts, caller: Caller, name: str, properties: Mapping[str, str]
+) -> OfferedHost:
+    """Offer a host of the fleet, by the name of its root provider.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        NotFound: the fleet has no such host.
+        DuplicateName: it is offered already.
+        InUse: servers run there.
+        InvalidDescription: a key or value that is too long, or too many.
+    """
+    require_operator(caller)
+    _check_keys(properties)
+    _check_values(properties)
+    snapshot = parts.store.snapshot()
+    root = _root(snapshot, name)
+    _check_new(parts.store, name)
+    if is_used(snapshot, root):
+        raise InUse("host", name)
+    return _enrolled(parts, snapshot, root, properties, None)
+
+
+def enrol_host(
+    parts: Parts, caller: Caller, name: str, properties: Mapping[str, str], id_: str
+) -> OfferedHost:
+    """Offer a host as another service does, whoever runs there, under its id if that is free.
+
+    Raises:
+        Forbidden, NotFound, DuplicateName, InvalidDescription: as for any host.
+    """
+    require_operator(caller)
+    _check_keys(properties)
+    snapshot = parts.store.snapshot()
+    root = _root(snapshot, name)
+    _check_new(parts.store, name)
+    return _enrolled(parts, snapshot, root, properties, id_)
+
+
+def _check_new(store: Store, name: str) -> None:
+    if any(one.name == name for one in store.reservables(ReservableKind.HOST)):
+        raise DuplicateName("host", name)
+
+
+def _enrolled(
+    parts: Parts, snapshot: Snapshot, root: int, properties: Mapping[str, str], id_: str | None
+) -> OfferedHost:
+    """The host with its unit; where Blazar's provider is there already, the unit is its."""
+    store, now, name = parts.store, parts.store.now(), snapshot.names[root]
+    theirs = [row for row in snapshot.tree(root).tolist() if snapshot.names[row] == UNIT + name]
+    unit = snapshot.uuids[theirs[0]] if theirs else parts.ids.uuid()
+    made = Reservable(
+        ReservableKind.HOST,
+        _number(store, id_),
+        name,
+        unit,
+        MappingProxyType(dict(properties)),
+        now,
+        now,
+    )
+    fresh = CreateProvider(unit, f"{UNIT}{name}", snapshot.uuids[root])
+    store.commit(
+        Changeset(
+            (
+                CreateResourceClass(WHOLE_HOST, exist_ok=True),
+                *(() if theirs else (fresh,)),
+                PutInventories(unit, (Inventory(WHOLE_HOST, 1, max_unit=1),), None),
+                PutReservable(made, new=True),
+            ),
+            relies_on={snapshot.uuids[root]: int(snapshot.revisions[root])},
+        )
+    )
+    return offered_host(store, store.snapshot(), made.id)
+
+
+def _number(store: Store, wanted: str | None) -> str:
+    """The id of another host: a number, which clients tell from a name by."""
+    taken = {int(one.id) for one in store.reservables(ReservableKind.HOST)}
+    if wanted is not None and _NUMBER.fullmatch(wanted) and int(wanted) not in taken:
+        return str(int(wanted))
+    return str(1 + max(taken, default=0))
+
+
+_NUMBER: Final = re.compile(r"[1-9]\d{0,8}", re.ASCII)
+
+
+def describe_host(
+    parts: Parts, caller: Caller, id_: str, properties: Mapping[str, str | None]
+) -> OfferedHost:
+    """Change what is said of a host; None takes a key away.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        NotFound: no such host.
+        InvalidDescription: nothing changes, a key or value that is too long, or too many.
+    """
+    require_operator(caller)
+    found = offered_host(parts.store, parts.store.snapshot(), id_).reservable
+    if not properties:
+        raise InvalidDescription("nothing to change")
+    _check_keys(properties)
+    _check_values({key: value for key, value in properties.items() if value is not None})
+    kept = {**found.properties, **properties}
+    if len(kept) > max(MAX_KEYS, len(found.properties)):
+        raise InvalidDescription(f"at most {MAX_KEYS} keys, not {len(kept)}")
+    changed = replace(
+        found,
+        properties=MappingProxyType({k: v for k, v in kept.items() if v is not None}),
+        updated_at=parts.store.now(),
+    )
+    parts.store.commit(Changeset((PutReservable(changed, new=False),)))
+    return offered_host(parts.store, parts.store.snapshot(), id_)
+
+
+def withdraw_host(parts: Parts, caller: Caller, id_: str) -> None:
+    """Offer a host no more.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        NotFound: no such host.
+        InUse: something on it is reserved.
+    """
+    require_operator(caller)
+    snapshot = parts.store.snapshot()
+    found = offered_host(parts.store, snapshot, id_)
+    if _booked(snapshot, snapshot.row_of[found.root]):
+        raise InUse("host", id_)
+    assert found.reservable.provider is not None, "offered hosts have a unit"
+    parts.store.commit(
+        Changeset(
+            (DeleteProvider(found.reservable.provider), DropReservable(ReservableKind.HOST, id_)),
+        )
+    )
+
+
+# --- addresses ------------------------------------------------------------------------------
+
+
+def addresses(store: Store) -> Sequence[Reservable]:
+    """Every floating IP that is offered."""
+    return store.reservables(ReservableKind.FLOATING_IP)
+
+
+def address(store: Store, id_: str) -> Reservable:
+    """The floating IP of an id.
+
+    Raises:
+        NotFound: none is offered under it.
+    """
+    for one in addresses(store):
+        if one.id == id_:
+            return one
+    raise NotFound("floating ip", id_)
+
+
+def offer_address(
+    parts: Parts,
+    caller: Caller,
+    network: str,
+    text: str,
+    more: Mapping[str, str],
+    id_: str | None = None,
+) -> Reservable:
+    """Offer an address of a network, under an id of its own or a new one.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        DuplicateName: it is offered already.
+        InvalidDescription: something is too long, or there are too many keys.
+    """
+    require_operator(caller)
+    plain_values.text(text, "floating_ip_address", most=_LONGEST_ADDRESS)
+    plain_values.text(network, "floating_network_id", most=_LONGEST_NETWORK)
+    _check_keys(more)
+    _check_values(more)
+    unit, now = id_ or parts.ids.uuid(), parts.store.now()
+    made = Reservable(
+        ReservableKind.FLOATING_IP,
+        unit,
+        text,
+        unit,
+        MappingProxyType({**more, "floating_network_id": network}),
+        now,
+        now,
+    )
+    if any(one.name == text for one in addresses(parts.store)):
+        raise DuplicateName("floating ip", text)
+    parts.store.commit(
+        Changeset(
+            (
+                CreateProvider(unit, f"floatingip_{text}"),
+                PutInventories(unit, (Inventory(ADDRESS, 1, max_unit=1),), None),
+                PutAggregates(unit, frozenset({network}), None),
+                PutReservable(made, new=True),
+            )
+        )
+    )
+    return made
+
+
+def withdraw_address(parts: Parts, caller: Caller, id_: str) -> None:
+    """Offer an address no more.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        NotFound: no such address.
+        InUse: it is reserved.
+    """
+    require_operator(caller)
+    found = address(parts.store, id_)
+    snapshot = parts.store.snapshot()
+    row = snapshot.row_of.get(found.id)
+    if row is not None and _booked(snapshot, row):
+        raise InUse("floating ip", id_)
+    parts.store.commit(
+        Changeset((DeleteProvider(found.id), DropReservable(ReservableKind.FLOATING_IP, id_)))
+    )
+
+
+# --- properties -----------------------------------------------------------------------------
+
+
+def host_keys(store: Store) -> Mapping[str, Sequence[str]]:
+    """Every key that was added to some host, with the values it has, each once."""
+    found: dict[str, dict[str, None]] = {}
+    for one in store.reservables(ReservableKind.HOST):
+        for key, value in one.properties.items():
+            found.setdefault(key, {})[value] = None
+    return {key: tuple(values) for key, values in sorted(found.items())}
+
+
+def private_keys(store: Store) -> frozenset[str]:
+    """Keys that only operators may see."""
+    return frozenset(
+        one.name
+        for one in store.reservables(ReservableKind.PROPERTY)
+        if one.properties.get(_PRIVATE) == "true"
+    )
+
+
+def mark_key(parts: Parts, caller: Caller, key: str, *, private: bool) -> Reservable:
+    """Say whether a key is told to operators only.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        NotFound: no host has it.
+    """
+    require_operator(caller)
+    if key not in host_keys(parts.store):
+        raise NotFound("property", key)
+    now = parts.store.now()
+    said = MappingProxyType({_PRIVATE: "true" if private else "false"})
+    known = [one for one in parts.store.reservables(ReservableKind.PROPERTY) if one.name == key]
+    made = (
+        replace(known[0], properties=said, updated_at=now)
+        if known
+        else Reservable(ReservableKind.PROPERTY, parts.ids.uuid(), key, None, said, now, now)
+    )
+    parts.store.commit(Changeset((PutReservable(made, new=not known),)))
+    return made
+
+
+def _check_keys(properties: Iterable[str]) -> None:
+    for key in properties:
+        if len(key) > MAX_KEY:
+            raise InvalidDescription(f"a key has at most {MAX_KEY} characters: {key[:MAX_KEY]}...")
+
+
+def _check_values(properties: Mapping[str, str]) -> None:
+    if len(properties) > MAX_KEYS:
+        raise InvalidDescription(f"at most {MAX_KEYS} keys, not {len(properties)}")
+    for key, value in properties.items():
+        plain_values.text(value, key, most=MAX_VALUE)
+
+
+def _root(snapshot: Snapshot, name: str) -> int:
+    for row in snapshot.roots.tolist():
+        if snapshot.names[row] == name:
+            return int(row)
+    raise NotFound("host", name)
+
+
+def _offered(snapshot: Snapshot, one: Reservable, root: int) -> OfferedHost:
+    totals: dict[str, int] = {}
+    for row in snapshot.tree(root).tolist():
+        for inventory in snapshot.inventories_of(row):
+            name = inventory.resource_class
+            totals[name] = totals.get(name, 0) + inventory.total - inventory.reserved
+    zone = min(zones_of(snapshot, root), default=None)
+    return OfferedHost(one, snapshot.uuids[root], MappingProxyType(totals), zone)
+
+
+def is_used(snapshot: Snapshot, root: int) -> bool:
+    """Whether servers run on the host."""
+    return any(
+        one.state is BookingState.ALLOCATED
+        for row in snapshot.tree(root).tolist()
+        for one in snapshot.bookings_of(row)
+    )
+
+
+def _booked(snapshot: Snapshot, root: int) -> bool:
+    return any(snapshot.bookings_of(row) for row in snapshot.tree(root).tolist())

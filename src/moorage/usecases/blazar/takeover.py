@@ -1,0 +1,270 @@
+"""Compare the ledger with a Blazar service, and import its hosts, addresses and leases.
+
+Leases are granted here with a proof, or not at all: of those that another service has overbooked,
+the ones that have begun come first, then the older ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from moorage.domain.content import Difference, DifferenceWay
+from moorage.domain.errors import MoorageError, NotFound, WrongState
+from moorage.domain.leases import LeaseState
+from moorage.domain.period import format_instant
+from moorage.domain.reservation_content import ADDRESS, HOST, LEASE, PROPERTY
+from moorage.usecases.blazar import reservables
+from moorage.usecases.blazar.granted_leases import kept_id, lease_sizes
+from moorage.usecases.blazar.largest_size import grant_largest
+from moorage.usecases.blazar.lease_request import RESERVATIONS, OfferedResources
+from moorage.usecases.ports import Caller
+from moorage.usecases.shared.access import require_operator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.domain.reservation_content import (
+        EnrolledAddress,
+        EnrolledHost,
+        GrantedLease,
+        ReservationContent,
+    )
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Store
+
+    _Step: TypeAlias = tuple[str, str, str, Callable[[], object]]
+
+
+_NUMBERS = ("amount", "min", "max")
+_OVER = {LeaseState.ENDING, LeaseState.CLOSED}
+
+
+def differences(store: Store, content: ReservationContent) -> Iterator[Difference]:
+    """Everything of the content that the ledger lacks or has otherwise; details `there / here`."""
+    yield from _hosts(store, content)
+    for key in sorted(content.private - reservables.private_keys(store)):
+        yield Difference(PROPERTY, key, DifferenceWay.OTHERWISE, "private / not")
+    yield from _addresses(store, content)
+    for one in content.leases:
+        try:
+            found = store.lease(kept_id(one.id))
+        except NotFound:
+            yield Difference(LEASE, one.id, DifferenceWay.MISSING)
+            continue
+        yield from _otherwise(LEASE, one.id, _theirs(one), _ours(found))
+
+
+def _hosts(store: Store, content: ReservationContent) -> Iterator[Difference]:
+    here = {
+        one.reservable.name: one.reservable.properties
+        for one in reservables.offered_hosts(store, store.snapshot())
+    }
+    for one in content.hosts:
+        if one.name not in here:
+            yield Difference(HOST, one.name, DifferenceWay.MISSING)
+        else:
+            yield from _otherwise(HOST, one.name, one.properties, here[one.name])
+
+
+def _addresses(store: Store, content: ReservationContent) -> Iterator[Difference]:
+    here = {one.name: one for one in reservables.addresses(store)}
+    for one in content.addresses:
+        found = here.get(one.text)
+        if found is None:
+            yield Difference(ADDRESS, one.text, DifferenceWay.MISSING)
+            continue
+        theirs = {"id": kept_id(one.id), "network": one.network}
+        ours = {"id": found.id, "network": found.properties["floating_network_id"]}
+        yield from _otherwise(ADDRESS, one.text, theirs, ours)
+
+
+def _otherwise(
+    kind: str, subject: str, theirs: Mapping[str, object], ours: Mapping[str, object]
+) -> Iterator[Difference]:
+    told = [
+        f"{key}: {theirs.get(key, 'none')} / {ours.get(key, 'none')}"
+        for key in sorted(theirs.keys() | ours.keys())
+        if theirs.get(key) != ours.get(key)
+    ]
+    if told:
+        yield Difference(kind, subject, DifferenceWay.OTHERWISE, "; ".join(told))
+
+
+def _theirs(one: GrantedLease) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "project": one.project_id,
+        "user": one.user_id,
+        "start": format_instant(one.period.start),
+        "end": format_instant(one.period.end),
+        "state": "not over",
+        **{kept_id(part.id): _said(part.words) for part in one.reservations},
+    }
+
+
+def _ours(found: Lease) -> dict[str, object]:
+    words = found.annotations.get(RESERVATIONS)
+    said = words if isinstance(words, dict) else {}
+    return {
+        "name": found.name,
+        "project": found.project_id,
+        "user": found.user_id,
+        "start": format_instant(found.terms.period.start),
+        "end": format_instant(found.terms.period.end),
+        "state": found.state.value if found.state in _OVER else "not over",
+        **{part.id: _said(said.get(part.role, {})) for part in found.reservations},
+    }
+
+
+def _said(words: Mapping[str, Any]) -> str:
+    """`virtual:instance amount=3`."""
+    numbers = [f"{key}={words[key]}" for key in _NUMBERS if words.get(key) is not None]
+    return " ".join([str(words.get("resource_type")), *numbers])
+
+
+_UNFINISHED: Final = frozenset({"ERROR", "CREATING"})
+"""States in which nobody knows what a lease has."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotTakenOver:
+    """What is not taken over, and why."""
+
+    kind: str
+    id: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRecords:
+    """What the ledger lacks of a content."""
+
+    hosts: tuple[EnrolledHost, ...]
+    private: tuple[str, ...]
+    """Keys of hosts that are private there and not here."""
+    addresses: tuple[EnrolledAddress, ...]
+    leases: tuple[GrantedLease, ...]
+    """In the order in which they are granted."""
+
+    @property
+    def steps(self) -> int:
+        """How many things are written."""
+        return sum(map(len, (self.hosts, self.private, self.addresses, self.leases)))
+
+
+def missing(store: Store, content: ReservationContent) -> MissingRecords:
+    """What of the content the ledger lacks."""
+    hosts = {one.reservable.name for one in reservables.offered_hosts(store, store.snapshot())}
+    texts = {one.name for one in reservables.addresses(store)}
+    leases = [one for one in content.leases if not _is_known(store, one)]
+    return MissingRecords(
+        hosts=tuple(one for one in content.hosts if one.name not in hosts),
+        private=tuple(sorted(content.private - reservables.private_keys(store))),
+        addresses=tuple(one for one in content.addresses if one.text not in texts),
+        leases=tuple(_in_order(leases, store.now())),
+    )
+
+
+def take_over(
+    parts: Parts,
+    caller: Caller,
+    lacking: MissingRecords,
+    *,
+    advance: Callable[[], object] = lambda: None,
+) -> tuple[NotTakenOver, ...]:
+    """Write what is missing, one by one; tell what could not be.
+
+    Broken off, it is simply started again with what is missing then.
+
+    Raises:
+        Forbidden: the caller is no operator.
+    """
+    require_operator(caller)
+    refused: list[NotTakenOver] = []
+    for kind, id_, name, act in _steps(parts, caller, lacking):
+        try:
+            act()
+        except MoorageError as error:
+            refused.append(NotTakenOver(kind, id_, name, error.message))
+        advance()
+    return tuple(refused)
+
+
+def _steps(parts: Parts, caller: Caller, lacking: MissingRecords) -> Iterator[_Step]:
+    for host in lacking.hosts:
+        yield HOST, host.id, host.name, partial(_enrol, parts, caller, host)
+    for key in lacking.private:
+        yield PROPERTY, key, key, partial(reservables.mark_key, parts, caller, key, private=True)
+    for address in lacking.addresses:
+        yield ADDRESS, address.id, address.text, partial(_offer, parts, caller, address)
+    offered = OfferedResources(parts.store)
+    for lease in lacking.leases:
+        yield LEASE, lease.id, lease.name, partial(grant, parts, lease, offered)
+
+
+def foreseeable_refusals(parts: Parts, lacking: MissingRecords) -> tuple[NotTakenOver, ...]:
+    """What could not be taken over, as far as that is known before anything is written.
+
+    Each lease is judged as if it were the only one, and not at all where hosts or addresses have
+    to be offered first.
+    """
+    snapshot = parts.store.snapshot()
+    names = {snapshot.names[row] for row in snapshot.roots.tolist()}
+    found = [
+        NotTakenOver(HOST, one.id, one.name, str(NotFound("host", one.name)))
+        for one in lacking.hosts
+        if one.name not in names
+    ]
+    offered = OfferedResources(parts.store)
+    for lease in lacking.leases:
+        if lacking.hosts or lacking.addresses:
+            break
+        try:
+            grant(parts, lease, offered, dry_run=True)
+        except MoorageError as error:
+            found.append(NotTakenOver(LEASE, lease.id, lease.name, error.message))
+    return tuple(found)
+
+
+def grant(
+    parts: Parts, lease: GrantedLease, offered: OfferedResources, *, dry_run: bool = False
+) -> None:
+    """Grant a lease as another service did: to its owner, under its ids.
+
+    Raises:
+        WrongState: its service knows not what it has.
+        Infeasible: there is no room for it here.
+        InvalidDescription, LimitExceeded, Conflict: it is none that can be granted.
+    """
+    if lease.status in _UNFINISHED:
+        raise WrongState(f"its state is {lease.status}")
+    owner = Caller(lease.user_id, lease.project_id)
+    sizes = lease_sizes(lease, offered, parts.store.snapshot())
+    # A refusal that is written leaves an explanation, and one more each time it is tried.
+    grant_largest(parts, owner, sizes, lambda: kept_id(lease.id), dry_run=dry_run, explained=False)
+
+
+def _is_known(store: Store, lease: GrantedLease) -> bool:
+    try:
+        store.lease(kept_id(lease.id))
+    except NotFound:
+        return False
+    return True
+
+
+def _in_order(leases: Iterable[GrantedLease], now: Instant) -> Sequence[GrantedLease]:
+    return sorted(leases, key=lambda one: (one.period.start > now, one.created_at, one.id))
+
+
+def _enrol(parts: Parts, caller: Caller, one: EnrolledHost) -> None:
+    reservables.enrol_host(parts, caller, one.name, one.properties, one.id)
+
+
+def _offer(parts: Parts, caller: Caller, one: EnrolledAddress) -> None:
+    id_ = kept_id(one.id)
+    reservables.offer_address(parts, caller, one.network, one.text, one.more, id_)

@@ -1,0 +1,96 @@
+"""When so many fit for so long: windows of time, from the earliest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.domain.disclosure import EXACT
+from moorage.domain.errors import InvalidDescription
+from moorage.engine.capacity.capacity_over_time import counted
+from moorage.usecases.capacity.scope import hosts_of, size_of, window_of
+
+if TYPE_CHECKING:
+    from moorage.domain.disclosure import Disclosure
+    from moorage.domain.period import Duration, Instant, Period
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.capacity.scope import Scope
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Caller
+
+MOST: Final = 100
+"""Windows told at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeWindow:
+    """A stay may begin at any instant from `earliest` to `latest`, both included."""
+
+    earliest: Instant
+    latest: Instant
+    count: int
+    """The least that fit from any of these instants on."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeWindows:
+    """The windows of a time, the earliest first; at most `MOST`."""
+
+    window: Period
+    snapshot: Snapshot
+    windows: tuple[FreeWindow, ...]
+
+
+def free_windows(
+    parts: Parts,
+    caller: Caller,
+    scope: Scope,
+    *,
+    count: int,
+    duration: Duration,
+    told: Disclosure = EXACT,
+) -> FreeWindows:
+    """When `count` members of a size fit, each on one host for all of `duration`.
+
+    Where others begin or end is told as `told` has it, so a window may be told shorter than it is.
+
+    Raises:
+        InvalidDescription: nothing said of the size, or a time shorter than the stay.
+        NotFound, UnknownName, LimitExceeded: as for capacity over time.
+    """
+    snapshot = parts.store.snapshot()
+    window = window_of(parts, scope, snapshot.taken_at)
+    size = size_of(parts, scope)
+    if not size.resources:
+        raise InvalidDescription("say what shall fit: a flavor or resources", path="flavor")
+    if duration > window.end - window.start:
+        raise InvalidDescription("the time looked at is shorter than the stay", path="duration")
+    hosts = hosts_of(snapshot, caller, scope, size)
+    steps = counted(snapshot, hosts, size.resources, window, through=duration).total()
+    last = window.end - duration
+    enough = steps.value >= count
+    edges = np.flatnonzero(np.diff(np.r_[False, enough, False].astype(np.int8)))
+    found = [
+        FreeWindow(
+            earliest=int(steps.at[first]),
+            latest=last if after == len(enough) else int(steps.at[after]) - 1,
+            count=int(steps.value[first:after].min()),
+        )
+        for first, after in edges.reshape(-1, 2).tolist()
+    ]
+    if not told.exact:
+        rounded = (_roughly(one, window, duration, told) for one in found)
+        found = [one for one in rounded if one.earliest <= one.latest]
+    return FreeWindows(window, snapshot, tuple(found[:MOST]))
+
+
+def _roughly(free: FreeWindow, window: Period, duration: Duration, told: Disclosure) -> FreeWindow:
+    """The window rounded as a tenant may see it."""
+    earliest, latest = free.earliest, free.latest
+    if earliest > window.start:
+        earliest = told.until(earliest)
+    if latest < window.end - duration:
+        latest = told.since(latest + duration) - duration
+    return replace(free, earliest=earliest, latest=latest)

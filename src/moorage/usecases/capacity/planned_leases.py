@@ -1,0 +1,310 @@
+"""Leases that hold places on hosts which are to be away: moved in time, or in the way.
+
+A lease that has not started is placed anew, first only those of its members that stand there,
+then all of them, then together with other leases that have not started, and last so that
+preemptible users end for those that move. One that has
+started, or whose owner was told its hosts, stays where it is: then the hosts cannot be away.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.errors import Busy, NotFound
+from moorage.domain.leases import LeaseState
+from moorage.domain.period import FOREVER, Period
+from moorage.engine.explain.conflicts import CLOSED, POLICY, Deletion, Oracle, binding
+from moorage.engine.explain.element_facts import facts, needs
+from moorage.engine.joint.build import build
+from moorage.engine.joint.cost import holds
+from moorage.engine.joint.problem import Verdict
+from moorage.engine.joint.windows import joint, shares
+from moorage.engine.state.overlay import exchanged
+from moorage.usecases.decide.closed_hosts import closed_hosts
+from moorage.usecases.decide.solution import request_for, solve_and_verify, verified_placement
+from moorage.usecases.preemption.victims import with_least_priority
+from moorage.usecases.relocation.displacements import displace_for, preemption_pool
+from moorage.usecases.relocation.movable_leases import LeaseMove, movable, movable_in
+from moorage.usecases.relocation.replanning import (
+    lease_party,
+    moved_places,
+    placements_hold,
+    prefer_untouched_hosts,
+    wanted_places,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.joint.build import Built
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.preemption.victims import PreemptionCandidate
+    from moorage.usecases.relocation.displacements import PreemptionPool
+    from moorage.usecases.relocation.movable_leases import MovableLease
+
+_COUNTED: Final = re.compile(r"(\d+ \w+) for .*")
+_WHY: Final = 2.0
+"""Seconds in which it is found out what a lease runs into."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockingLease:
+    """A lease that has no other places, and why."""
+
+    lease: Lease
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clearance:
+    """Leases that move off the hosts, and those that cannot."""
+
+    moved: tuple[LeaseMove, ...]
+    stuck: tuple[BlockingLease, ...]
+
+
+def with_hosts_away(snapshot: Snapshot, hosts: Iterable[str], period: Period) -> Snapshot:
+    """The same fleet with hosts away over a period."""
+    rows = (row for host in hosts for row in snapshot.tree(snapshot.row_of[host]).tolist())
+    states = (snapshot.state(row) for row in rows)
+    return snapshot.with_states(replace(one, down=(*one.down, period)) for one in states)
+
+
+def bookings_on(
+    snapshot: Snapshot, hosts: Iterable[str], period: Period
+) -> list[tuple[str, Booking]]:
+    """Host and booking of everybody in the hosts' trees at some time of a period."""
+    now = snapshot.taken_at
+    return [
+        (host, one)
+        for host in hosts
+        for row in snapshot.tree(snapshot.row_of[host]).tolist()
+        for one in snapshot.bookings_of(row)
+        if one.period.start < period.end and one.occupies_until(now) > period.start
+    ]
+
+
+def open_leases_of(parts: Parts, bookings: Iterable[Booking]) -> list[Lease]:
+    """The open leases that bookings are for: places kept for them, and servers drawn from them."""
+    found: dict[str, Lease] = {}
+    for decision_id in sorted({one.decision for one in bookings if one.decision is not None}):
+        try:
+            lease_id = parts.store.decision(decision_id).lease_id
+            lease = None if lease_id is None else parts.store.lease(lease_id)
+        except NotFound:
+            continue
+        if lease is not None and lease.state is not LeaseState.CLOSED:
+            found[lease.id] = lease
+    return sorted(found.values(), key=lambda one: (one.terms.period.start, one.id))
+
+
+def clear_hosts(
+    parts: Parts,
+    snapshot: Snapshot,
+    hosts: Sequence[str],
+    period: Period,
+    keepers: Sequence[Ensemble],
+    time_limit: Duration,
+) -> Clearance:
+    """Look for other places for every lease that holds some on these hosts then.
+
+    Args:
+        parts: the ports.
+        snapshot: the fleet as it is.
+        hosts: UUIDs of root providers that are to be away.
+        period: when.
+        keepers: ensembles that keep others out.
+        time_limit: for each solve.
+    """
+    bookings = [one for _, one in bookings_on(snapshot, hosts, period)]
+    leases = open_leases_of(parts, bookings)
+    if not leases:
+        return Clearance((), ())
+    consumers = frozenset(one.consumer for one in bookings)
+    view = with_hosts_away(snapshot, hosts, period)
+    moving: list[MovableLease] = []
+    fixed: list[BlockingLease] = []
+    for lease in leases:
+        planned = movable(parts.store, snapshot, lease.decision_id)
+        if planned is None or planned.decision.period.start <= snapshot.taken_at:
+            fixed.append(BlockingLease(lease, _why_fixed(lease)))
+        else:
+            moving.append(planned)
+    if fixed:
+        return Clearance((), tuple(fixed))
+    one_by_one, stuck = _one_by_one(parts, view, moving, consumers, keepers, time_limit)
+    if stuck is None:
+        return Clearance(tuple(one_by_one), ())
+    together = _together(parts, view, moving, keepers, time_limit)
+    if together is None:
+        together = _with_ends(parts, view, moving, keepers, time_limit)
+    if together is not None:
+        return Clearance(together, ())
+    lease, built = stuck
+    return Clearance((), (BlockingLease(lease, _why(parts, built)),))
+
+
+def _why_fixed(lease: Lease) -> str:
+    started = lease.state is not LeaseState.PENDING
+    return f"it is {lease.state}" if started else "its hosts are fixed"
+
+
+def _one_by_one(
+    parts: Parts,
+    view: Snapshot,
+    moving: Sequence[MovableLease],
+    consumers: frozenset[str],
+    keepers: Sequence[Ensemble],
+    time_limit: Duration,
+) -> tuple[list[LeaseMove], tuple[Lease, Built] | None]:
+    """Each lease after the other, the earliest first; and the first that finds no place."""
+    moved: list[LeaseMove] = []
+    for planned in moving:
+        hurt = frozenset(
+            name
+            for name, bookings in planned.stand.bookings.items()
+            if bookings[0].consumer in consumers
+        )
+        everyone = frozenset(planned.stand.places)
+        for anew in dict.fromkeys((hurt, everyone)):
+            asked = _built(view, planned, anew, keepers)
+            try:
+                found = solve_and_verify(parts.solver, asked, time_limit=time_limit, seed=0)
+            except Busy:
+                found = None
+            if found is not None:
+                moves = LeaseMove(
+                    planned, MappingProxyType({n: found.place(n) for n in sorted(anew)})
+                )
+                moved.append(moves)
+                view = exchanged(view, planned.bookings(moves.places))
+                break
+        else:
+            return [], (planned.lease, _built(view, planned, everyone, keepers))
+    return moved, None
+
+
+def _built(
+    view: Snapshot, planned: MovableLease, anew: frozenset[MemberName], keepers: Sequence[Ensemble]
+) -> Built:
+    """A lease's own problem, some of its members placed anew."""
+    decision = planned.decision
+    ahead = Period(max(decision.period.start, view.taken_at), decision.period.end)
+    request = request_for(planned.ensemble, planned.stand, anew, ahead, decision.objective)
+    return build(request, view, closed=closed_hosts(keepers, view, planned.ensemble, ahead))
+
+
+def _together(
+    parts: Parts,
+    view: Snapshot,
+    moving: Sequence[MovableLease],
+    keepers: Sequence[Ensemble],
+    time_limit: Duration,
+    giving: PreemptionPool | None = None,
+) -> tuple[LeaseMove, ...] | None:
+    """All of them jointly, with the other leases of their time that may move."""
+    if any(role.groups for one in moving for role in one.ensemble.roles):
+        return None
+    first = min(one.decision.period.start for one in moving)
+    last = max(one.decision.period.end for one in moving)
+    own = frozenset[str]().union(*(one.consumers for one in moving))
+    planned = [*moving, *movable_in(parts.store, view, Period(first, last), own)]
+    released = frozenset[str]().union(*(one.consumers for one in planned))
+    there = view if giving is None else giving.soon(view)
+    bare = exchanged(there, dict.fromkeys(released, ()))
+    parties = [lease_party(there, one, released, keepers, bare) for one in planned]
+    problem = joint(parties, bare)
+    if giving is not None:
+        problem = prefer_untouched_hosts(
+            problem, parties, exchanged(view, dict.fromkeys(released, ()))
+        )
+    outcome = parts.solver.solve(problem, time_limit=time_limit, seed=0)
+    if outcome.verdict is not Verdict.FEASIBLE or outcome.hosts is None:
+        return None
+    if not holds(problem, outcome.hosts[None, :])[0]:
+        return None
+    answers = shares(parties, problem, outcome.hosts)
+    founds = [
+        verified_placement(one.built, outcome, rows)
+        for one, rows in zip(parties, answers, strict=True)
+    ]
+    moved = tuple(
+        LeaseMove(one, places)
+        for one, found in zip(planned, founds, strict=True)
+        if (places := moved_places(one, found))
+    )
+    if giving is None:
+        return moved
+    instead = {who: some for one in moved for who, some in one.planned.bookings(one.places).items()}
+    wanting = [wanted_places(one, view.taken_at) for one in moved]
+    gone = displace_for(view, instead, wanting, giving)
+    if gone is None or not placements_hold(view, gone[1], planned, founds, keepers):
+        return None
+    return tuple(
+        replace(one, displaced=end.displaced, evicted=end.evicted)
+        for one, end in zip(moved, gone[0], strict=True)
+    )
+
+
+def _with_ends(
+    parts: Parts,
+    view: Snapshot,
+    moving: Sequence[MovableLease],
+    keepers: Sequence[Ensemble],
+    time_limit: Duration,
+) -> tuple[LeaseMove, ...] | None:
+    """The same with preemptible users who end for leases that move."""
+    giving = preemption_pool(view, parts.limits.notice, frozenset())
+    if not giving.candidates:
+        return None
+
+    def jointly(few: Mapping[str, PreemptionCandidate]) -> tuple[LeaseMove, ...] | None:
+        some = replace(giving, candidates=few)
+        return _together(parts, view, moving, keepers, time_limit, some)
+
+    every = giving.candidates
+    return with_least_priority(every, jointly(every), jointly)
+
+
+def _why(parts: Parts, built: Built) -> str:
+    """`needs 4 hosts one-per-host, 3 left`, or whatever is known."""
+    ends = parts.stopwatch() + _WHY
+    oracle = Oracle(parts.solver, lambda: ends - parts.stopwatch())
+    core = next(Deletion(built, oracle).conflicts(), None)
+    if core is None:
+        return "no other places were found"
+    turns = binding(built, core, oracle)
+    policies = [one for one in core.elements if one.kind == POLICY]
+    for one in policies or [one for one in core.elements if one.kind != CLOSED]:
+        wanted = needs(built, one, turns)
+        counted = _COUNTED.fullmatch(wanted) if one.kind == POLICY else None
+        numbers = facts(built, (one,), turns)
+        if counted is not None and numbers:
+            return f"needs {counted[1]} {one.name}, {numbers[0][1]} left"
+        told = ", ".join(f"{label}: {number}" for label, number in numbers)
+        return f"needs {wanted}; {told}" if told else f"needs {wanted}"
+    return "no other places were found"
+
+
+def lease_ends(
+    parts: Parts, snapshot: Snapshot, hosts: Iterable[str], since: Instant
+) -> list[Instant]:
+    """When leases leave these hosts, after `since`, ascending: where being away may fit first."""
+    every = [one for _, one in bookings_on(snapshot, hosts, Period(since, FOREVER))]
+    leases = open_leases_of(parts, every)
+    decisions = {one.decision_id for one in leases}
+    ends = {
+        one.period.end
+        for one in every
+        if one.decision in decisions or one.state is BookingState.RESERVED
+    }
+    return sorted(one for one in ends if since < one < FOREVER)

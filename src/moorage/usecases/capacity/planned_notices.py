@@ -1,0 +1,125 @@
+"""Notices of planned capacity windows, and the consumers on their hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.capacity_windows import WindowKind
+from moorage.domain.effects import EffectKind
+from moorage.domain.errors import NotFound
+from moorage.domain.period import FOREVER, Period, format_instant
+from moorage.usecases.capacity.planned_leases import bookings_on
+from moorage.usecases.effects import notifications
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.capacity_windows import CapacityWindow
+    from moorage.domain.changes import Change
+    from moorage.domain.effects import Effect
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class RemainingOccupant:
+    """A consumer on a host of a window; its operator has to move it."""
+
+    consumer: str
+    project_id: str
+    host: str
+    """Its name."""
+    state: BookingState
+    end: Instant
+    """When it ends by itself; a hold, when it lapses."""
+
+
+def host_names(snapshot: Snapshot, window: CapacityWindow) -> dict[str, str]:
+    """UUID -> name of the window's hosts, of those that there are."""
+    known = ((uuid, snapshot.row_of.get(uuid)) for uuid in window.hosts)
+    return {uuid: snapshot.names[row] for uuid, row in known if row is not None}
+
+
+def remaining_occupants(
+    snapshot: Snapshot, window: CapacityWindow
+) -> tuple[RemainingOccupant, ...]:
+    """Who is on the hosts at some time of the window and belongs to no lease that moves."""
+    period = window.period
+    ahead = Period(max(period.start, snapshot.taken_at), max(period.end, snapshot.taken_at + 1))
+    hosts = [one for one in window.hosts if one in snapshot.row_of]
+    rows = [row for one in hosts for row in snapshot.tree(snapshot.row_of[one]).tolist()]
+    whose = {one.consumer: one.project_id for row in rows for one in snapshot.state(row).occupants}
+    found: dict[str, RemainingOccupant] = {}
+    for host, one in bookings_on(snapshot, hosts, ahead):
+        if one.state is BookingState.RESERVED:
+            continue
+        found[one.consumer] = RemainingOccupant(
+            consumer=one.consumer,
+            project_id=whose.get(one.consumer, ""),
+            host=snapshot.names[snapshot.row_of[host]],
+            state=one.state,
+            end=min(one.occupies_until(snapshot.taken_at), one.lapses_at),
+        )
+    return tuple(sorted(found.values(), key=lambda one: (one.host, one.consumer)))
+
+
+WINDOW: Final = "capacity_window"
+"""The field of an effect's details that holds the window's id."""
+_MOST: Final = 1_000
+"""Servers that one message names."""
+
+
+def window_notices(snapshot: Snapshot, window: CapacityWindow, notice: Duration) -> list[Change]:
+    """A notice before its hosts are away, when they are, and when they are back."""
+    now, start, end = snapshot.taken_at, window.period.start, window.period.end
+    edges = [(start, "begins"), (end, "ends")]
+    if start > now:
+        edges.insert(0, (max(start - notice, now), "soon"))
+    if window.kind is WindowKind.DELIVERY:
+        edges = [(end, "there")]
+    return [
+        notifications.idempotent_effect(
+            EffectKind.NOTIFY,
+            window.id,
+            window.project_id,
+            due=at,
+            now=now,
+            details={
+                WINDOW: window.id,
+                "kind": window.kind.value,
+                "edge": edge,
+                "hosts": sorted(host_names(snapshot, window).values()),
+                "start": format_instant(start),
+                "end": None if end == FOREVER else format_instant(end),
+                "reason": window.reason,
+            },
+            same=(window.id, edge),
+        )
+        for at, edge in edges
+        if at != FOREVER
+    ]
+
+
+def affected_servers(parts: Parts, effect: Effect) -> Mapping[str, object]:
+    """Details added when a notice is sent: servers on the hosts in the window."""
+    id_ = effect.details.get(WINDOW)
+    if effect.kind is not EffectKind.NOTIFY or id_ is None:
+        return {}
+    try:
+        window = parts.store.capacity_window(str(id_))
+    except NotFound:
+        return {}
+    found = remaining_occupants(parts.store.snapshot(), window)
+    servers = [
+        {
+            "server": one.consumer,
+            "project_id": one.project_id,
+            "host": one.host,
+            "ends": None if one.end == FOREVER else format_instant(one.end),
+        }
+        for one in found[:_MOST]
+    ]
+    return {"servers": servers, "affected": len(found)}

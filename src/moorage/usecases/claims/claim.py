@@ -1,0 +1,268 @@
+"""The second step: take one member's place for a server that will now be built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import (
+    Changeset,
+    ExpectEnsemble,
+    PutBookings,
+    PutClaim,
+    PutDecision,
+)
+from moorage.domain.decisions import Claim, ClaimState, DecisionState
+from moorage.domain.errors import NotFound, WrongState
+from moorage.domain.period import Period
+from moorage.usecases.claims.comparison import (
+    Comparison,
+    as_requested,
+    check_agreement,
+    compare,
+    narrowed,
+    read_server_request,
+)
+from moorage.usecases.claims.hold import check_held
+from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.reliance import preemptible_revisions
+from moorage.usecases.decide.writes import claimed_bookings, member_consumer
+from moorage.usecases.relocation.lease_health import without_place
+from moorage.usecases.shared.access import made_by_request, own_decision
+from moorage.usecases.shared.host_labels import domains_of
+from moorage.usecases.shared.limits import claim_within
+from moorage.usecases.shared.retry import retry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.period import Duration, Instant
+    from moorage.domain.placement import Place
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.claims.comparison import RequestedServer
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.loop import DecisionResult
+    from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.ports import Caller, Store
+
+ZONES = frozenset({"zone", "az", "availability_zone"})
+"""Levels whose domains' names are public, as availability zones are."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecondDescription:
+    """The second description of a member: the server request as it will be made."""
+
+    member: MemberName
+    server: Mapping[str, object]
+    lifetime: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimResult:
+    """A claim and how its description compared with the first."""
+
+    claim: Claim
+    ensemble: Ensemble
+    comparison: Comparison
+    settled: DecisionResult | None = None
+    """The decision made for it, where the member was placed anew."""
+    dry_run: bool = False
+
+
+def claim(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    second: SecondDescription,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> ClaimResult:
+    """Claim a held place.
+
+    The place stays booked for the claim's own lifetime, whatever becomes of the decision. A
+    narrower request books what it asks for, and frees the rest.
+
+    Raises:
+        NotFound: no such decision, or member in it, for this caller.
+        InvalidDescription: the server request cannot be understood.
+        DescriptionMismatch: it asks for more than was decided, or for another thing.
+        HoldExpired: the hold lapsed.
+        WrongState: the member's place is claimed already, or missing in a degraded lease; the
+            decision is over, or its lease has not begun.
+        DuplicateName: the id was used by another request.
+        Busy: too many claims of the decision at once.
+    """
+    # Claims of one decision are written one after the other; the slower ones look again.
+    return retry(parts, lambda: _claim(parts, caller, decision_id, second, naming, dry_run=dry_run))
+
+
+def _claim(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    second: SecondDescription,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool,
+) -> ClaimResult:
+    decision = own_decision(parts.store, caller, decision_id)
+    ensemble = parts.store.ensemble(decision.ensemble_id)
+    if (made := _made_before(parts, caller, ensemble, naming)) is not None:
+        return made
+    requested = read_server_request(parts.store, second.server)
+    snapshot = parts.store.snapshot()
+    now = snapshot.taken_at
+    check_held(decision, now)
+    check_lease_active(parts.store, decision, now)
+    place, held = _free_place(snapshot, ensemble, decision, second.member)
+    comparison = compare_at_place(snapshot, ensemble, second.member, requested, place)
+    check_agreement(second.member, comparison)
+    lapses_at = now + claim_within(parts.limits, second.lifetime)
+    made_claim = new_claim(decision, second, comparison, naming, Period(now, lapses_at))
+    if dry_run:
+        return ClaimResult(made_claim, ensemble, comparison, dry_run=True)
+    role = ensemble.role(second.member.role)
+    groups = as_requested(role, requested.lists)
+    taken = narrowed(place, role, requested.resources, groups)
+    changes = claim_changes(ensemble, decision, taken, made_claim, held)
+    parts.store.commit(Changeset(changes, relies_on=preemptible_revisions(snapshot, held)))
+    return ClaimResult(parts.store.claim(made_claim.id), ensemble, comparison)
+
+
+def check_lease_active(store: Store, decision: Decision, now: Instant) -> None:
+    """Let a decision pass whose places may be claimed by now: a lease's only while that is active.
+
+    Raises:
+        WrongState: the lease has not begun, or is over.
+    """
+    if decision.lease_id is None:
+        return
+    lease = store.lease(decision.lease_id)
+    if not lease.claimable(now):
+        raise WrongState(
+            f"places of lease {lease.id} can be claimed during {lease.terms.period};"
+            f" it is {lease.state}"
+        )
+
+
+def claim_changes(
+    ensemble: Ensemble, decision: Decision, taken: Place, made: Claim, held: Iterable[Booking]
+) -> tuple[Change, ...]:
+    """A claim, the place it takes in the decision, and the bookings that keep it.
+
+    Only while the decision holds the place, and the member is in the ensemble. `held` are the
+    bookings that kept it so far.
+    """
+    member = ensemble.member(made.member)
+    places = MappingProxyType({**decision.places, made.member: taken})
+    return (
+        PutDecision(
+            replace(decision, places=places, updated_at=made.created_at),
+            decision.generation,
+            not_after=decision.expires_at,
+        ),
+        ExpectEnsemble(ensemble.id, ensemble.generation),
+        PutClaim(made, None),
+        PutBookings(
+            member_consumer(ensemble, member),
+            claimed_bookings(held, made.lapses_at, taken.allocations),
+        ),
+    )
+
+
+def new_claim(
+    decision: Decision,
+    second: SecondDescription,
+    comparison: Comparison,
+    naming: RequestIdentity,
+    life: Period,
+) -> Claim:
+    """A claim that is building, from now until it lapses."""
+    return Claim(
+        id=naming.id,
+        decision_id=decision.id,
+        ensemble_id=decision.ensemble_id,
+        project_id=decision.project_id,
+        member=second.member,
+        state=ClaimState.BUILDING,
+        lapses_at=life.end,
+        description=MappingProxyType(
+            {
+                "server": dict(second.server),
+                "verdict": comparison.verdict,
+                "diff": [dict(one) for one in comparison.diff],
+            }
+        ),
+        digest=naming.digest,
+        created_at=life.start,
+        updated_at=life.start,
+        lease_id=decision.lease_id,
+    )
+
+
+def comparison_of(claim: Claim) -> Comparison:
+    """How the claim's description compared with the first when it was made."""
+    diff = claim.description["diff"]
+    assert isinstance(diff, list)
+    return Comparison(
+        str(claim.description["verdict"]), tuple(MappingProxyType(dict(one)) for one in diff)
+    )
+
+
+def compare_at_place(
+    snapshot: Snapshot,
+    ensemble: Ensemble,
+    member: MemberName,
+    requested: RequestedServer,
+    place: Place,
+) -> Comparison:
+    """The second description against the member's role, at its place."""
+    zones = zones_of(snapshot, snapshot.row_of[place.host])
+    return compare(ensemble.role(member.role), requested, zones)
+
+
+def zones_of(snapshot: Snapshot, row: int) -> frozenset[str]:
+    """Names of the availability zones that a host is in."""
+    return frozenset(
+        domain
+        for level, domain in domains_of(snapshot.topology, snapshot.names[row]).items()
+        if level.name in ZONES
+    )
+
+
+def _free_place(
+    snapshot: Snapshot, ensemble: Ensemble, decision: Decision, name: MemberName
+) -> tuple[Place, tuple[Booking, ...]]:
+    place = decision.places.get(name)
+    if place is None:
+        raise NotFound("member", str(name))
+    state = decision.state_at(snapshot.taken_at)
+    if state is not DecisionState.HELD:
+        raise WrongState(f"cannot claim from a decision that is {state}")
+    stand = member_places(snapshot, ensemble)
+    status = stand.of(name)
+    if status is not MemberStatus.HELD:
+        raise WrongState(f"the place of {name} is not free to claim: it is {status}")
+    if decision.lease_id is not None and ensemble.member(name).uuid in without_place(
+        snapshot, decision.id
+    ):
+        raise WrongState(
+            f"the place of {name} is missing: its host is disabled, or has no room for it yet"
+        )
+    return place, stand.bookings[name]
+
+
+def _made_before(
+    parts: Parts, caller: Caller, ensemble: Ensemble, naming: RequestIdentity
+) -> ClaimResult | None:
+    known = made_by_request(caller, "claim", naming.id, naming.digest, parts.store.claim)
+    if known is None:
+        return None
+    return ClaimResult(known, ensemble, comparison_of(known))

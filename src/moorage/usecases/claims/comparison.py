@@ -1,0 +1,314 @@
+"""Compare a server request with the member's description: the second description with the first.
+
+When a member's server is really asked for, its request must be the one that was decided, or
+ask for less. Fields that cannot matter for placement are passed over by name; a field that
+is on no list is refused, since it might.
+
+A list of ports, volumes or groups that the request does not give is not compared: its devices stay
+as they were decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.describe_groups import LISTS, read_groups
+from moorage.domain.errors import DescriptionMismatch, InvalidDescription
+from moorage.domain.placement import Place
+from moorage.domain.resources import amounts
+from moorage.usecases.shared.role_resolution import find_flavor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.ensembles import Group, MemberName, Role
+    from moorage.domain.resources import Amounts
+    from moorage.usecases.ports import Store
+
+
+Groups = tuple["Group", ...]
+
+
+def read_lists(server: Mapping[str, object]) -> Mapping[str, Groups]:
+    """Field -> its groups, for every list that the request gives.
+
+    Raises:
+        InvalidDescription: one that cannot be understood.
+    """
+    given = {field: server[field] for field in LISTS if field in server}
+    groups = read_groups(given, "server").groups
+    return MappingProxyType(
+        {field: tuple(one for one in groups if one.kind is LISTS[field]) for field in given}
+    )
+
+
+def as_requested(role: Role, lists: Mapping[str, Groups]) -> Groups:
+    """The role's groups, those of the given lists replaced by what is requested."""
+    kept = (one for one in role.groups if f"{one.kind}s" not in lists)
+    return (*kept, *(one for groups in lists.values() for one in groups))
+
+
+def differences(
+    role: Role, lists: Mapping[str, Groups]
+) -> Iterator[tuple[str, str, object, object]]:
+    """(path, effect, described, requested) of everything that differs."""
+    for kind, groups in lists.items():
+        described = {one.name: one for one in role.groups if one.kind is LISTS[kind]}
+        requested = {one.name: one for one in groups}
+        for name in sorted({*described, *requested}):
+            path = f"{kind}.{name}"
+            before, after = described.get(name), requested.get(name)
+            if after is None:
+                yield path, "narrower", name, None
+            elif before is None:
+                yield path, "exceeds", None, name
+            else:
+                yield from _group(path, before, after)
+
+
+def _group(path: str, before: Group, after: Group) -> Iterator[tuple[str, str, object, object]]:
+    for name in sorted({*before.resources, *after.resources}):
+        had, asks = before.resources.get(name, 0), after.resources.get(name, 0)
+        if had != asks:
+            yield f"{path}.{name}", "exceeds" if asks > had else "narrower", had, asks
+    for part in ("required", "member_of"):
+        known: frozenset[frozenset[str]] = frozenset(getattr(before, part))
+        asked: frozenset[frozenset[str]] = frozenset(getattr(after, part))
+        for one in sorted(map(sorted, asked - known)):
+            wider = any(other <= set(one) for other in known)
+            yield f"{path}.{part}", "narrower" if wider else "exceeds", None, list(one)
+        for one in sorted(map(sorted, known - asked)):
+            yield f"{path}.{part}", "narrower", list(one), None
+    for trait in sorted(after.forbidden - before.forbidden):
+        yield f"{path}.forbidden", "exceeds", None, trait
+    for trait in sorted(before.forbidden - after.forbidden):
+        yield f"{path}.forbidden", "narrower", trait, None
+    if after.beside != before.beside:
+        effect = "exceeds" if after.beside else "narrower"
+        yield f"{path}.same_subtree", effect, before.beside, after.beside
+
+
+def narrowed(place: Place, role: Role, resources: Amounts, groups: Groups) -> Place:
+    """The place with no more than a request asks for, from the same providers.
+
+    Args:
+        place: where the member stands; it has at least what is asked for.
+        role: what the place was made for.
+        resources: what is requested of the member's own.
+        groups: what is requested beside.
+    """
+    of = _own_givers(place, role)
+    taken: dict[str, dict[str, int]] = {}
+    wanted = [(of.get(name, place.host), name, amount) for name, amount in resources.items()]
+    for group in groups:
+        giver = place.groups.get(group.name, place.host)
+        wanted += [(giver, name, amount) for name, amount in group.resources.items()]
+    for giver, name, amount in wanted:
+        mine = taken.setdefault(giver, {})
+        mine[name] = mine.get(name, 0) + amount
+    kept = {one.name for one in groups}
+    return Place(
+        host=place.host,
+        allocations=MappingProxyType({uuid: amounts(taken[uuid]) for uuid in sorted(taken)}),
+        groups=MappingProxyType(
+            {name: uuid for name, uuid in place.groups.items() if name in kept}
+        ),
+    )
+
+
+def _own_givers(place: Place, role: Role) -> dict[str, str]:
+    """Resource class -> who gives the member's own: what its groups do not take."""
+    left = {
+        (uuid, name): amount
+        for uuid, taken in place.allocations.items()
+        for name, amount in taken.items()
+    }
+    for group in role.groups:
+        giver = place.groups.get(group.name)
+        if giver is not None:
+            for name, amount in group.resources.items():
+                left[giver, name] = left.get((giver, name), 0) - amount
+    return {name: uuid for (uuid, name), amount in left.items() if amount > 0}
+
+
+IGNORED: Final = frozenset(
+    {
+        *("name", "description", "hostname", "metadata", "tags", "key_name", "user_data"),
+        *("image", "imageRef", "networks", "security_groups", "config_drive", "personality"),
+        *("adminPass", "accessIPv4", "accessIPv6", "OS-DCF:diskConfig"),
+    }
+)
+"""Fields of a server request that do not matter for placement here."""
+
+SIZE: Final = frozenset({"flavor", "flavorRef", "resources"})
+MATTERS: Final = SIZE | {"required", "forbidden", "availability_zone", *LISTS}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedServer:
+    """What the second description asks of a host."""
+
+    resources: Amounts
+    required: frozenset[frozenset[str]]
+    forbidden: frozenset[str]
+    prefix: str
+    """How its amounts are named in a difference: `flavor` or `resources`."""
+    zone: str | None = None
+    ignored: tuple[str, ...] = ()
+    lists: Mapping[str, Groups] = field(default_factory=lambda: MappingProxyType({}))
+    """`ports`, `volumes` and `groups`, as far as the request gives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`matches`, `narrower` or `differs`, and the fields that say so."""
+
+    verdict: str
+    diff: tuple[Mapping[str, object], ...]
+
+
+def read_server_request(store: Store, server: Mapping[str, object]) -> RequestedServer:
+    """Understand a server request, in Nova's words or with explicit resources.
+
+    Raises:
+        InvalidDescription: a field that might matter and is not understood, or no size.
+    """
+    for name in server:
+        if name not in IGNORED | MATTERS:
+            raise InvalidDescription(
+                f"server field {name} is not understood, and might matter for placement",
+                path=f"server.{name}",
+            )
+    sizes = sorted(SIZE & set(server))
+    if not sizes and LISTS.keys() & set(server):
+        # What is asked for is all in groups, as in a description without a size.
+        traits = _traits(server, "required"), _traits(server, "forbidden")
+        return _requested(server, amounts({}), traits, frozenset(), "resources")
+    if len(sizes) != 1:
+        raise InvalidDescription(
+            "a server needs exactly one of flavorRef, flavor and resources", path="server.flavorRef"
+        )
+    required, forbidden = _traits(server, "required"), _traits(server, "forbidden")
+    size = server[sizes[0]]
+    if sizes[0] == "resources":
+        resources = _resources(size)
+    else:
+        if not isinstance(size, str):
+            raise InvalidDescription("a flavor is named by a string", path=f"server.{sizes[0]}")
+        flavor = find_flavor(store, size, f"server.{sizes[0]}")
+        resources, forbidden = flavor.resources, forbidden | flavor.forbidden
+        required |= frozenset().union(*(group for group in flavor.required if len(group) == 1))
+        any_of = frozenset(group for group in flavor.required if len(group) > 1)
+        return _requested(server, resources, (required, forbidden), any_of, "flavor")
+    return _requested(server, resources, (required, forbidden), frozenset(), "resources")
+
+
+def compare(role: Role, requested: RequestedServer, zones: frozenset[str]) -> Comparison:
+    """Compare a server request with the member's role; `zones` are the names its host is in."""
+    diff = [
+        *_amounts(role.resources, requested),
+        *_required(role, requested),
+        *_forbidden(role, requested),
+        *_zone(requested, zones),
+        *(difference(*one) for one in differences(role, requested.lists)),
+    ]
+    effects = {one["effect"] for one in diff}
+    verdict = "differs" if effects - {"narrower"} else "narrower" if effects else "matches"
+    ignored = [MappingProxyType({"path": n, "effect": "ignored"}) for n in requested.ignored]
+    return Comparison(verdict, (*diff, *ignored))
+
+
+def check_agreement(member: MemberName, comparison: Comparison) -> None:
+    """Let matching and narrower requests pass.
+
+    Raises:
+        DescriptionMismatch: the request asks for more than was decided, or for another thing.
+    """
+    if comparison.verdict == "differs":
+        raise DescriptionMismatch(str(member), comparison.diff)
+
+
+def _requested(
+    server: Mapping[str, object],
+    resources: Amounts,
+    traits: tuple[frozenset[str], frozenset[str]],
+    any_of: frozenset[frozenset[str]],
+    prefix: str,
+) -> RequestedServer:
+    zone = server.get("availability_zone")
+    if zone is not None and not isinstance(zone, str):
+        raise InvalidDescription(
+            "an availability zone is a string", path="server.availability_zone"
+        )
+    return RequestedServer(
+        resources=resources,
+        required=any_of | {frozenset({trait}) for trait in traits[0]},
+        forbidden=traits[1],
+        prefix=prefix,
+        zone=zone,
+        ignored=tuple(sorted(IGNORED & set(server))),
+        lists=read_lists(server),
+    )
+
+
+def _resources(size: object) -> Amounts:
+    path = "server.resources"
+    if not isinstance(size, Mapping) or not size:
+        raise InvalidDescription("resources map classes to amounts", path=path)
+    for name, amount in size.items():
+        if not isinstance(name, str) or not isinstance(amount, int):
+            raise InvalidDescription("resources map classes to whole numbers", path=path)
+    return amounts(size, path=path)
+
+
+def _traits(server: Mapping[str, object], field: str) -> frozenset[str]:
+    names = server.get(field, [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidDescription(f"{field} is a list of traits", path=f"server.{field}")
+    return frozenset(names)
+
+
+def _amounts(described: Amounts, requested: RequestedServer) -> Iterator[Mapping[str, object]]:
+    for name in sorted({*described, *requested.resources}):
+        before, after = described.get(name, 0), requested.resources.get(name, 0)
+        if before != after:
+            yield difference(
+                f"{requested.prefix}.{name}",
+                "exceeds" if after > before else "narrower",
+                before,
+                after,
+            )
+
+
+def _required(role: Role, requested: RequestedServer) -> Iterator[Mapping[str, object]]:
+    described = frozenset(role.required)
+    for group in sorted(map(sorted, requested.required - described)):
+        # Asking for any of a larger set than was decided asks for less.
+        wider = any(known <= set(group) for known in described)
+        yield difference("required", "narrower" if wider else "exceeds", None, list(group))
+    for group in sorted(map(sorted, described - requested.required)):
+        yield difference("required", "narrower", list(group), None)
+
+
+def _forbidden(role: Role, requested: RequestedServer) -> Iterator[Mapping[str, object]]:
+    for trait in sorted(requested.forbidden - role.forbidden):
+        yield difference("forbidden", "exceeds", None, trait)
+    for trait in sorted(role.forbidden - requested.forbidden):
+        yield difference("forbidden", "narrower", trait, None)
+
+
+def _zone(requested: RequestedServer, zones: frozenset[str]) -> Iterator[Mapping[str, object]]:
+    if requested.zone is not None and requested.zone not in zones:
+        yield difference("availability_zone", "elsewhere", None, requested.zone)
+
+
+def difference(
+    path: str, effect: str, described: object, requested: object
+) -> Mapping[str, object]:
+    """One difference between a request and a description."""
+    return MappingProxyType(
+        {"path": path, "effect": effect, "described": described, "requested": requested}
+    )

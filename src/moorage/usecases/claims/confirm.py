@@ -1,0 +1,120 @@
+"""The third step: keep what was claimed, free the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import Changeset, DropBookings, ExpectEnsemble, PutDecision
+from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
+from moorage.usecases.claims.claim import check_lease_active
+from moorage.usecases.claims.hold import check_held, held_members
+from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.shared.access import check_generation, own_decision
+from moorage.usecases.shared.retry import retry
+
+if TYPE_CHECKING:
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.ports import Caller
+
+_CLAIMED = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
+_CONFIRMED = {DecisionState.CONFIRMED, DecisionState.CLOSED}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmResult:
+    """What confirming did: members with a server or a claim, still building, and freed."""
+
+    decision: Decision
+    ensemble: Ensemble
+    claimed: int
+    building: int
+    released: tuple[MemberName, ...]
+    dry_run: bool = False
+
+
+def confirm(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
+) -> ConfirmResult:
+    """Confirm a decision: unclaimed places are freed, claims still building go on.
+
+    Confirming again changes nothing.
+
+    Raises:
+        NotFound: no such decision for this caller.
+        HoldExpired: it lapsed before.
+        WrongState: it is not held any more, or is a lease's that is not active.
+        StaleGeneration: the decision has another generation.
+    """
+
+    def attempt() -> ConfirmResult:
+        decision = own_decision(parts.store, caller, decision_id)
+        if decision.state in _CONFIRMED:
+            return _told_again(parts, decision)
+        check_generation(decision, generation)
+        return _confirm(parts, decision, dry_run=dry_run)
+
+    return retry(parts, attempt)
+
+
+def _confirm(parts: Parts, decision: Decision, *, dry_run: bool) -> ConfirmResult:
+    snapshot = parts.store.snapshot()
+    check_held(decision, snapshot.taken_at)
+    check_lease_active(parts.store, decision, snapshot.taken_at)
+    state = decision_after(decision.state, DecisionStep.CONFIRM)
+    ensemble = parts.store.ensemble(decision.ensemble_id)
+    stand = member_places(snapshot, ensemble)
+    freed = held_members(stand, ensemble, decision)
+    building = _building(stand, decision)
+    if not building:
+        state = decision_after(state, DecisionStep.CLOSE)
+    # A place whose build failed is neither kept nor freed: it went when the claim ended.
+    kept = {name: place for name, place in decision.places.items() if stand.of(name) in _CLAIMED}
+    confirmed = replace(
+        decision, state=state, places=MappingProxyType(kept), updated_at=snapshot.taken_at
+    )
+    if not dry_run:
+        parts.store.commit(
+            Changeset(
+                (
+                    PutDecision(confirmed, decision.generation, not_after=decision.expires_at),
+                    ExpectEnsemble(ensemble.id, ensemble.generation),
+                    DropBookings(frozenset(member.uuid for member in freed), decision=decision.id),
+                )
+            )
+        )
+        confirmed = parts.store.decision(decision.id)
+    return ConfirmResult(
+        decision=confirmed,
+        ensemble=ensemble,
+        claimed=len(kept),
+        building=building,
+        released=tuple(sorted(member.name for member in freed)),
+        dry_run=dry_run,
+    )
+
+
+def _told_again(parts: Parts, decision: Decision) -> ConfirmResult:
+    """The same confirmation once more: nothing changes, and nothing more is freed."""
+    ensemble = parts.store.ensemble(decision.ensemble_id)
+    stand = member_places(parts.store.snapshot(), ensemble)
+    return ConfirmResult(
+        decision=decision,
+        ensemble=ensemble,
+        claimed=sum(stand.of(name) in _CLAIMED for name in decision.places),
+        building=_building(stand, decision),
+        released=(),
+    )
+
+
+def _building(stand: MemberPlaces, decision: Decision) -> int:
+    return sum(stand.of(name) is MemberStatus.BUILDING for name in decision.places)

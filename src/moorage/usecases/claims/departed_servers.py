@@ -1,0 +1,413 @@
+"""The place of a server that was deleted or moved goes back to its lease while that is active.
+
+A server that Nova moves has its new place under its own UUID and its old one under the migration's.
+When one of the two is given up, the place goes back to the member to which it was promised, in the
+size in which it was promised, and the server belongs to the member whose place it has now. What is
+no promised place takes over the terms of the place that the server left: a migration that an
+operator sends to a host outside of the lease still ends with the lease.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.changes import (
+    BindAllocations,
+    DeleteAllocations,
+    PutBookings,
+    PutDecision,
+    PutEnsemble,
+    PutLease,
+    ReplaceAllocations,
+)
+from moorage.domain.errors import (
+    CapacityExceeded,
+    ConcurrentUpdate,
+    ConstraintViolated,
+    ConsumerConflict,
+    NotFound,
+    PlaceLeft,
+    ProviderConflict,
+)
+from moorage.domain.leases import LeaseState
+from moorage.domain.period import FOREVER
+from moorage.domain.resources import total
+from moorage.usecases.decide.member_places import bookings_of, place_of
+from moorage.usecases.decide.writes import member_consumer
+from moorage.usecases.relocation.lease_health import NOTHING, health_notice, with_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from moorage.domain.changes import Change, Changeset, Committed
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.domain.placement import Place
+    from moorage.domain.resources import Amounts
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.ports import Store
+
+ATTEMPTS: Final = 100
+"""How often a place is returned while the lease changes; each time another has got on."""
+
+
+def commit_with_returns(store: Store, changeset: Changeset) -> Committed:
+    """Commit; where a server leaves a place of a lease, with the place's return.
+
+    A place that has become smaller with its server, and of which others have taken the rest
+    meanwhile, cannot be returned as it was promised: then the lease is written as degraded.
+
+    Raises:
+        MoorageError: what the commit raises, but no PlaceLeft.
+    """
+    try:
+        return store.commit(changeset)
+    except PlaceLeft as error:
+        left = error.consumers
+    fits = True
+    for attempt in range(ATTEMPTS):
+        try:
+            return store.commit(_with_returns(store, changeset, left, fits=fits))
+        except (ConsumerConflict, ProviderConflict):
+            raise
+        except (CapacityExceeded, ConstraintViolated):
+            if not fits:
+                raise  # it is the caller's own that does not fit
+            fits = False
+        except ConcurrentUpdate:
+            own = any(isinstance(one, PutEnsemble) for one in changeset.changes)
+            if own or attempt == ATTEMPTS - 1:
+                raise  # it may be the caller's own that came too late
+    raise ConcurrentUpdate("the lease kept changing while a place went back to it", subject="lease")
+
+
+def _with_returns(
+    store: Store, changeset: Changeset, left: Sequence[str], *, fits: bool
+) -> Changeset:
+    """The changeset, in which the places that these consumers leave go back to their leases.
+
+    What is of no active lease is let go. Unless it `fits`, nor is a place returned that would be
+    larger than what is left: its lease says that it is missing.
+    """
+    snapshot = store.snapshot()
+    afterwards = _afterwards(changeset.changes)
+    written = {one.ensemble.id: one for one in changeset.changes if isinstance(one, PutEnsemble)}
+    back = _Returns(store, snapshot, written, afterwards, fits)
+    for consumer in left:
+        had = [one for one in bookings_of(snapshot, consumer) if _is_bound(one)]
+        stays = afterwards.get(consumer, {})
+        reverted = bool(stays) and _is_given_to(snapshot, consumer, afterwards)
+        rest = [one for one in had if reverted or one.provider not in stays]
+        if rest:
+            back.add(consumer, rest)
+    again = {each.ensemble.id for each in back.leases.values() if each.changed}
+    changes = (
+        one
+        for one in changeset.changes
+        if not (isinstance(one, PutEnsemble) and one.ensemble.id in again)
+    )
+    return replace(changeset, changes=(*changes, *back.changes()), lets_go=True)
+
+
+def _is_bound(booking: Booking) -> bool:
+    """Whether it has taken a place that a decision gave until some end."""
+    bounded = booking.decision is not None and booking.period.end != FOREVER
+    return bounded and booking.state is BookingState.ALLOCATED
+
+
+def _afterwards(changes: Sequence[Change]) -> dict[str, Mapping[str, Amounts]]:
+    """Consumer -> its allocations after a changeset, by provider; of those that it writes."""
+    found: dict[str, Mapping[str, Amounts]] = {}
+    for one in changes:
+        if isinstance(one, ReplaceAllocations):
+            found[one.consumer.uuid] = one.allocations
+        elif isinstance(one, DeleteAllocations):
+            found[one.consumer] = {}
+    return found
+
+
+def _is_given_to(
+    snapshot: Snapshot, consumer: str, afterwards: Mapping[str, Mapping[str, Amounts]]
+) -> bool:
+    """Whether a consumer gets just what another of the same changeset gives up, as in a revert."""
+    wanted = {uuid: dict(amounts) for uuid, amounts in afterwards[consumer].items()}
+    for other, stays in afterwards.items():
+        if other == consumer or stays:
+            continue
+        had = [one for one in bookings_of(snapshot, other) if one.state is BookingState.ALLOCATED]
+        if had and _amounts(place_of(snapshot, had)) == wanted:
+            return True
+    return False
+
+
+def _amounts(place: Place) -> dict[str, dict[str, int]]:
+    return {uuid: dict(amounts) for uuid, amounts in place.allocations.items()}
+
+
+@dataclass(slots=True)
+class _Returning:
+    """A lease's placement, and what of it comes back."""
+
+    lease: Lease
+    decision: Decision
+    ensemble: Ensemble
+    """As it will be."""
+    generation: int | None
+    """Of the ensemble as it is stored."""
+    plan: dict[MemberName, Place]
+    """The promised place of each member, as it will be."""
+    places: dict[str, Place] = field(default_factory=dict)
+    """By the UUID of the member that gets the place back."""
+    missing: int = 0
+    """Places that do not come back."""
+    moved: bool = False
+    """Whether a server is another member's than before."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything of it is to be written."""
+        return bool(self.places or self.missing or self.moved)
+
+    def give_server(self, member: Member, server: str | None) -> None:
+        """Let a member have this server, or none."""
+        members = tuple(
+            replace(one, server_id=server) if one.uuid == member.uuid else one
+            for one in self.ensemble.members
+        )
+        self.ensemble = replace(self.ensemble, members=members)
+        self.moved = True
+
+    def promised(self, member: Member, left: Place) -> Place:
+        """The place as it was promised there to a member of the role; as it was left, if to none.
+
+        Who had it in the plan gets in exchange what the member had there.
+        """
+        size = self._size(member)
+        mine = self.plan.get(member.name)
+        for name, place in sorted(self.plan.items(), key=lambda one: one[0] != member.name):
+            if name.role == member.name.role and place.host == left.host:
+                if name != member.name and mine is not None:
+                    self.plan[name] = mine
+                self.plan[member.name] = place
+                return place
+        found = _resized(left, size)
+        self.plan[member.name] = found
+        return found
+
+    def _size(self, member: Member) -> Amounts:
+        mine = self.plan.get(member.name)
+        return {} if mine is None else total(mine.allocations.values())
+
+
+def _resized(left: Place, size: Amounts) -> Place:
+    """A place on these providers with these amounts, if each class is on one of them."""
+    if not size or total(left.allocations.values()) == size:
+        return left
+    on: dict[str, str] = {}
+    for provider, amounts in left.allocations.items():
+        for name in amounts:
+            if name in on:
+                return left
+            on[name] = provider
+    if not size.keys() <= on.keys():
+        return left
+    sized: dict[str, dict[str, int]] = {}
+    for name, amount in size.items():
+        sized.setdefault(on[name], {})[name] = amount
+    return replace(left, allocations=MappingProxyType(sized))
+
+
+@dataclass(slots=True)
+class _Returns:
+    """What comes back to which leases, and which servers keep the terms of the place they left."""
+
+    store: Store
+    snapshot: Snapshot
+    written: Mapping[str, PutEnsemble]
+    """Ensembles that the changeset writes already."""
+    afterwards: Mapping[str, Mapping[str, Amounts]]
+    fits: bool
+    leases: dict[str, _Returning] = field(default_factory=dict)
+    bound: list[BindAllocations] = field(default_factory=list)
+
+    def add(self, consumer: str, left: Sequence[Booking]) -> None:
+        """Let a consumer's bookings return, if they are of a lease that is active."""
+        place = place_of(self.snapshot, left)
+        into, ensemble = self._into(str(left[0].decision))
+        if ensemble is None:
+            return
+        outside = self._outside(ensemble, consumer)
+        if into is None:
+            if outside is not None:
+                self._bind(outside, left)
+            return
+        if self._is_place_again(into, consumer, place):
+            return
+        heir = self._heir(into, consumer, place)
+        if heir is not None:
+            self._return(into, heir, place)
+        elif outside is not None:
+            if self._size_of(outside) == total(place.allocations.values()):
+                self._bind(outside, left)
+            else:
+                into.give_server(outside, None)
+                self._return(into, outside, place)
+
+    def changes(self) -> Iterator[Change]:
+        """The changes that return the places."""
+        now = self.snapshot.taken_at
+        for each in self.leases.values():
+            if each.changed:
+                yield from _changes(each, now)
+        yield from self.bound
+
+    def _into(self, decision_id: str) -> tuple[_Returning | None, Ensemble | None]:
+        """What returns to the lease of a decision, if it is active; and the ensemble."""
+        now = self.snapshot.taken_at
+        try:
+            decision = self.store.decision(decision_id)
+            ensemble = self.store.ensemble(decision.ensemble_id)
+            lease = None if decision.lease_id is None else self.store.lease(decision.lease_id)
+            # Active is enough, also where the clock has gone back behind its start.
+            if lease is None or lease.state is not LeaseState.ACTIVE:
+                return None, ensemble
+            if lease.terms.expires_at <= now:
+                return None, ensemble
+            if lease.id not in self.leases:
+                own = self.written.get(lease.ensemble_id)
+                ensemble = self.store.ensemble(lease.ensemble_id) if own is None else own.ensemble
+                generation = ensemble.generation if own is None else own.generation
+                decision = self.store.decision(lease.decision_id)
+                self.leases[lease.id] = _Returning(
+                    lease, decision, ensemble, generation, dict(decision.places)
+                )
+        except NotFound:
+            return None, None
+        found = self.leases[lease.id]
+        return found, found.ensemble
+
+    def _stands(self, consumer: str) -> bool:
+        """Whether a consumer has a place after the changeset."""
+        if consumer in self.afterwards:
+            return bool(self.afterwards[consumer])
+        return bool(bookings_of(self.snapshot, consumer))
+
+    def _empty(self, into: _Returning) -> list[Member]:
+        """Members that will have no place."""
+        return [
+            one
+            for one in into.ensemble.members
+            if one.uuid not in into.places
+            and not self._stands(one.uuid)
+            and (one.server_id is None or not self._stands(one.server_id))
+        ]
+
+    def _is_place_again(self, into: _Returning, consumer: str, place: Place) -> bool:
+        """Whether a server goes back to the place it had before, and its other one with it.
+
+        Then the server is again the member's to whom the place was promised.
+        """
+        stays = self.afterwards.get(consumer)
+        own = next((one for one in into.ensemble.members if one.server_id == consumer), None)
+        if not stays or own is None:
+            return False
+        empty = self._empty(into)
+        if any(one.server_id is None and _is_at(into.plan, one, place) for one in empty):
+            return False  # what it leaves was promised to another: it has come from there
+        size = total(stays.values())
+        former = _likest(into.plan, empty, set(stays), size)
+        if former is None:
+            return False
+        into.give_server(own, None)
+        into.give_server(former, consumer)
+        self._return(into, own, place)
+        return True
+
+    def _heir(self, into: _Returning, consumer: str, place: Place) -> Member | None:
+        """The member that gets the place: the server's own, who was promised it, or one alike."""
+        empty = self._empty(into)
+        own = next((one for one in empty if one.server_id == consumer), None)
+        if own is not None:
+            return own
+        size = total(place.allocations.values())
+        return _likest(into.plan, empty, {place.host, *place.allocations}, size)
+
+    def _outside(self, ensemble: Ensemble, consumer: str) -> Member | None:
+        """The member whose server has come, by a migration, to what no decision gave it."""
+        if self.afterwards.get(consumer):
+            return None
+        for one in ensemble.members:
+            if one.server_id is None or one.server_id == consumer:
+                continue
+            there = bookings_of(self.snapshot, one.server_id)
+            stays = self.afterwards.get(one.server_id, True)
+            if stays and there and all(each.decision is None for each in there):
+                return one
+        return None
+
+    def _size_of(self, member: Member) -> Amounts:
+        return total(one.amounts for one in bookings_of(self.snapshot, str(member.server_id)))
+
+    def _bind(self, member: Member, left: Sequence[Booking]) -> None:
+        self.bound.append(BindAllocations(str(member.server_id), left[0]))
+
+    def _return(self, into: _Returning, member: Member, left: Place) -> None:
+        promised = into.promised(member, left)
+        if member.server_id is not None:
+            into.give_server(member, None)
+        if not self.fits and _amounts(promised) != _amounts(left):
+            into.missing += 1
+        else:
+            into.places[member.uuid] = promised
+
+
+def _is_at(plan: Mapping[MemberName, Place], member: Member, place: Place) -> bool:
+    planned = plan.get(member.name)
+    return planned is not None and planned.host == place.host
+
+
+def _likest(
+    plan: Mapping[MemberName, Place], members: Sequence[Member], providers: set[str], size: Amounts
+) -> Member | None:
+    """A member with such a place in the plan: there and of that size, or one of the two."""
+    ranked: list[tuple[bool, bool, int, Member]] = []
+    for number, one in enumerate(members):
+        planned = plan.get(one.name)
+        if planned is not None:
+            elsewhere = providers.isdisjoint({planned.host, *planned.allocations})
+            other = total(planned.allocations.values()) != size
+            if not (elsewhere and other):
+                ranked.append((other, elsewhere, number, one))
+    return min(ranked, key=lambda one: one[:3])[3] if ranked else None
+
+
+def _changes(each: _Returning, now: Instant) -> Iterator[Change]:
+    decision, ensemble = each.decision, replace(each.ensemble, updated_at=now)
+    returned = {one: each.places[one.uuid] for one in ensemble.members if one.uuid in each.places}
+    yield PutDecision(
+        replace(decision, places=MappingProxyType(each.plan), updated_at=now), decision.generation
+    )
+    for member, place in returned.items():
+        bookings = tuple(
+            Booking(
+                consumer=member.uuid,
+                provider=provider,
+                amounts=amounts,
+                period=decision.period,
+                state=BookingState.RESERVED,
+                lapses_at=decision.expires_at,
+                decision=decision.id,
+            )
+            for provider, amounts in place.allocations.items()
+        )
+        yield PutBookings(member_consumer(ensemble, member), bookings)
+    # Written even where no server goes: who looked at the members before must look again.
+    yield PutEnsemble(ensemble, each.generation)
+    if each.missing:
+        lease = with_missing(each.lease, each.lease.missing + each.missing, NOTHING, now)
+        yield from (PutLease(lease, each.lease.generation), health_notice(lease, now))

@@ -1,0 +1,163 @@
+"""Renew or release a decision's hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import (
+    Change,
+    Changeset,
+    DropBookings,
+    ExpectEnsemble,
+    PutBookings,
+    PutDecision,
+)
+from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
+from moorage.domain.errors import HoldExpired, LimitExceeded, WrongState
+from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.reliance import preemptible_revisions
+from moorage.usecases.decide.writes import member_consumer
+from moorage.usecases.shared.access import check_generation, own_decision
+from moorage.usecases.shared.limits import too_long
+from moorage.usecases.shared.retry import retry
+
+if TYPE_CHECKING:
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.period import Instant
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.ports import Caller
+
+
+def renew(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    until: Instant,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
+) -> Decision:
+    """Hold until another instant.
+
+    Raises:
+        NotFound: no such decision for this caller.
+        HoldExpired: it lapsed already.
+        WrongState: it is no longer held, or a lease's.
+        LimitExceeded: too long from now, or too often.
+        StaleGeneration: the decision has another generation.
+    """
+
+    def attempt() -> Decision:
+        decision = own_decision(parts.store, caller, decision_id)
+        check_generation(decision, generation)
+        _check_free(decision)
+        return _renew(parts, decision, until, dry_run=dry_run)
+
+    return retry(parts, attempt)
+
+
+def _renew(parts: Parts, decision: Decision, until: Instant, *, dry_run: bool) -> Decision:
+    snapshot, limits = parts.store.snapshot(), parts.limits
+    now = snapshot.taken_at
+    check_held(decision, now)
+    if not now < until <= now + limits.longest_hold:
+        raise too_long(
+            "hold", "longest_hold", limit=limits.longest_hold, requested=max(until - now, 0)
+        )
+    if decision.renewals >= limits.renewals:
+        raise LimitExceeded("renewals", limit=limits.renewals, used=decision.renewals, requested=1)
+    renewed = replace(
+        decision,
+        state=decision_after(decision.state, DecisionStep.RENEW),
+        expires_at=until,
+        renewals=decision.renewals + 1,
+        updated_at=now,
+    )
+    if dry_run:
+        return renewed
+    ensemble = parts.store.ensemble(decision.ensemble_id)
+    changes: list[Change] = [
+        PutDecision(renewed, decision.generation, not_after=decision.expires_at),
+        ExpectEnsemble(ensemble.id, ensemble.generation),
+    ]
+    stand = member_places(snapshot, ensemble)
+    ends: dict[str, int] = {}
+    for member in held_members(stand, ensemble, decision):
+        bookings = tuple(replace(one, lapses_at=until) for one in stand.bookings[member.name])
+        changes.append(PutBookings(member_consumer(ensemble, member), bookings))
+        ends |= preemptible_revisions(snapshot, bookings)
+    parts.store.commit(Changeset(tuple(changes), relies_on=ends))
+    return parts.store.decision(decision.id)
+
+
+def release(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
+) -> Decision:
+    """Give back every place that is not claimed; claims that are building go on.
+
+    Raises:
+        NotFound: no such decision for this caller.
+        WrongState: there is nothing to release any more, or it is a lease's.
+        StaleGeneration: the decision has another generation.
+    """
+
+    def attempt() -> Decision:
+        decision = own_decision(parts.store, caller, decision_id)
+        check_generation(decision, generation)
+        _check_free(decision)
+        return _release(parts, decision, dry_run=dry_run)
+
+    return retry(parts, attempt)
+
+
+def _release(parts: Parts, decision: Decision, *, dry_run: bool) -> Decision:
+    now = parts.store.now()
+    state = decision_after(decision.state_at(now), DecisionStep.RELEASE)
+    released = replace(decision, state=state, updated_at=now)
+    if dry_run:
+        return released
+    ensemble = parts.store.ensemble(decision.ensemble_id)
+    members = frozenset(member.uuid for member in ensemble.members)
+    parts.store.commit(
+        Changeset(
+            (
+                PutDecision(released, decision.generation),
+                DropBookings(members, decision=decision.id),
+            )
+        )
+    )
+    return parts.store.decision(decision.id)
+
+
+def _check_free(decision: Decision) -> None:
+    """Let a decision pass that is held for its own sake."""
+    if decision.lease_id is not None:
+        raise WrongState(f"it is the placement of lease {decision.lease_id}: change or cancel that")
+
+
+def held_members(stand: MemberPlaces, ensemble: Ensemble, decision: Decision) -> tuple[Member, ...]:
+    """Members whose place the decision holds, unclaimed."""
+    return tuple(
+        member
+        for member in ensemble.members
+        if stand.of(member.name) is MemberStatus.HELD
+        and any(booking.decision == decision.id for booking in stand.bookings[member.name])
+    )
+
+
+def check_held(decision: Decision, now: Instant) -> None:
+    """Let a decision pass whose hold is running; other states are judged by their table.
+
+    Raises:
+        HoldExpired: it has lapsed.
+    """
+    if decision.state_at(now) is DecisionState.EXPIRED:
+        raise HoldExpired("the hold has lapsed; decide again")

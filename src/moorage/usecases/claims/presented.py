@@ -1,0 +1,232 @@
+"""A claim that a Placement request presents, and what the request gets for it.
+
+Nova's requests to Placement name no server and carry no hint, but they pass on the id of the
+request that Nova itself serves. A server created with `X-Openstack-Request-Id: req-<claim id>` so
+reaches Placement as the one whose place is held: its request sees that hold's room, on that
+hold's host only, and its allocations take the hold's place in one changeset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import Changeset, Committed, Stay, TakeHold
+from moorage.domain.decisions import Claim, ClaimState
+from moorage.domain.errors import (
+    ConcurrentUpdate,
+    ConsumerConflict,
+    DuplicateName,
+    HoldExpired,
+    NotFound,
+)
+from moorage.domain.period import Period
+from moorage.engine.candidates.enumerate import candidates
+from moorage.engine.state.bounded_view import within
+from moorage.usecases.claims.departed_servers import commit_with_returns
+from moorage.usecases.claims.outcome import activation_changes, active_claim, claim_and_ensemble
+from moorage.usecases.claims.server_stay import with_virtual_classes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.changes import Change, ReplaceAllocations
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.engine.candidates.enumerate import Candidate
+    from moorage.engine.candidates.query import CandidateQuery
+    from moorage.engine.state.snapshot import ProviderState, Snapshot
+    from moorage.usecases.ports import Store
+
+PREFIX: Final = "req-"
+"""What stands before the claim's id in the request id."""
+
+_FIRST: Final = 1
+"""The generation of a consumer that was written once."""
+ATTEMPTS: Final = 100
+"""How often the place is tried for while the ensemble changes; each time another has got on."""
+
+
+@dataclass(frozen=True, slots=True)
+class PresentedClaim:
+    """A building claim whose place is booked still."""
+
+    claim: Claim
+    ensemble: Ensemble
+    member: Member
+    providers: frozenset[str]
+    """UUIDs of the providers on which the place is booked."""
+    stay: Booking
+    """One of its bookings: all end, and yield, alike."""
+
+
+def presented_claim(store: Store, request_id: str | None) -> PresentedClaim | None:
+    """The claim that a request with this inbound id presents.
+
+    Returns:
+        None without an id, and for one that is of no claim, or of a claim that is not building any
+        more: such a request is like any other.
+    """
+    if request_id is None:
+        return None
+    try:
+        claim = store.claim(request_id.lower().removeprefix(PREFIX))
+        if claim.state_at(store.now()) is not ClaimState.BUILDING:
+            return None
+        claim, ensemble = claim_and_ensemble(store, claim.id)
+        member = ensemble.member(claim.member)
+    except NotFound:
+        return None
+    place = [
+        booking
+        for _, booking in store.bookings(consumer=member.uuid)
+        if booking.state is BookingState.CLAIMED
+    ]
+    if not place:
+        return None
+    providers = frozenset(booking.provider for booking in place)
+    return PresentedClaim(claim, ensemble, member, providers, place[0])
+
+
+def candidates_for(
+    snapshot: Snapshot, query: CandidateQuery, shown: PresentedClaim
+) -> Iterator[Candidate]:
+    """Candidates that could take the claim's place: on its host, and from where it is booked.
+
+    Every hold but the claim's own counts. Rows are the given snapshot's.
+    """
+    rows = {snapshot.row_of[uuid] for uuid in shown.providers if uuid in snapshot.row_of}
+    free = snapshot.with_states(
+        without_consumer(snapshot.state(row), shown.member.uuid) for row in rows
+    )
+    if not shown.stay.period.open_ended:
+        free = within(free, query.classes, Period(snapshot.taken_at, shown.stay.period.end))
+    free = with_virtual_classes(free, query)
+    there = replace(query, anchors=frozenset(int(snapshot.root[row]) for row in rows))
+    for found in candidates(free, there):
+        if rows <= {row for row, _ in found.allocations}:
+            yield found
+
+
+def without_consumer(state: ProviderState, consumer: str) -> ProviderState:
+    """A provider as if a consumer had nothing booked on it."""
+    return replace(
+        state,
+        bookings=tuple(one for one in state.bookings if one.consumer != consumer),
+        occupants=tuple(one for one in state.occupants if one.consumer != consumer),
+    )
+
+
+def take_place(
+    store: Store, request_id: str | None, writes: Sequence[ReplaceAllocations]
+) -> Committed | None:
+    """Let one of the writes take the place of the claim that the request presents, in one commit.
+
+    That is the write of a server without any allocations yet, of the claim's project, which gets
+    some on every provider that the place is booked on. The hold goes, all writes are written, the
+    claim is active, and its member has the server; capacity is judged on the end of it.
+
+    Returns:
+        None where the request presents no building claim, or no write can take its place: nothing
+        has been written then.
+
+    Raises:
+        ConsumerConflict, CapacityExceeded, ConstraintViolated, UnknownName: see
+            `ReplaceAllocations`; the claim is building still.
+        ConcurrentUpdate: others kept changing the ensemble.
+    """
+    if request_id is None:
+        return None
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return _take_place(store, request_id, writes)
+        except ConsumerConflict:
+            raise
+        except DuplicateName:  # the server is a member of another ensemble
+            return None
+        except (ConcurrentUpdate, HoldExpired, NotFound):
+            # Another member got its server, or the claim ended meanwhile: look again.
+            continue
+    return _take_place(store, request_id, writes)
+
+
+def repeated_write(
+    store: Store, request_id: str | None, writes: Sequence[ReplaceAllocations]
+) -> Committed | None:
+    """What stands already, if the write is a repeat of the one that took the claim's place.
+
+    Nova repeats a write whose answer it did not get, as when the process that worked on it was
+    killed; it must not take its own server for somebody else's. Only where the request presents
+    the claim: any other write for a consumer that exists is refused, as by the reference.
+
+    Returns:
+        None where it is no repeat: another claim or server, other allocations, or another owner,
+        or the server's allocations have been written again since.
+    """
+    if request_id is None or len(writes) != 1 or writes[0].generation is not None:
+        return None
+    (write,) = writes
+    server = write.consumer
+    try:
+        claim = store.claim(request_id.lower().removeprefix(PREFIX))
+    except NotFound:
+        return None
+    found = store.consumer(server.uuid)
+    if claim.state is not ClaimState.ACTIVE or claim.server_id != server.uuid or found is None:
+        return None
+    stands, bookings = found
+    owned = (server.project_id, server.user_id, server.type or stands.type)
+    if stands.generation != _FIRST or owned != (stands.project_id, stands.user_id, stands.type):
+        return None
+    booked = {one.provider: dict(one.amounts) for one in bookings}
+    if booked != {provider: dict(amounts) for provider, amounts in write.allocations.items()}:
+        return None
+    return Committed(
+        revision=store.snapshot().revision,
+        at=store.now(),
+        consumer_generations={server.uuid: stands.generation},
+    )
+
+
+def _take_place(
+    store: Store, request_id: str, writes: Sequence[ReplaceAllocations]
+) -> Committed | None:
+    shown = presented_claim(store, request_id)
+    taking = next((one for one in writes if shown is not None and _fits(store, shown, one)), None)
+    if shown is None or taking is None:
+        return None
+    active = active_claim(shown.claim, taking.consumer.uuid, store.now())
+    written = (_staying(one, shown.stay) if one is taking else one for one in writes)
+    exchange: tuple[Change, ...] = (TakeHold(shown.member.uuid), *written)
+    return commit_with_returns(
+        store, Changeset(activation_changes(store, shown.ensemble, active, exchange))
+    )
+
+
+def _staying(write: ReplaceAllocations, held: Booking) -> ReplaceAllocations:
+    """The write on the terms of the place that it takes; an open-ended one leaves it as it is."""
+    if held.period.open_ended and not held.preemptible:
+        return write
+    return replace(
+        write,
+        stay=Stay(
+            until=None if held.period.open_ended else held.period.end,
+            preemptible=held.preemptible,
+            yields_to=held.yields_to,
+            declared_end=held.declared_end,
+            decision=held.decision,
+            priority=held.priority,
+        ),
+    )
+
+
+def _fits(store: Store, shown: PresentedClaim, write: ReplaceAllocations) -> bool:
+    """Whether the write is one that may take the claim's place."""
+    server = write.consumer
+    return (
+        server.project_id == shown.claim.project_id
+        and shown.providers <= write.allocations.keys()
+        and all(one.server_id != server.uuid for one in shown.ensemble.members)
+        and store.consumer(server.uuid) is None
+    )

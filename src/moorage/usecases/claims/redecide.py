@@ -1,0 +1,184 @@
+"""A member whose server differs from its description: place it again, all others staying put."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import PutClaim
+from moorage.domain.decisions import DecisionState
+from moorage.domain.errors import DescriptionMismatch, UnknownName, WrongState
+from moorage.domain.period import Period
+from moorage.usecases.claims.claim import (
+    ClaimResult,
+    check_lease_active,
+    claim,
+    new_claim,
+    zones_of,
+)
+from moorage.usecases.claims.comparison import (
+    Comparison,
+    as_requested,
+    compare,
+    read_server_request,
+)
+from moorage.usecases.claims.hold import check_held
+from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision
+from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.request import DecisionHooks, KnownHosts, Proposal, RequestIdentity
+from moorage.usecases.decide.writes import options_like
+from moorage.usecases.relocation.lease_promise import continuation_of
+from moorage.usecases.shared.access import own_decision
+from moorage.usecases.shared.limits import claim_within
+from moorage.usecases.waitlist_turn import turn_of_stay, turn_of_window
+
+if TYPE_CHECKING:
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.ensembles import Ensemble, Role
+    from moorage.domain.leases import Lease
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.claims.claim import SecondDescription
+    from moorage.usecases.claims.comparison import RequestedServer
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Caller
+    from moorage.usecases.waitlist_turn import WaitlistTurn
+
+
+def claim_or_redecide(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    second: SecondDescription,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> ClaimResult:
+    """Claim a place; where the server differs, find it another that fits, and claim that.
+
+    The role keeps its description: only this member's place has the other size. Traits that the
+    server asks for come on top of the role's, and an availability zone it names is where it goes.
+
+    Raises:
+        Infeasible: the different server fits nowhere beside the others; nothing changed.
+        UnknownName: there is no such availability zone.
+        WrongState, HoldExpired, NotFound, InvalidDescription: as for `claim`.
+    """
+    try:
+        return claim(parts, caller, decision_id, second, naming, dry_run=dry_run)
+    except DescriptionMismatch:
+        return run_decision(
+            parts,
+            lambda: _redecide(parts, caller, decision_id, second, naming, dry_run=dry_run),
+            dry_run=dry_run,
+        )
+
+
+def _redecide(
+    parts: Parts,
+    caller: Caller,
+    decision_id: str,
+    second: SecondDescription,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool,
+) -> DecisionFlow[ClaimResult]:
+    decision = own_decision(parts.store, caller, decision_id)
+    ensemble = parts.store.ensemble(decision.ensemble_id)
+    snapshot = parts.store.snapshot()
+    check_held(decision, snapshot.taken_at)
+    if decision.state is not DecisionState.HELD:
+        raise WrongState(f"cannot claim from a decision that is {decision.state}")
+    status = member_places(snapshot, ensemble).of(second.member)
+    if status is not MemberStatus.HELD:
+        raise WrongState(f"the place of {second.member} is not free to claim: it is {status}")
+    requested = read_server_request(parts.store, second.server)
+    role = ensemble.role(second.member.role)
+    comparison = compare(role, requested, frozenset())
+    lifetime = claim_within(parts.limits, second.lifetime)
+    made: list[Claim] = []
+    check_lease_active(parts.store, decision, snapshot.taken_at)
+    carried = continuation_of(parts, decision)
+
+    def also(fresh: Decision) -> tuple[Change, ...]:
+        life = Period(fresh.created_at, fresh.created_at + lifetime)
+        made[:] = [new_claim(fresh, second, comparison, naming, life)]
+        return (PutClaim(made[0], None), *carried.also(fresh))
+
+    roles = _roles(ensemble, role, requested)
+    proposal = Proposal(
+        ensemble,
+        ensemble.generation,
+        (lambda _: frozenset({second.member}),),
+        roles=roles,
+        promise=carried.promise,
+        known=KnownHosts(barred={"availability_zone": _elsewhere(snapshot, requested.zone)}),
+        allowed=DecisionHooks(
+            turn=_turn(parts, ensemble, roles, decision, carried.lease), also=also
+        ),
+    )
+    settled = yield DecisionRequest(
+        proposal, options_like(decision), RequestIdentity(parts.ids.uuid())
+    )
+    if dry_run:
+        also(settled.decision)
+    taken = made[0] if dry_run else parts.store.claim(naming.id)
+    return ClaimResult(taken, settled.ensemble, _accepted(comparison), settled, dry_run)
+
+
+def _roles(ensemble: Ensemble, role: Role, requested: RequestedServer) -> tuple[Role, ...]:
+    """The roles with this one's size replaced, and the request's traits demanded as well.
+
+    All its other members are fixed, and a fixed member's size is in its bookings, so only the
+    one placed now is measured by it.
+    """
+    named = {one.name for one in as_requested(role, requested.lists)}
+    sized = replace(
+        role,
+        resources=requested.resources,
+        required=tuple(sorted({*role.required, *requested.required}, key=sorted)),
+        forbidden=role.forbidden | requested.forbidden,
+        groups=as_requested(role, requested.lists),
+        same_subtree=tuple(names & named for names in role.same_subtree),
+    )
+    return tuple(sized if one.name == role.name else one for one in ensemble.roles)
+
+
+def _turn(
+    parts: Parts,
+    ensemble: Ensemble,
+    roles: tuple[Role, ...],
+    decision: Decision,
+    lease: Lease | None,
+) -> WaitlistTurn:
+    """The waitlist gate: the changed member competes with waiting entries."""
+    asked = replace(ensemble, roles=roles)
+    if lease is not None:
+        return turn_of_window(parts, asked, lease.terms)
+    period = decision.period
+    return turn_of_stay(parts, asked, None if period.open_ended else period.end)
+
+
+def _elsewhere(snapshot: Snapshot, zone: str | None) -> frozenset[str]:
+    """UUIDs of the hosts outside an availability zone.
+
+    Raises:
+        UnknownName: no host is in such a zone.
+    """
+    if zone is None:
+        return frozenset()
+    outside: set[str] = set()
+    found = False
+    for row in snapshot.roots.tolist():
+        inside = zone in zones_of(snapshot, row)
+        found = found or inside
+        if not inside:
+            outside.add(snapshot.uuids[row])
+    if not found:
+        raise UnknownName("availability zone", zone, path="server.availability_zone")
+    return frozenset(outside)
+
+
+def _accepted(comparison: Comparison) -> Comparison:
+    return Comparison("redecided", tuple(MappingProxyType(dict(one)) for one in comparison.diff))

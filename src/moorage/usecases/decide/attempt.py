@@ -1,0 +1,166 @@
+"""One attempt at a decision: what the ledger holds, an answer, and the changeset that says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain import deadline
+from moorage.domain.changes import Changeset
+from moorage.domain.errors import WrongState
+from moorage.domain.leases import LeaseState
+from moorage.domain.period import SECOND
+from moorage.usecases.decide.decision import DecisionBasis, decision_for, held_quota_conditions
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.reliance import Reliance, reliance
+from moorage.usecases.decide.search_plan import SearchPlan
+from moorage.usecases.decide.search_result import Observation, SearchResult
+from moorage.usecases.decide.writes import current_decision, decision_changes
+
+if TYPE_CHECKING:
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.errors import (
+        CapacityExceeded,
+        ConstraintViolated,
+        Infeasible,
+        ProviderConflict,
+    )
+    from moorage.domain.period import Duration
+    from moorage.usecases.decide.environment import DecideEnvironment
+    from moorage.usecases.decide.request import Proposal, RequestIdentity
+    from moorage.usecases.decide.solution import DecisionOptions
+
+MOMENT: Final = SECOND // 5
+"""How long each search may take while everybody else who writes has to wait."""
+_PROPOSING: Final = 0.1
+"""Seconds of the time limit that a search leaves, for a solver may end somewhat after its own."""
+_PROPOSING_ONE: Final = 0.0001
+"""The same for each member: so long it takes to say what is to be written of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The outcome of one attempt; nothing is written yet."""
+
+    observation: Observation
+    result: SearchResult
+    decision: Decision | None = None
+    """None: no placement meets the request."""
+    changeset: Changeset | None = None
+    """What is to be committed; None also where nothing shall be written."""
+
+
+@dataclass(eq=False)
+class AttemptMaker:
+    """Makes attempts at one request; later ones reuse earlier answers and conflicts."""
+
+    env: DecideEnvironment
+    proposal: Proposal
+    ask: DecisionOptions
+    naming: RequestIdentity
+    hold: Duration
+    time_limit: Duration
+    dry_run: bool
+
+    def __post_init__(self) -> None:
+        self._plan = SearchPlan(self.env, self.proposal, self.ask, self.time_limit)
+        self._observation: Observation | None = None
+
+    def attempt(self, *, alone: bool = False) -> Attempt | None:
+        """Plan on the ledger as it is; None: entries of the waitlist come first.
+
+        With `alone` everybody is waiting for the answer: then each search is short, and nobody else
+        has a turn. Otherwise those who wait have had it when None is returned.
+
+        Raises:
+            Busy: time ran out before an answer or a proof.
+            ConcurrentUpdate, QuotaExceeded, HoldExpired, WrongState: see `loop.decide_proposal`.
+        """
+        env = self._hurried() if alone else self.env
+        self._plan.allow(MOMENT if alone else self.time_limit)
+        store, proposal = env.store, self.proposal
+        keepers = store.keepers()
+        # Nobody has decided anything about an ensemble that is made only now.
+        new = proposal.generation is None
+        before = None if new else current_decision(store, proposal.ensemble)
+        _check_lease(env, proposal, before)
+        snapshot = store.snapshot()
+        if not self.dry_run and not proposal.allowed.turn(snapshot, keepers, merely=alone):
+            return None
+        stand = member_places(snapshot, proposal.ensemble)
+        there = tuple(one for one in keepers.ensembles if not _is_freed(one, proposal))
+        observation = self._observation = Observation(snapshot, stand, there)
+        with deadline.leaving(_PROPOSING + len(proposal.ensemble.members) * _PROPOSING_ONE):
+            result = self._plan.search(observation)
+        if result.found is None:
+            return Attempt(observation, result)
+        deadline.check()
+        answer = DecisionBasis(snapshot, stand, result.found, before, result)
+        decision = decision_for(env, proposal, self.ask, answer, self.naming, self.hold)
+        if self.dry_run:
+            return Attempt(observation, result, decision)
+        relied = _relied(answer)
+        changeset = Changeset(
+            self._changes(decision, answer),
+            relies_on=relied.relies_on,
+            seen=relied.seen,
+            standing=relied.standing,
+            topology_revision=snapshot.topology_revision,
+            keepers_revision=keepers.revision,
+        )
+        return Attempt(observation, result, decision, changeset)
+
+    def learn(self, overtaken: ProviderConflict | CapacityExceeded | ConstraintViolated) -> None:
+        """Record the conflict that made the last attempt fail."""
+        if self._observation is not None:
+            self._plan.learn(overtaken, self._observation.snapshot)
+
+    def refusal(self, attempt: Attempt) -> Infeasible:
+        """The error of an attempt without a placement, with the reasons."""
+        return self.env.strategies.explain(
+            self.env,
+            self.proposal,
+            self.ask,
+            self.naming,
+            attempt.result,
+            attempt.observation,
+            dry_run=self.dry_run,
+        )
+
+    def _hurried(self) -> DecideEnvironment:
+        """The environment with a time limit of `MOMENT` for auxiliary searches."""
+        return replace(self.env, limits=replace(self.env.limits, time_limit=MOMENT))
+
+    def _changes(self, decision: Decision, answer: DecisionBasis) -> tuple[Change, ...]:
+        env, proposal = self.env, self.proposal
+        return (
+            *decision_changes(env, proposal, decision, answer),
+            *held_quota_conditions(env, decision, answer),
+            *env.strategies.restore(env, proposal, decision, answer),
+        )
+
+
+def _is_freed(keeper: Ensemble, proposal: Proposal) -> bool:
+    """Whether the proposal frees all members of an exclusive ensemble."""
+    return bool(keeper.members) and all(one.uuid in proposal.freed for one in keeper.members)
+
+
+def _relied(answer: DecisionBasis) -> Reliance:
+    """What the commit must find unchanged, concessions included."""
+    result = answer.result
+    giving_way: dict[str, frozenset[str]] = {}
+    for one in result.concessions:
+        giving_way |= one.relied()
+    beside = frozenset[str]().union(*(one.providers() for one in result.concessions))
+    return reliance(answer.snapshot, answer.found, answer.stand, giving_way, beside, result.ends_by)
+
+
+def _check_lease(env: DecideEnvironment, proposal: Proposal, before: Decision | None) -> None:
+    """Let a proposal pass for an ensemble that has no lease, or for that very lease."""
+    lease_id = None if before is None else before.lease_id
+    if lease_id is None or (proposal.promise is not None and proposal.promise.lease_id == lease_id):
+        return
+    if env.store.lease(lease_id).state is not LeaseState.CLOSED:
+        raise WrongState(f"the places are those of lease {lease_id}: change that, or cancel it")

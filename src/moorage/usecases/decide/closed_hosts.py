@@ -1,0 +1,138 @@
+"""Hosts on which no member is placed now, by reason: disabled, or exclusive to others.
+
+Nova's own queries leave out compute hosts that are disabled, by a forbidden trait; decisions made
+here do the same. A required `exclusive` policy would mean little if strangers could move in later:
+every joint decision therefore leaves out the domains of standing exclusive members to which its own
+members are foreign.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from moorage.domain.placement import Occupant
+from moorage.domain.topology import Level
+from moorage.engine.joint.build import closed_to
+from moorage.policies.exclusive import Exclusive
+from moorage.policies.registry import parse
+from moorage.usecases.decide.member_places import hosts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.ensembles import Ensemble, PolicyStatement, Role
+    from moorage.domain.period import Period
+    from moorage.engine.state.snapshot import Snapshot
+
+    Bools: TypeAlias = NDArray[np.bool_]
+
+DISABLED_TRAIT: Final = "COMPUTE_STATUS_DISABLED"
+"""What Nova puts on the provider of a host whose compute service is disabled."""
+DISABLED: Final = "disabled"
+"""The reason id of such hosts."""
+EXCLUSIVE: Final = "exclusive"
+"""The reason id of hosts that are kept."""
+
+
+def closed_hosts(
+    keepers: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble, period: Period
+) -> Mapping[str, frozenset[str]]:
+    """Reason id -> UUIDs of hosts closed to the members of `newcomer` that are placed now.
+
+    Args:
+        keepers: ensembles that keep others out; see `exclusive_hosts`.
+        snapshot: the fleet.
+        newcomer: whose members are placed.
+        period: when.
+    """
+    kept = exclusive_hosts(keepers, snapshot, newcomer, period)
+    return MappingProxyType({**kept, DISABLED: disabled_hosts(snapshot)})
+
+
+def disabled_hosts(snapshot: Snapshot) -> frozenset[str]:
+    """UUIDs of the hosts that are disabled."""
+    marked = snapshot.traits.get(DISABLED_TRAIT)
+    if marked is None:
+        return frozenset()
+    roots = snapshot.roots
+    return frozenset(snapshot.uuids[row] for row in roots[marked[roots]].tolist())
+
+
+def exclusive_hosts(
+    keepers: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble, period: Period
+) -> Mapping[str, frozenset[str]]:
+    """`EXCLUSIVE` -> UUIDs of hosts closed to the members of `newcomer` during `period`.
+
+    What is closed to the members of some of its roles only, because of their tags, is under the
+    key of `engine.build.closed_to`.
+    """
+    others = [keeper for keeper in keepers if keeper.id != newcomer.id]
+    by_tags = {
+        stranger: _hosts(snapshot, others, stranger, period)
+        for stranger in {_stranger(newcomer, role) for role in newcomer.roles}
+    }
+    every = frozenset.intersection(*by_tags.values()) if by_tags else frozenset[str]()
+    found = {EXCLUSIVE: every}
+    for role in newcomer.roles:
+        more = by_tags[_stranger(newcomer, role)] - every
+        if more:
+            found[closed_to(role.name, EXCLUSIVE)] = more
+    return MappingProxyType(found)
+
+
+def _hosts(
+    snapshot: Snapshot, keepers: Iterable[Ensemble], stranger: Occupant, period: Period
+) -> frozenset[str]:
+    """UUIDs of the hosts that any of the ensembles keeps from the stranger."""
+    closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    for keeper in keepers:
+        closed |= providers_closed_to(stranger, keeper, snapshot, period)
+    roots = snapshot.roots
+    return frozenset(snapshot.uuids[row] for row in roots[closed[roots]].tolist())
+
+
+def foreign_occupant(newcomer: Ensemble, role: str) -> Occupant:
+    """The members of one role as a foreign occupant of other ensembles' domains."""
+    return _stranger(newcomer, newcomer.role(role))
+
+
+def _stranger(newcomer: Ensemble, role: Role) -> Occupant:
+    return Occupant(consumer="", project_id=newcomer.project_id, tags=role.tags)
+
+
+def providers_closed_to(
+    stranger: Occupant, keeper: Ensemble, snapshot: Snapshot, period: Period
+) -> Bools:
+    """[P] providers that an ensemble keeps from a stranger during `period`."""
+    closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    for statement in keeper.policies:
+        if statement.required and statement.type == Exclusive.type:
+            closed |= _closed(snapshot, keeper, statement, stranger, period)
+    return closed
+
+
+def _closed(
+    snapshot: Snapshot,
+    keeper: Ensemble,
+    statement: PolicyStatement,
+    stranger: Occupant,
+    period: Period,
+) -> Bools:
+    """[P] providers in a domain that the statement's members keep from the stranger."""
+    policy = parse(statement)
+    assert isinstance(policy, Exclusive)
+    closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    if policy.forbids(stranger, keeper.project_id):
+        selected = {member for edge in keeper.edges(statement) for member in edge}
+        members = (one for one in keeper.members if one.name in selected)
+        rows = hosts_of(snapshot, members, period)
+        if rows:
+            numbers = snapshot.domains(Level(policy.tree, policy.level))
+            used = np.unique(numbers[rows])
+            closed = np.isin(numbers, used[used >= 0])
+    return closed

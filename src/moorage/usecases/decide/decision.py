@@ -1,0 +1,211 @@
+"""Make the decision of a verified placement: places, hold, and the project's quota."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain import deadline
+from moorage.domain.changes import BoundHeld
+from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
+from moorage.domain.quotas import too_much_held
+from moorage.usecases.decide.max_additional import count_additional
+from moorage.usecases.decide.member_places import MemberStatus
+from moorage.usecases.decide.solution import HoldEnd
+from moorage.usecases.shared.quotas import held_limit
+
+if TYPE_CHECKING:
+    from moorage.domain.changes import Change
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.period import Duration, Instant
+    from moorage.domain.placement import Place
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.decide.request import Proposal, RequestIdentity
+    from moorage.usecases.decide.search_result import SearchResult
+    from moorage.usecases.decide.solution import DecisionOptions, VerifiedPlacement
+    from moorage.usecases.shared.environment import Environment
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionBasis:
+    """The snapshot and the placement that a decision is made from."""
+
+    snapshot: Snapshot
+    stand: MemberPlaces
+    found: VerifiedPlacement
+    before: Decision | None
+    """The newest decision about the ensemble, in whatever state."""
+    result: SearchResult
+    """What came with `found`."""
+
+
+def decision_for(
+    env: Environment,
+    proposal: Proposal,
+    ask: DecisionOptions,
+    answer: DecisionBasis,
+    naming: RequestIdentity,
+    hold: Duration,
+) -> Decision:
+    """The decision with the places of a verified placement.
+
+    Raises:
+        QuotaExceeded: the project holds too many places.
+    """
+    snapshot, stand, found = answer.snapshot, answer.stand, answer.found
+    request, outcome = found.built.request, found.outcome
+    ensemble = proposal.ensemble
+    held = _to_hold(found, stand)
+    if proposal.promise is None:
+        _check_quota(env, ensemble, held, released=_held(stand))
+    more = _additional(env, found, ask)
+    # The hold counts from when the answer is there, not from when it was asked for.
+    now = env.store.now()
+    if proposal.promise is not None:
+        expires_at = proposal.promise.expires_at
+    else:
+        expires_at = _hold_end(ask, answer.before, now, now + hold)
+    return Decision(
+        id=naming.id,
+        ensemble_id=ensemble.id,
+        project_id=ensemble.project_id,
+        ensemble_generation=0 if proposal.generation is None else proposal.generation + 1,
+        state=_first_state(
+            held > 0 or _keeps(proposal, answer.before, now),
+            MemberStatus.BUILDING in stand.status.values(),
+        ),
+        period=answer.result.period,
+        expires_at=expires_at,
+        hold=expires_at - now,
+        objective=ask.objective,
+        solve=Solve(
+            solver=outcome.solver,
+            value=outcome.value,
+            bound=outcome.bound,
+            proven=outcome.proven,
+            wall_ms=outcome.wall_ms,
+            seed=ask.seed,
+        ),
+        places=MappingProxyType(
+            {
+                name: _kept(stand.places[name], answer.before, name)
+                if name in request.fixed
+                else found.place(name)
+                for name in request.members
+            }
+        ),
+        policies=found.policies,
+        revision=snapshot.revision,
+        **more,
+        digest=naming.digest,
+        created_at=now,
+        updated_at=now,
+        preemptible=ask.preemptible,
+        priority=ask.priority if proposal.promise is None else proposal.promise.priority,
+        lease_id=None if proposal.promise is None else proposal.promise.lease_id,
+        endings=MappingProxyType({name: one.end for name, one in answer.result.endings.items()}),
+        away=tuple(n for n, one in sorted(answer.result.endings.items()) if one.yields_to is None),
+    )
+
+
+def _kept(place: Place, before: Decision | None, name: MemberName) -> Place:
+    """A standing member's place; bookings do not say which group each is of, its decision does."""
+    known = None if before is None else before.places.get(name)
+    same = known is not None and known.allocations == place.allocations
+    return known if known is not None and same else place
+
+
+def inherited_end(ask: DecisionOptions, before: Decision | None, now: Instant) -> Instant | None:
+    """When the hold of the decision before ends, if this one is to go on with it.
+
+    One that is not held any more says nothing about how long.
+    """
+    goes_on = ask.as_before or (ask.hold is None and ask.hold_end is not HoldEnd.DEFAULT)
+    if not goes_on or before is None or before.state_at(now) is not DecisionState.HELD:
+        return None
+    return before.expires_at
+
+
+def _hold_end(
+    ask: DecisionOptions, before: Decision | None, now: Instant, fresh: Instant
+) -> Instant:
+    present = inherited_end(ask, before, now)
+    if present is None:
+        return fresh
+    return max(present, fresh) if ask.hold_end is HoldEnd.AT_LEAST_PRESENT else present
+
+
+def _keeps(proposal: Proposal, before: Decision | None, now: Instant) -> bool:
+    """Whether places that servers leave come back to it: to a lease's, as to the one before."""
+    if proposal.promise is None or before is None:
+        return False
+    return before.state_at(now) is DecisionState.HELD
+
+
+def _first_state(held: bool, building: bool) -> DecisionState:  # noqa: FBT001 - two facts
+    """The initial state: held, or confirmed or closed if no place is held."""
+    if held:
+        return DecisionState.HELD
+    confirmed = decision_after(DecisionState.HELD, DecisionStep.CONFIRM)
+    return confirmed if building else decision_after(confirmed, DecisionStep.CLOSE)
+
+
+_COMMITTING: Final = 1.0
+"""Seconds of the time limit that counting what more would fit leaves."""
+_SHARE: Final = 5
+"""Counting what more would fit may take this part of a solve's time, all roles together."""
+
+
+def _additional(env: Environment, found: VerifiedPlacement, ask: DecisionOptions) -> dict[str, Any]:
+    """The fields of a decision that say how many more members fit."""
+    limits = env.limits
+    roles = {role.name: role for role in found.built.request.roles}
+    with deadline.leaving(_COMMITTING):
+        rooms = {
+            name: count_additional(
+                env.solver,
+                found,
+                roles[name],
+                most=limits.additional,
+                time_limit=limits.time_limit // (_SHARE * len(ask.additional)),
+            )
+            for name in ask.additional
+        }
+    return {
+        "max_additional": MappingProxyType({name: room.count for name, room in rooms.items()}),
+        "at_least": frozenset(name for name, room in rooms.items() if not room.exact),
+    }
+
+
+def _to_hold(found: VerifiedPlacement, stand: MemberPlaces) -> int:
+    """How many members have their place held by the decision: placed now, or held before."""
+    request = found.built.request
+    stay = sum(stand.of(name) is MemberStatus.HELD for name in request.fixed)
+    return len(request.members) - len(request.fixed) + stay
+
+
+def held_quota_conditions(
+    env: Environment, decision: Decision, answer: DecisionBasis
+) -> tuple[Change, ...]:
+    """The commit's condition that the project stays below its limit of held places.
+
+    A lease's places are not among them.
+    """
+    if decision.lease_id is not None:
+        return ()
+    wanted = _to_hold(answer.found, answer.stand)
+    limit = env.limits.held_members
+    return (BoundHeld(decision.project_id, limit, wanted),) if wanted else ()
+
+
+def _held(stand: MemberPlaces) -> int:
+    return sum(status is MemberStatus.HELD for status in stand.status.values())
+
+
+def _check_quota(env: Environment, ensemble: Ensemble, wanted: int, *, released: int) -> None:
+    limit = held_limit(env, ensemble.project_id)
+    used = env.store.held(ensemble.project_id) - released
+    if used + wanted > limit:
+        raise too_much_held(limit=limit, used=max(used, 0), requested=wanted)

@@ -1,0 +1,90 @@
+"""The environment of a joint decision: ports, limits, and the strategies that make room.
+
+A request is first searched for unaided. If that finds nothing, each strategy (`RoomMaker`) is tried
+in order, those that cost others least first, and the first placement is taken. What others give up
+is a `Concession`: a decision writes it and relies on it without knowing whose it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from moorage.usecases.shared.environment import Environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.errors import Infeasible
+    from moorage.usecases.decide.decision import DecisionBasis
+    from moorage.usecases.decide.request import Proposal, RequestIdentity
+    from moorage.usecases.decide.search import SearchContext
+    from moorage.usecases.decide.search_result import Observation, SearchResult
+    from moorage.usecases.decide.solution import DecisionOptions
+
+
+class RoomMaker(Protocol):
+    """A strategy that makes room for requests that do not fit."""
+
+    @property
+    def concedes(self) -> bool:
+        """Whether others may have to give something up."""
+
+    def attempts(
+        self, context: SearchContext, observation: Observation, refused: Sequence[SearchResult]
+    ) -> Iterator[SearchResult]:
+        """The results of its searches; none if it does not apply to the request.
+
+        Args:
+            context: the request, and what earlier attempts at it have taught.
+            observation: the ledger as this attempt sees it.
+            refused: what was asked in vain with all others where they are.
+
+        Raises:
+            Busy: time ran out before an answer or a proof.
+        """
+
+
+class RestoresEnds(Protocol):
+    """Restores the ends of consumers that ended early for places that a decision frees."""
+
+    def __call__(
+        self, env: DecideEnvironment, proposal: Proposal, decision: Decision, answer: DecisionBasis
+    ) -> Iterator[Change]:
+        """The changes that give it back, written last."""
+
+
+class ExplainsRefusal(Protocol):
+    """Makes the error of a request that no strategy can place."""
+
+    def __call__(  # noqa: PLR0913 - what was asked, of what, and how
+        self,
+        env: DecideEnvironment,
+        proposal: Proposal,
+        ask: DecisionOptions,
+        naming: RequestIdentity,
+        result: SearchResult,
+        observation: Observation,
+        *,
+        dry_run: bool,
+    ) -> Infeasible:
+        """The error, with the reasons; they are stored where somebody may read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategies:
+    """The strategies of a process for requests that do not fit unaided."""
+
+    room_makers: tuple[RoomMaker, ...]
+    """In the order in which they are asked: those that cost others least come first."""
+    restore: RestoresEnds
+    explain: ExplainsRefusal
+
+
+@dataclass(frozen=True, slots=True)
+class DecideEnvironment(Environment):
+    """The ports and bounds of one process, with the strategies of its decisions."""
+
+    strategies: Strategies

@@ -1,0 +1,160 @@
+"""Count how many more members of a role fit, with all placed members staying."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.deadline import TimeExpired
+from moorage.domain.ensembles import MemberName, edges
+from moorage.domain.period import SECOND
+from moorage.engine.explain.conflicts import any_placement
+from moorage.engine.joint.build import state
+from moorage.engine.joint.problem import Verdict
+from moorage.engine.joint.proved_solve import solve
+
+if TYPE_CHECKING:
+    from moorage.domain.ensembles import Role
+    from moorage.domain.period import Duration
+    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.terrain import Terrain
+    from moorage.usecases.decide.solution import VerifiedPlacement
+    from moorage.usecases.ports import Solver
+
+
+_MOST_TRIED: Final = 64
+MILLISECOND: Final = SECOND // 1000
+
+
+@dataclass(frozen=True, slots=True)
+class AdditionalMembers:
+    """`count` more fit; without `exact`, at least so many."""
+
+    count: int
+    exact: bool
+
+
+def count_additional(
+    solver: Solver, found: VerifiedPlacement, role: Role, *, most: int, time_limit: Duration
+) -> AdditionalMembers:
+    """The largest n such that n more members of the role can be placed beside the answer.
+
+    With everything placed staying put and all required policies met, one member fewer is
+    never harder: an upper bound per domain stays met, a lower bound is met already, and a
+    skew of at least one allows taking a member from its fullest domain. So doubling and halving
+    finds the largest n. A skew of none (only whole rounds fit) and two skews over different
+    levels break the argument: then every number is tried from the top, up to `_MOST_TRIED`
+    of them. When these are too many, or time ran out, or at `most`, the answer is "at least".
+
+    `time_limit` bounds all the solves together.
+    """
+    try:
+        search = _Search(solver, found, role, most=most, time_limit=time_limit)
+    except TimeExpired:
+        return AdditionalMembers(0, exact=False)
+    top = min(search.ceiling, most)
+    leaps = _may_leap(found, role)
+    if leaps and top <= _MOST_TRIED:
+        low = next((count for count in range(top, 0, -1) if search.fits(count)), 0)
+        leaps = False
+    else:
+        low = _largest(search, top)
+    capped = low == most and most < search.ceiling
+    return AdditionalMembers(low, exact=not (capped or search.unsure or leaps))
+
+
+def _largest(search: _Search, top: int) -> int:
+    """The largest number that fits, where fewer are never harder; by doubling and halving."""
+    low, high = 0, top + 1
+    step = 1
+    while low + step < high:
+        if not search.fits(low + step):
+            high = low + step
+            break
+        low, step = low + step, step * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if search.fits(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+class _Search:
+    """Judges counts; `ceiling` is what capacity and filters alone would allow."""
+
+    def __init__(
+        self,
+        solver: Solver,
+        found: VerifiedPlacement,
+        role: Role,
+        *,
+        most: int,
+        time_limit: Duration,
+    ) -> None:
+        self._solver = solver
+        self._found = found
+        self._role = role
+        self._left = time_limit
+        self._terrain = _terrain_after(found)
+        self.unsure = False
+        self.ceiling = self._ceiling(most)
+
+    def fits(self, count: int) -> bool:
+        """Whether so many more can be placed; not knowing counts as no."""
+        if self._left <= 0:
+            self.unsure = True
+            return False
+        try:
+            problem = any_placement(self._grown(count).problem)
+            outcome = solve(self._solver, problem, time_limit=self._left, seed=0)
+        except TimeExpired:
+            self.unsure = True
+            return False
+        self._left -= int(outcome.wall_ms * MILLISECOND)
+        self.unsure |= outcome.verdict is Verdict.UNKNOWN
+        return outcome.verdict is Verdict.FEASIBLE
+
+    def _grown(self, count: int) -> Built:
+        request = self._found.built.request
+        present = [m.index for m in request.members if m.role == self._role.name]
+        first = max(present, default=-1) + 1
+        more = tuple(MemberName(self._role.name, first + i) for i in range(count))
+        grown = replace(
+            request,
+            members=(*request.members, *more),
+            policies=tuple(one for one in request.policies if one.required),
+            fixed=MappingProxyType(dict(self._found.hosts)),
+        )
+        return state(grown, self._terrain, closed=self._found.built.closed)
+
+    def _ceiling(self, most: int) -> int:
+        # Devices are counted for as many members as there are.
+        problem = self._grown(1 if self._terrain.devices is None else most).problem
+        row = problem.roles.index(self._role.name)
+        demand = problem.demand[row]
+        free = problem.free[problem.allowed[row]][:, demand > 0]
+        return int((free // demand[demand > 0]).min(axis=1).sum()) if free.size else 0
+
+
+def _terrain_after(found: VerifiedPlacement) -> Terrain:
+    return found.built.terrain.taking(list(found.places.values()))
+
+
+def _may_leap(found: VerifiedPlacement, role: Role) -> bool:
+    """Whether more may fit where fewer do not: see `count_additional`."""
+    request = found.built.request
+    skews = [
+        one
+        for one in request.policies
+        if one.required
+        and "max_skew" in one.parameters
+        and any(
+            member.role == role.name
+            for edge in edges(one, request.roles, request.members)
+            for member in edge
+        )
+    ]
+    return len(skews) > 1 or any(one.parameters["max_skew"] == 0 for one in skews)

@@ -1,0 +1,141 @@
+"""Where the members of an ensemble stand, read from the bookings of a snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.placement import Place
+from moorage.domain.resources import total
+from moorage.engine.state.sharing import SHARES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.period import Instant, Period
+    from moorage.engine.state.snapshot import Snapshot
+
+
+class MemberStatus(StrEnum):
+    """The placement status of a member."""
+
+    UNPLACED = "unplaced"
+    HELD = "held"
+    BUILDING = "building"
+    """Its place is claimed for a server that is being built."""
+    ACTIVE = "active"
+    """A server has its place."""
+
+
+_STATUS = {
+    BookingState.HELD: MemberStatus.HELD,
+    BookingState.CLAIMED: MemberStatus.BUILDING,
+    BookingState.RESERVED: MemberStatus.HELD,
+    BookingState.ALLOCATED: MemberStatus.ACTIVE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MemberPlaces:
+    """The places, status and bookings of an ensemble's members at an instant."""
+
+    at: Instant
+    places: Mapping[MemberName, Place]
+    status: Mapping[MemberName, MemberStatus]
+    bookings: Mapping[MemberName, tuple[Booking, ...]]
+    consumers: frozenset[str]
+    """Every consumer of the ensemble, placed or not: none of them is foreign to it."""
+
+    def of(self, member: MemberName) -> MemberStatus:
+        """The status of a member."""
+        return self.status.get(member, MemberStatus.UNPLACED)
+
+
+def consumer_of(member: Member) -> str:
+    """The consumer of the member's bookings: its server, or the member itself while held."""
+    return member.server_id or member.uuid
+
+
+def member_places(snapshot: Snapshot, ensemble: Ensemble) -> MemberPlaces:
+    """Read where members stand at the snapshot's revision and instant.
+
+    A member follows its server: where the server's allocations are, there it stands. One whose
+    allocations are gone is unplaced.
+    """
+    places: dict[MemberName, Place] = {}
+    status: dict[MemberName, MemberStatus] = {}
+    found: dict[MemberName, tuple[Booking, ...]] = {}
+    for member in ensemble.members:
+        bookings = bookings_of(snapshot, consumer_of(member))
+        if bookings:
+            places[member.name] = place_of(snapshot, bookings)
+            status[member.name] = _STATUS[bookings[0].state]
+            found[member.name] = bookings
+    return MemberPlaces(
+        at=snapshot.taken_at,
+        places=MappingProxyType(places),
+        status=MappingProxyType(status),
+        bookings=MappingProxyType(found),
+        consumers=frozenset(
+            consumer
+            for member in ensemble.members
+            for consumer in (member.uuid, member.server_id)
+            if consumer is not None
+        ),
+    )
+
+
+def bookings_of(snapshot: Snapshot, consumer: str) -> tuple[Booking, ...]:
+    """The live bookings of a consumer."""
+    return tuple(
+        booking
+        for row in snapshot.rows_of_consumer(consumer)
+        for booking in snapshot.bookings_of(row)
+        if booking.consumer == consumer
+    )
+
+
+def hosts_of(snapshot: Snapshot, members: Iterable[Member], period: Period) -> list[int]:
+    """Rows of the hosts on which any of these members is booked at some time of `period`."""
+    found: set[int] = set()
+    for member in members:
+        consumer = consumer_of(member)
+        rows = [
+            row
+            for row in snapshot.rows_of_consumer(consumer)
+            if consumer in snapshot.consumers_in(row, period)
+        ]
+        if rows:
+            found.add(_host(snapshot, rows))
+    return sorted(found)
+
+
+def _host(snapshot: Snapshot, rows: Iterable[int]) -> int:
+    """The host that a consumer with bookings on these rows stands on.
+
+    That is the root of the first which does not share its inventory with others: what is
+    taken from a shared store says nothing of where one stands. Whoever takes only from
+    shared ones stands there.
+    """
+    roots = [int(snapshot.root[row]) for row in rows]
+    sharing = snapshot.traits.get(SHARES)
+    own = roots if sharing is None else [root for root in roots if not sharing[root]]
+    return (own or roots)[0]
+
+
+def place_of(snapshot: Snapshot, bookings: Iterable[Booking]) -> Place:
+    """The place that bookings of one consumer make."""
+    allocations: dict[str, list[Booking]] = {}
+    for booking in bookings:
+        allocations.setdefault(booking.provider, []).append(booking)
+    return Place(
+        host=snapshot.uuids[_host(snapshot, (snapshot.row_of[uuid] for uuid in allocations))],
+        allocations=MappingProxyType(
+            {uuid: total(one.amounts for one in some) for uuid, some in allocations.items()}
+        ),
+    )

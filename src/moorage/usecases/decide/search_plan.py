@@ -1,0 +1,160 @@
+"""The order of searches for a request: unaided, then by each strategy; and the fleet it may use.
+
+A lease says who may use its capacity before it starts (`Terms.before_start`). For all other stays
+its places count as taken from now on. Consumers that were there when the lease was granted stay to
+their end, and leases do not exclude each other in this way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from moorage.domain.bookings import Binding, BookingState
+from moorage.domain.errors import NotFound, ProviderConflict
+from moorage.domain.leases import Yielding
+from moorage.domain.period import Period
+from moorage.engine.state.overlay import exchanged
+from moorage.usecases.decide.member_places import bookings_of
+from moorage.usecases.decide.search import SearchContext
+from moorage.usecases.decide.search_result import Observation, SearchResult, refusal_to_explain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.errors import CapacityExceeded, ConstraintViolated
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Duration
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.environment import DecideEnvironment
+    from moorage.usecases.decide.request import LeasePromise, Proposal
+    from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.ports import Store
+    from moorage.usecases.shared.environment import Environment
+
+
+def fleet_visible_to(
+    store: Store, snapshot: Snapshot, ask: DecisionOptions, promise: LeasePromise | None
+) -> Snapshot:
+    """The fleet without the places of leases that exclude this request before they start."""
+    if promise is not None or not (ask.preemptible or ask.until is not None):
+        return snapshot
+    whom = Yielding.PREEMPTIBLE if ask.preemptible else Yielding.BOUNDED
+    shut = [one for one in store.shutting_out() if whom not in one.terms.before_start]
+    places = (place for one in shut for place in _places(store, snapshot, one))
+    return exchanged(snapshot, {some[0].consumer: some for some in places})
+
+
+def _places(store: Store, snapshot: Snapshot, lease: Lease) -> Iterator[tuple[Booking, ...]]:
+    """The places of a lease as if it began now, and stayed where it is."""
+    now = snapshot.taken_at
+    try:
+        members = store.ensemble(lease.ensemble_id).members
+    except NotFound:
+        return
+    for member in members:
+        kept = tuple(
+            replace(one, period=Period(now, one.period.end), binding=Binding.BOUND)
+            for one in bookings_of(snapshot, member.uuid)
+            if one.state is BookingState.RESERVED and one.period.start > now
+        )
+        if kept:
+            yield kept
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceUnaided:
+    """The first strategy: places for what is asked, with all others where they are."""
+
+    concedes: bool = False
+
+    def attempts(
+        self,
+        context: SearchContext,
+        observation: Observation,
+        refused: Sequence[SearchResult],  # noqa: ARG002 - it is the first
+    ) -> Iterator[SearchResult]:
+        """See `RoomMaker`: once for each selection of members that may be placed anew."""
+        for number, anew in enumerate(context.proposal.selections):
+            request = context.request(anew, observation)
+            stated, _ = context.stated(request, observation, observation.snapshot)
+            stated = replace(stated, plain=True)
+            if stated.clash:
+                yield stated
+                continue
+            found = context.search("unaided", number).answer(stated.built, context)
+            yield replace(stated, found=found)
+
+
+class SearchPlan:
+    """Searches for answers to one proposal, attempt by attempt, and keeps what was learnt."""
+
+    def __init__(
+        self, env: DecideEnvironment, proposal: Proposal, ask: DecisionOptions, time_limit: Duration
+    ) -> None:
+        self._strategies = env.strategies
+        self._context = SearchContext(
+            env, proposal, ask, time_limit, partial(search_once, env, ask)
+        )
+
+    def allow(self, time_limit: Duration) -> None:
+        """Set the time limit of further searches."""
+        self._context.time_limit = time_limit
+
+    def search(self, observation: Observation, *, plainly: bool = False) -> SearchResult:
+        """The first placement that a strategy finds; without `found`, the refused problem.
+
+        With `plainly` nobody else ends early, moves or goes for it. What is refused is the last
+        plain problem without an answer, see `refusal_to_explain`.
+        """
+        context = self._context
+        observation = visible(context.env, context.proposal, context.ask, observation)
+        refused: list[SearchResult] = []
+        unsure = False
+        for maker in self._strategies.room_makers:
+            if plainly and maker.concedes:
+                continue
+            for result in maker.attempts(context, observation, tuple(refused)):
+                if result.found is not None:
+                    return result
+                if result.plain:
+                    refused.append(result)
+                unsure = unsure or result.unsure
+        assert refused, "the first strategy asks nobody"
+        return replace(refusal_to_explain(refused), unsure=unsure)
+
+    def learn(
+        self,
+        overtaken: ProviderConflict | CapacityExceeded | ConstraintViolated,
+        snapshot: Snapshot,
+    ) -> None:
+        """Avoid the host on which a commit was overtaken, where that is possible."""
+        provider = (
+            overtaken.subject if isinstance(overtaken, ProviderConflict) else overtaken.provider
+        )
+        row = snapshot.row_of.get(provider)
+        if row is not None:
+            self._context.busy |= {snapshot.uuids[int(snapshot.root[row])]}
+
+
+def search_once(
+    env: DecideEnvironment,
+    ask: DecisionOptions,
+    proposal: Proposal,
+    observation: Observation,
+    time_limit: Duration,
+) -> SearchResult:
+    """Run one search for a proposal with all strategies."""
+    return SearchPlan(env, proposal, ask, time_limit).search(observation)
+
+
+def visible(
+    env: Environment, proposal: Proposal, ask: DecisionOptions, observation: Observation
+) -> Observation:
+    """The observation without capacity that the request may not use."""
+    snapshot = fleet_visible_to(env.store, observation.snapshot, ask, proposal.promise)
+    if snapshot is observation.snapshot:
+        return observation
+    return replace(observation, snapshot=snapshot)

@@ -1,0 +1,376 @@
+"""The changes of a decision: the ensemble, the decision, its holds, and what it replaces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain.bookings import Binding, Booking, BookingState
+from moorage.domain.changes import (
+    DropBookings,
+    EndBookings,
+    PutBookings,
+    PutClaim,
+    PutDecision,
+    PutEnsemble,
+)
+from moorage.domain.consumers import Consumer
+from moorage.domain.decisions import (
+    DECISION_TABLE,
+    Claim,
+    ClaimState,
+    ClaimStep,
+    DecisionState,
+    DecisionStep,
+    claim_after,
+    decision_after,
+)
+from moorage.domain.errors import ConcurrentUpdate
+from moorage.domain.period import Period
+from moorage.usecases.decide.member_places import MemberStatus
+from moorage.usecases.decide.solution import DecisionOptions, HoldEnd
+from moorage.usecases.ports import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.period import Instant
+    from moorage.domain.placement import Place
+    from moorage.domain.resources import Amounts
+    from moorage.usecases.decide.decision import DecisionBasis
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.decide.request import EarlyEnd, Proposal
+    from moorage.usecases.ports import Store
+    from moorage.usecases.shared.environment import Environment
+
+MEMBER_TYPE: Final = "MOORAGE_MEMBER"
+"""Consumer type of a member whose place is held; Placement's wire never shows it."""
+
+_LIVE: Final = {DecisionState.HELD, DecisionState.CONFIRMED}
+_NOBODY: Final[frozenset[Any]] = frozenset()
+
+
+def decision_changes(
+    env: Environment, proposal: Proposal, decision: Decision, answer: DecisionBasis
+) -> tuple[Change, ...]:
+    """Everything that a decision changes, in the order it must be written.
+
+    Raises:
+        ConcurrentUpdate: a place was claimed, or given up, after the answer looked.
+    """
+    store, concessions = env.store, answer.result.concessions
+    more = proposal.allowed.also(decision)
+    claims = tuple(one.claim for one in more if isinstance(one, PutClaim))
+    return (
+        *(change for one in concessions for change in one.frees(env, decision.updated_at)),
+        PutEnsemble(_placed(proposal.ensemble, decision, answer.stand), proposal.generation),
+        *_supersede(store, decision, answer, frozenset(one.id for one in claims)),
+        PutDecision(decision, None),
+        DropBookings(proposal.freed),
+        *(change for one in concessions for change in one.ends(env, proposal, decision)),
+        *_holds(store, proposal, decision, answer, claims),
+        *more,
+    )
+
+
+def _placed(ensemble: Ensemble, decision: Decision, stand: MemberPlaces) -> Ensemble:
+    """The ensemble as decided: members placed anew have no server.
+
+    That server's allocations are gone; while it is named the member would be looked for there.
+    """
+    members = tuple(
+        replace(one, server_id=None)
+        if one.name in decision.places and stand.of(one.name) is MemberStatus.UNPLACED
+        else one
+        for one in ensemble.members
+    )
+    return replace(ensemble, members=members, updated_at=decision.updated_at)
+
+
+def current_decision(store: Store, ensemble: Ensemble) -> Decision | None:
+    """The newest decision about the ensemble, in whatever state."""
+    found = store.decisions(
+        project_id=ensemble.project_id, ensemble_id=ensemble.id, page=Page(limit=1)
+    )
+    return found[0] if found else None
+
+
+def options_like(decision: Decision) -> DecisionOptions:
+    """Ask for a decision on the terms of the present one: held until the same instant, found alike.
+
+    Its members' stay ends with that of the others, and yields as theirs does.
+
+    One that is not held any more says nothing about how long: then the default is asked for.
+    """
+    return DecisionOptions(
+        as_before=True,
+        objective=decision.objective,
+        seed=decision.solve.seed,
+        until=None if decision.period.open_ended else decision.period.end,
+        preemptible=decision.preemptible,
+        priority=decision.priority,
+    )
+
+
+def options_for_joining(ask: DecisionOptions, decision: Decision, now: Instant) -> DecisionOptions:
+    """How to decide for members that join those of the present decision, as far as it is said.
+
+    What is not said of their hold and of their stay is as the others have it.
+    """
+    ask = replace(ask, hold_end=HoldEnd.PRESENT)
+    live = decision.state_at(now) in (*_LIVE, DecisionState.CLOSED) and decision.period.end > now
+    if not live or ask.until is not None or ask.preemptible:
+        return ask
+    return replace(
+        ask,
+        until=None if decision.period.open_ended else decision.period.end,
+        preemptible=decision.preemptible,
+        priority=decision.priority,
+        any_priority=True,
+    )
+
+
+def member_consumer(ensemble: Ensemble, member: Member) -> Consumer:
+    """The consumer of a member's hold."""
+    return Consumer(
+        uuid=member.uuid,
+        project_id=ensemble.project_id,
+        user_id=ensemble.user_id,
+        type=MEMBER_TYPE,
+    )
+
+
+def hold_bookings(
+    member: Member,
+    place: Place,
+    decision: Decision,
+    *,
+    ending: EarlyEnd | None = None,
+    binding: Binding = Binding.BOUND,
+) -> tuple[Booking, ...]:
+    """The bookings that keep a member's place for its decision, until `ending` if that is given."""
+    promised = decision.lease_id is not None
+    stay = decision.period
+    return tuple(
+        Booking(
+            consumer=member.uuid,
+            provider=provider,
+            amounts=amounts,
+            period=stay if ending is None else Period(stay.start, ending.end),
+            state=BookingState.RESERVED if promised else BookingState.HELD,
+            lapses_at=decision.expires_at,
+            binding=binding,
+            decision=decision.id,
+            preemptible=decision.preemptible,
+            yields_to=None if ending is None else ending.yields_to,
+            declared_end=None if ending is None else stay.end,
+            priority=decision.priority,
+        )
+        for provider, amounts in place.allocations.items()
+    )
+
+
+def end_claim(claim: Claim, now: Instant) -> PutClaim:
+    """The change that ends a building claim: as expired if it lapsed, else as failed."""
+    lapsed = claim.state_at(now) is ClaimState.EXPIRED
+    state = claim_after(claim.state, ClaimStep.LAPSE if lapsed else ClaimStep.FAIL)
+    return PutClaim(replace(claim, state=state, updated_at=now), ClaimState.BUILDING.value)
+
+
+def decision_after_claims(
+    store: Store,
+    decision: Decision,
+    over: AbstractSet[str],
+    now: Instant,
+    *,
+    gone: AbstractSet[MemberName] = _NOBODY,
+) -> Iterator[Change]:
+    """The decision after some of its claims have ended: closed if none is building.
+
+    Confirmed, it is closed with its last building claim. It is written in any case: two claims
+    that end at once, or one and a confirmation, so meet in the decision's generation, and the
+    slower one looks again.
+
+    Args:
+        store: where its claims are.
+        decision: as it was read before anything that is judged here.
+        over: ids of the claims that end in the same changeset.
+        now: the instant that all is judged at.
+        gone: members that leave the ensemble, and so the decision.
+    """
+    if decision.state_at(now) not in _LIVE:
+        return
+    building = any(
+        one.state_at(now) is ClaimState.BUILDING and one.id not in over
+        for one in store.claims(decision_id=decision.id)
+    )
+    state = decision.state
+    if state is DecisionState.CONFIRMED and not building:
+        state = decision_after(state, DecisionStep.CLOSE)
+    places = {name: place for name, place in decision.places.items() if name not in gone}
+    yield PutDecision(
+        replace(decision, state=state, places=MappingProxyType(places), updated_at=now),
+        decision.generation,
+    )
+
+
+def member_departure_changes(
+    store: Store, ensemble: Ensemble, gone: AbstractSet[MemberName], now: Instant
+) -> Iterator[Change]:
+    """The changes when members leave: building claims end, the decision drops their places."""
+    decision = current_decision(store, ensemble)
+    if decision is None:
+        return
+    over: set[str] = set()
+    for claim in store.claims(decision_id=decision.id):
+        if claim.member in gone and claim.state is ClaimState.BUILDING:
+            over.add(claim.id)
+            yield end_claim(claim, now)
+    yield from decision_after_claims(store, decision, over, now, gone=gone)
+
+
+def _supersede(
+    store: Store, decision: Decision, answer: DecisionBasis, written: AbstractSet[str]
+) -> Iterator[Change]:
+    """End the decision before this one; its open claims go on, but those written otherwise.
+
+    A claim that has lapsed ends here: its member may get a place anew, which the end of an old
+    claim must never take away. A hold that goes on until the old one's end must not come too late.
+    """
+    old, stand = answer.before, answer.stand
+    now = stand.at
+    if old is None:
+        return
+    if (old.state, DecisionStep.SUPERSEDE) in DECISION_TABLE:
+        state = decision_after(old.state, DecisionStep.SUPERSEDE)
+        superseded = replace(old, state=state, updated_at=now)
+        held = old.state_at(now) is DecisionState.HELD
+        goes_on = held and decision.expires_at == old.expires_at
+        yield PutDecision(superseded, old.generation, old.expires_at if goes_on else None)
+    for claim in store.claims(decision_id=old.id):
+        if claim.id in written:
+            continue
+        if claim.state_at(now) is ClaimState.BUILDING:
+            if stand.of(claim.member) is not MemberStatus.BUILDING:
+                raise ConcurrentUpdate(
+                    f"the place of {claim.member} was claimed meanwhile", subject=old.id
+                )
+            yield _moved(claim, decision)
+        elif claim.state is ClaimState.BUILDING:
+            yield end_claim(claim, now)
+        elif claim.state is ClaimState.ACTIVE:
+            yield _moved(claim, decision)
+
+
+def _moved(claim: Claim, decision: Decision) -> PutClaim:
+    """The claim under another decision of the same ensemble."""
+    return PutClaim(
+        replace(claim, decision_id=decision.id, updated_at=decision.updated_at), claim.state.value
+    )
+
+
+def _lapsed(store: Store, answer: DecisionBasis) -> frozenset[MemberName]:
+    """Members whose claims have lapsed, and are not written down as lapsed yet."""
+    if answer.before is None:
+        return frozenset()
+    return frozenset(
+        claim.member
+        for claim in store.claims(decision_id=answer.before.id)
+        if claim.state is ClaimState.BUILDING
+        and claim.state_at(answer.stand.at) is not ClaimState.BUILDING
+    )
+
+
+def _holds(
+    store: Store,
+    proposal: Proposal,
+    decision: Decision,
+    answer: DecisionBasis,
+    claims: Iterable[Claim],
+) -> Iterator[Change]:
+    """Hold what is placed now, and what was held before and stays."""
+    ensemble, result = proposal.ensemble, answer.result
+    claimed = {one.member: one.lapses_at for one in claims if one.state is ClaimState.BUILDING}
+    lapsed = _lapsed(store, answer)
+    fixed = answer.found.built.request.fixed
+    binding = Binding.BOUND if proposal.promise is None else proposal.promise.binding
+    for member in ensemble.members:
+        name = member.name
+        if name in result.staying:
+            stays = result.staying[name]
+            if name in lapsed:
+                # Only a lease's place is there still: nobody is building there any more.
+                stays = tuple(replace(one, state=BookingState.RESERVED) for one in stays)
+            yield from _stays(ensemble, member, stays, answer.stand.bookings[name], decision)
+        elif name in decision.places and name not in fixed:
+            ending = result.endings.get(name)
+            place = decision.places[name]
+            bookings = hold_bookings(member, place, decision, ending=ending, binding=binding)
+            if name in claimed:
+                bookings = claimed_bookings(bookings, claimed[name])
+            yield PutBookings(member_consumer(ensemble, member), bookings)
+
+
+def _stays(
+    ensemble: Ensemble,
+    member: Member,
+    bookings: tuple[Booking, ...],
+    before: tuple[Booking, ...],
+    decision: Decision,
+) -> Iterator[Change]:
+    """Rewrite the bookings of a staying member with the new decision's id, hold and end."""
+    state = bookings[0].state
+    if state is BookingState.ALLOCATED:
+        if bookings != before:
+            consumers = frozenset({bookings[0].consumer})
+            yield EndBookings(consumers, bookings[0].period.end)
+        return
+    kept = tuple(
+        replace(
+            one,
+            decision=decision.id,
+            lapses_at=_lapses_at(one, decision),
+            priority=decision.priority,
+        )
+        for one in bookings
+    )
+    yield PutBookings(member_consumer(ensemble, member), kept)
+
+
+def _lapses_at(booking: Booking, decision: Decision) -> Instant:
+    """When a staying booking lapses under the new decision."""
+    if booking.state is not BookingState.CLAIMED:
+        return decision.expires_at
+    # A claim has an expiry of its own; a lease keeps the place beyond it.
+    own = booking.lapses_at
+    return own if decision.lease_id is None else max(own, decision.expires_at)
+
+
+def claimed_bookings(
+    held: Iterable[Booking], lapses_at: Instant, amounts: Mapping[str, Amounts] | None = None
+) -> tuple[Booking, ...]:
+    """The bookings that keep a claimed place: for as long as it was held, on the same terms.
+
+    A lease's place does not vanish with its claim: the lease has it again (see
+    `return_unclaimed_place`), and in between nobody else may get it.
+
+    `amounts` (per provider) are what is claimed of it; None: all.
+    """
+    return tuple(
+        replace(
+            one,
+            amounts=one.amounts if amounts is None else amounts[one.provider],
+            state=BookingState.CLAIMED,
+            lapses_at=(
+                max(lapses_at, one.lapses_at) if one.state is BookingState.RESERVED else lapses_at
+            ),
+            binding=Binding.BOUND,
+        )
+        for one in held
+        if amounts is None or one.provider in amounts
+    )

@@ -1,0 +1,293 @@
+"""Carry out one due effect: in one changeset inside the ledger, in three steps outside of it.
+
+An outward effect is first *taken* by writing the attempt, so that no other worker does it; then it
+is carried out within a bounded time; then its outcome is recorded. If the worker dies in between,
+another one takes it after the timeout, under the same id. So delivery is at least once, and the
+receiver can tell a repeat by its id. In a simulation, where no servers run, `SimulatedServers` ends
+one by deleting its allocations.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import Changeset
+from moorage.domain.effects import ENDED, LANES, TIMERS, EffectKind, Lane
+from moorage.domain.errors import ConcurrentUpdate, MoorageError, NotFound
+from moorage.domain.period import MINUTE, SECOND, format_instant, parse_instant
+from moorage.usecases.capacity.planned_notices import affected_servers
+from moorage.usecases.effects.outcome import (
+    attempt_started,
+    effect_finished,
+    effect_given_up,
+    postponed,
+)
+from moorage.usecases.leases import lifecycle
+from moorage.usecases.ledger import withdrawal
+from moorage.usecases.ledger.allocations import release
+from moorage.usecases.offers import expiry
+from moorage.usecases.preemption import eviction
+from moorage.usecases.shared.retry import backoff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.effects import Effect
+    from moorage.domain.period import Duration, Instant
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Store
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedServers:
+    """Ends a simulated server by deleting its allocations."""
+
+    store: Store
+
+    def __call__(self, message: Message) -> str:
+        """See `Act`.
+
+        Raises:
+            OutwardFailure: others kept changing its allocations.
+        """
+        try:
+            release(self.store, message.subject)
+        except NotFound:
+            return "there is no such server"
+        except MoorageError as error:
+            raise OutwardFailure(error.message) from error
+        return "its allocations are deleted"
+
+
+_log = logging.getLogger(__name__)
+
+
+class OutwardFailure(MoorageError):
+    """An outward action failed or its result is unknown; it is tried again."""
+
+
+Act: TypeAlias = "Callable[[Message], str]"
+"""Does something outside within a bounded time, and says what; else raises OutwardFailure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """The message of an effect to an outside service."""
+
+    id: str
+    """The same in every attempt."""
+    subject: str
+    """The lease's id, or the server's."""
+    body: Mapping[str, object]
+    """JSON values."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutwardActions:
+    """The outward actions of a process, and their retry intervals."""
+
+    tell: Act | None = None
+    end: Act | None = None
+    """Ends a server; done once its allocations are gone."""
+    hook: Act | None = None
+    check: Act | None = None
+    """Reports ended leases to the operator's check."""
+    attempts: int = 12
+    timeout: Duration = 30 * SECOND
+    """Longer than any attempt takes: after it who has taken an effect on counts as dead."""
+    first_wait: Duration = 5 * SECOND
+    longest_wait: Duration = 15 * MINUTE
+
+    def act(self, lane: Lane) -> Act | None:
+        """The action of a lane."""
+        acts = {
+            Lane.TELL: self.tell,
+            Lane.END: self.end,
+            Lane.HOOK: self.hook,
+            Lane.CHECK: self.check,
+        }
+        return acts[lane]
+
+    def wait(self, effect: Effect) -> Duration:
+        """How long to wait after this attempt; see `backoff`."""
+        return backoff(effect.id, effect.attempts, self.first_wait, self.longest_wait)
+
+
+class EffectResult(StrEnum):
+    """The result of carrying out an effect."""
+
+    DONE = "done"
+    AGAIN = "again"
+    """It is tried again later."""
+    FAILED = "failed"
+    """It was tried too often, and is kept as failed."""
+    NOTHING = "nothing"
+    """Another worker has already done it."""
+
+
+_NOBODY: Final = {
+    Lane.TELL: "no webhook is set",
+    Lane.END: "nobody ends servers here: end_servers is none",
+    Lane.HOOK: "nothing was run: no hook is set",
+    Lane.CHECK: "nobody is told: no check of leases is set",
+}
+
+
+def carry_out(parts: Parts, outside: OutwardActions, effect: Effect) -> EffectResult:
+    """Carry out an effect that is due, as it was read.
+
+    Raises:
+        MoorageError: the ledger is out of reach, or what is to be done inside fails; the effect
+            is pending still.
+    """
+    try:
+        if effect.kind is EffectKind.EXPIRE:
+            return _told(effect, expiry.carry_out(parts, effect))
+        if effect.kind in TIMERS:
+            return _told(effect, lifecycle.carry_out(parts, effect))
+        if effect.kind is EffectKind.REPLACE:
+            return _told(effect, withdrawal.carry_out(parts, effect))
+        if effect.kind is EffectKind.EVICT:
+            return _told(effect, eviction.carry_out(parts, effect))
+        return _outside(parts, outside, effect)
+    except (ConcurrentUpdate, NotFound):
+        # Done, taken on or forgotten meanwhile; if it is still due it comes again.
+        return EffectResult.NOTHING
+
+
+def postpone(parts: Parts, outside: OutwardActions, effect: Effect, problem: str) -> None:
+    """Postpone an effect that failed inside the ledger; it is never given up.
+
+    Raises:
+        MoorageError: the ledger is out of reach.
+    """
+    now = parts.store.now()
+    tried = attempt_started(effect, now, now).effect
+    later = postponed(tried, now + outside.wait(tried), now, outcome=problem, seen=effect.attempts)
+    try:
+        parts.store.commit(Changeset((later,)))
+    except (ConcurrentUpdate, NotFound):
+        return
+
+
+def _told(effect: Effect, outcome: str) -> EffectResult:
+    _log.info("%s of %s: %s", effect.kind, effect.subject, outcome)
+    return EffectResult.DONE
+
+
+def _outside(parts: Parts, outside: OutwardActions, effect: Effect) -> EffectResult:
+    lane = LANES[effect.kind]
+    act = outside.act(lane)
+    moot = _moot(parts, effect) or (_NOBODY[lane] if act is None else "")
+    if act is None or moot:
+        return _finish(parts, effect, moot)
+    now = parts.store.now()
+    if _enough(outside, effect):
+        return _give_up(parts, effect, effect.outcome or "whoever tried did not come back")
+    claim = attempt_started(effect, now + outside.timeout, now)
+    parts.store.commit(Changeset((claim,)))
+    effect = claim.effect
+    outcome, good = _tried(act, effect, affected_servers(parts, effect))
+    if good and effect.kind is EffectKind.DELETE:
+        # Ending a server takes time, and who says that it is done may be wrong: looked at again.
+        gone = _moot(parts, effect)
+        outcome, good = f"{outcome}; {gone or 'the server is there still'}", bool(gone)
+    return _finish(parts, effect, outcome) if good else _failed(parts, outside, effect, outcome)
+
+
+def _tried(act: Act, effect: Effect, more: Mapping[str, object]) -> tuple[str, bool]:
+    """The outcome text of an attempt, and whether the action reported success."""
+    try:
+        return act(_message(effect, more)), True
+    except OutwardFailure as error:
+        return error.message, False
+    except Exception as error:  # noqa: BLE001 - an adapter that breaks has not done it either
+        _log.exception("could not carry out %s %s", effect.kind, effect.id)
+        return f"{type(error).__name__}: {error}", False
+
+
+def _finish(parts: Parts, effect: Effect, outcome: str) -> EffectResult:
+    if effect.kind is EffectKind.DELETE and effect.attempts and _just_ended(parts, effect):
+        effect = replace(effect, details={**effect.details, ENDED: True})
+    parts.store.commit(Changeset((effect_finished(effect, outcome, parts.store.now()),)))
+    return _told(effect, outcome)
+
+
+def _just_ended(parts: Parts, effect: Effect) -> bool:
+    """Whether the server is gone and no other effect has reported its end."""
+    return not _allocated(parts, effect) and not any(
+        one.details.get(ENDED) for one in parts.store.effects(effect.subject)
+    )
+
+
+def _failed(parts: Parts, outside: OutwardActions, effect: Effect, problem: str) -> EffectResult:
+    if _enough(outside, effect):
+        return _give_up(parts, effect, problem)
+    now = parts.store.now()
+    later = postponed(effect, now + outside.wait(effect), now, outcome=problem)
+    parts.store.commit(Changeset((later,)))
+    _log.log(
+        logging.ERROR if effect.attempts >= outside.attempts else logging.WARNING,
+        "%s %s of %s, attempt %d: %s",
+        *(effect.kind, effect.id, effect.subject, effect.attempts, problem),
+    )
+    return EffectResult.AGAIN
+
+
+def _enough(outside: OutwardActions, effect: Effect) -> bool:
+    """Whether the attempts are used up. The deletion of a server is never given up."""
+    return effect.attempts >= outside.attempts and effect.kind is not EffectKind.DELETE
+
+
+def _give_up(parts: Parts, effect: Effect, problem: str) -> EffectResult:
+    parts.store.commit(Changeset((effect_given_up(effect, problem, parts.store.now()),)))
+    _log.error(
+        "%s %s of %s is given up after %d attempts: %s",
+        *(effect.kind, effect.id, effect.subject, effect.attempts, problem),
+    )
+    return EffectResult.FAILED
+
+
+def _moot(parts: Parts, effect: Effect) -> str:
+    """Why the effect is obsolete; empty if it is not."""
+    if effect.kind is EffectKind.WARN:
+        return eviction.why_needless(parts, effect)
+    if effect.kind is not EffectKind.DELETE:
+        return ""
+    there = _allocated(parts, effect)
+    if not there:
+        return "the server is gone"
+    if "lease" not in effect.details and min(one.period.end for one in there) > _until(effect):
+        return "the server may stay longer"
+    return ""
+
+
+def _allocated(parts: Parts, effect: Effect) -> list[Booking]:
+    """The allocations of the server that an effect is about."""
+    every = (one for _, one in parts.store.bookings(consumer=effect.subject))
+    return [one for one in every if one.state is BookingState.ALLOCATED]
+
+
+def _until(effect: Effect) -> Instant:
+    return parse_instant(str(effect.details["until"]))
+
+
+def _message(effect: Effect, more: Mapping[str, object]) -> Message:
+    return Message(
+        effect.id,
+        effect.subject,
+        {
+            "id": effect.id,
+            "kind": effect.kind.value,
+            "subject": effect.subject,
+            "project_id": effect.project_id,
+            "due": format_instant(effect.due),
+            "attempt": effect.attempts,
+            "details": {**effect.details, **more},
+        },
+    )

@@ -1,0 +1,331 @@
+"""Change an ensemble: counts, policies, metadata; a placed one is decided in the same transaction.
+
+A request that added members is recorded, so that a repeat under the same id adds nothing more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import Changeset, PutEnsemble
+from moorage.domain.describe import read_role, read_statement
+from moorage.domain.ensembles import MemberName, PolicyStatement
+from moorage.domain.errors import InUse, InvalidDescription
+from moorage.domain.leases import LeaseState
+from moorage.domain.words import counted
+from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
+from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.request import DecisionHooks, Proposal, RequestIdentity
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.decide.writes import (
+    current_decision,
+    member_departure_changes,
+    options_for_joining,
+    options_like,
+)
+from moorage.usecases.ensembles.create import EnsembleResult, new_members
+from moorage.usecases.ensembles.names import reclaimed_name_condition, unique_name_condition
+from moorage.usecases.ensembles.policies import merged_statement
+from moorage.usecases.ensembles.policy_checks import check_names, check_policies
+from moorage.usecases.relocation.lease_promise import (
+    LeaseContinuation,
+    continuation_of,
+    unchanged_promise,
+)
+from moorage.usecases.shared.access import check_generation, own_ensemble, same_request
+from moorage.usecases.shared.limits import check_size
+from moorage.usecases.shared.role_resolution import LedgerNames, resolve_role
+from moorage.usecases.waitlist_turn import turn_of_stay
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.leases import Lease
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Caller
+
+
+KEPT: Final = 100
+"""How many such requests an ensemble remembers: a retry comes soon, or not at all."""
+
+
+def already_added(ensemble: Ensemble, naming: RequestIdentity) -> bool:
+    """Whether this request has already added its members.
+
+    Raises:
+        DuplicateName: the id was used with another body.
+    """
+    stored = dict(ensemble.additions).get(naming.id)
+    if stored is None:
+        return False
+    same_request("request", naming.id, stored=stored, given=naming.digest)
+    return True
+
+
+def with_addition_recorded(ensemble: Ensemble, naming: RequestIdentity) -> Ensemble:
+    """The ensemble with the request recorded, if the client gave its id."""
+    if not naming.digest:
+        return ensemble
+    known = (*ensemble.additions, (naming.id, naming.digest))
+    return replace(ensemble, additions=known[-KEPT:])
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRequest:
+    """A change of an ensemble as the client wrote it: roles and policies are merged by name."""
+
+    name: str | None = None
+    metadata: Mapping[str, str] | None = None
+    members: Sequence[Mapping[str, object]] = ()
+    """`{"name": "db", "count": 4}`, or a whole new role."""
+    policies: Sequence[Mapping[str, object]] = ()
+    """`{"name": "db-ha", "keep": 3}`, or a whole new policy."""
+    remove_policies: frozenset[str] = frozenset()
+    generation: int | None = None
+    """The generation that changes; None: whichever there is."""
+    naming: RequestIdentity | None = None
+    """The client's request that adds members, to be remembered."""
+
+    @property
+    def placing(self) -> bool:
+        """Whether members or policies change, so that places must be judged."""
+        return bool(self.members or self.policies or self.remove_policies)
+
+
+def change_ensemble(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    change: ChangeRequest,
+    ask: DecisionOptions | None,
+    *,
+    dry_run: bool = False,
+) -> EnsembleResult:
+    """Change an ensemble.
+
+    If it is placed, or `ask` is given, new members are placed with all present ones staying
+    put, in the same transaction, and held until they are; a change of policies must hold
+    for those present, while what they break of the others is accepted as it stands. A smaller
+    count takes away members without a server, the highest index first. Of an ensemble that has a
+    lease only what is not about members changes here: nobody is placed, and the lease goes on.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        StaleGeneration: it has another generation.
+        InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as at creation.
+        NameTaken: another ensemble of the project has the new name.
+        LimitExceeded: it would grow beyond what one ensemble may be.
+        InUse: a smaller count would take away members that have a server.
+        WrongState: its places are a lease's, and members would change.
+        Infeasible: the changed ensemble cannot be placed; nothing was changed.
+    """
+    return run_decision(
+        parts,
+        lambda: change_flow(parts, caller, ensemble_id, change, ask, dry_run=dry_run),
+        dry_run=dry_run,
+    )
+
+
+def change_flow(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    change: ChangeRequest,
+    ask: DecisionOptions | None,
+    *,
+    dry_run: bool,
+) -> DecisionFlow[EnsembleResult]:
+    """The decision flow of `change_ensemble`."""
+    stored = own_ensemble(parts.store, caller, ensemble_id)
+    check_generation(stored, change.generation)
+    return (yield from _change(parts, caller, stored, change, ask, dry_run=dry_run))
+
+
+def _change(
+    parts: Parts,
+    caller: Caller,
+    stored: Ensemble,
+    change: ChangeRequest,
+    ask: DecisionOptions | None,
+    *,
+    dry_run: bool,
+) -> DecisionFlow[EnsembleResult]:
+    snapshot = parts.store.snapshot()
+    stand = member_places(snapshot, stored)
+    changed = changed_ensemble(parts, stored, change, stand.status)
+    if change.naming is not None:
+        changed = with_addition_recorded(changed, change.naming)
+    check_policies(snapshot.topology, changed, own=False)
+    check_names(parts, caller, snapshot, changed, stored.policies)
+    named = unique_name_condition(changed) if changed.name != stored.name else None
+    decision = current_decision(parts.store, stored)
+    if change.placing and (ask is not None or stand.places):
+        condition = reclaimed_name_condition(parts.store, stored) if named is None else named
+        if decision is not None:
+            ask = (
+                options_like(decision)
+                if ask is None
+                else options_for_joining(ask, decision, snapshot.taken_at)
+            )
+        lease = None if decision is None or change.members else _open_lease(parts, decision)
+        carried = LeaseContinuation(lease)
+        proposal = Proposal(
+            changed,
+            stored.generation,
+            (unplaced(changed) if lease is None else lambda _: frozenset(),),
+            freed=_gone(stored, changed),
+            restated=frozenset(one.name for one in changed.policies if one not in stored.policies),
+            promise=None
+            if lease is None or decision is None
+            else unchanged_promise(lease, decision),
+            allowed=DecisionHooks(
+                turn=turn_of_stay(parts, changed, None if ask is None else ask.until),
+                also=lambda made: (*condition, *carried.also(made)),
+            ),
+        )
+        settled = yield DecisionRequest(
+            proposal, ask or DecisionOptions(), RequestIdentity(parts.ids.uuid())
+        )
+        return EnsembleResult(settled.ensemble, settled.decision, dry_run)
+    if dry_run:
+        return EnsembleResult(changed, None, dry_run=True)
+    now = snapshot.taken_at
+    gone = {one.name for one in stored.members} - {one.name for one in changed.members}
+    parts.store.commit(
+        Changeset(
+            (
+                PutEnsemble(replace(changed, updated_at=now), stored.generation),
+                *(named or ()),
+                *member_departure_changes(parts.store, stored, gone, now),
+            )
+        )
+    )
+    return EnsembleResult(parts.store.ensemble(stored.id), None)
+
+
+def _open_lease(parts: Parts, decision: Decision) -> Lease | None:
+    """The lease whose placement a decision is, unless that is over."""
+    lease = continuation_of(parts, decision).lease
+    return None if lease is None or lease.state is LeaseState.CLOSED else lease
+
+
+def _gone(stored: Ensemble, changed: Ensemble) -> frozenset[str]:
+    stay = {member.uuid for member in changed.members}
+    return frozenset(member.uuid for member in stored.members) - stay
+
+
+def changed_ensemble(
+    parts: Parts,
+    stored: Ensemble,
+    change: ChangeRequest,
+    status: Mapping[MemberName, MemberStatus],
+) -> Ensemble:
+    """The ensemble after the change; nothing is placed yet."""
+    changed = stored
+    known = LedgerNames(parts.store)
+    for index, source in enumerate(change.members):
+        changed = _with_role(parts, changed, source, known, f"members[{index}]", status)
+    changed = replace(
+        changed,
+        name=change.name or stored.name,
+        metadata=stored.metadata
+        if change.metadata is None
+        else MappingProxyType(dict(change.metadata)),
+        policies=_policies(stored, change),
+    )
+    check_size(parts.limits, changed, stored)
+    return changed
+
+
+def _with_role(
+    parts: Parts,
+    ensemble: Ensemble,
+    source: Mapping[str, object],
+    known: LedgerNames,
+    path: str,
+    status: Mapping[MemberName, MemberStatus],
+) -> Ensemble:
+    names = {role.name for role in ensemble.roles}
+    if source.get("name") not in names:
+        if not {"flavor", "resources"} & set(source):
+            raise InvalidDescription(
+                f"there is no role {source.get('name')} ({_there_are(names)});"
+                " a new one needs a flavor or resources",
+                path=f"{path}.name",
+            )
+        described = read_role(source, path)
+        role = resolve_role(described, known, path)
+        wider = replace(ensemble, roles=(*ensemble.roles, role))
+        return wider.grown(role.name, new_members(parts.ids, role.name, range(described.count)))
+    name = str(source["name"])
+    extra = sorted(set(source) - {"name", "count"})
+    if extra:
+        raise InvalidDescription(
+            f"of role {name} only the count can change, not {', '.join(extra)}",
+            path=f"{path}.{extra[0]}",
+        )
+    count = read_role({**source, "resources": {"VCPU": 1}}, path).count
+    return _with_count(parts, ensemble, name, count, status)
+
+
+def _with_count(
+    parts: Parts,
+    ensemble: Ensemble,
+    role: str,
+    count: int,
+    status: Mapping[MemberName, MemberStatus],
+) -> Ensemble:
+    present = sorted(m.name.index for m in ensemble.members if m.name.role == role)
+    if count >= len(present):
+        taken, index = set(present), 0
+        fresh: list[int] = []
+        while len(fresh) < count - len(present):
+            if index not in taken:
+                fresh.append(index)
+            index += 1
+        return ensemble.grown(role, new_members(parts.ids, role, fresh))
+    free = [i for i in present if status.get(MemberName(role, i)) not in _BUSY]
+    surplus = len(present) - count
+    if surplus > len(free):
+        raise InUse("role", role, f"{counted(len(present) - len(free), 'member')} with a server")
+    gone = {MemberName(role, i) for i in free[-surplus:]}
+    return without_members(ensemble, gone)
+
+
+_BUSY = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
+
+
+def without_members(ensemble: Ensemble, gone: set[MemberName]) -> Ensemble:
+    """The ensemble with fewer members."""
+    stay: tuple[Member, ...] = tuple(m for m in ensemble.members if m.name not in gone)
+    return replace(ensemble, members=stay)
+
+
+def _policies(stored: Ensemble, change: ChangeRequest) -> tuple[PolicyStatement, ...]:
+    found = {one.name: one for one in stored.policies}
+    for name in change.remove_policies:
+        if found.pop(name, None) is None:
+            raise InvalidDescription(f"no policy {name}", path="remove_policies")
+    for index, source in enumerate(change.policies):
+        path = f"policies[{index}]"
+        named = source.get("name")
+        before = found.get(named) if isinstance(named, str) else None
+        if before is None:
+            if "type" not in source:
+                raise InvalidDescription(
+                    f"there is no policy {named} ({_there_are(found)}); a new one needs a type",
+                    path=f"{path}.name",
+                )
+            fresh = read_statement(source, path)
+            found[fresh.name] = fresh
+        else:
+            found[before.name] = merged_statement(before, source, path)
+    return tuple(found.values())
+
+
+def _there_are(names: Iterable[str]) -> str:
+    return f"there are: {', '.join(sorted(names)) or 'none'}"

@@ -1,0 +1,206 @@
+"""Create an ensemble, and with an `DecisionOptions` decide and hold it in the same transaction.
+
+One that could not be placed even on the empty fleet is refused when it is described.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import Changeset, PutEnsemble
+from moorage.domain.ensembles import Ensemble, Member, MemberName, Role
+from moorage.domain.errors import DuplicateName, Infeasible
+from moorage.domain.period import FOREVER, SECOND, Period
+from moorage.domain.quotas import QuotaName
+from moorage.domain.requests import Objective
+from moorage.engine.explain.conflicts import Oracle, emptied
+from moorage.engine.joint.build import build
+from moorage.usecases.decide.loop import decide_proposal, unplaced_or_held
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
+from moorage.usecases.decide.solution import request_for
+from moorage.usecases.decide.writes import current_decision
+from moorage.usecases.ensembles.names import check_unique_name, unique_name_condition
+from moorage.usecases.ensembles.policy_checks import check_names, check_policies
+from moorage.usecases.refusals.explanation import NOW, explain_static, known_refusal, refusal
+from moorage.usecases.shared.access import made_by_request
+from moorage.usecases.shared.limits import check_member_count, check_size
+from moorage.usecases.shared.quotas import bound_stored, check_stored
+from moorage.usecases.shared.role_resolution import resolve
+from moorage.usecases.waitlist_turn import turn_of_stay
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.domain.decisions import Decision
+    from moorage.domain.describe import EnsembleDescription, RoleDescription
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.ports import Caller, Ids
+
+
+def check_feasible(
+    parts: Parts, ensemble: Ensemble, naming: RequestIdentity, *, dry_run: bool
+) -> None:
+    """Refuse an ensemble that does not fit this fleet even when it is empty.
+
+    Raises:
+        Infeasible: it is proved; the explanation's stage is `static`.
+    """
+    if not ensemble.members:
+        return
+    snapshot = parts.store.snapshot()
+    period = Period(snapshot.taken_at, FOREVER)
+    everyone = frozenset(member.name for member in ensemble.members)
+    stand = member_places(snapshot, ensemble)
+    built = build(request_for(ensemble, stand, everyone, period, Objective.SPREAD), snapshot)
+    budget = parts.limits.explanation_budget / SECOND
+    oracle = Oracle(parts.solver, lambda: budget)
+    empty = emptied(built.request, built)
+    if oracle.feasible(empty.problem) is False:
+        why = explain_static(parts, built, snapshot, seed=0, helps=NOW)
+        raise refusal(parts, empty, why, naming, ensemble=ensemble, stored=not dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleResult:
+    """An ensemble and its decision, if one was made."""
+
+    ensemble: Ensemble
+    decision: Decision | None
+    dry_run: bool = False
+
+
+def create_ensemble(
+    parts: Parts,
+    caller: Caller,
+    description: EnsembleDescription,
+    ask: DecisionOptions | None,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> EnsembleResult:
+    """Create an ensemble; placed and held at once where `ask` says how.
+
+    The same request under the same id gets the answer it got before: the ensemble, or why not.
+
+    Raises:
+        UnknownName, UnknownPolicy, InvalidDescription: it names what is not there.
+        Contradiction: policies that cannot be met together; they are named.
+        Infeasible: it cannot be placed now, or without `ask` never on this fleet, however
+            empty; nothing was created.
+        NameTaken: another ensemble of the project has the name.
+        DuplicateName: the id was used by another request.
+        LimitExceeded: it is too large, or too many places are held.
+        QuotaExceeded: the project has as many ensembles as it may.
+    """
+    if (made := _made_before(parts, caller, naming)) is not None:
+        return made
+    if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
+        raise refused
+    ensemble = ensemble_from_description(parts, caller, description, naming)
+    snapshot = parts.store.snapshot()
+    check_policies(snapshot.topology, ensemble)
+    check_names(parts, caller, snapshot, ensemble)
+    try:
+        check_unique_name(parts.store, ensemble)
+        check_stored(parts, ensemble.project_id, QuotaName.ENSEMBLES)
+        return _store(parts, caller, ensemble, ask, naming, dry_run=dry_run)
+    except (DuplicateName, Infeasible):
+        # The same request on another connection was quicker (and took the room): one answer.
+        if naming.digest and (made := _made_before(parts, caller, naming)) is not None:
+            return made
+        raise
+
+
+def new_members(ids: Ids, role: str, indexes: Sequence[int]) -> tuple[Member, ...]:
+    """Members of a role, each with a consumer of its own."""
+    return tuple(Member(MemberName(role, index), ids.uuid()) for index in indexes)
+
+
+def _store(
+    parts: Parts,
+    caller: Caller,
+    ensemble: Ensemble,
+    ask: DecisionOptions | None,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool,
+) -> EnsembleResult:
+    conditions = (
+        *unique_name_condition(ensemble),
+        bound_stored(parts, ensemble.project_id, QuotaName.ENSEMBLES),
+    )
+    if ask is not None:
+        turn = turn_of_stay(parts, ensemble, ask.until)
+        proposal = Proposal(
+            ensemble,
+            None,
+            (unplaced_or_held(ensemble),),
+            allowed=DecisionHooks(
+                turn=turn, also=lambda _: conditions, reader=RefusalReader(operator=caller.operator)
+            ),
+        )
+        own = RequestIdentity(parts.ids.uuid(), within=naming)
+        settled = decide_proposal(parts, proposal, ask, own, dry_run=dry_run)
+        return EnsembleResult(settled.ensemble, settled.decision, dry_run)
+    check_feasible(parts, ensemble, naming, dry_run=dry_run)
+    if dry_run:
+        return EnsembleResult(ensemble, None, dry_run=True)
+    parts.store.commit(Changeset((PutEnsemble(ensemble, None), *conditions)))
+    return EnsembleResult(parts.store.ensemble(ensemble.id), None)
+
+
+def _made_before(parts: Parts, caller: Caller, naming: RequestIdentity) -> EnsembleResult | None:
+    known = made_by_request(caller, "ensemble", naming.id, naming.digest, parts.store.ensemble)
+    if known is None:
+        return None
+    return EnsembleResult(known, current_decision(parts.store, known))
+
+
+def ensemble_from_description(
+    parts: Parts, caller: Caller, description: EnsembleDescription, naming: RequestIdentity
+) -> Ensemble:
+    """The ensemble a description means, with flavors resolved; not stored.
+
+    Raises:
+        UnknownName: a flavor, resource class or trait that is not known here.
+        LimitExceeded: it is too large.
+    """
+    roles = resolve(parts.store, description.roles)
+    now = parts.store.now()
+    ensemble = Ensemble(
+        id=naming.id,
+        project_id=caller.project_id,
+        user_id=caller.user_id,
+        name=description.name,
+        roles=roles,
+        members=members_of(parts, description.roles, roles),
+        policies=description.policies,
+        metadata=description.metadata,
+        salt=parts.ids.salt(),
+        digest=naming.digest,
+        created_at=now,
+        updated_at=now,
+        template=description.template,
+    )
+    check_size(parts.limits, ensemble)
+    return ensemble
+
+
+def members_of(
+    parts: Parts, descriptions: Sequence[RoleDescription], roles: Sequence[Role]
+) -> tuple[Member, ...]:
+    """The members that described roles count.
+
+    Raises:
+        LimitExceeded: more than one ensemble may have.
+    """
+    wanted = sum(role.count for role in descriptions)
+    check_member_count(parts.limits, wanted)
+    return tuple(
+        member
+        for role, one in zip(roles, descriptions, strict=True)
+        for member in new_members(parts.ids, role.name, range(one.count))
+    )

@@ -1,0 +1,95 @@
+"""Decide an ensemble: place all members that have no server, jointly, and hold the places."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import ConcurrentUpdate, DuplicateName, Infeasible
+from moorage.usecases.decide.loop import (
+    DecisionFlow,
+    DecisionRequest,
+    DecisionResult,
+    run_decision,
+    unplaced_or_held,
+)
+from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader
+from moorage.usecases.decide.solution import HoldEnd
+from moorage.usecases.decide.writes import current_decision
+from moorage.usecases.ensembles.names import reclaimed_name_condition
+from moorage.usecases.refusals.explanation import known_refusal
+from moorage.usecases.shared.access import made_by_request, own_ensemble
+from moorage.usecases.waitlist_turn import turn_of_stay
+
+if TYPE_CHECKING:
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.ports import Caller
+
+
+def decide_ensemble(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    ask: DecisionOptions,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> DecisionResult:
+    """Decide; members with a server, or a claim that is building, stay where they are.
+
+    Places held by an earlier decision are given up for the new one in the same transaction.
+    The same request under the same id gets the answer it got before: the decision, or why not.
+
+    Without a `hold` it is held for the default, and no less long than it is held already.
+
+    A claim, a renewal or a server that comes meanwhile makes it decide again.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        Infeasible, LimitExceeded, Busy: see `loop.run_decision`.
+        ConcurrentUpdate: somebody else decided meanwhile, and holds places now.
+        NameTaken: its places were given back, and another ensemble has its name meanwhile.
+        DuplicateName: the id was used by another request.
+    """
+    if (made := _made_before(parts, caller, naming)) is not None:
+        return made
+    if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
+        raise refused
+    first = current_decision(parts.store, own_ensemble(parts.store, caller, ensemble_id))
+
+    def attempt() -> DecisionFlow[DecisionResult]:
+        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        turn = turn_of_stay(parts, ensemble, ask.until)
+        named = reclaimed_name_condition(parts.store, ensemble)
+        proposal = Proposal(
+            ensemble,
+            ensemble.generation,
+            (unplaced_or_held(ensemble),),
+            allowed=DecisionHooks(
+                turn=turn, also=lambda _: named, reader=RefusalReader(operator=caller.operator)
+            ),
+        )
+        lasting = replace(ask, hold_end=HoldEnd.AT_LEAST_PRESENT)
+        return (yield DecisionRequest(proposal, lasting, naming))
+
+    def decided_meanwhile(_: ConcurrentUpdate) -> bool:
+        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        now = current_decision(parts.store, ensemble)
+        return now is not None and (first is None or now.id != first.id)
+
+    try:
+        return run_decision(parts, attempt, dry_run=dry_run, must_know=decided_meanwhile)
+    except (ConcurrentUpdate, DuplicateName, Infeasible):
+        # The same request on another connection was quicker: both get one answer.
+        if naming.digest and (made := _made_before(parts, caller, naming)) is not None:
+            return made
+        raise
+
+
+def _made_before(parts: Parts, caller: Caller, naming: RequestIdentity) -> DecisionResult | None:
+    known = made_by_request(caller, "decision", naming.id, naming.digest, parts.store.decision)
+    if known is None:
+        return None
+    return DecisionResult(known, parts.store.ensemble(known.ensemble_id), parts.store.snapshot())

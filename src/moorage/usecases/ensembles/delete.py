@@ -1,0 +1,77 @@
+"""Delete an ensemble: holds are released, servers keep their allocations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import (
+    Change,
+    Changeset,
+    DeleteEnsemble,
+    DropBookings,
+    PutDecision,
+)
+from moorage.domain.decisions import (
+    DECISION_TABLE,
+    ClaimState,
+    DecisionState,
+    DecisionStep,
+    decision_after,
+)
+from moorage.domain.errors import InUse
+from moorage.domain.leases import LeaseState
+from moorage.usecases.decide.writes import current_decision, end_claim
+from moorage.usecases.shared.access import check_generation, own_ensemble
+from moorage.usecases.shared.retry import retry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.ensembles import Ensemble
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Caller
+
+
+def delete_ensemble(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
+) -> Ensemble:
+    """Delete an ensemble. Holds and building claims end; allocations of servers stay.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        StaleGeneration: it has another generation.
+        InUse: it has a lease that is not closed.
+    """
+
+    def attempt() -> Ensemble:
+        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        check_generation(ensemble, generation)
+        if any(one.state is not LeaseState.CLOSED for one in parts.store.leases_of(ensemble.id)):
+            raise InUse("ensemble", ensemble.id, "it has a lease")
+        if not dry_run:
+            parts.store.commit(Changeset(tuple(_changes(parts, ensemble))))
+        return ensemble
+
+    return retry(parts, attempt)
+
+
+def _changes(parts: Parts, ensemble: Ensemble) -> Iterator[Change]:
+    now = parts.store.now()
+    yield DropBookings(frozenset(member.uuid for member in ensemble.members))
+    decision = current_decision(parts.store, ensemble)
+    if decision is not None:
+        if (decision.state, DecisionStep.RELEASE) in DECISION_TABLE:
+            lapsed = decision.state_at(now) is DecisionState.EXPIRED
+            step = DecisionStep.LAPSE if lapsed else DecisionStep.RELEASE
+            state = decision_after(decision.state, step)
+            yield PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
+        for claim in parts.store.claims(decision_id=decision.id):
+            if claim.state is ClaimState.BUILDING:
+                yield end_claim(claim, now)
+    yield DeleteEnsemble(ensemble.id, ensemble.generation)

@@ -1,0 +1,272 @@
+"""Place the servers of a Heat template, or match the template with a decided ensemble.
+
+Roles are compared by what they ask for, not by how it was written: a flavor by its resources,
+a policy by its parameters with their defaults. The ensemble may have policies the description
+does not state; the other way round is a difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain import deadline
+from moorage.domain.decisions import DecisionState
+from moorage.domain.errors import DescriptionMismatch, HoldExpired, InvalidDescription
+from moorage.domain.period import SECOND
+from moorage.engine.devices.slot_requirements import words
+from moorage.heat.compile import compile_template
+from moorage.heat.placed_template import Decided, prepare
+from moorage.policies.registry import parse
+from moorage.usecases.claims.comparison import difference
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.writes import current_decision
+from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.shared.access import own_ensemble
+from moorage.usecases.shared.host_labels import domains_of, label
+from moorage.usecases.shared.limits import time_limit_within
+from moorage.usecases.shared.role_resolution import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moorage.domain.decisions import Decision
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.domain.ensembles import Ensemble, PolicyStatement, Role
+    from moorage.heat.compile import Compiled, Source
+    from moorage.heat.placed_template import Emission
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.ports import Caller, Store
+
+
+def differences(
+    store: Store, description: EnsembleDescription, ensemble: Ensemble
+) -> tuple[Mapping[str, object], ...]:
+    """Every field in which the description differs from the ensemble.
+
+    `described` is the ensemble's value, `requested` the description's, as in a claim's answer.
+
+    Raises:
+        UnknownName: the description names a flavor, class or trait that is not known here.
+        UnknownPolicy, InvalidDescription: a policy of the description cannot be understood.
+    """
+    roles = {role.name: role for role in resolve(store, description.roles)}
+    counts = {role.name: role.count for role in description.roles}
+    found = [
+        difference(role.name, "missing", "a role", None)
+        for role in ensemble.roles
+        if role.name not in roles
+    ]
+    there = {role.name: role for role in ensemble.roles}
+    present = ensemble.counts()
+    for name, role in roles.items():
+        known = there.get(name)
+        if known is None:
+            found.append(difference(name, "unknown", None, "a role"))
+            continue
+        if counts[name] != present.get(name, 0):
+            found.append(difference(f"{name}.count", "differs", present.get(name, 0), counts[name]))
+        found += _roles_differ(known, role)
+    return (*found, *_policies_differ(description.policies, ensemble))
+
+
+def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
+    for name in sorted(known.resources.keys() | role.resources.keys()):
+        held, asked = known.resources.get(name, 0), role.resources.get(name, 0)
+        if held != asked:
+            effect = "exceeds" if asked > held else "narrower"
+            yield difference(f"{role.name}.{name}", effect, held, asked)
+    fields: tuple[tuple[str, object, object], ...] = (
+        ("required", _groups(known.required), _groups(role.required)),
+        ("forbidden", sorted(known.forbidden), sorted(role.forbidden)),
+        ("member_of", _groups(known.member_of), _groups(role.member_of)),
+        ("tags", sorted(known.tags), sorted(role.tags)),
+        ("groups", _devices(known), _devices(role)),
+    )
+    for field, before, after in fields:
+        if before != after:
+            yield difference(f"{role.name}.{field}", "differs", before, after)
+
+
+def _devices(role: Role) -> list[list[str]]:
+    """Ports, volumes and groups with what they ask for, and how they hang together."""
+    asked = [
+        [one.kind, one.name, words(one.resources, one.required), f"beside: {one.beside}"]
+        + sorted(one.forbidden)
+        + ["|".join(sorted(any_of)) for any_of in one.member_of]
+        for one in sorted(role.groups, key=lambda one: (one.kind, one.name))
+    ]
+    together = [["same_subtree", *sorted(names)] for names in role.same_subtree]
+    return [*asked, *sorted(together), *([["isolate"]] if role.isolate else [])]
+
+
+def _groups(groups: tuple[frozenset[str], ...]) -> list[list[str]]:
+    return sorted(sorted(group) for group in set(groups))
+
+
+def _policies_differ(
+    statements: tuple[PolicyStatement, ...], ensemble: Ensemble
+) -> Iterator[Mapping[str, object]]:
+    known = {one.name: one for one in ensemble.policies}
+    for index, statement in enumerate(statements):
+        path = f"policies.{statement.name}"
+        meaning = _meaning(statement, f"policies[{index}]")
+        there = known.get(statement.name)
+        if there is None:
+            yield difference(path, "unknown", None, statement.type)
+        elif _meaning(there, path) != meaning:
+            yield difference(path, "differs", there.type, statement.type)
+
+
+def _meaning(statement: PolicyStatement, path: str) -> tuple[Any, ...]:
+    return (
+        parse(statement, path=path),
+        statement.zip,
+        statement.members if statement.zip else frozenset(statement.members),
+        statement.weight,
+        statement.phases,
+    )
+
+
+USABLE = frozenset({DecisionState.HELD, DecisionState.CONFIRMED, DecisionState.CLOSED})
+"""States in which a decision's places are there to be written into a template."""
+
+_ANNOTATING: Final = 0.0002
+"""Seconds for each member that it takes to write a decision into a template."""
+_TOLD: Final = 5
+"""Members named in a refusal."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTemplate:
+    """A template's members with their decision, and the template that carries it.
+
+    After a dry run `template` is the one that came: there is no decision to carry. `files` are
+    those that go with it, by name relative to it.
+    """
+
+    compiled: Compiled
+    ensemble: Ensemble
+    decision: Decision
+    template: str
+    files: Mapping[str, str]
+    notes: tuple[str, ...]
+    dry_run: bool = False
+
+
+def place_template(
+    parts: Parts,
+    caller: Caller,
+    source: Source,
+    ask: DecisionOptions,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> PlacedTemplate:
+    """Make an ensemble of a template, decide it and hold the places.
+
+    The time limit of the decision covers reading the template, too.
+
+    Raises:
+        InvalidDescription: the template, with path and line.
+        Contradiction, Infeasible, LimitExceeded, Busy: as for any ensemble.
+    """
+    time_limit = time_limit_within(parts.limits, ask.time_limit)
+    with deadline.within(parts.stopwatch, time_limit / SECOND):
+        compiled, emission = _read(source)
+        try:
+            with deadline.leaving(len(compiled.keys) * _ANNOTATING):
+                made = create_ensemble(
+                    parts, caller, compiled.description, ask, naming, dry_run=dry_run
+                )
+        except InvalidDescription as error:
+            raise compiled.located(error) from error
+    assert made.decision is not None, "it was asked for"
+    if dry_run:
+        return PlacedTemplate(
+            compiled,
+            made.ensemble,
+            made.decision,
+            source.template,
+            source.files,
+            compiled.notes,
+            dry_run=True,
+        )
+    with deadline.over():
+        return _placed(parts, compiled, emission, made.ensemble, made.decision)
+
+
+def match_template(
+    parts: Parts, caller: Caller, source: Source, ensemble_id: str
+) -> PlacedTemplate:
+    """Find a template's members in an ensemble by their names, and use its decision.
+
+    Raises:
+        InvalidDescription: the template, with path and line.
+        NotFound: no such ensemble for this caller.
+        DescriptionMismatch: the template describes another ensemble; the fields are listed.
+        HoldExpired: the ensemble has no decision whose places are still there.
+    """
+    compiled, emission = _read(source)
+    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+    try:
+        diff = differences(parts.store, compiled.description, ensemble)
+    except InvalidDescription as error:
+        raise compiled.located(error) from error
+    if diff:
+        raise DescriptionMismatch("the template", diff)
+    decision = _usable(parts, compiled, ensemble)
+    return _placed(parts, compiled, emission, ensemble, decision)
+
+
+def _read(source: Source) -> tuple[Compiled, Emission]:
+    """What a template says, and its text ready to carry a decision.
+
+    Raises:
+        InvalidDescription: it cannot be understood, or cannot carry one; with path and line.
+        TimeExpired: the deadline of the request passed.
+    """
+    compiled = compile_template(source)
+    deadline.check()
+    return compiled, prepare(source, compiled)
+
+
+def _usable(parts: Parts, compiled: Compiled, ensemble: Ensemble) -> Decision:
+    """The present decision, if the places of all the template's members are still theirs.
+
+    Raises:
+        HoldExpired: there is none, it is over, or some of its places have been freed.
+    """
+    decision = current_decision(parts.store, ensemble)
+    snapshot = parts.store.snapshot()
+    state = None if decision is None else decision.state_at(snapshot.taken_at)
+    if decision is None or state not in USABLE:
+        why = "none was made" if state is None else f"its last decision is {state}"
+        raise HoldExpired(f"ensemble {ensemble.id} has no places to use: {why}")
+    stand = member_places(snapshot, ensemble)
+    freed = [one for one in compiled.keys if one not in decision.places or one not in stand.places]
+    if freed:
+        first = ", ".join(map(str, sorted(freed)[:_TOLD]))
+        more = f" and {len(freed) - _TOLD} more" if len(freed) > _TOLD else ""
+        raise HoldExpired(f"places of the decision were freed: {first}{more}; decide again")
+    return decision
+
+
+def _placed(
+    parts: Parts, compiled: Compiled, emission: Emission, ensemble: Ensemble, decision: Decision
+) -> PlacedTemplate:
+    """The template with its decision. A host that has left the fleet since has no domains."""
+    snapshot = parts.store.snapshot()
+    places = {}
+    for member in compiled.keys:
+        row = snapshot.row_of.get(decision.places[member].host)
+        domains = {} if row is None else domains_of(snapshot.topology, snapshot.names[row])
+        places[member] = {
+            str(level): label(ensemble.salt, level, name) for level, name in domains.items()
+        }
+    emitted = emission.carrying(Decided(ensemble.id, decision.id, MappingProxyType(places)))
+    notes = (*compiled.notes, *emission.notes)
+    return PlacedTemplate(compiled, ensemble, decision, emitted.template, emitted.files, notes)

@@ -1,0 +1,323 @@
+"""Members of an ensemble: list and add members, add a running server, remove a member."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import Changeset, DropBookings, PutEnsemble
+from moorage.domain.describe import read_role
+from moorage.domain.ensembles import Member, MemberName
+from moorage.domain.errors import (
+    ConcurrentUpdate,
+    DescriptionMismatch,
+    Infeasible,
+    InUse,
+    InvalidDescription,
+    NotFound,
+    StaleGeneration,
+    WrongState,
+)
+from moorage.usecases.claims.comparison import RequestedServer, compare
+from moorage.usecases.decide.loop import DecisionFlow, run_decision
+from moorage.usecases.decide.member_places import (
+    MemberPlaces,
+    MemberStatus,
+    bookings_of,
+    member_places,
+)
+from moorage.usecases.decide.writes import current_decision, member_departure_changes
+from moorage.usecases.ensembles.change import (
+    ChangeRequest,
+    already_added,
+    change_flow,
+    with_addition_recorded,
+    without_members,
+)
+from moorage.usecases.ensembles.create import EnsembleResult
+from moorage.usecases.ensembles.policy_checks import PolicyViolation, broken_policies
+from moorage.usecases.shared.access import own_ensemble, sees
+from moorage.usecases.shared.limits import check_member_count
+from moorage.usecases.shared.retry import retry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.ensembles import Ensemble, Role
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.ports import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class MemberAddition:
+    """A role as described, or a known one's name and how many more; and how to place them."""
+
+    described: Mapping[str, object]
+    ask: DecisionOptions | None = None
+
+
+def add_members(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    adding: MemberAddition,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> EnsembleResult:
+    """Add `count` members; of a known role only its name and the count are said.
+
+    They are placed at once if the ensemble is placed, all present members staying put. The same
+    request under the same id adds nothing more: it gets the ensemble as it is.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        InvalidDescription: the description, or a known role described anew.
+        Infeasible: they cannot be placed; nothing was added.
+        DuplicateName: the id was used by another request.
+    """
+
+    def attempt() -> DecisionFlow[EnsembleResult]:
+        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        if already_added(ensemble, naming):
+            return EnsembleResult(ensemble, current_decision(parts.store, ensemble))
+        change = _change(ensemble, adding.described, naming)
+        try:
+            return (
+                yield from change_flow(
+                    parts, caller, ensemble_id, change, adding.ask, dry_run=dry_run
+                )
+            )
+        except StaleGeneration as moved:
+            # It is not the caller who named it: look again.
+            raise ConcurrentUpdate(moved.message, subject=moved.subject) from moved
+        except Infeasible:
+            # The same request on another connection was quicker, and took the room: one answer.
+            ensemble = own_ensemble(parts.store, caller, ensemble_id)
+            if already_added(ensemble, naming):
+                return EnsembleResult(ensemble, current_decision(parts.store, ensemble))
+            raise
+
+    return run_decision(parts, attempt, dry_run=dry_run)
+
+
+def _change(
+    ensemble: Ensemble, described: Mapping[str, object], naming: RequestIdentity
+) -> ChangeRequest:
+    name = described.get("name")
+    change: Mapping[str, object] = described
+    if any(role.name == name for role in ensemble.roles):
+        if set(described) - {"name", "count"}:
+            raise InvalidDescription(
+                f"role {name} is described already: say only how many more", path="member.role"
+            )
+        # The size does not matter here; the reader checks the rest.
+        more = read_role({**described, "resources": {"VCPU": 1}}, "member.role").count
+        change = {"name": name, "count": ensemble.count(str(name)) + more}
+    return ChangeRequest(members=(change,), generation=ensemble.generation, naming=naming)
+
+
+class JoinBreaksPolicies(InUse):
+    """A server may not join: it would break required policies, listed in `violations`."""
+
+    def __init__(self, server_id: str, violations: tuple[PolicyViolation, ...]) -> None:
+        super().__init__("server", server_id)
+        self.message = f"server {server_id} would break {', '.join(v.policy for v in violations)}"
+        self.violations = violations
+
+
+class ServerTooLarge(DescriptionMismatch):
+    """A server may not join: it takes more than its role describes."""
+
+    def __init__(self, server_id: str, diff: tuple[Mapping[str, object], ...]) -> None:
+        super().__init__(f"server {server_id}", diff)
+        self.message = f"server {server_id} takes more than the role describes"
+
+
+@dataclass(frozen=True, slots=True)
+class JoinResult:
+    """A member that joined, the policies it breaks, and how its size differs from its role's."""
+
+    member: Member
+    ensemble: Ensemble
+    violations: tuple[PolicyViolation, ...]
+    diff: tuple[Mapping[str, object], ...] = ()
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemberListing:
+    """An ensemble with its members' places."""
+
+    ensemble: Ensemble
+    stand: MemberPlaces
+    snapshot: Snapshot
+
+
+def list_members(parts: Parts, caller: Caller, ensemble_id: str) -> MemberListing:
+    """The members and where they stand.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+    """
+    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+    snapshot = parts.store.snapshot()
+    return MemberListing(ensemble, member_places(snapshot, ensemble), snapshot)
+
+
+def join(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    joining: JoinRequest,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> JoinResult:
+    """Let a running server join a role; it stands where its allocations are.
+
+    The same request under the same id gets the member that joined before.
+
+    Raises:
+        NotFound: no such ensemble, or no such server of this project, for this caller.
+        InvalidDescription: no such role, or the server stands on no host.
+        InUse: the server is a member already.
+        LimitExceeded: the ensemble has as many members as it may.
+        WrongState: it joined by this request, and has left since.
+        DuplicateName: the id was used by another request.
+        Oversized: it takes more than the role describes, and `joining` says to refuse that.
+        Violated: it would break required policies, and `joining` says to refuse that.
+    """
+
+    def attempt() -> JoinResult:
+        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        if already_added(ensemble, naming):
+            return _joined_before(parts, ensemble, joining)
+        return _join(parts, caller, ensemble, joining, naming, dry_run=dry_run)
+
+    return retry(parts, attempt)
+
+
+def _joined_before(parts: Parts, ensemble: Ensemble, joining: JoinRequest) -> JoinResult:
+    for member in ensemble.members:
+        if member.server_id == joining.server_id:
+            return JoinResult(member, ensemble, broken_policies(parts.store.snapshot(), ensemble))
+    raise WrongState(f"server {joining.server_id} has left the ensemble since")
+
+
+def _join(
+    parts: Parts,
+    caller: Caller,
+    ensemble: Ensemble,
+    joining: JoinRequest,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool,
+) -> JoinResult:
+    role = next((one for one in ensemble.roles if one.name == joining.role), None)
+    if role is None:
+        raise InvalidDescription(f"no role {joining.role}", path="member.name")
+    if any(member.server_id == joining.server_id for member in ensemble.members):
+        raise InUse("server", joining.server_id)
+    check_member_count(parts.limits, len(ensemble.members) + 1)
+    snapshot = parts.store.snapshot()
+    size = compare(role, _size(parts, caller, snapshot, role, joining.server_id), frozenset())
+    index = 1 + max(
+        (m.name.index for m in ensemble.members if m.name.role == joining.role), default=-1
+    )
+    member = Member(MemberName(joining.role, index), parts.ids.uuid(), joining.server_id)
+    grown = with_addition_recorded(ensemble.grown(joining.role, (member,)), naming)
+    broken = broken_policies(snapshot, grown)
+    before = {one.policy for one in broken_policies(snapshot, ensemble)}
+    # What nothing could allow goes first: a server that stands on no host is refused above.
+    if size.verdict == "differs" and joining.reject:
+        raise ServerTooLarge(joining.server_id, size.diff)
+    fresh = tuple(one for one in broken if one.required and one.policy not in before)
+    if fresh and joining.reject:
+        raise JoinBreaksPolicies(joining.server_id, fresh)
+    if not dry_run:
+        grown = replace(grown, updated_at=parts.store.now())
+        parts.store.commit(Changeset((PutEnsemble(grown, ensemble.generation),)))
+        grown = parts.store.ensemble(ensemble.id)
+    return JoinResult(member, grown, broken, size.diff, dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRequest:
+    """The server that joins, and its role.
+
+    With `reject`, only if it is no larger than the role describes and breaks no required policy.
+    """
+
+    role: str
+    server_id: str
+    reject: bool = True
+
+
+def leave(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    name: MemberName,
+    *,
+    keep_resources: bool,
+    dry_run: bool = False,
+) -> Ensemble:
+    """Take a member out. A server's allocations always stay: an end does not stop a server.
+
+    A held place is freed. A place that is claimed for a server being built is freed too,
+    unless `keep_resources` says to wait until it is a server; then the member may not leave.
+
+    Raises:
+        NotFound: no such ensemble, or member of it, for this caller.
+        InUse: its server is being built, and its resources are to be kept.
+    """
+
+    def attempt() -> Ensemble:
+        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        member = ensemble.member(name)
+        now = parts.store.now()
+        # Read before its standing is judged: a claim made in between moves the decision.
+        ended = tuple(member_departure_changes(parts.store, ensemble, {name}, now))
+        stand = member_places(parts.store.snapshot(), ensemble)
+        if keep_resources and stand.of(name) is MemberStatus.BUILDING:
+            raise InUse("member", str(name), "its server is still being built")
+        smaller = replace(without_members(ensemble, {name}), updated_at=now)
+        if dry_run:
+            return replace(smaller, updated_at=ensemble.updated_at)
+        drop = DropBookings(frozenset({member.uuid}))
+        parts.store.commit(Changeset((PutEnsemble(smaller, ensemble.generation), drop, *ended)))
+        return parts.store.ensemble(ensemble_id)
+
+    return retry(parts, attempt)
+
+
+def _size(
+    parts: Parts, caller: Caller, snapshot: Snapshot, role: Role, server_id: str
+) -> RequestedServer:
+    """What a running server takes. Of traits it says nothing, so the role's are taken for its own.
+
+    Raises:
+        NotFound: no such server for this caller, or it stands nowhere.
+    """
+    found = parts.store.consumer(server_id)
+    bookings = bookings_of(snapshot, server_id)
+    if found is None or not sees(caller, found[0].project_id) or not bookings:
+        raise NotFound("server", server_id)
+    taken = Counter[str]()
+    for booking in bookings:
+        taken.update(booking.amounts)
+    # Bookings do not say which group they are of: what the role's groups take is theirs.
+    for group in role.groups:
+        taken.subtract(group.resources)
+    return RequestedServer(
+        MappingProxyType({name: amount for name, amount in taken.items() if amount}),
+        frozenset(role.required),
+        role.forbidden,
+        "resources",
+    )

@@ -1,0 +1,58 @@
+"""The name of an ensemble, which no other ensemble in use of its project has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import ExpectUniqueName
+from moorage.domain.decisions import DecisionState
+from moorage.domain.errors import NameTaken
+from moorage.domain.leases import LeaseState
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.writes import current_decision
+
+if TYPE_CHECKING:
+    from moorage.domain.ensembles import Ensemble
+    from moorage.usecases.ports import Store
+
+
+def unique_name_condition(ensemble: Ensemble) -> tuple[ExpectUniqueName]:
+    """The commit's condition that the ensemble's name is unique in its project."""
+    return (ExpectUniqueName(ensemble.project_id, ensemble.name, ensemble.id),)
+
+
+def check_unique_name(store: Store, ensemble: Ensemble) -> None:
+    """Check that no other ensemble of the project has the name.
+
+    Raises:
+        NameTaken: another has it.
+    """
+    other = store.ensemble_named(ensemble.project_id, ensemble.name)
+    if other is not None and other != ensemble.id:
+        raise NameTaken("ensemble", ensemble.name, other)
+
+
+def reclaimed_name_condition(store: Store, ensemble: Ensemble) -> tuple[ExpectUniqueName, ...]:
+    """The condition of a commit that places a stored ensemble: who is out of use gets into it.
+
+    Whoever gave its places back left its name to others; one that is in use keeps it.
+
+    Raises:
+        NameTaken: another has it meanwhile.
+    """
+    if _in_use(store, ensemble):
+        return ()
+    check_unique_name(store, ensemble)
+    return unique_name_condition(ensemble)
+
+
+def _in_use(store: Store, ensemble: Ensemble) -> bool:
+    """Whether the ensemble is in use, so that its name counts as taken."""
+    leases = store.leases_of(ensemble.id)
+    if leases:
+        return any(one.state is not LeaseState.CLOSED for one in leases)
+    decision = current_decision(store, ensemble)
+    if decision is None:
+        return True
+    gone = decision.state_at(store.now()) in {DecisionState.RELEASED, DecisionState.EXPIRED}
+    return not gone or bool(member_places(store.snapshot(), ensemble).places)

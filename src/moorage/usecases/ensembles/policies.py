@@ -1,0 +1,146 @@
+"""Policies of an ensemble: put, merge or delete one, and report violations by present members."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import Changeset, PutEnsemble
+from moorage.domain.describe import read_statement
+from moorage.domain.ensembles import ALL_PHASES
+from moorage.domain.errors import InvalidDescription, NotFound
+from moorage.usecases.ensembles.policy_checks import broken_policies, check_names, check_policies
+from moorage.usecases.shared.access import check_generation, own_ensemble
+from moorage.usecases.shared.limits import check_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.ensembles import Ensemble, PolicyStatement
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ensembles.policy_checks import PolicyViolation
+    from moorage.usecases.ports import Caller
+
+
+def written_statement(statement: PolicyStatement) -> dict[str, object]:
+    """The statement as `describe.read_statement` reads it."""
+    selectors = [str(one) for one in statement.members]
+    found: dict[str, object] = {
+        "name": statement.name,
+        "type": statement.type,
+        "zip" if statement.zip else "members": selectors,
+        "strength": "required" if statement.weight is None else {"preferred": statement.weight},
+    }
+    if statement.phases != ALL_PHASES:
+        found["phase"] = sorted(phase.value for phase in statement.phases)
+    return found | dict(statement.parameters)
+
+
+def merged_statement(
+    before: PolicyStatement, source: Mapping[str, object], path: str
+) -> PolicyStatement:
+    """The statement with the given fields replaced; a parameter given as null is dropped.
+
+    Raises:
+        InvalidDescription: the type would change, or the result cannot be understood.
+    """
+    if source.get("type", before.type) != before.type:
+        raise InvalidDescription(
+            f"policy {before.name} is of type {before.type}; remove it and add another",
+            path=f"{path}.type",
+        )
+    base = written_statement(before)
+    if "zip" in source:
+        base.pop("members", None)
+    if "members" in source:
+        base.pop("zip", None)
+    merged = {**base, **source}
+    return read_statement({k: v for k, v in merged.items() if v is not None}, path)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChangeResult:
+    """The changed ensemble, and its violations of the policy."""
+
+    ensemble: Ensemble
+    violations: tuple[PolicyViolation, ...]
+    dry_run: bool = False
+
+
+def policy_named(ensemble: Ensemble, name: str) -> PolicyStatement:
+    """The policy of that name.
+
+    Raises:
+        NotFound: there is none.
+    """
+    for statement in ensemble.policies:
+        if statement.name == name:
+            return statement
+    raise NotFound("policy", name)
+
+
+def put_policy(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    statement: PolicyStatement,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
+) -> PolicyChangeResult:
+    """Write a policy; members that break it stay where they are and are reported.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        UnknownPolicy, UnknownName, InvalidDescription, Contradiction: as at creation.
+        ConcurrentUpdate: the ensemble has another generation.
+    """
+    stored = own_ensemble(parts.store, caller, ensemble_id)
+    check_generation(stored, generation)
+    by_name = {one.name: one for one in stored.policies} | {statement.name: statement}
+    policies = tuple(by_name.values())
+    changed = replace(stored, policies=policies)
+    check_size(parts.limits, changed, stored)
+    check_names(parts, caller, parts.store.snapshot(), changed, stored.policies)
+    return _write(parts, stored, policies, statement.name, dry_run=dry_run)
+
+
+def delete_policy(
+    parts: Parts,
+    caller: Caller,
+    ensemble_id: str,
+    name: str,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
+) -> PolicyChangeResult:
+    """Drop a policy.
+
+    Raises:
+        NotFound: no such ensemble, or policy of it, for this caller.
+        ConcurrentUpdate: the ensemble has another generation.
+    """
+    stored = own_ensemble(parts.store, caller, ensemble_id)
+    check_generation(stored, generation)
+    policy_named(stored, name)
+    rest = tuple(one for one in stored.policies if one.name != name)
+    return _write(parts, stored, rest, name, dry_run=dry_run)
+
+
+def _write(
+    parts: Parts,
+    stored: Ensemble,
+    policies: tuple[PolicyStatement, ...],
+    name: str,
+    *,
+    dry_run: bool,
+) -> PolicyChangeResult:
+    snapshot = parts.store.snapshot()
+    changed = replace(stored, policies=policies)
+    check_policies(snapshot.topology, changed, own=False)
+    broken = tuple(one for one in broken_policies(snapshot, changed) if one.policy == name)
+    if not dry_run:
+        changed = replace(changed, updated_at=parts.store.now())
+        parts.store.commit(Changeset((PutEnsemble(changed, stored.generation),)))
+        changed = parts.store.ensemble(stored.id)
+    return PolicyChangeResult(changed, broken, dry_run)

@@ -1,0 +1,205 @@
+"""Check policies before a search (known, well-named, satisfiable), and against present places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.ensembles import Phase
+from moorage.domain.errors import InvalidDescription, LimitExceeded, UnknownName
+from moorage.domain.period import FOREVER, Period
+from moorage.domain.placement import Placement
+from moorage.domain.requests import Objective
+from moorage.engine.joint.build import ground_for, row_of_host
+from moorage.engine.joint.policy_rules import rules
+from moorage.engine.joint.terrain import survey
+from moorage.policies.contradiction import refuse_contradictions
+from moorage.policies.registry import parse
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.solution import request_for
+from moorage.usecases.shared.role_resolution import LedgerNames
+
+if TYPE_CHECKING:
+    from moorage.domain.disclosure import Disclosure
+    from moorage.domain.ensembles import Ensemble, MemberName, PolicyStatement
+    from moorage.domain.period import Instant
+    from moorage.domain.topology import Topology
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.ports import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyViolation:
+    """One way in which a policy is broken now."""
+
+    policy: str
+    required: bool
+    members: tuple[MemberName, ...]
+    text: str
+    amount: int
+
+
+def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViolation, ...]:
+    """Every violation by the members that stand somewhere; unplaced ones break nothing.
+
+    Others count who are there while members are: of a lease that has not started, those who stay
+    into its period. Judged are the policies that go on to hold once members stand.
+
+    Raises:
+        InvalidDescription: a member stands on no host.
+    """
+    stand = member_places(snapshot, ensemble)
+    request = request_for(
+        ensemble, stand, frozenset(), _presence(stand, snapshot.taken_at), Objective.SPREAD
+    )
+    terrain = survey(snapshot, request)
+    placement = Placement(
+        ground_for(request, terrain),
+        {member: row_of_host(request, terrain, member) for member in request.members},
+    )
+    return tuple(
+        PolicyViolation(
+            policy=rule.statement.name,
+            required=rule.statement.required,
+            members=violation.members,
+            text=violation.text,
+            amount=violation.amount,
+        )
+        for rule in rules(request, terrain.topology, Phase.STEADY)
+        for edge in rule.edges
+        for violation in rule.policy.violations(edge, placement)
+    )
+
+
+def _presence(stand: MemberPlaces, now: Instant) -> Period:
+    """From when until when some member has its place."""
+    every = [one for some in stand.bookings.values() for one in some]
+    start = min((one.period.start for one in every), default=now)
+    end = max((one.occupies_until(now) for one in every), default=FOREVER)
+    return Period(max(start, now), end)
+
+
+MOST_LISTED: Final = 100_000
+"""Members of one ensemble, counted once for every hyperedge they are in."""
+
+
+def check_policies(topology: Topology, ensemble: Ensemble, *, own: bool = True) -> None:
+    """Let policies pass that are understood, select something, and can be met together.
+
+    `own`: who asks wrote all of them, and may read what they name.
+
+    Raises:
+        UnknownPolicy, InvalidDescription, UnknownName: see `policies.parse` and `Policy.check`.
+        Contradiction: they cannot be met together on any fleet.
+        LimitExceeded: they speak of members too often.
+    """
+    _bound_edges(ensemble)
+    for index, statement in enumerate(ensemble.policies):
+        path = f"policies[{index}]"
+        try:
+            parse(statement, path=path).check(topology)
+        except UnknownName as error:
+            # A policy knows the parameter, and not which of the statements it is.
+            error.path = f"{path}.{error.path}"
+            raise
+        check_selectors(ensemble, statement, path)
+    refuse_contradictions(
+        ensemble.roles,
+        [member.name for member in ensemble.members],
+        ensemble.policies,
+        levels=topology.levels,
+        fleet=None if own else topology,
+    )
+
+
+def _bound_edges(ensemble: Ensemble) -> None:
+    """Let policies pass whose hyperedges can be listed: an absurd number is a mistake.
+
+    Raises:
+        LimitExceeded: they speak of members too often.
+    """
+    listed = 0
+    for statement in ensemble.policies:
+        listed += sum(len(edge) for edge in ensemble.edges(statement))
+        if listed > MOST_LISTED:
+            raise LimitExceeded(
+                "members in all policies together", limit=MOST_LISTED, requested=listed
+            )
+
+
+def check_names(
+    parts: Parts,
+    caller: Caller,
+    snapshot: Snapshot,
+    ensemble: Ensemble,
+    stored: tuple[PolicyStatement, ...] = (),
+    *,
+    compiled: frozenset[str] = frozenset(),
+) -> None:
+    """Let policies pass that name what is there: traits, aggregates and domains.
+
+    A tenant may name the domains of some levels (`Disclosure.levels`). Where a host is, or how
+    full, would otherwise be told by whether a fence around its name can be met. Any other name is
+    refused as one that means nothing, so the refusal tells nothing either. An operator may name
+    every domain, and hosts as well. Policies that are `stored` already were judged then, as hosts
+    and domains come and go; those that are `compiled`, by their names, nobody has written.
+
+    Raises:
+        UnknownName: it means nothing here, or nothing that a tenant may know.
+    """
+    disclosure = parts.limits.disclosure
+    kind = f"{disclosure.words()} or aggregate"
+    if caller.operator:
+        kind = "host, domain or aggregate"
+    known: frozenset[str] | None = None
+    traits = LedgerNames(parts.store)
+    for index, statement in enumerate(ensemble.policies):
+        if statement in stored or statement.name in compiled:
+            continue
+        path = f"policies[{index}]"
+        policy = parse(statement, path=path)
+        traits.check_traits(frozenset(getattr(policy, "traits", ())), f"{path}.traits")
+        if domains := sorted(getattr(policy, "domains", ())):
+            known = known or _known(snapshot, None if caller.operator else disclosure)
+            for name in domains:
+                if name not in known:
+                    raise UnknownName(kind, name, path=f"{path}.domains")
+
+
+def _known(snapshot: Snapshot, disclosure: Disclosure | None) -> frozenset[str]:
+    """Names that a policy may say, of an operator's without a disclosure.
+
+    Every host's are looked at only where an operator's says any.
+    """
+    if disclosure is not None:
+        return disclosure.names_of(snapshot.topology) | frozenset(snapshot.aggregates)
+    rows = snapshot.roots.tolist()
+    hosts = {name for row in rows for name in (snapshot.names[row], snapshot.uuids[row])}
+    return frozenset(
+        {name for _, name in snapshot.topology.domains} | {*snapshot.aggregates} | hosts
+    )
+
+
+def check_selectors(ensemble: Ensemble, statement: PolicyStatement, path: str) -> None:
+    """Let selectors pass that name a role, a member or a tag of the ensemble.
+
+    Raises:
+        InvalidDescription: one names nothing here.
+    """
+    roles = {role.name for role in ensemble.roles}
+    tags = {tag for role in ensemble.roles for tag in role.tags}
+    members = {member.name for member in ensemble.members}
+    for selector in statement.members:
+        known = (
+            selector.everyone
+            or selector.role in roles
+            or selector.tag in tags
+            or selector.member in members
+        )
+        if not known:
+            raise InvalidDescription(
+                f"policy {statement.name}: {selector} selects nothing here",
+                path=f"{path}.{'zip' if statement.zip else 'members'}",
+            )

@@ -1,0 +1,103 @@
+"""The members left of each role after the loss of any one domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from moorage.domain.ensembles import edges
+from moorage.domain.topology import HOST, Level
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.shared.access import own_ensemble
+
+if TYPE_CHECKING:
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class RoleLoss:
+    """The worst case for a role: of `total` members `keeps` are left.
+
+    `needed` is what a `survive` policy at that level demands, or one where none does.
+    """
+
+    role: str
+    total: int
+    keeps: int
+    needed: int
+
+    @property
+    def survives(self) -> bool:
+        """Whether enough is left."""
+        return self.keeps >= self.needed
+
+
+@dataclass(frozen=True, slots=True)
+class LevelLoss:
+    """Losing any one domain of a level."""
+
+    level: Level
+    roles: tuple[RoleLoss, ...]
+
+
+def survivability(parts: Parts, caller: Caller, ensemble_id: str) -> tuple[LevelLoss, ...]:
+    """The worst loss per level and role, over members that stand; widest level first.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+    """
+    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+    snapshot = parts.store.snapshot()
+    hosts = {
+        name: snapshot.row_of[place.host]
+        for name, place in member_places(snapshot, ensemble).places.items()
+    }
+    levels = [
+        Level(tree, name) for tree, names in snapshot.topology.levels.items() for name in names
+    ]
+    trees = list(snapshot.topology.levels) or ["location"]
+    return tuple(
+        LevelLoss(level, _losses(snapshot, ensemble, level, hosts))
+        for level in (*levels, Level(trees[0], HOST))
+    )
+
+
+def _losses(
+    snapshot: Snapshot, ensemble: Ensemble, level: Level, hosts: dict[MemberName, int]
+) -> tuple[RoleLoss, ...]:
+    domains = snapshot.domains(level)
+    found = []
+    for role in ensemble.roles:
+        counts: dict[int, int] = {}
+        placed = [name for name in hosts if name.role == role.name]
+        for name in placed:
+            domain = int(domains[hosts[name]])
+            if domain >= 0:
+                counts[domain] = counts.get(domain, 0) + 1
+        worst = max(counts.values(), default=0)
+        if placed:
+            found.append(
+                RoleLoss(
+                    role.name, len(placed), len(placed) - worst, _needed(ensemble, role.name, level)
+                )
+            )
+    return tuple(found)
+
+
+def _needed(ensemble: Ensemble, role: str, level: Level) -> int:
+    names = [member.name for member in ensemble.members]
+    wanted = [
+        one.parameters["keep"]
+        for one in ensemble.policies
+        if one.type == "survive"
+        and one.parameters.get("level") == level.name
+        and one.parameters.get("tree", level.tree) == level.tree
+        and one.parameters.get("lose", 1) == 1
+        and all(
+            {name.role for name in edge} == {role} for edge in edges(one, ensemble.roles, names)
+        )
+    ]
+    return max((n for n in wanted if isinstance(n, int)), default=1)

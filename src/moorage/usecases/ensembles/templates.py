@@ -1,0 +1,311 @@
+"""Templates: kept in versions, found by name, and turned into descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain.changes import Changeset, DeleteTemplate, PutTemplate
+from moorage.domain.describe import read_ensemble
+from moorage.domain.errors import DuplicateName, Forbidden, InvalidDescription, NotFound
+from moorage.domain.quotas import QuotaName
+from moorage.domain.templates import (
+    Parameter,
+    Template,
+    TemplateFormat,
+    check_placeholders,
+    fill_placeholders,
+    parameter_values,
+    read_parameters,
+)
+from moorage.heat.compile import Source, compile_template
+from moorage.heat.template import read_template
+from moorage.usecases.shared.access import require_operator, same_request, sees, visible_project
+from moorage.usecases.shared.limits import check_template_size
+from moorage.usecases.shared.quotas import bound_stored, check_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.ports import Caller, Page, Store
+
+PARAMETERS: Final = "parameters"
+_DESCRIBED: Final = frozenset({"name", "members", "policies", "metadata"})
+_HOT: Final = frozenset({"template", "environment", "files"})
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateDraft:
+    """A template as written by its author."""
+
+    name: str
+    format: TemplateFormat
+    source: Mapping[str, object]
+    """`moorage`: a description with `parameters`; `hot`: `template`, `environment`, `files`."""
+    shared: bool = False
+
+
+def create_template(
+    parts: Parts,
+    caller: Caller,
+    written: TemplateDraft,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> Template:
+    """Create a template, version 1.
+
+    The same request under the same id gets the answer it got before.
+
+    Raises:
+        InvalidDescription: it cannot be understood; path, and line in a Heat template, say where.
+        Forbidden: only operators share templates with every project.
+        DuplicateName: the project has one of that name, or the id was used by another request.
+    """
+    made = _checked(parts, caller, written, naming)
+    try:
+        known = parts.store.template(made.id)
+    except NotFound:
+        pass
+    else:
+        if not sees(caller, known.project_id):
+            raise DuplicateName("template", made.id)
+        same_request("template", made.id, stored=known.digest, given=naming.digest)
+        return known
+    if any(
+        one.project_id == made.project_id
+        for one in parts.store.templates(project_id=caller.project_id, name=written.name)
+    ):
+        raise DuplicateName("template", written.name)
+    return _keep(parts, made, dry_run=dry_run)
+
+
+def revise_template(
+    parts: Parts, caller: Caller, reference: str, written: TemplateDraft, *, dry_run: bool = False
+) -> Template:
+    """Create the next version of a template; its name and earlier versions do not change.
+
+    Raises:
+        NotFound: no such template of this caller's.
+        InvalidDescription, Forbidden: as for a new one.
+        ConcurrentUpdate: somebody else wrote a version meanwhile.
+    """
+    newest = own_template(parts.store, caller, reference)
+    made = _checked(parts, caller, replace(written, name=newest.name), None)
+    following = replace(
+        made,
+        id=newest.id,
+        version=newest.version + 1,
+        project_id=newest.project_id,
+        shared=newest.shared or written.shared,
+    )
+    return _keep(parts, following, dry_run=dry_run)
+
+
+def delete_template(
+    parts: Parts, caller: Caller, reference: str, *, dry_run: bool = False
+) -> Template:
+    """Delete all versions of a template; ensembles made from it stay.
+
+    Raises:
+        NotFound: no such template of this caller's.
+    """
+    found = own_template(parts.store, caller, reference)
+    if not dry_run:
+        parts.store.commit(Changeset((DeleteTemplate(found.id),)))
+    return found
+
+
+def list_templates(
+    parts: Parts, caller: Caller, page: Page, *, name: str | None, all_projects: bool
+) -> Sequence[Template]:
+    """The newest versions of the caller's templates and of shared ones, oldest template first.
+
+    Raises:
+        Forbidden: a tenant asked for every project's.
+        NotFound: the page's marker is no template for this caller.
+    """
+    project = visible_project(caller, all_projects=all_projects, project_id=None)
+    if page.marker is not None:
+        usable_template(parts.store, caller, page.marker)
+    return parts.store.templates(project_id=project, name=name, page=page)
+
+
+def usable_template(store: Store, caller: Caller, reference: str) -> Template:
+    """The template of an id or name, `upf`, or a version of it, `upf@3`.
+
+    Of two with one name the project's own goes before a shared one.
+
+    Raises:
+        NotFound: none that the caller may use.
+        InvalidDescription: no version's number after the `@`.
+    """
+    name, at, number = reference.rpartition("@")
+    if not at:
+        name, version = reference, None
+    elif number.isascii() and number.isdigit() and len(number) <= _DIGITS:
+        version = int(number)
+    else:
+        raise InvalidDescription(f"not a version's number: {number!r}", path="template")
+    found = _by_id(store, caller, name, version) or _by_name(store, caller, name, version)
+    if found is None:
+        raise NotFound("template", reference)
+    return found
+
+
+_DIGITS: Final = 9
+
+
+def own_template(store: Store, caller: Caller, reference: str) -> Template:
+    """The newest version of a template that the caller may change.
+
+    Raises:
+        NotFound: none of the caller's.
+    """
+    found = usable_template(store, caller, reference)
+    if not sees(caller, found.project_id):
+        raise NotFound("template", reference)
+    return found
+
+
+def instantiate(
+    store: Store,
+    caller: Caller,
+    reference: str,
+    given: Mapping[str, object],
+    name: str | None = None,
+) -> EnsembleDescription:
+    """The description that a template makes of these parameters; nothing is stored.
+
+    Args:
+        store: where templates are.
+        caller: whose template, or a shared one.
+        reference: see `usable_template`.
+        given: values by parameter; those not given take their defaults.
+        name: another name for the ensemble than the template's.
+
+    Raises:
+        NotFound: no such template for the caller.
+        InvalidDescription: a parameter is missing, unknown or may not have its value, or what
+            comes of it cannot be understood.
+    """
+    template = usable_template(store, caller, reference)
+    made = (
+        _of_heat(template, given, name)
+        if template.format is TemplateFormat.HOT
+        else _of_moorage(template, given, name)
+    )
+    return replace(made, template=(template.id, template.version))
+
+
+def _of_moorage(
+    template: Template, given: Mapping[str, object], name: str | None
+) -> EnsembleDescription:
+    source = fill_placeholders(template.source, parameter_values(template.parameters, given))
+    source.setdefault("name", template.name)
+    if name is not None:
+        source["name"] = name
+    return read_ensemble(source)
+
+
+def _of_heat(
+    template: Template, given: Mapping[str, object], name: str | None
+) -> EnsembleDescription:
+    plain: Any = dict(given)
+    return compile_template(
+        replace(_heat_source(template.source), parameters=plain, name=name or template.name)
+    ).description
+
+
+def _heat_source(source: Mapping[str, object]) -> Source:
+    for one in source:
+        if one not in _HOT:
+            raise InvalidDescription(f"a Heat template comes without {one}", path=f"source.{one}")
+    text, environment, files = (source.get(name) for name in ("template", "environment", "files"))
+    if not isinstance(text, str):
+        raise InvalidDescription("the template's text is needed", path="source.template")
+    if environment is not None and not isinstance(environment, str):
+        raise InvalidDescription("an environment is text", path="source.environment")
+    files = {} if files is None else files
+    if not isinstance(files, Mapping) or not all(isinstance(one, str) for one in files.values()):
+        raise InvalidDescription("files are texts by name", path="source.files")
+    return Source(text, environment, files=MappingProxyType(dict(files)))
+
+
+def _checked(
+    parts: Parts, caller: Caller, written: TemplateDraft, naming: RequestIdentity | None
+) -> Template:
+    """Version 1 of what was written, understood as far as it can be without values."""
+    if written.shared:
+        try:
+            require_operator(caller)
+        except Forbidden:
+            raise Forbidden("only operators share templates with every project") from None
+    source = dict(written.source)
+    parameters: tuple[Parameter, ...] = ()
+    if written.format is TemplateFormat.HOT:
+        read_template(_heat_source(source).template)
+    else:
+        parameters = read_parameters(source.pop(PARAMETERS, {}))
+        _check_description(written.name, source, parameters)
+    return Template(
+        id=parts.ids.uuid() if naming is None else naming.id,
+        version=1,
+        project_id=caller.project_id,
+        user_id=caller.user_id,
+        name=written.name,
+        format=written.format,
+        source=MappingProxyType(source),
+        parameters=parameters,
+        shared=written.shared,
+        digest="" if naming is None else naming.digest,
+        created_at=parts.store.now(),
+    )
+
+
+def _check_description(
+    name: str, source: Mapping[str, object], parameters: tuple[Parameter, ...]
+) -> None:
+    """Let a description pass whose fields and placeholders are known; whole, if it can be filled.
+
+    Raises:
+        InvalidDescription: it cannot be understood.
+    """
+    for one in source:
+        if one not in _DESCRIBED:
+            raise InvalidDescription(f"a template has no field {one!r}", path=one)
+    check_placeholders(source, parameters)
+    if all(one.default is not None for one in parameters):
+        read_ensemble({"name": name, **fill_placeholders(source, parameter_values(parameters, {}))})
+
+
+def _keep(parts: Parts, template: Template, *, dry_run: bool) -> Template:
+    check_template_size(parts.limits, template.source)
+    check_stored(parts, template.project_id, QuotaName.TEMPLATES)
+    if not dry_run:
+        bound = bound_stored(parts, template.project_id, QuotaName.TEMPLATES)
+        parts.store.commit(Changeset((PutTemplate(template), bound)))
+    return template
+
+
+def _by_id(store: Store, caller: Caller, name: str, version: int | None) -> Template | None:
+    try:
+        found = store.template(name, version)
+    except NotFound:
+        return None
+    return found if found.shared or sees(caller, found.project_id) else None
+
+
+def _by_name(store: Store, caller: Caller, name: str, version: int | None) -> Template | None:
+    usable = store.templates(project_id=caller.project_id, name=name)
+    for one in sorted(usable, key=lambda known: known.project_id != caller.project_id):
+        try:
+            return one if version is None else store.template(one.id, version)
+        except NotFound:
+            continue
+    return None

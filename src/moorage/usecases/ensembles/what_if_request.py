@@ -1,0 +1,68 @@
+"""Judge whether a request would fit, and explain if not; nothing is created."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import Infeasible
+from moorage.domain.explain import Explanation
+from moorage.usecases.decide.loop import decide_proposal, unplaced_or_held
+from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
+from moorage.usecases.ensembles.create import ensemble_from_description
+from moorage.usecases.ensembles.policy_checks import check_names, check_policies
+
+if TYPE_CHECKING:
+    from moorage.domain.decisions import Solve
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.domain.period import Instant
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.ports import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibilityResult:
+    """`feasible` with the solve, or another verdict with the explanation."""
+
+    verdict: str
+    computed_at: Instant
+    revision: int
+    solve: Solve | None = None
+    explanation: Explanation | None = None
+
+
+def judge_feasibility(
+    parts: Parts, caller: Caller, description: EnsembleDescription, ask: DecisionOptions
+) -> FeasibilityResult:
+    """Judge a request as a decision would; only an explanation is stored.
+
+    Raises:
+        InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as for an ensemble.
+        Busy: time ran out before an answer or a proof.
+    """
+    naming = RequestIdentity(parts.ids.uuid(), explained=True)
+    ensemble = ensemble_from_description(parts, caller, description, naming)
+    snapshot = parts.store.snapshot()
+    check_policies(snapshot.topology, ensemble)
+    check_names(parts, caller, snapshot, ensemble)
+    proposal = Proposal(
+        ensemble,
+        None,
+        (unplaced_or_held(ensemble),),
+        allowed=DecisionHooks(reader=RefusalReader(operator=caller.operator)),
+    )
+    try:
+        settled = decide_proposal(parts, proposal, ask, naming, dry_run=True)
+    except Infeasible as error:
+        found = error.explanation
+        assert isinstance(found, Explanation)
+        return FeasibilityResult(
+            found.verdict, found.computed_at, found.revision, explanation=found
+        )
+    return FeasibilityResult(
+        "feasible",
+        settled.snapshot.taken_at,
+        settled.snapshot.revision,
+        solve=settled.decision.solve,
+    )

@@ -1,0 +1,264 @@
+"""Delivering events to one subscription: in order, at least once, given up in the end.
+
+As with every effect outside, an attempt is *taken* first, so that nobody else makes it meanwhile;
+then it is made, within a bounded time; then what came of it is recorded. Whoever dies in between
+has left it taken: after the time it had, somebody makes it again, with the event's own id. What
+does not arrive is tried again ever more rarely, and those behind it wait. An event is given up when
+it could not be delivered for `patience` since it happened, and the target has heard nothing for
+so long either; then so are those behind it that are as old. So a dead target costs one attempt per
+wait, however much happens.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from moorage.domain.changes import Changeset, DropDeadLetters, PutDeadLetters, PutSubscription
+from moorage.domain.effects import fact_id
+from moorage.domain.errors import ConcurrentUpdate, NotFound
+from moorage.domain.events import Event
+from moorage.domain.period import DAY, HOUR, SECOND, format_instant
+from moorage.domain.subscriptions import DeadLetter, letter_id
+from moorage.usecases.effect_dispatch import OutwardFailure
+from moorage.usecases.ports import Page
+from moorage.usecases.shared.retry import backoff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from moorage.domain.changes import Change
+    from moorage.domain.events import EventCursor
+    from moorage.domain.period import Duration, Instant
+    from moorage.domain.subscriptions import Subscription
+    from moorage.usecases.collaborators import Parts
+
+BURST: Final = 50
+"""Events that one turn delivers at most, or gives up at a time."""
+_TURNS: Final = 20
+"""How often a turn gives up so many."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingEvent:
+    """One event on its way to one target."""
+
+    id: str
+    """The event's: the same in every attempt."""
+    url: str
+    secret: str = field(repr=False)
+    at: Instant
+    """When it is sent: part of what is signed."""
+    body: bytes = field(repr=False)
+
+
+Send: TypeAlias = "Callable[[OutgoingEvent], str]"
+"""Sends within a bounded time and says what was answered; else raises OutwardFailure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The sender of events, and its retry intervals."""
+
+    send: Send
+    timeout: Duration = 30 * SECOND
+    """Longer than any attempt takes: after it who has taken one counts as dead."""
+    first_wait: Duration = 5 * SECOND
+    longest_wait: Duration = HOUR
+    patience: Duration = DAY
+
+    def wait(self, one: Subscription) -> Duration:
+        """How long to wait after this attempt; see `backoff`."""
+        return backoff(one.id, one.attempts, self.first_wait, self.longest_wait)
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRound:
+    """The result of one delivery round."""
+
+    delivered: int = 0
+    given_up: int = 0
+    failed: bool = False
+    passed: tuple[str, int, int] | None = None
+    """See `PassEvents`: there was nothing for it."""
+
+
+NOTHING: Final = DeliveryRound()
+
+
+def deliver(parts: Parts, delivery: Delivery, one: Subscription) -> DeliveryRound:
+    """Deliver what is due to a subscription, as it was read.
+
+    Raises:
+        MoorageError: the ledger is out of reach; what was taken comes again.
+    """
+    try:
+        return _Turn(parts, delivery, one).take()
+    except (ConcurrentUpdate, NotFound):
+        return NOTHING  # somebody else delivers, or it was deleted
+
+
+class _Turn:
+    """One delivery round of one subscription."""
+
+    def __init__(self, parts: Parts, delivery: Delivery, one: Subscription) -> None:
+        self._parts = parts
+        self._delivery = delivery
+        self._one = one
+        self._delivered = 0
+
+    def take(self) -> DeliveryRound:
+        told, one = self._parts.store.told, self._one
+        letters = told.dead_letters(one.id, Page(BURST), queued=True)
+        pending = told.pending(one, BURST)
+        events = pending.events
+        if pending.lost is not None:
+            events = (_lost(one, pending.lost), *events)
+        if not letters and not events:
+            return DeliveryRound(passed=(one.id, one.reached, pending.reached))
+        for letter in letters:
+            self._again(letter)
+        for event in events:
+            self._taken()
+            outcome, good = self._sent(event)
+            if not good:
+                return self._failed(events[events.index(event) :], outcome)
+            self._heard(event, outcome)
+        done = replace(self._one, reached=max(self._one.reached, pending.reached))
+        self._write(replace(done, not_before=self._now()))
+        return DeliveryRound(self._delivered)
+
+    # --- one attempt ------------------------------------------------------------------------
+
+    def _taken(self) -> None:
+        one, until = self._one, self._now() + self._delivery.timeout
+        self._write(replace(one, attempts=one.attempts + 1, not_before=until))
+
+    def _sent(self, event: Event) -> tuple[str, bool]:
+        one = self._one
+        sending = OutgoingEvent(event.id, one.url, one.secret, self._now(), body_of(one, event))
+        try:
+            return self._delivery.send(sending), True
+        except OutwardFailure as error:
+            return error.message, False
+        except Exception as error:  # noqa: BLE001 - an adapter that breaks has not sent it either
+            _log.exception("could not deliver %s to subscription %s", event.id, one.id)
+            return f"{type(error).__name__}: {error}", False
+
+    def _heard(self, event: Event, outcome: str) -> None:
+        """Record a delivered event; written with the next change."""
+        self._delivered += 1
+        self._one = replace(
+            self._one,
+            reached=max(self._one.reached, event.position),
+            attempts=0,
+            failing_since=None,
+            outcome=outcome,
+            delivered=self._one.delivered + 1,
+        )
+
+    def _failed(self, events: Sequence[Event], problem: str) -> DeliveryRound:
+        now, one = self._now(), self._one
+        since = now if one.failing_since is None else one.failing_since
+        one = replace(one, failing_since=since, outcome=problem)
+        _log.warning("subscription %s, attempt %d: %s", one.id, one.attempts, problem)
+        self._one = replace(one, not_before=now + self._delivery.wait(one))
+        given_up = 0
+        if now - since >= self._delivery.patience:
+            given_up = self._give_up(events, problem, now - self._delivery.patience)
+        if not given_up:
+            self._write(self._one)
+        return DeliveryRound(self._delivered, given_up, failed=True)
+
+    def _give_up(self, events: Sequence[Event], problem: str, before: Instant) -> int:
+        """Turn events older than `before` into dead letters, page by page."""
+        number = 0
+        for _ in range(_TURNS):
+            old = [event for event in events if event.at <= before]
+            if not old:
+                break
+            number += len(old)
+            letters = tuple(self._dead(event, problem) for event in old)
+            one = self._one
+            keep = PutDeadLetters(one.id, letters, self._parts.limits.dead_letters)
+            self._write(
+                replace(
+                    one,
+                    reached=max(one.reached, old[-1].position),
+                    given_up=one.given_up + len(old),
+                ),
+                keep,
+            )
+            if len(old) < len(events):
+                break
+            events = self._parts.store.told.pending(self._one, BURST).events
+        if number:
+            _log.error("subscription %s: %d events are given up: %s", self._one.id, number, problem)
+        return number
+
+    # --- dead letters -----------------------------------------------------------------------
+
+    def _dead(self, event: Event, problem: str) -> DeadLetter:
+        one = self._one
+        id_ = letter_id(one.id, event.id)
+        return DeadLetter(id_, one.id, event, problem, one.attempts, self._now())
+
+    def _again(self, letter: DeadLetter) -> None:
+        """Send a dead letter once: it is gone, or as dead as before."""
+        one = self._one
+        self._write(replace(one, not_before=self._now() + self._delivery.timeout))
+        outcome, good = self._sent(letter.event)
+        after: Change = DropDeadLetters(one.id, (letter.id,))
+        if good:
+            self._one = replace(self._one, attempts=0, failing_since=None)
+        else:
+            kept = replace(letter, queued=False, problem=outcome, attempts=letter.attempts + 1)
+            after = PutDeadLetters(one.id, (kept,), self._parts.limits.dead_letters)
+        self._delivered += good
+        soon = replace(self._one, not_before=one.not_before, outcome=outcome)
+        self._write(replace(soon, delivered=soon.delivered + good), after)
+
+    # --- the ledger -------------------------------------------------------------------------
+
+    def _now(self) -> Instant:
+        return self._parts.store.now()
+
+    def _write(self, one: Subscription, *also: Change) -> None:
+        put = PutSubscription(replace(one, updated_at=self._now()), self._one.generation)
+        self._parts.store.commit(Changeset((put, *also)))
+        self._one = replace(put.subscription, generation=put.subscription.generation + 1)
+
+
+def body_of(one: Subscription, event: Event) -> bytes:
+    """What is sent: `type`, `timestamp` and `data`, as the Standard Webhooks convention has it."""
+    return json.dumps(
+        {
+            "id": event.id,
+            "type": event.type,
+            "timestamp": format_instant(event.at),
+            "project_id": event.project_id,
+            "subject": event.subject,
+            "generation": event.generation,
+            "subscription": one.id,
+            "data": dict(event.body),
+        },
+        separators=(",", ":"),
+    ).encode()
+
+
+def _lost(one: Subscription, upto: EventCursor) -> Event:
+    """The event that reports deleted, undelivered events."""
+    return Event(
+        fact_id("events lost", one.id, upto.position),
+        "events.lost",
+        one.project_id,
+        one.id,
+        upto.at,
+        one.generation,
+        upto.position,
+        {"before": format_instant(upto.at), "subscription": one.id},
+    )

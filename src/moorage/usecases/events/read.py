@@ -1,0 +1,90 @@
+"""Reading events by cursor, waiting a while where there are none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.events import BEGINNING, EVERYTHING, OPERATORS_ONLY, EventCursor
+from moorage.domain.period import SECOND
+from moorage.usecases.ports import EventPage
+from moorage.usecases.shared.access import visible_project
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.events import Event, EventFilter
+    from moorage.domain.period import Duration
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Caller
+
+LONGEST_WAIT: Final = 30 * SECOND
+_PAUSE: Final = 0.25
+"""Seconds between two looks of who waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventQuery:
+    """A query of events; `after` None: from now on."""
+
+    after: EventCursor | None = BEGINNING
+    wanted: EventFilter = EVERYTHING
+    limit: int = 100
+    wait: Duration = 0
+    """How long to wait where there are none yet, at most `LONGEST_WAIT`."""
+    project_id: str | None = None
+    all_projects: bool = False
+
+
+def read_events(parts: Parts, caller: Caller, ask: EventQuery) -> EventPage:
+    """The next events after a cursor, in the order of the ledger.
+
+    Where as many requests wait as may (`Admission.waiting`), this one is answered at once.
+
+    Raises:
+        Forbidden: a tenant asked for another project's.
+        EventsLost: some after the cursor are kept no more, or the ledger does not know it.
+    """
+    project = visible_project(caller, all_projects=ask.all_projects, project_id=ask.project_id)
+    if not caller.operator:
+        ask = replace(ask, wanted=replace(ask.wanted, hidden=OPERATORS_ONLY))
+    told = parts.store.told
+    if ask.after is None:
+        return EventPage((), told.newest(), more=False)
+    found = told.page(project, ask.after, ask.wanted, ask.limit)
+    waiting = parts.admission.waiting
+    if found.events or found.more or not ask.wait or not waiting.acquire(blocking=False):
+        return found
+    try:
+        deadline = parts.stopwatch() + min(ask.wait, LONGEST_WAIT) / SECOND
+        while not found.events and not found.more:
+            left = deadline - parts.stopwatch()
+            if left <= 0:
+                break
+            parts.pause(min(_PAUSE, left))
+            found = told.page(project, found.cursor, ask.wanted, ask.limit)
+    finally:
+        waiting.release()
+    return found
+
+
+def disclosed_body(parts: Parts, caller: Caller, event: Event) -> Mapping[str, object]:
+    """An event's body as the caller may see it.
+
+    A tenant may read what a subscription of its project caused that an operator has made there:
+    its counts are rounded, and what is of the whole cloud is left out.
+    """
+    body = event.body
+    if caller.operator:
+        return body
+    if event.type in OPERATORS_ONLY:
+        return {}
+    if event.type != "ensemble.max_additional":
+        return body
+    counts = {name: body.get(name) for name in ("before", "now")}
+    told = {
+        name: parts.limits.told_additional(int(count))
+        for name, count in counts.items()
+        if isinstance(count, int | float)
+    }
+    return {**body, **told}

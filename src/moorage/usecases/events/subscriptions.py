@@ -1,0 +1,266 @@
+"""Subscriptions: made, listed, forgotten; what could not be delivered, and sending it again."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import Changeset, DeleteSubscription, PutDeadLetters, PutSubscription
+from moorage.domain.errors import ConcurrentUpdate, Forbidden, InvalidDescription, NotFound
+from moorage.domain.events import check_pattern
+from moorage.domain.period import DAY
+from moorage.domain.quotas import QuotaName
+from moorage.domain.subscriptions import NO_THRESHOLD, Subscription
+from moorage.domain.targets import check_target
+from moorage.usecases.capacity.scope import check_domain
+from moorage.usecases.leases.queries import own_lease
+from moorage.usecases.shared.access import own_ensemble, sees, visible_project
+from moorage.usecases.shared.quotas import defaults
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from moorage.domain.changes import Change
+    from moorage.domain.subscriptions import DeadLetter, SubscriptionFilter, Threshold
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Caller, Page
+
+SECRET: Final = "whsec_"  # noqa: S105 - a prefix, as the Standard Webhooks convention has it
+"""How a secret begins; base64 of its bytes follows."""
+_LEAST, _MOST = 24, 64
+_LONGEST_BEFORE: Final = 365 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionRequest:
+    """A new subscription's fields; without a secret one is generated."""
+
+    wants: SubscriptionFilter
+    url: str
+    name: str = ""
+    secret: str | None = None
+    threshold: Threshold = NO_THRESHOLD
+
+
+def subscribe(
+    parts: Parts, caller: Caller, ask: SubscriptionRequest, *, dry_run: bool = False
+) -> Subscription:
+    """Create a subscription to events from now on.
+
+    Raises:
+        InvalidDescription: no such type, a threshold that its type lacks or needs, a bad URL.
+        Forbidden: an address of the service's own networks; a tenant asks for capacity.
+        LimitExceeded: the project has as many as it may.
+        NotFound: no such lease, ensemble or flavor for this caller.
+    """
+    wants = replace(
+        ask.wants,
+        types=tuple(dict.fromkeys(check_pattern(one, _EVENTS) for one in ask.wants.types)),
+    )
+    if not wants.types:
+        raise InvalidDescription("say which events", path=_EVENTS)
+    check_target(ask.url, public_only=parts.limits.public_targets)
+    _check_threshold(parts, caller, wants, ask.threshold)
+    _check_things(parts, caller, wants, ask.threshold)
+    now, newest = parts.store.now(), parts.store.told.newest()
+    made = Subscription(
+        id=parts.ids.uuid(),
+        project_id=caller.project_id,
+        user_id=caller.user_id,
+        name=ask.name,
+        wants=wants,
+        url=ask.url,
+        secret=_secret(parts, ask.secret),
+        threshold=ask.threshold,
+        operator=caller.operator,
+        began=newest.position,
+        reached=newest.position,
+        not_before=now,
+        created_at=now,
+        updated_at=now,
+    )
+    if not dry_run:
+        limit = defaults(parts.limits).limit(QuotaName.SUBSCRIPTIONS, None)
+        put = PutSubscription(made, None, limit=limit)
+        parts.store.commit(Changeset((put,)))
+    return made
+
+
+_EVENTS: Final = "subscription.events"
+
+
+def own_subscription(parts: Parts, caller: Caller, id_: str) -> Subscription:
+    """The subscription, if it is the caller's.
+
+    Raises:
+        NotFound: there is none, or it is another project's.
+    """
+    found = parts.store.told.subscription(id_)
+    if not sees(caller, found.project_id):
+        raise NotFound("subscription", id_)
+    return found
+
+
+def list_subscriptions(
+    parts: Parts, caller: Caller, page: Page, *, all_projects: bool = False
+) -> Sequence[Subscription]:
+    """The caller's subscriptions, oldest first.
+
+    Raises:
+        Forbidden: a tenant asked for every project's.
+        NotFound: the page's marker is none for this caller.
+    """
+    project = visible_project(caller, all_projects=all_projects, project_id=None)
+    if page.marker is not None:
+        own_subscription(parts, caller, page.marker)
+    return parts.store.told.subscriptions(project, page)
+
+
+def unsubscribe(parts: Parts, caller: Caller, id_: str, *, dry_run: bool = False) -> None:
+    """Delete a subscription with its dead letters.
+
+    Raises:
+        NotFound: there is none, or it is another project's.
+    """
+    found = own_subscription(parts, caller, id_)
+    if not dry_run:
+        parts.store.commit(Changeset((DeleteSubscription(found.id),)))
+
+
+def dead_letters(parts: Parts, caller: Caller, id_: str, page: Page) -> Sequence[DeadLetter]:
+    """What was given up for a subscription, the oldest first.
+
+    Raises:
+        NotFound: no such subscription, or marker, for this caller.
+    """
+    return parts.store.told.dead_letters(own_subscription(parts, caller, id_).id, page)
+
+
+def resend(
+    parts: Parts,
+    caller: Caller,
+    id_: str,
+    letters: Collection[str] | None,
+    page: Page,
+    *,
+    dry_run: bool = False,
+) -> int:
+    """Have dead letters sent once more, those of these ids or (None) a page of all.
+
+    Returns:
+        How many.
+
+    Raises:
+        NotFound: no such subscription for this caller, or no such letter.
+    """
+    found = {letter.id: letter for letter in dead_letters(parts, caller, id_, page)}
+    for name in letters or ():
+        if name not in found:
+            raise NotFound("dead letter", name)
+    chosen = [found[name] for name in dict.fromkeys(found if letters is None else letters)]
+    queued = tuple(replace(letter, queued=True) for letter in chosen)
+    if queued and not dry_run:
+        _queue(parts, id_, queued)
+    return len(queued)
+
+
+def _queue(parts: Parts, id_: str, queued: tuple[DeadLetter, ...]) -> None:
+    """One that waits because it failed is due at once."""
+    kept = PutDeadLetters(id_, queued, parts.limits.dead_letters)
+    for left in reversed(range(parts.limits.attempts)):
+        one, now = parts.store.told.subscription(id_), parts.store.now()
+        changes: tuple[Change, ...] = (kept,)
+        if one.failing_since is not None and one.not_before > now:
+            changes = (kept, PutSubscription(replace(one, not_before=now), one.generation))
+        try:
+            parts.store.commit(Changeset(changes))
+        except ConcurrentUpdate:
+            if not left:
+                raise
+        else:
+            return
+
+
+def _secret(parts: Parts, given: str | None) -> str:
+    if given is None:
+        made = bytes.fromhex(parts.ids.salt() + parts.ids.salt())
+        return SECRET + base64.b64encode(made).decode()
+    try:
+        key = base64.b64decode(given.removeprefix(SECRET), validate=True)
+    except ValueError:
+        key = b""
+    if not given.startswith(SECRET) or not _LEAST <= len(key) <= _MOST:
+        raise InvalidDescription(
+            f"a secret is {SECRET} and the base64 of {_LEAST} to {_MOST} bytes",
+            path="subscription.secret",
+        )
+    return given
+
+
+def _check_things(
+    parts: Parts, caller: Caller, wants: SubscriptionFilter, threshold: Threshold
+) -> None:
+    """Let pass what names things that are there, and the caller's."""
+    if wants.lease is not None:
+        own_lease(parts.store, caller, wants.lease)
+    if wants.ensemble is not None:
+        ensemble = own_ensemble(parts.store, caller, wants.ensemble)
+        if wants.role is not None and all(one.name != wants.role for one in ensemble.roles):
+            raise NotFound("role", wants.role)
+    if threshold.flavor is not None:
+        parts.store.flavor(threshold.flavor)
+    if threshold.resource_class is not None and all(
+        one.name != threshold.resource_class for one in parts.store.resource_classes()
+    ):
+        raise NotFound("resource class", threshold.resource_class)
+    if threshold.zone is not None:
+        check_domain(parts.store.snapshot(), caller, threshold.zone, "subscription.zone")
+
+
+def _check_threshold(
+    parts: Parts, caller: Caller, wants: SubscriptionFilter, asked: Threshold
+) -> None:
+    """Let a threshold pass that goes with the types, and types that have theirs."""
+    time, room, capacity = (name in wants.types for name in _OWN)
+    sized = asked.flavor is not None or asked.resource_class is not None
+    limited = asked.below is not None or asked.above_share is not None
+    for field, given, needed, allowed in (
+        ("before", asked.before is not None, time, time),
+        ("below", asked.below is not None, room, room or capacity),
+        ("role", wants.role is not None, room, True),
+        ("flavor", sized, capacity, capacity),
+        ("below", limited, capacity, room or capacity),
+    ):
+        if needed and not given:
+            raise _bad(
+                field, f"the type {next(one for one in _OWN if one in wants.types)} needs it"
+            )
+        if given and not allowed:
+            raise _bad(field, f"it goes with {', '.join(_OWN)}, named as a type")
+    if asked.before is not None and not 0 < asked.before <= _LONGEST_BEFORE:
+        raise _bad("before", "a time between nothing and a year")
+    if room and not caller.operator:
+        most = parts.limits.told_additional(parts.limits.tenant_additional)
+        if (asked.below or 0) > most:
+            raise _bad("below", f"at most {most}: no larger count is told to tenants")
+    if capacity:
+        _check_capacity(caller, asked)
+
+
+def _check_capacity(caller: Caller, asked: Threshold) -> None:
+    if not caller.operator:
+        raise Forbidden("capacity.threshold tells of the whole cloud: it is for operators")
+    if (asked.flavor is None) == (asked.resource_class is None):
+        raise _bad("flavor", "give flavor or resource_class, and not both")
+    if (asked.below is None) == (asked.above_share is None):
+        raise _bad("below", "give below or above_share, and not both")
+    if asked.above_share is not None and asked.resource_class is None:
+        raise _bad("above_share", "a share is of a resource_class")
+
+
+_OWN: Final = ("lease.time_left", "ensemble.max_additional", "capacity.threshold")
+
+
+def _bad(field: str, why: str) -> InvalidDescription:
+    return InvalidDescription(why, path=f"subscription.{field}")

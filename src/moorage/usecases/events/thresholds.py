@@ -1,0 +1,327 @@
+"""Thresholds of subscriptions: measured by workers after the ledger has changed.
+
+Every worker looks, at most once per interval, and only where something has changed that could
+matter; what one finds is written with the subscription's new standing, so of several that find
+it one commits. A look takes a bounded part of a worker's time: after it comes a rest.
+
+Measured are the time left of leases, the room for a role, and free capacity.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from moorage.domain.changes import Changeset, PutEvent, PutSubscription
+from moorage.domain.errors import Busy, ConcurrentUpdate, MoorageError, NotFound
+from moorage.domain.events import DerivedEvent
+from moorage.domain.leases import LeaseState
+from moorage.domain.period import SECOND, Period, format_duration, format_instant
+from moorage.domain.requests import Objective
+from moorage.domain.subscriptions import LeaseEdge
+from moorage.domain.topology import Level
+from moorage.engine.capacity.fit_now import fitting, in_domain, used_share
+from moorage.engine.joint.build import state
+from moorage.engine.joint.terrain import survey
+from moorage.usecases.decide.closed_hosts import closed_hosts
+from moorage.usecases.decide.max_additional import count_additional
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.solution import request_for, solve_and_verify
+from moorage.usecases.ports import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+
+    from moorage.domain.ensembles import Ensemble, Role
+    from moorage.domain.leases import Lease
+    from moorage.domain.subscriptions import Subscription
+    from moorage.engine.state.snapshot import Bools, Snapshot
+    from moorage.usecases.collaborators import Parts
+
+
+ALIVE: Final = (LeaseState.PENDING, LeaseState.STARTING, LeaseState.ACTIVE)
+TIME: Final = "lease.time_left"
+ROOM: Final = "ensemble.max_additional"
+CAPACITY: Final = "capacity.threshold"
+_MOST: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """The state of a measured quantity, and the event if it has crossed its threshold."""
+
+    key: str
+    stands: int
+    event: DerivedEvent | None = None
+
+
+Last: TypeAlias = "MutableMapping[str, float]"
+"""What a worker has measured last, by subscription and key: told as what was before."""
+
+
+# --- time left --------------------------------------------------------------------------------
+
+
+def time_left(parts: Parts, one: Subscription) -> Iterator[Crossing]:
+    """Crossings of leases whose edge is near, once for each edge."""
+    before = one.threshold.before
+    if before is None or not one.wants.has(TIME):
+        return
+    now = parts.store.now()
+    for lease in _leases(parts, one):
+        period = lease.terms.period
+        at = period.start if one.threshold.edge is LeaseEdge.START else period.end
+        if not now < at <= now + before:
+            continue
+        body = {
+            "name": lease.name,
+            "edge": one.threshold.edge.value,
+            "at": format_instant(at),
+            "left": format_duration(at - now),
+            "subscription": one.id,
+        }
+        yield Crossing(
+            f"{TIME} {lease.id}",
+            at,
+            DerivedEvent(TIME, lease.project_id, lease.id, lease.generation, body),
+        )
+
+
+def _leases(parts: Parts, one: Subscription) -> Iterator[Lease]:
+    if one.wants.lease is not None:
+        lease = parts.store.lease(one.wants.lease)
+        if lease.state in ALIVE:
+            yield lease
+        return
+    for state_ in ALIVE:
+        marker: str | None = None
+        while True:
+            page = parts.store.leases(
+                project_id=one.project_id, state=state_, page=Page(_MOST, marker)
+            )
+            yield from (lease for lease in page if one.wants.ensemble in {None, lease.ensemble_id})
+            if len(page) < _MOST:
+                break
+            marker = page[-1].id
+
+
+# --- room -------------------------------------------------------------------------------------
+
+
+def ensembles(parts: Parts, one: Subscription) -> Iterator[Ensemble]:
+    """The ensembles of its project that have the role it asks about."""
+    if one.wants.ensemble is not None:
+        yield parts.store.ensemble(one.wants.ensemble)
+        return
+    for ensemble in parts.store.ensembles(project_id=one.project_id, page=Page(_MOST)):
+        if any(role.name == one.wants.role for role in ensemble.roles):
+            yield ensemble
+
+
+def room(
+    parts: Parts, one: Subscription, ensemble: Ensemble, snapshot: Snapshot, last: Last
+) -> Iterator[Crossing]:
+    """Whether fewer of a role fit than is asked for. Only of ensembles that stand somewhere."""
+    role = next((role for role in ensemble.roles if role.name == one.wants.role), None)
+    below = one.threshold.below
+    if role is None or below is None:
+        return
+    few = parts.limits.tenant_additional
+    most = max(below, few) if one.operator else few
+    count = max_additional(parts, ensemble, role, snapshot, most=most)
+    if count is None:
+        return
+    if not one.operator:
+        # The crossing is judged by what is told, or `below` would find out the count.
+        count = parts.limits.told_additional(count)
+    key = f"{ROOM} {ensemble.id}"
+    was = one.standing.get(key)
+    if was is not None and not one.operator:
+        was = parts.limits.told_additional(was)  # noted before counts were rounded
+    if (count < below) == (was is not None and was < below):
+        last[f"{one.id} {key}"] = count
+        yield Crossing(key, count if was is None else was)
+        return
+    body = {
+        "name": ensemble.name,
+        "role": role.name,
+        "before": last.get(f"{one.id} {key}", was),
+        "now": count,
+        "below": below,
+        "crossed": "below" if count < below else "back",
+        "subscription": one.id,
+    }
+    event = DerivedEvent(ROOM, ensemble.project_id, ensemble.id, ensemble.generation, body)
+    last[f"{one.id} {key}"] = count
+    yield Crossing(key, count, event)
+
+
+def max_additional(
+    parts: Parts, ensemble: Ensemble, role: Role, snapshot: Snapshot, *, most: int
+) -> int | None:
+    """How many more of a role fit now, at most `most`, everybody staying; None: nobody stands.
+
+    Raises:
+        Busy: time ran out.
+    """
+    stand = member_places(snapshot, ensemble)
+    if not stand.places:
+        return None
+    period = Period(snapshot.taken_at)
+    request = request_for(ensemble, stand, frozenset(), period, Objective.SPREAD)
+    closed = closed_hosts(parts.store.keepers().ensembles, snapshot, ensemble, period)
+    limit = parts.limits.time_limit // 2
+    built = state(request, survey(snapshot, request), closed=closed)
+    found = solve_and_verify(parts.solver, built, time_limit=limit, seed=0)
+    if found is None:
+        return 0  # those who stand break a required policy: nothing joins them
+    return count_additional(parts.solver, found, role, most=most, time_limit=limit).count
+
+
+# --- capacity ---------------------------------------------------------------------------------
+
+
+def capacity(parts: Parts, one: Subscription, snapshot: Snapshot, last: Last) -> Iterator[Crossing]:
+    """Whether less is free, or more used, than an operator asks for."""
+    asked = one.threshold
+    if not one.wants.has(CAPACITY) or (asked.flavor is None and asked.resource_class is None):
+        return
+    measured: float
+    among = _zone(snapshot, asked.zone)
+    if asked.above_share is not None and asked.resource_class is not None:
+        measured = round(used_share(snapshot, asked.resource_class, among), 4)
+        crossed, side = measured > asked.above_share, "above"
+    else:
+        amounts = (
+            parts.store.flavor(asked.flavor).resources
+            if asked.flavor is not None
+            else {str(asked.resource_class): 1}
+        )
+        measured = fitting(snapshot, amounts, among)
+        crossed, side = measured < (asked.below or 0), "below"
+    before = last.get(f"{one.id} {CAPACITY}")
+    last[f"{one.id} {CAPACITY}"] = measured
+    if bool(one.standing.get(CAPACITY, 0)) == crossed:
+        yield Crossing(CAPACITY, int(crossed))
+        return
+    body = {
+        "flavor": asked.flavor,
+        "resource_class": asked.resource_class,
+        "zone": asked.zone,
+        "before": before,
+        "now": measured,
+        "below": asked.below,
+        "above_share": asked.above_share,
+        "crossed": side if crossed else "back",
+        "subscription": one.id,
+    }
+    event = DerivedEvent(CAPACITY, one.project_id, one.id, one.generation, body)
+    yield Crossing(CAPACITY, int(crossed), event)
+
+
+def _zone(snapshot: Snapshot, name: str | None) -> Bools:
+    """Living providers in a domain of this name, at whatever level; in all without a name."""
+    if name is None:
+        return snapshot.alive
+    found = snapshot.alive & False
+    for (tree, known), domain in snapshot.topology.domains.items():
+        if known == name:
+            found |= in_domain(snapshot, Level(tree, domain.level), name)
+    return found & snapshot.alive
+
+
+REST: Final = 9
+"""A worker rests so many times as long as a look has taken."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class ThresholdWatcher:
+    """Measures thresholds in one worker. Its cache only saves work."""
+
+    parts: Parts
+    _next: float = 0.0
+    _until: int = 0
+    """When time alone may change an answer."""
+    _seen: dict[str, object] = field(default_factory=dict)
+    """Subscription -> what its answer came of."""
+    _last: dict[str, float] = field(default_factory=dict)
+
+    def look(self) -> bool:
+        """Look where something has changed; False: there is never more at once.
+
+        Raises:
+            MoorageError: the ledger is out of reach.
+        """
+        parts, began = self.parts, self.parts.stopwatch()
+        if began < self._next:
+            return False
+        self._next = began + parts.limits.thresholds / SECOND
+        some = parts.store.told.with_thresholds()
+        if some:
+            self._look_at(some)
+        took = parts.stopwatch() - began
+        self._next = max(self._next, began + took * (1 + REST))
+        return False
+
+    def _look_at(self, some: Sequence[Subscription]) -> None:
+        snapshot = self.parts.store.snapshot()
+        fleet, due = _digest(snapshot), snapshot.taken_at >= self._until
+        self._until = snapshot.valid_until
+        known: dict[str, object] = {}
+        for one in some:
+            try:
+                known[one.id] = self._one(one, snapshot, fleet, due=due)
+            except (ConcurrentUpdate, NotFound):
+                continue  # somebody else was quicker; looked at again
+            except Busy as busy:
+                _log.info("threshold of subscription %s: %s", one.id, busy.message)
+            except MoorageError:
+                _log.exception("could not look at the threshold of subscription %s", one.id)
+        self._seen = known
+
+    def _one(
+        self, one: Subscription, snapshot: Snapshot, fleet: bytes, *, due: bool
+    ) -> tuple[object, ...]:
+        parts = self.parts
+        some = list(ensembles(parts, one)) if one.wants.has(ROOM) and _asks_for_room(one) else []
+        basis = (fleet, one.threshold, tuple((each.id, each.generation) for each in some))
+        crossings = list(time_left(parts, one))
+        kept: Mapping[str, int] = {}
+        if due or self._seen.get(one.id) != basis:
+            for each in some:
+                crossings += room(parts, one, each, snapshot, self._last)
+            crossings += capacity(parts, one, snapshot, self._last)
+        else:
+            kept = {key: value for key, value in one.standing.items() if not key.startswith(TIME)}
+        _write(parts, one, crossings, kept)
+        return basis
+
+
+def _digest(snapshot: Snapshot) -> bytes:
+    """Of all that moves when a booking or a provider does."""
+    revisions = snapshot.revisions.tobytes()
+    return sha256(revisions + b"%d" % snapshot.topology_revision).digest()
+
+
+def _asks_for_room(one: Subscription) -> bool:
+    return one.wants.role is not None and one.threshold.below is not None
+
+
+def _write(
+    parts: Parts, one: Subscription, crossings: list[Crossing], kept: Mapping[str, int]
+) -> None:
+    """What has crossed, with how it stands now; nothing where nothing has."""
+    stands = {**kept, **{each.key: each.stands for each in crossings}}
+    if stands == dict(one.standing):
+        return
+    told = [
+        PutEvent(each.event)
+        for each in crossings
+        if each.event is not None and one.standing.get(each.key) != each.stands
+    ]
+    after = replace(one, standing=stands, updated_at=parts.store.now())
+    parts.store.commit(Changeset((PutSubscription(after, one.generation), *told)))

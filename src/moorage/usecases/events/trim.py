@@ -1,0 +1,58 @@
+"""Delete events that are too old or too many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import Changeset, PassEvents, TrimEvents
+from moorage.domain.period import MINUTE, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.usecases.collaborators import Parts
+
+AT_ONCE: Final = 5_000
+"""Events forgotten in one transaction."""
+EVERY: Final = 5 * MINUTE
+
+
+def trim(parts: Parts) -> bool:
+    """Delete one batch of old events; whether there may be more."""
+    limits, told = parts.limits, parts.store.told
+    bound = parts.store.now() - limits.events_age
+    if not told.surplus(bound, limits.events):  # a quiet ledger stays as it is
+        return False
+    before = told.oldest()
+    parts.store.commit(Changeset((TrimEvents(bound, limits.events, AT_ONCE),)))
+    return told.oldest() != before
+
+
+def record_passed(parts: Parts, passed: Sequence[tuple[str, int, int]]) -> None:
+    """Record that no pending event matches these subscriptions."""
+    moved = tuple(one for one in passed if one[1] < one[2])
+    if moved:
+        parts.store.commit(Changeset((PassEvents(moved),)))
+
+
+@dataclass
+class EventTrimmer:
+    """One worker's rounds."""
+
+    parts: Parts
+    _next: float = 0.0
+
+    def look(self) -> bool:
+        """Delete old events if it is time; whether there are more to delete now.
+
+        Raises:
+            MoorageError: the ledger is out of reach.
+        """
+        now = self.parts.stopwatch()
+        if now < self._next:
+            return False
+        more = trim(self.parts)
+        if not more:
+            self._next = now + EVERY / SECOND
+        return more

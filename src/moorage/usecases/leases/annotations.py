@@ -1,0 +1,61 @@
+"""Annotations of leases, and the reservations that bookings belong to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import Changeset, PutLease
+from moorage.domain.errors import NotFound
+from moorage.usecases.shared.retry import retry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from moorage.domain.leases import Lease
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Store
+
+
+def annotate(parts: Parts, lease: Lease, annotations: Mapping[str, object]) -> Lease:
+    """The lease with these annotations instead of its own; nothing else of it changes.
+
+    Raises:
+        NotFound: it is gone.
+        Busy: others kept changing it.
+    """
+
+    def write() -> Lease:
+        stored = parts.store.lease(lease.id)
+        changed = replace(stored, annotations=MappingProxyType(dict(annotations)))
+        parts.store.commit(Changeset((PutLease(changed, stored.generation),)))
+        return parts.store.lease(lease.id)
+
+    return retry(parts, write)
+
+
+def reservations_of(store: Store, booked: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Lease]]:
+    """The reservations that places belong to, each once, with their leases.
+
+    Args:
+        store: where leases are.
+        booked: pairs of a decision and a consumer that has a place of it.
+    """
+    found: dict[str, Lease] = {}
+    for decision_id, consumer in sorted(booked):
+        try:
+            lease_id = store.decision(decision_id).lease_id
+            lease = None if lease_id is None else store.lease(lease_id)
+            ensemble = None if lease is None else store.ensemble(lease.ensemble_id)
+        except NotFound:
+            continue
+        if lease is None or ensemble is None:
+            continue
+        roles = {
+            member.name.role
+            for member in ensemble.members
+            if consumer in {member.uuid, member.server_id}
+        }
+        found.update((one.id, lease) for one in lease.reservations if one.role in roles)
+    yield from found.items()

@@ -1,0 +1,184 @@
+"""The lease sweeper: reports overrun servers, repairs leases on failed hosts, replans leases.
+
+A server's end does not stop it. Past it its booking counts as open-ended, and its deletion is
+requested. If it is still there after the grace period it is overrun: owner and operator are
+notified once. Where no service ends servers that is so at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import Changeset
+from moorage.domain.effects import EffectKind, EffectState
+from moorage.domain.errors import DuplicateName
+from moorage.domain.period import MINUTE, format_instant
+from moorage.usecases.effects import notifications
+from moorage.usecases.preemption import eviction
+from moorage.usecases.preemption.eviction import owner_details
+from moorage.usecases.preemption.stay_ends import EndReason
+from moorage.usecases.relocation import lease_health
+from moorage.usecases.relocation.repair import RepairWorker
+from moorage.usecases.relocation.reprieve import ReplanWorker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.changes import PutEffect
+    from moorage.domain.period import Duration, Instant
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import OverrunConsumer
+    from moorage.usecases.shared.limits import Limits
+
+
+PAGE: Final = 500
+"""Servers looked at in one round."""
+
+_BACK: Final = 10 * MINUTE
+"""How far a new round looks back beyond the one before, should clocks disagree."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverrunScan:
+    """The progress of a worker's scan for overrun servers."""
+
+    after: tuple[Instant, str] = (0, "")
+    more: bool = False
+    """Whether there are more to be looked at, at once."""
+    known: Mapping[str, Instant] = field(default_factory=lambda: MappingProxyType({}))
+    """Ids of effects that are written, with the ends they are about."""
+
+
+def report_overrun(parts: Parts, seen: OverrunScan) -> OverrunScan:
+    """Write the effects of servers whose end has passed since the last scan."""
+    now, notice = parts.store.now(), parts.limits.notice
+    after = seen.after
+    if not seen.more:
+        after = (max(min(after[0], now) - max(_BACK, 2 * notice), 0), "")
+    page = parts.store.overrun(after, PAGE)
+    known = {one: end for one, end in seen.known.items() if end >= after[0] or seen.more}
+    for one in page:
+        first, asked = _due(one, now, _patience(parts.limits, one.yields_to))
+        if first.effect.id not in known:
+            _write(parts, first, asked)
+            known[first.effect.id] = one.end
+    if len(page) == PAGE:
+        return OverrunScan((page[-1].end, page[-1].consumer.uuid), more=True, known=known)
+    return OverrunScan((now, ""), known=known)
+
+
+def is_overrun(booking: Booking, now: Instant, limits: Limits) -> bool:
+    """Whether it is of a server that has had its time to go, and is there still."""
+    patience = _patience(limits, booking.yields_to)
+    return booking.state is BookingState.ALLOCATED and booking.period.end + patience <= now
+
+
+def _patience(limits: Limits, yields_to: str | None) -> Duration:
+    """How long a server may take to go that yields to this lease, or to none."""
+    return limits.grace if yields_to is None else limits.notice
+
+
+def _due(
+    one: OverrunConsumer, now: Instant, patience: Duration
+) -> tuple[PutEffect, PutEffect | None]:
+    """What is to be written of one: first what says that it was, then what else.
+
+    It is ended first, and told of once it has had its time to go; one that yields to a lease is
+    told of when the lease needs its place.
+    """
+    server, project = one.consumer.uuid, one.consumer.project_id
+    if now < one.end + patience:
+        if one.yields_to is not None:
+            return eviction.deletion(server, project, one.end, now), None
+        because = EndReason.DECLARED.value
+        reason = "its end has come"
+        return notifications.deletion(server, project, reason, one.end, now, because=because), None
+    told = notifications.idempotent_effect(
+        EffectKind.OVERRUN,
+        server,
+        project,
+        due=one.end,
+        now=now,
+        details={
+            "server": server,
+            "user_id": one.consumer.user_id,
+            "ended": format_instant(one.end),
+            "yields_to": one.yields_to,
+        },
+        same=(server, one.end),
+    )
+    because = EndReason.DECLARED if one.yields_to is None else EndReason.PREEMPTED
+    reason = "it is overrun"
+    return told, notifications.deletion(
+        server, project, reason, one.end, now, because=because.value
+    )
+
+
+def _write(parts: Parts, first: PutEffect, asked: PutEffect | None) -> None:
+    """Write what is not written yet. A server that somebody is ending is not asked for twice."""
+    server = first.effect.subject
+    earlier = parts.store.effects(server)
+    if any(effect.id == first.effect.id for effect in earlier):
+        return
+    busy = any(
+        effect.kind is EffectKind.DELETE and effect.state is EffectState.PENDING
+        for effect in earlier
+    )
+    told = owner_details(parts.store, server)
+    if first.effect.kind is EffectKind.DELETE:
+        if busy:
+            return  # its lease has ended, too
+        evictions = (one for one in earlier if one.kind is EffectKind.EVICT)
+        told |= next((eviction.deletion_details(one) for one in evictions), {})
+    details = {**told, **first.effect.details}
+    every = [replace(first, effect=replace(first.effect, details=details))]
+    if asked is not None and not busy:
+        details = {**told, **asked.effect.details}
+        every.append(replace(asked, effect=replace(asked.effect, details=details)))
+    try:
+        parts.store.commit(Changeset(tuple(every)))
+    except DuplicateName:
+        return  # another worker was quicker
+
+
+AFRESH: Final = 300
+"""Rounds after which a worker looks at everything again, whatever it has seen before."""
+
+AGAIN: Final = 20
+"""Rounds after which it looks which leases are written as degraded."""
+
+
+@dataclass
+class LeaseSweeper:
+    """Runs in one worker. Its cache only saves work."""
+
+    parts: Parts
+    _rounds: int = 0
+    _seen: OverrunScan = field(default_factory=OverrunScan)
+    _healing: RepairWorker | None = None
+    _reprieving: ReplanWorker = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._reprieving = ReplanWorker(self.parts)
+
+    def look(self) -> bool:
+        """Look once; True if there is more to be looked at now.
+
+        Raises:
+            MoorageError: the ledger is out of reach.
+        """
+        if self._healing is None or self._rounds % AFRESH == 0:
+            self._seen = OverrunScan()
+            self._healing = RepairWorker(self.parts, lease_health.degraded(self.parts.store))
+        elif self._rounds % AGAIN == 0:
+            # Other processes write leases as degraded, too.
+            self._healing.know(lease_health.degraded(self.parts.store))
+        self._rounds += 1
+        self._seen = report_overrun(self.parts, self._seen)
+        more = self._healing.look(self.parts.store.snapshot())
+        late = self._reprieving.look(self.parts.store.snapshot())
+        return self._seen.more or more or late

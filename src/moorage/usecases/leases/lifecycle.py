@@ -1,0 +1,304 @@
+"""The life of a lease as time goes by: prepared, active, ending, closed.
+
+Each step is one changeset: the lease in its next state, what follows from that, and the effect,
+done. Of two replicas one commits and the other finds it done; one that is killed has done nothing.
+A timer that is due looks at the lease as it is now: one that the lease has left behind does
+nothing, and one whose edge has moved waits for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import Binding, BookingState
+from moorage.domain.changes import (
+    Changeset,
+    DropBookings,
+    ExpectEnsemble,
+    PutBookings,
+    PutDecision,
+    PutLease,
+)
+from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
+from moorage.domain.effects import EffectKind
+from moorage.domain.errors import DuplicateName, NotFound
+from moorage.domain.lease_actions import ActionKind, Edge, actions_at, read_action
+from moorage.domain.leases import LeaseState, LeaseStep, lease_after
+from moorage.domain.words import counted
+from moorage.usecases.decide.member_places import MemberStatus, consumer_of, member_places
+from moorage.usecases.decide.writes import member_consumer
+from moorage.usecases.effects import notifications
+from moorage.usecases.effects.lease_timers import edge_instant
+from moorage.usecases.effects.notifications import checked_lease_end
+from moorage.usecases.effects.outcome import effect_finished, finish, postponed
+from moorage.usecases.preemption.stay_ends import EndReason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.effects import Effect
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.member_places import MemberPlaces
+
+_STEPS: Final[Mapping[EffectKind, LeaseStep]] = MappingProxyType(
+    {
+        EffectKind.PREPARE: LeaseStep.PREPARE,
+        EffectKind.ACTIVATE: LeaseStep.ACTIVATE,
+        EffectKind.END: LeaseStep.END,
+        EffectKind.CLOSE: LeaseStep.CLOSE,
+    }
+)
+_ORDER: Final = tuple(_STEPS.values())
+_FROM: Final[Mapping[LeaseState, int]] = MappingProxyType(
+    {
+        state: number
+        for number, state in enumerate(one for one in LeaseState if one is not LeaseState.OFFERED)
+    }
+)
+"""How many of the steps a lease has behind it."""
+
+
+def carry_out(parts: Parts, effect: Effect) -> str:
+    """Do what a due timer of a lease says; return what came of it.
+
+    Raises:
+        ConcurrentUpdate, NotFound: somebody else was quicker, with the effect or the lease.
+    """
+    try:
+        walk = progress_of(parts, parts.store.lease(effect.subject))
+    except NotFound:
+        return finish(parts.store, effect, "the lease is gone")
+    if effect.kind is EffectKind.ACT:
+        return _act(parts, effect, walk)
+    if walk.lease.state is LeaseState.CLOSED:
+        return finish(parts.store, effect, "the lease is closed")
+    edge = edge_instant(walk.lease, effect.kind)
+    if edge > walk.now:
+        parts.store.commit(Changeset((postponed(effect, edge, walk.now),)))
+        return "not yet"
+    step = _STEPS.get(effect.kind)
+    outcome = walk.expire() if step is None else walk.to(step)
+    return _commit(parts, effect, walk, outcome)
+
+
+def progress_of(parts: Parts, lease: Lease) -> LeaseProgress:
+    """The progress of a lease from its stored state.
+
+    Raises:
+        NotFound: its decision is gone.
+    """
+    decision = parts.store.decision(lease.decision_id)
+    try:
+        ensemble: Ensemble | None = parts.store.ensemble(lease.ensemble_id)
+    except NotFound:
+        ensemble = None
+    snapshot = parts.store.snapshot()
+    stand = None if ensemble is None else member_places(snapshot, ensemble)
+    return LeaseProgress(lease, decision, ensemble, stand, snapshot.taken_at)
+
+
+def _commit(parts: Parts, effect: Effect, walk: LeaseProgress, outcome: str) -> str:
+    """Write what has changed, and the effect as done.
+
+    A step names the lease's and the decision's generation, so who claims or changes meanwhile
+    makes it look again.
+    """
+    done = effect_finished(effect, outcome, walk.now)
+    parts.store.commit(Changeset((*walk.changes(), done)))
+    return outcome
+
+
+@dataclass
+class LeaseProgress:
+    """The steps a lease takes in one transaction, and the resulting changes."""
+
+    lease: Lease
+    decision: Decision
+    ensemble: Ensemble | None
+    stand: MemberPlaces | None
+    now: Instant
+    follows: list[Change] = field(default_factory=list)
+    _lease: int | None = None
+    """The generation as stored, once something has changed."""
+    _decision: int | None = None
+
+    def to(self, last: LeaseStep) -> str:
+        """Take the steps up to this one that the lease has not taken yet."""
+        taken = []
+        for number in range(_FROM[self.lease.state], _ORDER.index(last) + 1):
+            step = _ORDER[number]
+            self._become(step)
+            told = {
+                LeaseStep.PREPARE: self._prepare,
+                LeaseStep.ACTIVATE: self._activate,
+                LeaseStep.END: self._end,
+                LeaseStep.CLOSE: self._close,
+            }[step]()
+            taken.append(f"{self.lease.state}{told}")
+        return ", ".join(taken) or f"it is {self.lease.state} already"
+
+    def release(self) -> str:
+        """Free all unclaimed places, and confirm the decision."""
+        if self.decision.state_at(self.now) is not DecisionState.HELD:
+            return "nothing is kept any more"
+        freed = self._free()
+        self._decide(DecisionStep.CONFIRM)
+        return f"freed {_places(freed)}"
+
+    def expire(self) -> str:
+        """Mark the decision as expired once unclaimed places have lapsed."""
+        if self.decision.state is not DecisionState.HELD:
+            return "nothing is kept any more"
+        if self.decision.expires_at > self.now:
+            return "what came later is kept for longer"
+        self._decide(DecisionStep.LAPSE)
+        return "what nobody claimed has lapsed"
+
+    def delete(self, reason: str, until: Instant) -> int:
+        """Have the servers of the lease ended; return how many there are."""
+        servers = self._of(MemberStatus.ACTIVE)
+        self.follows += [
+            notifications.deletion(
+                consumer_of(one),
+                self.lease.project_id,
+                reason,
+                until,
+                self.now,
+                lease=self.lease.id,
+                order=number,
+                of=len(servers),
+                because=EndReason.LEASE.value,
+                ensemble=self.lease.ensemble_id,
+                member=str(one.name),
+            )
+            for number, one in enumerate(servers, 1)
+        ]
+        return len(servers)
+
+    @property
+    def used(self) -> bool:
+        """Whether a server has a place of it, or is being built in one."""
+        return bool(self._of(MemberStatus.ACTIVE) or self._of(MemberStatus.BUILDING))
+
+    def changes(self) -> tuple[Change, ...]:
+        """All of it, in the order in which it is written."""
+        found: list[Change] = []
+        if self._lease is not None:
+            found.append(PutLease(self.lease, self._lease))
+        if self._decision is not None:
+            found.append(PutDecision(self.decision, self._decision))
+        if self.ensemble is not None and self.follows:
+            # Who claims a place meanwhile makes it look again.
+            found.append(ExpectEnsemble(self.ensemble.id, self.ensemble.generation))
+        return (*found, *self.follows)
+
+    # --- steps --------------------------------------------------------------------------------
+
+    def _prepare(self) -> str:
+        """Bind its places: replanning leaves them alone from now on."""
+        self.lease = replace(self.lease, binding=Binding.BOUND)
+        # Whoever has planned anew since it was read has written the decision, and not the lease.
+        self._decision = self.decision.generation
+        if self.ensemble is None or self.stand is None:
+            return ""
+        for member in self._of(MemberStatus.HELD):
+            bookings = self.stand.bookings[member.name]
+            if bookings[0].state is BookingState.RESERVED:
+                bound = tuple(replace(one, binding=Binding.BOUND) for one in bookings)
+                self.follows.append(PutBookings(member_consumer(self.ensemble, member), bound))
+        return ""
+
+    def _activate(self) -> str:
+        self._at(Edge.ON_START, self.lease.terms.period.start)
+        return ""
+
+    def _end(self) -> str:
+        """Nothing more may be claimed, and what is there is to go."""
+        end = self.lease.terms.period.end
+        freed = self._free()
+        if self.decision.state is DecisionState.HELD:
+            lapsed = self.decision.expires_at <= self.now
+            self._decide(DecisionStep.LAPSE if lapsed else DecisionStep.CONFIRM)
+        servers = self.delete("its lease has ended", end)
+        self._at(Edge.ON_END, end)
+        self.follows += checked_lease_end(self.lease, self.now)
+        return f" ({_places(freed)} freed, {_servers(servers)} to be ended)"
+
+    def _close(self) -> str:
+        """Close it after the cleaning time; servers still there are reported by the sweeper."""
+        if self.decision.state is DecisionState.CONFIRMED:
+            self._decide(DecisionStep.CLOSE)
+        left = len(self._of(MemberStatus.ACTIVE))
+        self.lease = replace(self.lease, degraded=False, missing=0, proposal=MappingProxyType({}))
+        return f" ({_servers(left)} {'is' if left == 1 else 'are'} there still)" if left else ""
+
+    # --- parts of steps -----------------------------------------------------------------------
+
+    def _become(self, step: LeaseStep) -> None:
+        if self._lease is None:
+            self._lease = self.lease.generation
+        state = lease_after(self.lease.state, step)
+        self.lease = replace(self.lease, state=state, updated_at=self.now)
+
+    def _decide(self, step: DecisionStep) -> None:
+        if self._decision is None:
+            self._decision = self.decision.generation
+        state = decision_after(self.decision.state, step)
+        self.decision = replace(self.decision, state=state, updated_at=self.now)
+
+    def _free(self) -> int:
+        held = frozenset(member.uuid for member in self._of(MemberStatus.HELD))
+        if held:
+            self.follows.append(DropBookings(held, decision=self.decision.id))
+        return len(held)
+
+    def _at(self, edge: Edge, at: Instant) -> None:
+        """What the owner wants done at an edge itself."""
+        for action in actions_at(self.lease.actions, edge):
+            if not action.before:
+                self.follows += notifications.action_effects(self.lease, edge, action, at, self.now)
+
+    def _of(self, status: MemberStatus) -> list[Member]:
+        if self.ensemble is None or self.stand is None:
+            return []
+        return [one for one in self.ensemble.members if self.stand.of(one.name) is status]
+
+
+def _act(parts: Parts, effect: Effect, walk: LeaseProgress) -> str:
+    """An owner's action before an edge: as long as the edge is where it was."""
+    edge = Edge(str(effect.details["edge"]))
+    action = read_action(str(effect.details["action"]), edge)
+    period = walk.lease.terms.period
+    at = period.start if edge is Edge.ON_START else period.end
+    if walk.lease.state is LeaseState.CLOSED or at != effect.details["at"]:
+        return finish(parts.store, effect, "the lease has another edge")
+    if effect.due > walk.now:
+        parts.store.commit(Changeset((postponed(effect, effect.due, walk.now),)))
+        return "not yet"
+    walk.follows += notifications.action_effects(walk.lease, edge, action, at, walk.now)
+    outcome = "said"
+    if action.kind is ActionKind.RELEASE:
+        outcome = walk.release()
+    elif action.kind is ActionKind.DELETE:
+        ended = walk.delete("its owner wants it ended", effect.due)
+        outcome = f"{_servers(ended)} to be ended"
+    try:
+        return _commit(parts, effect, walk, outcome)
+    except DuplicateName:
+        # Said before the lease was changed, and written anew with the change.
+        return finish(parts.store, effect, "said before")
+
+
+def _places(number: int) -> str:
+    return counted(number, "place")
+
+
+def _servers(number: int) -> str:
+    return counted(number, "server")

@@ -1,0 +1,97 @@
+"""A reservation as Placement's dialect meets it: its class, its places, and why none may be had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.errors import NotFound, WrongState
+from moorage.domain.leases import LeaseState, reservation_class
+from moorage.domain.period import format_instant
+from moorage.domain.virtual_classes import reservation_of
+from moorage.usecases.decide.member_places import bookings_of, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.leases import Lease, Reservation
+    from moorage.domain.period import Instant
+    from moorage.domain.placement import Place
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.ports import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedPlaces:
+    """A reservation of a lease with its members' places at one instant."""
+
+    lease: Lease
+    reservation: Reservation
+    ensemble: Ensemble
+    unclaimed: Mapping[Member, Place]
+    """Members whose places are booked for the lease still, in order."""
+    servers: tuple[str, ...]
+    """Servers that have places of the reservation."""
+
+    @property
+    def name(self) -> str:
+        """Its resource class."""
+        return reservation_class(self.reservation.id)
+
+    def check_open(self, now: Instant) -> None:
+        """Let a server pass that would take a place.
+
+        Raises:
+            WrongState: the lease is not active, or it has no place left.
+        """
+        lease, period = self.lease, self.lease.terms.period
+        told = f"lease {lease.id}, which reservation {self.reservation.id} is of,"
+        if lease.state in {LeaseState.ENDING, LeaseState.CLOSED} or period.end <= now:
+            raise WrongState(f"{told} has ended")
+        if not lease.claimable(now):
+            begins = format_instant(period.start)
+            raise WrongState(f"{told} is {lease.state}: it begins at {begins}")
+        if self.unclaimed:
+            return
+        if lease.terms.expires_at <= now:
+            expired = format_instant(lease.terms.expires_at)
+            raise WrongState(f"reservation {self.reservation.id} expired at {expired}")
+        raise WrongState(f"reservation {self.reservation.id} has no place left")
+
+
+def lease_of_class(store: Store, name: str) -> Lease | None:
+    """The lease that has the reservation with this class; None if it is a class like any other."""
+    try:
+        lease = store.lease_of_reservation(reservation_of(name))
+    except NotFound:
+        return None
+    return lease if any(reservation_class(one.id) == name for one in lease.reservations) else None
+
+
+def leases_of_classes(store: Store, names: Iterable[str]) -> dict[str, Lease]:
+    """The classes among these that stand for a lease's places, with the leases."""
+    found = ((name, lease_of_class(store, name)) for name in names)
+    return {name: lease for name, lease in found if lease is not None}
+
+
+def reserved_places(store: Store, snapshot: Snapshot, name: str, lease: Lease) -> ReservedPlaces:
+    """The reservation of a lease that has this class, as the snapshot shows its places.
+
+    Raises:
+        NotFound: the lease's ensemble is gone.
+    """
+    reservation = next(one for one in lease.reservations if reservation_class(one.id) == name)
+    ensemble = store.ensemble(lease.ensemble_id)
+    unclaimed: dict[Member, Place] = {}
+    servers: list[str] = []
+    for member in ensemble.members:
+        if member.name.role != reservation.role:
+            continue
+        kept = bookings_of(snapshot, member.uuid)
+        if kept and kept[0].state is BookingState.RESERVED:
+            unclaimed[member] = place_of(snapshot, kept)
+        if member.server_id is not None and bookings_of(snapshot, member.server_id):
+            servers.append(member.server_id)
+    return ReservedPlaces(lease, reservation, ensemble, unclaimed, tuple(servers))

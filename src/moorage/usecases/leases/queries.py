@@ -1,0 +1,152 @@
+"""Lease queries: access, listing, and the places still to be claimed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import NotFound
+from moorage.domain.leases import LeaseState
+from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.ports import Page
+from moorage.usecases.preemption.victims import displaced_for
+from moorage.usecases.relocation.lease_health import without_place
+from moorage.usecases.shared.access import sees, visible_project
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.leases import Lease, Reservation
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.search_result import Displaced
+    from moorage.usecases.ports import Caller, Store
+
+_WHOLE = Page()
+_CLAIMED = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What a reservation holds: places in all, those claimed, and those still to be claimed.
+
+    A place is neither once what nobody claimed has been freed, or its server is gone, and while
+    it is missing.
+    """
+
+    reservation: Reservation
+    flavor: str | None
+    count: int
+    claimed: int
+    remaining: int
+
+
+def own_lease(store: Store, caller: Caller, lease_id: str) -> Lease:
+    """The lease, if it is the caller's.
+
+    Raises:
+        NotFound: there is none, it is another project's, or an offer.
+    """
+    lease = store.lease(lease_id)
+    if lease.proposed or not sees(caller, lease.project_id):
+        raise NotFound("lease", lease_id)
+    return lease
+
+
+def list_leases(  # noqa: PLR0913 - each filter of a listing has its name
+    store: Store,
+    caller: Caller,
+    *,
+    all_projects: bool = False,
+    project_id: str | None = None,
+    name: str | None = None,
+    state: LeaseState | None = None,
+    series_id: str | None = None,
+    page: Page = _WHOLE,
+) -> Sequence[Lease]:
+    """The caller's leases, or for operators another or every project's, by creation.
+
+    With `series_id` those that are occurrences of a series: none where that is not there.
+
+    Raises:
+        Forbidden: a tenant asked for another project's.
+        NotFound: the page's marker is no lease for this caller.
+    """
+    project = visible_project(caller, all_projects=all_projects, project_id=project_id)
+    if page.marker is not None:
+        own_lease(store, caller, page.marker)
+    return store.leases(project_id=project, name=name, state=state, series_id=series_id, page=page)
+
+
+def displaced_by(store: Store, lease: Lease) -> tuple[Displaced, ...]:
+    """Who ends early for a lease, the youngest first: nobody once it is closed.
+
+    Those who have gone are known to its events alone. Who is there still is overrun, and in the
+    way of everybody: that is no matter of this lease any more.
+    """
+    return () if lease.state is LeaseState.CLOSED else displaced_for(store, lease.id)
+
+
+def remaining(store: Store, lease: Lease) -> tuple[Remaining, ...]:
+    """What is left of each reservation at this instant.
+
+    Of a closed lease nothing is left to be claimed; places are those of servers that are there
+    still, though they should be gone.
+    """
+    if lease.state is not LeaseState.CLOSED:
+        return remaining_in(lease, store.ensemble(lease.ensemble_id), store.snapshot())
+    try:
+        ensemble = store.ensemble(lease.ensemble_id)
+    except NotFound:
+        return _nothing(lease)
+    return _staying(store, lease, ensemble)
+
+
+def remaining_in(lease: Lease, ensemble: Ensemble, snapshot: Snapshot) -> tuple[Remaining, ...]:
+    """The same by what is known already of the lease, its ensemble and the ledger."""
+    if lease.state is LeaseState.CLOSED:
+        return _nothing(lease)
+    stand = member_places(snapshot, ensemble)
+    missing = without_place(snapshot, lease.decision_id)
+    flavor = {role.name: role.flavor for role in ensemble.roles}
+    found = []
+    for one in lease.reservations:
+        own = [member for member in ensemble.members if member.name.role == one.role]
+        states = [stand.of(member.name) for member in own]
+        sound = [stand.of(member.name) for member in own if member.uuid not in missing]
+        found.append(
+            Remaining(
+                reservation=one,
+                flavor=flavor.get(one.role),
+                count=len(states),
+                claimed=sum(status in _CLAIMED for status in states),
+                remaining=sound.count(MemberStatus.HELD),
+            )
+        )
+    return tuple(found)
+
+
+def _staying(store: Store, lease: Lease, ensemble: Ensemble) -> tuple[Remaining, ...]:
+    """Servers that have a place of a lease which is over, by reservation."""
+    stand = member_places(store.snapshot(), ensemble)
+    decisions = {name: some[0].decision for name, some in stand.bookings.items()}
+    own = {
+        one
+        for one in set(decisions.values())
+        if one is not None and store.decision(one).lease_id == lease.id
+    }
+    flavor = {role.name: role.flavor for role in ensemble.roles}
+    there = Counter(
+        name.role
+        for name, decision in decisions.items()
+        if decision in own and stand.of(name) in _CLAIMED
+    )
+    return tuple(
+        Remaining(one, flavor.get(one.role), there[one.role], there[one.role], 0)
+        for one in lease.reservations
+    )
+
+
+def _nothing(lease: Lease) -> tuple[Remaining, ...]:
+    return tuple(Remaining(one, None, 0, 0, 0) for one in lease.reservations)

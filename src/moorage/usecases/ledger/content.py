@@ -1,0 +1,79 @@
+"""The ledger as a Placement service would be taken over: what its wire shows, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.content import AllocationSet, Content
+from moorage.domain.resources import is_custom_name
+from moorage.usecases.ports import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.consumers import Consumer
+    from moorage.usecases.ports import Store
+
+PAGE: Final = 5_000
+"""Consumers read at once."""
+
+
+def ledger_content(store: Store, *, advance: Callable[[int], None] = lambda _: None) -> Content:
+    """Providers, names and allocations. `advance` hears of every consumer read.
+
+    Holds are no allocations and are left out, as on the wire. Read while nobody writes; a
+    consumer that changes between two pages is seen as it is when its page is read.
+    """
+    snapshot = store.snapshot()
+    providers = {}
+    for state in snapshot.states:
+        if state is not None:
+            one = state.provider
+            stock = tuple(sorted(one.inventories, key=lambda item: item.resource_class))
+            providers[one.uuid] = replace(one, inventories=stock)
+    return Content(
+        providers=providers,
+        consumers=_sets(store, advance),
+        resource_classes=tuple(
+            one.name for one in store.resource_classes() if is_custom_name(one.name)
+        ),
+        traits=frozenset(one.name for one in store.traits() if is_custom_name(one.name)),
+    )
+
+
+def _sets(store: Store, advance: Callable[[int], None]) -> dict[str, AllocationSet]:
+    found: dict[str, AllocationSet] = {}
+    for one in booked_sets(store):
+        allocated = one.allocated
+        if allocated:
+            amounts = {booking.provider: booking.amounts for booking in allocated}
+            found[one.consumer.uuid] = AllocationSet(one.consumer, amounts)
+            advance(1)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerBookings:
+    """A consumer with all its live bookings."""
+
+    consumer: Consumer
+    bookings: tuple[Booking, ...]
+
+    @property
+    def allocated(self) -> tuple[Booking, ...]:
+        """Its allocations: what the wire shows."""
+        return tuple(one for one in self.bookings if one.state is BookingState.ALLOCATED)
+
+
+def booked_sets(store: Store) -> Iterator[ConsumerBookings]:
+    """Every consumer with live bookings, by UUID, read page by page."""
+    marker: str | None = None
+    while page := store.bookings(page=Page(limit=PAGE, marker=marker)):
+        for uuid, some in groupby(page, key=lambda owned: owned[0].uuid):
+            owned = list(some)
+            yield ConsumerBookings(owned[0][0], tuple(booking for _, booking in owned))
+            marker = uuid

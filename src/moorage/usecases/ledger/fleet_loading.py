@@ -1,0 +1,249 @@
+"""Load a part of a fleet, or a topology: refuse what differs, write what is missing.
+
+Loading the same part again writes nothing. A part that contradicts the ledger (another
+inventory, a name taken by another provider, a consumer with other allocations) is refused as
+a whole, and the error names what differs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import (
+    Change,
+    Changeset,
+    CreateProvider,
+    CreateResourceClass,
+    CreateTrait,
+    PutAggregates,
+    PutFlavor,
+    PutInventories,
+    PutTopology,
+    PutTraits,
+    ReplaceAllocations,
+)
+from moorage.domain.errors import Conflict, UnknownName
+from moorage.domain.resources import is_custom_name
+from moorage.domain.topology import EMPTY
+from moorage.usecases.shared.access import require_operator
+from moorage.usecases.shared.role_resolution import LedgerNames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from moorage.domain.flavors import Flavor
+    from moorage.domain.fleet_expansion import FleetPart
+    from moorage.domain.fleet_load import ForeignLoad
+    from moorage.domain.providers import Inventory, ResourceProvider
+    from moorage.domain.topology import Topology
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Caller, Store
+
+
+def put_topology(
+    parts: Parts, caller: Caller, topology: Topology, *, dry_run: bool = False
+) -> None:
+    """Replace the whole topology.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        UnknownName: it places a host that is no root provider.
+    """
+    require_operator(caller)
+    snapshot = parts.store.snapshot()
+    roots = {snapshot.names[row] for row in snapshot.roots.tolist()}
+    for tree, host in topology.attachments:
+        if host not in roots:
+            line = topology.lines.get((tree, host))
+            raise UnknownName("host", host, path=f"attachments.{host}", line=line)
+    if not dry_run:
+        parts.store.commit(Changeset((PutTopology(topology),)))
+
+
+SHOWN: Final = 5
+"""Differences an error spells out; the rest it counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetLoadResult:
+    """What loading a part did: things written, and things that were there already."""
+
+    revision: int
+    hosts: int
+    consumers: int
+    flavors: int
+    unchanged: int
+
+
+def load_fleet(store: Store, caller: Caller, part: FleetPart) -> FleetLoadResult:
+    """Write what the ledger does not have yet of this part, in one transaction.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        Conflict: the ledger has something of the same name that differs.
+        UnknownName: a resource class or trait of a new host; path and line say whose.
+        UnknownName, CapacityExceeded, ConstraintViolated, ConcurrentUpdate: from the commit.
+    """
+    require_operator(caller)
+    snapshot = store.snapshot()
+    differences: list[str] = []
+    hosts = [one for one in part.providers if _is_new(one, snapshot, differences)]
+    new_hosts = {one.uuid for one in hosts}
+    load = list(_new_load(store, part, new_hosts, differences))
+    known = store.flavors() if part.flavors else ()
+    flavors = [one for one in part.flavors if _is_new_flavor(one, known, differences)]
+    topology = _new_topology(part.topology, snapshot, differences)
+    if differences:
+        more = f" (and {len(differences) - SHOWN} more)" if len(differences) > SHOWN else ""
+        raise Conflict(
+            "the fleet differs from the ledger: " + "; ".join(differences[:SHOWN]) + more
+        )
+    _check_names(LedgerNames(store, operator=True), part, hosts)
+    changes = tuple(_changes(hosts, load, flavors, topology))
+    revision = store.commit(Changeset(changes)).revision if changes else snapshot.revision
+    written = len(hosts) + len(load) + len(flavors)
+    return FleetLoadResult(
+        revision=revision,
+        hosts=len(hosts),
+        consumers=len(load),
+        flavors=len(flavors),
+        unchanged=len(part.providers) + len(part.load) + len(part.flavors) - written,
+    )
+
+
+def _check_names(known: LedgerNames, part: FleetPart, hosts: list[ResourceProvider]) -> None:
+    """Look the standard names up, so that an error says whose; custom ones are made here."""
+    for host in hosts:
+        path = f"providers.{host.name}"
+        classes = frozenset(one.resource_class for one in host.inventories)
+        try:
+            known.check_classes(_standard(classes), f"{path}.inventories")
+            known.check_traits(_standard(host.traits), f"{path}.traits")
+        except UnknownName as error:
+            error.line = part.lines.get(host.uuid) or part.lines.get(host.root_uuid)
+            raise
+
+
+def _standard(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(name for name in names if not is_custom_name(name))
+
+
+def _is_new(provider: ResourceProvider, snapshot: Snapshot, differences: list[str]) -> bool:
+    row = snapshot.row_of.get(provider.uuid)
+    if row is None or not snapshot.alive[row]:
+        return True
+    there = snapshot.state(row).provider
+    if there.name != provider.name:
+        differences.append(f"{provider.name} is called {there.name}")
+    before, after = _by_class(there.inventories), _by_class(provider.inventories)
+    differences.extend(
+        f"{provider.name} {name} is {_amount(before.get(name))}, the file says"
+        f" {_amount(after.get(name))}"
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    )
+    if there.traits != provider.traits:
+        changed = ", ".join(sorted(there.traits ^ provider.traits))
+        differences.append(f"{provider.name} differs in traits {changed}")
+    if there.aggregates != provider.aggregates:
+        differences.append(f"{provider.name} differs in aggregates")
+    return False
+
+
+_Terms = tuple[int, int, int, int, int, float]
+
+
+def _by_class(inventories: Sequence[Inventory]) -> dict[str, _Terms]:
+    return {
+        one.resource_class: (
+            one.total,
+            one.reserved,
+            one.min_unit,
+            one.max_unit,
+            one.step_size,
+            one.allocation_ratio,
+        )
+        for one in inventories
+    }
+
+
+def _amount(terms: _Terms | None) -> str:
+    if terms is None:
+        return "absent"
+    total, reserved, low, high, step, ratio = terms
+    return f"{total} (reserved {reserved}, units {low}..{high} by {step}, ratio {ratio:g})"
+
+
+def _new_load(
+    store: Store, part: FleetPart, new_hosts: set[str], differences: list[str]
+) -> Iterator[ForeignLoad]:
+    there: dict[str, dict[str, dict[str, int]]] = {}
+    for provider in part.providers:
+        if provider.uuid not in new_hosts:
+            for consumer, booking in store.allocations_of_provider(provider.uuid)[1]:
+                there.setdefault(consumer.uuid, {})[provider.uuid] = dict(booking.amounts)
+    for load in part.load:
+        found = there.get(load.consumer.uuid)
+        wanted = {provider: dict(amounts) for provider, amounts in load.allocations.items()}
+        if found is None:
+            yield load
+        elif found != wanted:
+            differences.append(
+                f"consumer {load.consumer.uuid} takes {found}, the file says {wanted}"
+            )
+
+
+def _is_new_flavor(flavor: Flavor, known: Sequence[Flavor], differences: list[str]) -> bool:
+    for there in known:
+        if there.id == flavor.id or there.name == flavor.name:
+            if there != flavor:
+                differences.append(f"flavor {flavor.name} differs from flavor {there.name}")
+            return False
+    return True
+
+
+def _new_topology(
+    topology: Topology | None, snapshot: Snapshot, differences: list[str]
+) -> Topology | None:
+    if topology is None or _shape(topology) == _shape(snapshot.topology):
+        return None
+    if _shape(snapshot.topology) != _shape(EMPTY):
+        differences.append("another topology is loaded")
+    return topology
+
+
+def _shape(topology: Topology) -> tuple[object, ...]:
+    """What a topology says, without the lines where a file said it."""
+    return (
+        dict(topology.levels),
+        {key: (one.level, one.parent) for key, one in topology.domains.items()},
+        dict(topology.attachments),
+    )
+
+
+def _changes(
+    hosts: list[ResourceProvider],
+    load: list[ForeignLoad],
+    flavors: list[Flavor],
+    topology: Topology | None,
+) -> Iterator[Change]:
+    classes = {one.resource_class for host in hosts for one in host.inventories}
+    for name in sorted(filter(is_custom_name, classes)):
+        yield CreateResourceClass(name, exist_ok=True)
+    for name in sorted(filter(is_custom_name, {name for host in hosts for name in host.traits})):
+        yield CreateTrait(name)
+    for host in hosts:
+        yield CreateProvider(host.uuid, host.name, host.parent_uuid)
+        yield PutInventories(host.uuid, host.inventories, generation=None, replace_all=True)
+        if host.traits:
+            yield PutTraits(host.uuid, host.traits, generation=None)
+        if host.aggregates:
+            yield PutAggregates(host.uuid, host.aggregates, generation=None)
+    for flavor in flavors:
+        yield PutFlavor(flavor)
+    for one in load:
+        yield ReplaceAllocations(one.consumer, one.allocations, generation=None)
+    if topology is not None:
+        yield PutTopology(topology)

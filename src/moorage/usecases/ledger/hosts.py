@@ -1,0 +1,326 @@
+"""Hosts and the fleet for operators: consumers, usage, domains, and why a host is closed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import islice
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from moorage.domain.errors import NotFound
+from moorage.domain.period import FOREVER, Period
+from moorage.domain.resources import total
+from moorage.engine.state.sharing import SHARES
+from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
+from moorage.usecases.ports import Page
+from moorage.usecases.shared.access import require_operator
+from moorage.usecases.shared.host_labels import domains_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.capacity_windows import CapacityWindow
+    from moorage.domain.consumers import Consumer
+    from moorage.domain.period import Instant
+    from moorage.domain.resources import Amounts
+    from moorage.domain.topology import Level
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Caller, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """One resource class over a host's tree."""
+
+    capacity: int
+    allocated: int
+    """What Placement's wire shows."""
+    booked: int
+    """The peak of everything live from now on, holds included; all of it where the host is away
+    now. One that is planned to be away later is not full before."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostView:
+    """One host."""
+
+    uuid: str
+    name: str
+    domains: Mapping[Level, str]
+    resources: Mapping[str, Fill]
+    traits: tuple[str, ...]
+    shares: bool = False
+    """Whether it is no host, but a store or pool that hosts take from."""
+    closed: tuple[Closing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """The fleet at one revision; each host is looked at when it is asked for."""
+
+    snapshot: Snapshot
+    uuids: tuple[str, ...]
+    """Of the hosts, by their names."""
+    _fills: Mapping[int, Mapping[str, Fill]]
+    _windows: Mapping[str, Sequence[CapacityWindow]]
+
+    def host(self, uuid: str) -> HostView:
+        """One of the hosts."""
+        snapshot = self.snapshot
+        row = snapshot.row_of[uuid]
+        traits = snapshot.traits_of(row)
+        return HostView(
+            uuid=uuid,
+            name=snapshot.names[row],
+            domains=domains_of(snapshot.topology, snapshot.names[row]),
+            resources=self._fills.get(row, {}),
+            traits=tuple(sorted(traits)),
+            shares=SHARES in traits,
+            closed=tuple(closings(snapshot, row, self._windows)),
+        )
+
+
+def view_fleet(parts: Parts, caller: Caller) -> FleetView:
+    """Every host, as of one snapshot.
+
+    Raises:
+        Forbidden: the caller is no operator.
+    """
+    require_operator(caller)
+    snapshot = parts.store.snapshot()
+    rows = sorted(snapshot.roots.tolist(), key=lambda row: snapshot.names[row])
+    return FleetView(
+        snapshot,
+        tuple(snapshot.uuids[row] for row in rows),
+        _fills(snapshot),
+        windows_by_host(parts.store, snapshot.taken_at),
+    )
+
+
+def _fills(snapshot: Snapshot) -> dict[int, dict[str, Fill]]:
+    """Root row -> class -> sums over the tree's providers."""
+    found: dict[int, dict[str, Fill]] = {}
+    now = snapshot.taken_at
+    for name, columns in sorted(snapshot.classes.items()):
+        booked = columns.booked_over(Period(now))
+        gone = (columns.down.start <= now) & (now < columns.down.end)
+        away = np.isin(columns.rows, columns.down.owner[gone])
+        roots = snapshot.root[columns.rows].tolist()
+        numbers = zip(
+            roots,
+            columns.capacity.tolist(),
+            columns.used.tolist(),
+            np.where(away, np.maximum(booked, columns.capacity), booked).tolist(),
+            strict=True,
+        )
+        for root, capacity, used, most in numbers:
+            of_root = found.setdefault(root, {})
+            before = of_root.get(name, Fill(0, 0, 0))
+            of_root[name] = Fill(
+                before.capacity + capacity, before.allocated + used, before.booked + most
+            )
+    return found
+
+
+class ClosingReason(StrEnum):
+    """Why nothing is placed on a host."""
+
+    DISABLED = "disabled"
+    """Nova has disabled its compute service, or it is down: see `DISABLED_TRAIT`."""
+    AWAY = "away"
+    """A planned window of capacity has begun."""
+    PLANNED = "planned"
+    """A planned window of capacity is to come: members may stay until then."""
+    EMPTY = "no inventory"
+    """Nothing in its tree has any inventory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """One reason, and from when to when where that is known."""
+
+    why: ClosingReason
+    start: Instant | None = None
+    end: Instant | None = None
+    """None: nobody has said."""
+    window: str | None = None
+    """The id of the window of capacity."""
+    kind: str | None = None
+    """Of the window: maintenance, decommission or delivery."""
+    reason: str = ""
+    """What whoever planned it wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """A root provider: a host, or what several share."""
+
+    uuid: str
+    name: str
+    domains: Mapping[Level, str]
+    shares: bool
+    """Whether it is no host, but a store or pool that hosts take from."""
+    closed: tuple[Closing, ...]
+    consumers: int
+    """Who has live bookings in its tree."""
+    until: Instant | None
+    """When the last of them ends; None: there is nobody."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether members may be placed on it now."""
+        return all(one.why is ClosingReason.PLANNED for one in self.closed)
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """One consumer's booking in a host's tree."""
+
+    consumer: Consumer
+    booking: Booking
+    """The first of its bookings there: all are of one state, and end alike."""
+    amounts: Amounts
+    """Over all providers of the tree."""
+    ensemble: str | None = None
+    ensemble_name: str | None = None
+    member: str | None = None
+    lease: str | None = None
+
+
+def list_hosts(parts: Parts, caller: Caller, page: Page) -> tuple[HostStatus, ...]:
+    """A page of hosts by UUID.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        NotFound: the page's marker is no host.
+    """
+    require_operator(caller)
+    snapshot = parts.store.snapshot()
+    if page.marker is not None:
+        _root(snapshot, page.marker)
+    rows = sorted(snapshot.roots.tolist(), key=lambda row: snapshot.uuids[row])
+    after = (row for row in rows if page.marker is None or snapshot.uuids[row] > page.marker)
+    windows = windows_by_host(parts.store, snapshot.taken_at)
+    return tuple(_status(snapshot, row, windows) for row in islice(after, page.limit))
+
+
+def show_host(
+    parts: Parts, caller: Caller, name: str, page: Page
+) -> tuple[HostStatus, tuple[Occupancy, ...]]:
+    """A host by name or UUID, with a page of those on it, by the consumer's UUID.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        NotFound: no such host.
+    """
+    require_operator(caller)
+    store, snapshot = parts.store, parts.store.snapshot()
+    row = _root(snapshot, name)
+    windows = windows_by_host(store, snapshot.taken_at)
+    return _status(snapshot, row, windows), tuple(_occupancies(store, snapshot, row, page))
+
+
+def windows_by_host(store: Store, now: Instant) -> Mapping[str, Sequence[CapacityWindow]]:
+    """Host (UUID) -> the windows of capacity that are not over, by their beginning."""
+    found: dict[str, list[CapacityWindow]] = defaultdict(list)
+    marker = None
+    while every := store.capacity_windows(page=Page(marker=marker)):
+        for one in every:
+            if one.state_at(now) != "over":
+                for host in one.hosts:
+                    found[host].append(one)
+        marker = every[-1].id
+    return {host: sorted(some, key=lambda one: one.period.start) for host, some in found.items()}
+
+
+def closings(
+    snapshot: Snapshot, row: int, windows: Mapping[str, Sequence[CapacityWindow]]
+) -> Iterator[Closing]:
+    """Why a host is closed, or will be, to new members."""
+    if DISABLED_TRAIT in snapshot.traits_of(row):
+        yield Closing(ClosingReason.DISABLED)
+    for one in windows.get(snapshot.uuids[row], ()):
+        begun = one.period.covers(snapshot.taken_at)
+        end = None if one.period.end == FOREVER else one.period.end
+        why = ClosingReason.AWAY if begun else ClosingReason.PLANNED
+        yield Closing(why, one.period.start, end, one.id, one.kind.value, one.reason)
+    if not any(snapshot.state(below).provider.inventories for below in _tree(snapshot, row)):
+        yield Closing(ClosingReason.EMPTY)
+
+
+def _tree(snapshot: Snapshot, row: int) -> list[int]:
+    rows: list[int] = snapshot.tree(row).tolist()
+    return rows
+
+
+def _root(snapshot: Snapshot, name: str) -> int:
+    """The row of a host by its UUID or name.
+
+    Raises:
+        NotFound: there is none, or it is a provider inside of a host.
+    """
+    row = snapshot.row_of.get(name)
+    if row is None:
+        row = next((one for one in snapshot.roots.tolist() if snapshot.names[one] == name), None)
+    if row is None or snapshot.root[row] != row:
+        raise NotFound("host", name)
+    return int(row)
+
+
+def _status(
+    snapshot: Snapshot, row: int, windows: Mapping[str, Sequence[CapacityWindow]]
+) -> HostStatus:
+    now = snapshot.taken_at
+    booked = [one for below in _tree(snapshot, row) for one in snapshot.bookings_of(below)]
+    return HostStatus(
+        uuid=snapshot.uuids[row],
+        name=snapshot.names[row],
+        domains=domains_of(snapshot.topology, snapshot.names[row]),
+        shares=SHARES in snapshot.traits_of(row),
+        closed=tuple(closings(snapshot, row, windows)),
+        consumers=len({one.consumer for one in booked}),
+        until=max((one.occupies_until(now) for one in booked), default=None),
+    )
+
+
+def _occupancies(store: Store, snapshot: Snapshot, row: int, page: Page) -> Iterator[Occupancy]:
+    """Those with live bookings in the tree of a root, each with all of its amounts there."""
+    by_consumer: dict[str, list[Booking]] = defaultdict(list)
+    for below in _tree(snapshot, row):
+        for one in snapshot.bookings_of(below):
+            if page.marker is None or one.consumer > page.marker:
+                by_consumer[one.consumer].append(one)
+    for consumer in islice(sorted(by_consumer), page.limit):
+        some = by_consumer[consumer]
+        # A consumer that has only what is held is none to Placement; its bookings name it.
+        known = store.bookings(consumer=consumer)
+        if known:  # else it has gone since the snapshot was taken
+            amounts = MappingProxyType(dict(total(one.amounts for one in some)))
+            yield _of_member(store, Occupancy(known[0][0], some[0], amounts))
+
+
+def _of_member(store: Store, one: Occupancy) -> Occupancy:
+    """The same with its ensemble, member and lease, where its booking names a decision."""
+    if one.booking.decision is None:
+        return one
+    try:
+        decision = store.decision(one.booking.decision)
+        ensemble = store.ensemble(decision.ensemble_id)
+    except NotFound:
+        return one
+    uuid = one.consumer.uuid
+    members = (each for each in ensemble.members if uuid in {each.uuid, each.server_id})
+    member = next(members, None)
+    return replace(
+        one,
+        ensemble=ensemble.id,
+        ensemble_name=ensemble.name,
+        member=None if member is None else str(member.name),
+        lease=decision.lease_id,
+    )

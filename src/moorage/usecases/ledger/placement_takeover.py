@@ -1,0 +1,258 @@
+"""Take over a Placement service: compare, refuse what would be lost, write the rest in pages.
+
+Without permission to change anything, only what the ledger lacks is written, and only if all it
+has is in the source just so. So an import that was broken off goes on where it was, and one into a
+ledger with another life is refused before anything is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import (
+    AdoptAllocations,
+    AdoptProviders,
+    Changeset,
+    CreateResourceClass,
+    CreateTrait,
+    DeleteAllocations,
+    DeleteProvider,
+    PutTopology,
+    UpdateProvider,
+)
+from moorage.domain.content import (
+    CLASS,
+    CONSUMER,
+    PROVIDER,
+    TRAIT,
+    DifferenceWay,
+    differences,
+    parents_first,
+)
+from moorage.domain.errors import Conflict, UnknownName
+from moorage.domain.topology import EMPTY
+from moorage.usecases.ledger.content import ledger_content
+from moorage.usecases.shared.access import require_operator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from moorage.domain.changes import Change
+    from moorage.domain.content import Content, Difference
+    from moorage.domain.topology import Topology
+    from moorage.usecases.ports import Caller, Store
+
+PROVIDERS_AT_ONCE: Final = 500
+CONSUMERS_AT_ONCE: Final = 2_000
+"""Keep a transaction well under a second or two: others wait for it."""
+SHOWN: Final = 5
+
+
+class TakeoverPermission(Enum):
+    """Which existing records an import may change."""
+
+    ADD = "add"
+    """Nothing: only what is missing is written."""
+    UPDATE = "update"
+    """What differs becomes as the source has it."""
+    MIRROR = "mirror"
+    """Besides, what only the ledger has goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeoverPlan:
+    """What an import would write."""
+
+    source: Content
+    ledger: Content
+    differences: tuple[Difference, ...]
+    topology: Topology | None = None
+    """One to be written; None if there is none, or it is there."""
+    replaces_topology: bool = False
+
+    def subjects(self, kind: str, way: DifferenceWay) -> list[str]:
+        """UUIDs (or names) of what differs in this way."""
+        return [one.subject for one in self.differences if (one.kind, one.way) == (kind, way)]
+
+    @property
+    def steps(self) -> int:
+        """Providers and consumers to be written, for a progress bar."""
+        kinds = (PROVIDER, CONSUMER)
+        return sum(
+            one.kind in kinds and one.way is not DifferenceWay.BESIDES for one in self.differences
+        )
+
+    def removed(self, permission: TakeoverPermission) -> int:
+        """Providers and consumers that go."""
+        if permission is not TakeoverPermission.MIRROR:
+            return 0
+        return sum(len(self.subjects(kind, DifferenceWay.BESIDES)) for kind in (PROVIDER, CONSUMER))
+
+
+def plan(
+    store: Store, caller: Caller, source: Content, *, topology: Topology | None
+) -> TakeoverPlan:
+    """Compare the ledger with the source.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        UnknownName: the source uses a standard class or trait that is not known here.
+    """
+    require_operator(caller)
+    _check_names(store, source)
+    ledger = ledger_content(store)
+    found = tuple(differences(source, ledger))
+    known = store.snapshot().topology
+    fresh = None if topology is None or _shape(topology) == _shape(known) else topology
+    replaces = fresh is not None and _shape(known) != _shape(EMPTY)
+    return TakeoverPlan(source, ledger, found, fresh, replaces)
+
+
+def _check_names(store: Store, source: Content) -> None:
+    classes = {one.name for one in store.resource_classes()} | set(source.resource_classes)
+    traits = {one.name for one in store.traits()} | source.traits
+    for one in source.providers.values():
+        for item in one.inventories:
+            if item.resource_class not in classes:
+                raise UnknownName("resource class", item.resource_class, path=one.name)
+        for name in sorted(one.traits - traits):
+            raise UnknownName("trait", name, path=one.name)
+
+
+def _shape(topology: Topology) -> tuple[object, ...]:
+    return (
+        dict(topology.levels),
+        {key: (one.level, one.parent) for key, one in topology.domains.items()},
+        dict(topology.attachments),
+    )
+
+
+def check(planned: TakeoverPlan, permission: TakeoverPermission) -> None:
+    """Let a plan pass that the permission covers.
+
+    Raises:
+        Conflict: the ledger has something that differs, or that the source does not have.
+    """
+    if permission is not TakeoverPermission.ADD:
+        return
+    # A class or trait of its own harms nobody, and only adds to what can be said.
+    kinds = {PROVIDER, CONSUMER}
+    lost = [
+        o for o in planned.differences if o.way is not DifferenceWay.MISSING and o.kind in kinds
+    ]
+    told = [f"{one.kind} {one.subject} {_WAYS[one.way]}" for one in lost[:SHOWN]]
+    if planned.replaces_topology:
+        told.append("another topology is loaded")
+    if told:
+        more = f" (and {len(lost) - SHOWN} more)" if len(lost) > SHOWN else ""
+        raise Conflict(
+            "the ledger is neither empty nor a part of the source: "
+            + "; ".join(told)
+            + more
+            + ". --update makes what differs as the source has it, --mirror also removes the rest"
+        )
+
+
+_WAYS: Final = {DifferenceWay.BESIDES: "is not in the source", DifferenceWay.OTHERWISE: "differs"}
+
+
+def take_over(
+    store: Store,
+    planned: TakeoverPlan,
+    permission: TakeoverPermission,
+    *,
+    advance: Callable[[int], None] = lambda _: None,
+) -> int:
+    """Write what is planned; returns the number of commits. `advance` hears of what is written.
+
+    What is missing comes in pages, each a transaction that leaves a sound ledger. What changes or
+    goes comes in one transaction: nothing is free in between that is taken before and after.
+
+    Raises:
+        Conflict: the permission does not cover it; nothing is written.
+        Busy, Conflict, NotFound, UnknownName: from the commits, among them that what was missing
+            is there by now, or what was to go is gone. What was committed stays.
+    """
+    check(planned, permission)
+    commits = 0
+    for changes, weight in _steps(planned, permission):
+        if changes:
+            store.commit(Changeset(changes, lets_go=True))
+            commits += 1
+        advance(weight)
+    return commits
+
+
+def _steps(
+    planned: TakeoverPlan, permission: TakeoverPermission
+) -> Iterator[tuple[tuple[Change, ...], int]]:
+    source = planned.source
+    missing = set(planned.subjects(CLASS, DifferenceWay.MISSING))
+    yield (
+        (
+            *(
+                CreateResourceClass(n, exist_ok=True)
+                for n in source.resource_classes
+                if n in missing
+            ),
+            *(CreateTrait(name) for name in planned.subjects(TRAIT, DifferenceWay.MISSING)),
+        ),
+        0,
+    )
+    touched = (
+        planned.subjects(PROVIDER, DifferenceWay.OTHERWISE),
+        planned.subjects(CONSUMER, DifferenceWay.OTHERWISE),
+    )
+    gone: tuple[list[str], list[str]] = ([], [])
+    if permission is TakeoverPermission.MIRROR:
+        gone = (
+            planned.subjects(PROVIDER, DifferenceWay.BESIDES),
+            planned.subjects(CONSUMER, DifferenceWay.BESIDES),
+        )
+    if any((*touched, *gone)):
+        yield _exchange(planned, touched, gone)
+    else:
+        yield from _pages(planned)
+    if planned.topology is not None:
+        yield (PutTopology(planned.topology),), 0
+
+
+def _pages(planned: TakeoverPlan) -> Iterator[tuple[tuple[Change, ...], int]]:
+    """What is missing, providers first."""
+    wanted = set(planned.subjects(PROVIDER, DifferenceWay.MISSING))
+    fresh = [one for one in parents_first(planned.source.providers) if one.uuid in wanted]
+    for start in range(0, len(fresh), PROVIDERS_AT_ONCE):
+        page = tuple(fresh[start : start + PROVIDERS_AT_ONCE])
+        yield (AdoptProviders(page),), len(page)
+    consumers = planned.subjects(CONSUMER, DifferenceWay.MISSING)
+    for start in range(0, len(consumers), CONSUMERS_AT_ONCE):
+        sets = consumers[start : start + CONSUMERS_AT_ONCE]
+        change = AdoptAllocations(tuple(planned.source.consumers[uuid] for uuid in sets))
+        yield (change,), len(sets)
+
+
+def _exchange(
+    planned: TakeoverPlan, touched: tuple[list[str], list[str]], gone: tuple[list[str], list[str]]
+) -> tuple[tuple[Change, ...], int]:
+    """All at once: a host that was registered anew has the name of the one that goes."""
+    source, ledger = planned.source, planned.ledger
+    surplus = set(gone[0])
+    providers = {*planned.subjects(PROVIDER, DifferenceWay.MISSING), *touched[0]}
+    consumers = [*planned.subjects(CONSUMER, DifferenceWay.MISSING), *touched[1]]
+    leaves_first = reversed(parents_first(ledger.providers))
+    changes: list[Change] = [DeleteAllocations(uuid) for uuid in (*gone[1], *touched[1])]
+    # What stays gets its new parent when that is there; until then it must not hang on who goes.
+    changes += [
+        UpdateProvider(one.uuid, one.name, None, set_parent=True)
+        for one in ledger.providers.values()
+        if one.parent_uuid in surplus and one.uuid not in surplus
+    ]
+    changes += [DeleteProvider(one.uuid) for one in leaves_first if one.uuid in surplus]
+    ordered = tuple(one for one in parents_first(source.providers) if one.uuid in providers)
+    if ordered:
+        changes.append(AdoptProviders(ordered, known=frozenset(touched[0])))
+    if consumers:
+        changes.append(AdoptAllocations(tuple(source.consumers[uuid] for uuid in consumers)))
+    return tuple(changes), len(ordered) + len(consumers)

@@ -1,0 +1,193 @@
+"""Look at, make, move and remove resource providers."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from moorage.domain.changes import Changeset, CreateProvider, DeleteProvider, UpdateProvider
+from moorage.domain.errors import InvalidDescription, NotFound
+from moorage.domain.providers import ResourceProvider
+from moorage.engine.state import provider_filters
+from moorage.usecases.ledger import withdrawal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from moorage.domain.requests import RequestGroup
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.ports import Store
+
+    Ints: TypeAlias = NDArray[np.int64]
+
+
+class AllowedMoves(Enum):
+    """Which changes of a provider's parent a caller may make."""
+
+    FROM_ROOT_ONLY = "from root only"
+    """A root may be put under a parent, once; as before microversion 1.37."""
+    ANYWHERE = "anywhere"
+
+
+FROM_ROOT_ONLY: Final = AllowedMoves.FROM_ROOT_ONLY
+ANYWHERE: Final = AllowedMoves.ANYWHERE
+
+
+def find_provider(store: Store, uuid: str) -> ResourceProvider:
+    """A provider by UUID, compared letter by letter.
+
+    Raises:
+        NotFound: there is none.
+    """
+    return store.provider(uuid)
+
+
+def matching(
+    snapshot: Snapshot, group: RequestGroup, *, name: str | None, uuid: str | None
+) -> Ints:
+    """Rows of the providers that meet all of the group alone, and have this name and UUID.
+
+    An empty name is none, as in the reference. Ascending. Resources are judged by room left at
+    every instant, as for candidates.
+    """
+    mask = provider_filters.passing(snapshot.alive, provider_filters.same_provider(snapshot, group))
+    if uuid is not None:
+        row = snapshot.row_of.get(uuid)
+        rows = np.array([] if row is None or not mask[row] else [row], dtype=np.int64)
+    else:
+        rows = np.flatnonzero(mask)
+    if not name:
+        return rows
+    return np.array([row for row in rows.tolist() if snapshot.names[row] == name], dtype=np.int64)
+
+
+def create(store: Store, *, uuid: str, name: str, parent: str | None) -> ResourceProvider:
+    """Make a provider; under `parent`, or as a root.
+
+    Returns:
+        The provider as it was made; the internal revision of a root is left out.
+
+    Raises:
+        InvalidDescription: no name, or no such parent.
+        DuplicateName: name or UUID is taken.
+    """
+    where = f'Unable to create resource provider "{name}", {uuid}'
+    _check_name(name, where)
+    if parent is not None:
+        _check_parent(store, uuid, parent, where, "create")
+    committed = store.commit(Changeset((CreateProvider(uuid, name, parent),)))
+    if parent is not None:
+        return find_provider(store, uuid)
+    return ResourceProvider(
+        uuid,
+        name,
+        parent_uuid=None,
+        root_uuid=uuid,
+        generation=committed.provider_generations[uuid],
+        created_at=committed.at,
+        updated_at=committed.at,
+    )
+
+
+def rename(store: Store, uuid: str, name: str) -> ResourceProvider:
+    """Give a provider another name; where it stands is left to whoever moves it meanwhile.
+
+    Raises:
+        NotFound: there is no such provider.
+        InvalidDescription: no name.
+        DuplicateName: the name is taken.
+    """
+    _check_name(name, f"Unable to save resource provider {uuid}")
+    store.commit(Changeset((UpdateProvider(uuid, name),)))
+    return find_provider(store, uuid)
+
+
+def update(
+    store: Store, uuid: str, *, name: str, parent: str | None, movable: AllowedMoves
+) -> ResourceProvider:
+    """Rename a provider, and move it under `parent` (None: to the top) if it is not there yet.
+
+    Raises:
+        NotFound: there is no such provider.
+        InvalidDescription: no name, no such parent, a loop, or a move that may not be made.
+        DuplicateName: the name is taken.
+        ProviderConflict: it may only be moved from the top, and was moved meanwhile.
+    """
+    where = f"Unable to save resource provider {uuid}"
+    _check_name(name, where)
+    found = find_provider(store, uuid)
+    before, change = found.parent_uuid, UpdateProvider(uuid, name, parent, set_parent=True)
+    if parent == before:
+        store.commit(_relying(change, found, movable))
+        return find_provider(store, uuid)
+    if movable is FROM_ROOT_ONLY and before is not None:
+        verb = "un-parenting" if parent is None else "re-parenting"
+        raise InvalidDescription(
+            f"{where}: Object action update failed because: {verb} a provider is not currently "
+            "allowed.",
+            path="parent_provider_uuid",
+        )
+    if parent is not None:
+        _check_parent(store, uuid, parent, where, "update")
+        _check_no_loop(store.snapshot(), uuid, parent, where)
+    store.commit(_relying(change, found, movable))
+    return find_provider(store, uuid)
+
+
+def _relying(change: UpdateProvider, found: ResourceProvider, movable: AllowedMoves) -> Changeset:
+    """The changeset; a move from the root relies on the provider's revision."""
+    if movable is ANYWHERE:
+        return Changeset((change,))
+    return Changeset((change,), relies_on={found.uuid: found.revision}, seen={found.uuid: found})
+
+
+def delete(store: Store, uuid: str) -> None:
+    """Remove a provider. Places that are held on it are withdrawn; see `withdrawal`.
+
+    Raises:
+        NotFound, ProviderHasChildren, ProviderInUse.
+    """
+    withdrawal.commit_with_withdrawal(store, Changeset((DeleteProvider(uuid),)))
+
+
+def _check_name(name: str, where: str) -> None:
+    if not name:
+        raise InvalidDescription(f"{where}: a provider needs a name", path="name")
+
+
+def _check_parent(store: Store, uuid: str, parent: str, where: str, action: str) -> None:
+    if parent == uuid:
+        reason = (
+            "parent provider UUID cannot be same as UUID."
+            if action == "create"
+            else "creating loop in the provider tree is not allowed."
+        )
+    elif not _exists(store, parent):
+        reason = "parent provider UUID does not exist."
+    else:
+        return
+    raise InvalidDescription(
+        f"{where}: Object action {action} failed because: {reason}", path="parent_provider_uuid"
+    )
+
+
+def _exists(store: Store, uuid: str) -> bool:
+    try:
+        store.provider(uuid)
+    except NotFound:
+        return False
+    return True
+
+
+def _check_no_loop(snapshot: Snapshot, uuid: str, parent: str, where: str) -> None:
+    row, own = snapshot.row(parent), snapshot.row(uuid)
+    while row >= 0:
+        if row == own:
+            raise InvalidDescription(
+                f"{where}: Object action update failed because: creating loop in the provider "
+                "tree is not allowed.",
+                path="parent_provider_uuid",
+            )
+        row = int(snapshot.parent[row])

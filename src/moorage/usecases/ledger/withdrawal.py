@@ -1,0 +1,208 @@
+"""Providers and inventories that go though places on them are held or promised.
+
+Placement refuses to remove what has allocations, and nothing else; Nova relies on it when it
+deletes a compute service. Holds and reservations do not show on that wire, so they cannot stop it.
+Their members lose their places in the same commit. A lease is written as degraded, and other places
+are looked for (see `relocation.repair`); of a decision the members are placed anew by an effect,
+and if there is no room they stay unplaced. Owners are told of both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import Changeset, DropBookings, PutDecision, PutEnsemble, PutLease
+from moorage.domain.decisions import ClaimState, DecisionState
+from moorage.domain.effects import EffectKind
+from moorage.domain.errors import (
+    ConcurrentUpdate,
+    Infeasible,
+    InventoryInUse,
+    NotFound,
+    ProviderConflict,
+    ProviderInUse,
+)
+from moorage.domain.leases import LeaseState
+from moorage.usecases.decide.loop import decide_proposal
+from moorage.usecases.decide.member_places import MemberStatus, bookings_of, member_places
+from moorage.usecases.decide.request import (
+    DecisionHooks,
+    Proposal,
+    RefusalDetail,
+    RefusalReader,
+    RequestIdentity,
+)
+from moorage.usecases.decide.writes import current_decision, end_claim, options_like
+from moorage.usecases.effects import notifications
+from moorage.usecases.effects.outcome import effect_finished, finish
+from moorage.usecases.relocation.lease_health import NOTHING, OPEN, health_notice, with_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from moorage.domain.changes import Change, Committed
+    from moorage.domain.decisions import Decision
+    from moorage.domain.effects import Effect
+    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.period import Instant
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.ports import Store
+
+ATTEMPTS: Final = 20
+"""How often places are withdrawn while others hold more of them, or their decisions change."""
+_PROMISING: Final = (*OPEN, LeaseState.OFFERED)
+
+
+def commit_with_withdrawal(store: Store, changeset: Changeset) -> Committed:
+    """Commit; where places that are only held or promised are in the way, without these.
+
+    Raises:
+        ProviderInUse, InventoryInUse: there are allocations, or places of no decision.
+        MoorageError: what else the commit raises.
+    """
+    holders: frozenset[str] = frozenset()
+    for attempt in range(ATTEMPTS):
+        last = attempt == ATTEMPTS - 1
+        try:
+            return store.commit(_withdrawing(store, changeset, holders))
+        except (InventoryInUse, ProviderInUse) as error:
+            if last or not error.held_by:
+                raise
+            holders |= error.held_by
+        except ProviderConflict:
+            raise
+        except (ConcurrentUpdate, NotFound):
+            if last or not holders:
+                raise  # it is the caller's own that came too late
+    raise ConcurrentUpdate("places kept being held there", subject="resource provider")
+
+
+def _withdrawing(store: Store, changeset: Changeset, holders: frozenset[str]) -> Changeset:
+    """The changeset, before which these consumers have lost the places that are held for them."""
+    if not holders:
+        return changeset
+    changes = withdrawn(store, store.snapshot(), holders)
+    return replace(changeset, changes=(*changes, *changeset.changes))
+
+
+def withdrawn(store: Store, snapshot: Snapshot, holders: frozenset[str]) -> Iterator[Change]:
+    """What it means that these consumers lose the places that are held or promised to them."""
+    decisions = {
+        one.decision
+        for consumer in holders
+        for one in bookings_of(snapshot, consumer)
+        if one.state is not BookingState.ALLOCATED and one.decision is not None
+    }
+    for decision_id in sorted(decisions):
+        decision = store.decision(decision_id)
+        ensemble = store.ensemble(decision.ensemble_id)
+        members = [one for one in ensemble.members if one.uuid in holders]
+        yield from _lost(store, decision, ensemble, members, snapshot.taken_at)
+
+
+def _lost(
+    store: Store, decision: Decision, ensemble: Ensemble, members: Sequence[Member], now: Instant
+) -> Iterator[Change]:
+    names = frozenset(one.name for one in members)
+    yield DropBookings(frozenset(one.uuid for one in members))
+    for claim in store.claims(decision_id=decision.id):
+        if claim.member in names and claim.state is ClaimState.BUILDING:
+            yield end_claim(claim, now)
+    lease = None if decision.lease_id is None else store.lease(decision.lease_id)
+    # Who looked at its members before must look again. What a lease promises, it goes on promising.
+    yield PutEnsemble(replace(ensemble, updated_at=now), ensemble.generation)
+    places = {
+        name: place
+        for name, place in decision.places.items()
+        if lease is not None or name not in names
+    }
+    yield PutDecision(
+        replace(decision, places=MappingProxyType(places), updated_at=now), decision.generation
+    )
+    if lease is None:
+        yield notifications.idempotent_effect(
+            EffectKind.REPLACE,
+            ensemble.id,
+            ensemble.project_id,
+            due=now,
+            now=now,
+            details={
+                "ensemble": ensemble.id,
+                "decision": decision.id,
+                "members": sorted(map(str, names)),
+            },
+            same=(decision.id, decision.generation, *sorted(map(str, names))),
+        )
+    elif lease.state in _PROMISING:
+        found = with_missing(lease, lease.missing + len(members), NOTHING, now)
+        yield PutLease(found, lease.generation)
+        if lease.state is not LeaseState.OFFERED:
+            yield health_notice(found, now)
+
+
+# --- the effect -----------------------------------------------------------------------------
+
+
+def carry_out(parts: Parts, effect: Effect) -> str:
+    """Place the members anew that lost their places, all others staying put.
+
+    The new decision is held for as long as the present one. Where there is no room the members
+    stay unplaced.
+
+    Returns:
+        What was done, or why nothing was.
+
+    Raises:
+        ConcurrentUpdate, NotFound: the ensemble changes meanwhile, or is gone.
+        Busy: time ran out; the effect is pending still.
+    """
+    try:
+        ensemble = parts.store.ensemble(effect.subject)
+    except NotFound:
+        return finish(parts.store, effect, "the ensemble is gone")
+    decision, snapshot = current_decision(parts.store, ensemble), parts.store.snapshot()
+    if decision is None or decision.id != effect.details["decision"]:
+        return finish(parts.store, effect, "another decision has taken its place")
+    if decision.state_at(snapshot.taken_at) is not DecisionState.HELD:
+        return finish(
+            parts.store, effect, f"the decision is {decision.state_at(snapshot.taken_at)}"
+        )
+    lost = _lost_of(effect, ensemble)
+    if not _unplaced(member_places(snapshot, ensemble), lost):
+        return finish(parts.store, effect, "its members have places again")
+    outcome = "placed anew"
+    proposal = Proposal(
+        ensemble,
+        ensemble.generation,
+        (lambda stand: _unplaced(stand, lost),),
+        allowed=DecisionHooks(
+            also=lambda made: (effect_finished(effect, outcome, made.updated_at),),
+            reader=RefusalReader(detail=RefusalDetail.UNSTORED),
+        ),
+    )
+    try:
+        decide_proposal(
+            parts,
+            proposal,
+            options_like(decision),
+            RequestIdentity(parts.ids.uuid()),
+            dry_run=False,
+        )
+    except Infeasible as error:
+        return finish(parts.store, effect, f"there are no other places: {error.message}")
+    return outcome
+
+
+def _lost_of(effect: Effect, ensemble: Ensemble) -> frozenset[MemberName]:
+    names = effect.details["members"]
+    assert isinstance(names, list | tuple), "written by `withdrawn`"
+    return frozenset(one.name for one in ensemble.members if str(one.name) in names)
+
+
+def _unplaced(stand: MemberPlaces, lost: frozenset[MemberName]) -> frozenset[MemberName]:
+    return frozenset(name for name in lost if stand.of(name) is MemberStatus.UNPLACED)

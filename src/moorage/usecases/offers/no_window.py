@@ -1,0 +1,89 @@
+"""Why there is no window in a range: the explanation of its first, and what comes after it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.explain import Stage
+from moorage.domain.period import SECOND, format_instant
+from moorage.engine.explain.conflicts import Oracle, emptied
+from moorage.usecases.refusals.alternatives import with_alternatives
+from moorage.usecases.refusals.explanation import (
+    UNTRIED,
+    explain_request,
+    explain_static,
+    refusal,
+    with_nearest_relaxations,
+)
+from moorage.usecases.refusals.obstacles import in_time
+
+if TYPE_CHECKING:
+    from moorage.domain.errors import Infeasible
+    from moorage.domain.explain import Explanation
+    from moorage.domain.period import Duration
+    from moorage.engine.capacity.starts import Starts
+    from moorage.engine.joint.build import Built
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.refusals.trial import WindowRequest
+
+
+def raise_no_window(  # noqa: PLR0913 - what, where, for whom, and whether it is kept
+    parts: Parts,
+    ahead: WindowRequest,
+    starts: Starts,
+    naming: RequestIdentity,
+    *,
+    lead: Duration,
+    cleaning: Duration,
+    proved: bool,
+    operator: bool,
+    stored: bool,
+) -> Infeasible:
+    """The refusal of a range: of stage `static` where an empty fleet would not do either.
+
+    Args:
+        parts: the solver, and the budget.
+        ahead: what was looked for in vain.
+        starts: the range.
+        naming: the request.
+        lead: how long after the beginning of what is booked the tenant's time begins.
+        cleaning: how long before the end of it the tenant's ends.
+        proved: whether there is none however leases that have not started move for it.
+        operator: whether who asks may know other projects' leases by their ids.
+        stored: whether the explanation is kept.
+    """
+    parts = parts.told_to(operator=operator)
+    built = ahead.stated(starts, starts.first, ahead.snapshot)
+    if (never := _never(parts, ahead, built)) is not None:
+        return refusal(parts, built, never, naming, ensemble=ahead.ensemble, stored=stored)
+    why = explain_request(parts, built, ahead.snapshot, seed=ahead.seed)
+    otherwise = None if ahead.trial is None else ahead.trial.at(starts.window(starts.first))
+    if otherwise is not None:
+        why = with_nearest_relaxations(parts, why, built, otherwise)
+    why = in_time(parts, why, built, ahead.snapshot, operator=operator, lease=True)
+    if why.stage is not Stage.STATIC:
+        first, last = format_instant(starts.first), format_instant(starts.last)
+        unmoved = "" if proved else ", with leases where they are"
+        note = f"no start from {first} to {last}{unmoved}: this is why not at the first"
+        why = replace(why, note=f"{note}; {UNTRIED}" if why.note == UNTRIED else note)
+        latest = ahead.snapshot.taken_at + parts.limits.horizon - starts.length
+        after = replace(starts, first=starts.last, last=max(latest, starts.last))
+        why = with_alternatives(
+            parts, why, ahead, built, otherwise, after, lead=lead, cleaning=cleaning
+        )
+    return refusal(parts, built, why, naming, ensemble=ahead.ensemble, stored=stored)
+
+
+THEN: Final = "fits then"
+"""What is known of relaxations that help at the first start."""
+
+
+def _never(parts: Parts, ahead: WindowRequest, built: Built) -> Explanation | None:
+    """The explanation where no start would do, as an empty fleet would not."""
+    seconds = parts.limits.explanation_budget / SECOND
+    oracle = Oracle(parts.solver, lambda: seconds, ahead.seed)
+    if oracle.asks(lambda: emptied(built.request, built).problem) is not False:
+        return None
+    return explain_static(parts, built, ahead.snapshot, seed=ahead.seed, helps=THEN)

@@ -1,0 +1,169 @@
+"""Requests and results of offers, the range of starts searched, and the quota of open offers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import BoundOffers
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.leases import LeadTooLong, Terms, Yielding
+from moorage.domain.offers import OfferState
+from moorage.domain.period import Period, from_now_on
+from moorage.domain.quotas import QuotaName, too_many_stored, too_much_held
+from moorage.domain.requests import Objective
+from moorage.usecases.leases.shaping import check_margins, checked_end
+from moorage.usecases.shared.limits import hold_within, time_limit_within
+from moorage.usecases.shared.quotas import defaults, held_limit, stored_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.errors import QuotaExceeded
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Duration, Instant
+    from moorage.usecases.collaborators import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRange:
+    """What was asked, at an instant."""
+
+    first: Instant
+    last: Instant
+    hold: Duration
+    time_limit: Duration
+
+
+def search_range(parts: Parts, asked: OfferRequest, project_id: str) -> SearchRange:
+    """The range of starts, from now on.
+
+    Raises:
+        InvalidDescription: it is in the past, or empty, or its lead would be in the past.
+        LimitExceeded: too long, too far ahead, or held for too long.
+        QuotaExceeded: more offers than the project may hold.
+    """
+    now, limits = parts.store.now(), parts.limits
+    check_margins(limits, lead=asked.lead, cleaning=asked.cleaning)
+    first = from_now_on(asked.earliest, now)
+    if asked.latest is not None and asked.latest < now:
+        raise InvalidDescription("the range of starts lies in the past", path="offer.latest_start")
+    if asked.latest is not None and first <= asked.latest < now + asked.lead:
+        raise LeadTooLong(asked.latest - now)
+    first = max(first, now + asked.lead)
+    if asked.duration <= 0:
+        raise InvalidDescription("an offer lasts some time", path="offer.duration")
+    if asked.most < 1:
+        raise InvalidDescription("ask for one offer at least", path="offer.max_offers")
+    longest = limits.horizon - asked.duration - asked.cleaning
+    last = now + longest if asked.latest is None else asked.latest
+    shown = max(first, last)
+    checked_end(
+        limits,
+        Terms(Period(shown, shown + asked.duration), asked.lead, asked.cleaning),
+        now,
+    )
+    if last < first:
+        raise InvalidDescription(
+            "no start lies between the earliest and the latest one", path="offer.latest_start"
+        )
+    most = stored_limit(parts, project_id, QuotaName.OFFERS)
+    if asked.most > most:
+        raise too_many_stored(QuotaName.OFFERS, limit=most, used=0, requested=asked.most)
+    return SearchRange(
+        first, last, hold_within(limits, asked.hold), time_limit_within(limits, asked.time_limit)
+    )
+
+
+def check_offer_quota(parts: Parts, ensemble: Ensemble) -> None:
+    """Let another offer of a project pass; the commit judges once more, by `offer_conditions`.
+
+    Raises:
+        QuotaExceeded: it holds too many, or too many places by them.
+    """
+    store, now = parts.store, parts.store.now()
+    there = [
+        one.offer
+        for one in store.offers(project_id=ensemble.project_id)
+        if one.offer is not None and one.offer.state_at(now) is OfferState.OFFERED
+    ]
+    limit = stored_limit(parts, ensemble.project_id, QuotaName.OFFERS)
+    if len(there) >= limit:
+        raise too_many_stored(QuotaName.OFFERS, limit=limit, used=len(there), requested=1)
+    used = store.held(ensemble.project_id) + sum(one.places for one in there)
+    wanted, most = len(ensemble.members), held_limit(parts, ensemble.project_id)
+    if used + wanted > most:
+        raise too_much_held(limit=most, used=used, requested=wanted)
+
+
+def offer_conditions(parts: Parts, ensemble: Ensemble) -> BoundOffers:
+    """What one more offer is judged by in its commit: others are made at the same time."""
+    return BoundOffers(
+        ensemble.project_id,
+        offers=defaults(parts.limits).limit(QuotaName.OFFERS, None),
+        held=parts.limits.held_members,
+        requested=len(ensemble.members),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OfferRequest:
+    """A range of starts, and what shall fit; of an ensemble that is there or is described."""
+
+    name: str
+    duration: Duration
+    earliest: Instant | None = None
+    """The first start; None: now."""
+    latest: Instant | None = None
+    """The last start; None: as late as a lease may be."""
+    lead: Duration = 0
+    cleaning: Duration = 0
+    hold: Duration | None = None
+    """How long each is kept; None: the configured default."""
+    most: int = 1
+    """How many alternatives at most."""
+    ensemble_id: str | None = None
+    description: EnsembleDescription | None = None
+    """Exactly one of the two."""
+    objective: Objective = Objective.SPREAD
+    seed: int = 0
+    time_limit: Duration | None = None
+    """For the search of each; None: the configured default."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceTerms:
+    """The terms on which an offer becomes a lease; what is not said stays as it was offered."""
+
+    name: str | None = None
+    lead: Duration | None = None
+    cleaning: Duration | None = None
+    expiry: Duration | None = None
+    priority: int = 0
+    before_start: frozenset[Yielding] = frozenset(Yielding)
+    actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    any_priority: bool = False
+    """See `LeaseRequest.any_priority`."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaBarredWindow:
+    """A window in which everything would fit, and the quota that does not allow it."""
+
+    period: Period
+    why: QuotaExceeded
+
+
+@dataclass(frozen=True, slots=True)
+class OfferResult:
+    """The offers for a request, the earliest first; with `dry_run` nothing was written."""
+
+    offers: tuple[Lease, ...]
+    computed_at: Instant
+    revision: int
+    dry_run: bool = False
+    barred: tuple[QuotaBarredWindow, ...] = ()
+    """Windows before them, or between them, that quota does not allow."""

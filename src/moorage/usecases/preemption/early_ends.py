@@ -1,0 +1,265 @@
+"""The strategy that ends preemptible consumers early, and the preference for vacant hosts.
+
+A placement is searched for as if all consumers that can be warned in time were gone, then with only
+those of lower priorities gone, as long as that is enough. Of these, the ones end whose places it
+takes; see `victims`.
+
+The search prefers hosts on which no consumer has to end: a member on a host without room beside
+preemptible consumers costs more than the objective can gain, and less than any stated preference;
+on a host where those of the highest priority would end it costs most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.domain.changes import EndBookings
+from moorage.engine.joint.build import state
+from moorage.engine.joint.cost import preference_scale
+from moorage.engine.joint.terrain import survey
+from moorage.engine.state.overlay import exchanged, vacated
+from moorage.policies.primitives import NeverOn, OnlyOn
+from moorage.usecases.decide.member_places import place_of
+from moorage.usecases.decide.search import rebooked
+from moorage.usecases.decide.search_result import Concession
+from moorage.usecases.decide.solution import recheck_placement
+from moorage.usecases.preemption.eviction import warnings
+from moorage.usecases.preemption.victims import (
+    PreemptionCandidate,
+    displaceable,
+    displacements_of,
+    last_end,
+    victims,
+    with_least_priority,
+    without_candidates,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.period import Duration
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.problem import Problem
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.request import LeasePromise, Proposal
+    from moorage.usecases.decide.search import SearchContext
+    from moorage.usecases.decide.search_result import Displaced, Observation, SearchResult
+    from moorage.usecases.decide.solution import VerifiedPlacement
+    from moorage.usecases.shared.environment import Environment
+
+
+SPARING: Final = "sparing"
+"""What posts the preference; no policy of the ensemble's."""
+
+
+def prefer_vacant_hosts(built: Built, there: Sequence[Snapshot]) -> Built:
+    """The same problem, which prefers hosts that have room for a member as things are.
+
+    What is feasible stays so. Of several members on one host, each is judged alone.
+
+    Args:
+        built: the problem as if those who could be displaced were not there.
+        there: the fleet with them; then with some of them, to spare whom weighs more than all
+            that comes before.
+    """
+    bare = built.problem
+    placed = np.flatnonzero(bare.fixed < 0).tolist()
+    above = 1 + len(placed)
+    unit = preference_scale(bare)
+    posted: list[NeverOn] = []
+    for view in there:
+        full = state(built.request, survey(view, built.request), closed=built.closed).problem
+        grudged: dict[frozenset[int], list[MemberName]] = {}
+        for m in placed:
+            rows = np.flatnonzero(_open(bare, m) & ~_open(full, m))
+            if len(rows):
+                grudged.setdefault(frozenset(rows.tolist()), []).append(bare.members[m])
+        posted += (
+            NeverOn(policy=SPARING, members=tuple(members), weight=unit, hosts=hosts)
+            for hosts, members in grudged.items()
+        )
+        unit *= above
+    if not posted:
+        return built
+    stated = tuple(
+        one if one.weight is None else replace(one, weight=above ** len(there) * one.weight)
+        for one in bare.primitives
+    )
+    return replace(built, problem=replace(bare, primitives=(*stated, *posted)))
+
+
+def _open(problem: Problem, member: int) -> NDArray[np.bool_]:
+    """[H] hosts that a member may be on, alone."""
+    found: NDArray[np.bool_] = problem.allowed[problem.role_of[member]].copy()
+    name = problem.members[member]
+    for one in problem.primitives:
+        if isinstance(one, NeverOn | OnlyOn) and one.weight is None and name in one.members:
+            named = np.zeros(len(problem.hosts), dtype=np.bool_)
+            named[list(one.hosts)] = True
+            found &= named if isinstance(one, OnlyOn) else ~named
+    return found
+
+
+Candidates = Mapping[str, PreemptionCandidate]
+
+
+@dataclass(frozen=True, eq=False)
+class EarlyEnds(Concession):
+    """What preemptible users give up for a request: they end before it."""
+
+    displaced: tuple[Displaced, ...] = ()
+    evicted: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """The same: consumer -> the providers it is booked on."""
+
+    def relied(self) -> Mapping[str, frozenset[str]]:
+        """See `Concession`."""
+        return self.evicted
+
+    def ends(self, env: Environment, proposal: Proposal, decision: Decision) -> Iterator[Change]:
+        """See `Concession`; for an offer they are not warned yet."""
+        for end in sorted({one.end for one in self.displaced}):
+            who = frozenset(one.consumer for one in self.displaced if one.end == end)
+            yield EndBookings(who, end, decision.lease_id)
+        if proposal.promise is None or not proposal.promise.offered:
+            yield from warnings(env.store, self.displaced, decision)
+
+
+def may_displace(promise: LeasePromise, notice: Duration) -> bool:
+    """Whether preemptible users may end for it: for an offer, who need not go while it is one."""
+    return not promise.offered or promise.period.start - 2 * notice >= promise.expires_at
+
+
+def with_fewest(
+    candidates: Candidates,
+    best: SearchResult,
+    search: Callable[[Candidates], SearchResult],
+) -> SearchResult:
+    """The best answer, or one for which only those of lower priorities end."""
+
+    def answer(few: Candidates) -> SearchResult | None:
+        found = search(few)
+        return None if found.found is None else found
+
+    first = None if best.found is None else best
+    return with_least_priority(candidates, first, answer) or best
+
+
+@dataclass(frozen=True, slots=True)
+class EndPreemptible:
+    """The strategy for leases: preemptible users end before they begin."""
+
+    concedes: bool = True
+
+    def attempts(
+        self,
+        context: SearchContext,
+        observation: Observation,
+        refused: Sequence[SearchResult],  # noqa: ARG002 - it states problems of its own
+    ) -> Iterator[SearchResult]:
+        """See `RoomMaker`: once for each selection of members that may be placed anew."""
+        proposal, notice = context.proposal, context.env.limits.notice
+        if proposal.promise is None or not may_displace(proposal.promise, notice):
+            return
+        for number, anew in enumerate(proposal.selections):
+            request = context.request(anew, observation)
+            snapshot, own = observation.snapshot, request.own_consumers
+            candidates = displaceable(snapshot, request.period, notice, own)
+            if candidates:
+                search = partial(_displacing, context, observation, request, number)
+                yield with_fewest(candidates, search(candidates), search)
+
+
+def _displacing(
+    context: SearchContext,
+    observation: Observation,
+    request: EnsembleRequest,
+    number: int,
+    candidates: Candidates,
+) -> SearchResult:
+    """The answer as if these candidates were gone, once only those end who must."""
+    snapshot = observation.snapshot
+    fleet = without_candidates(snapshot, candidates.keys())
+    stated, _ = context.stated(request, observation, fleet)
+    if stated.clash:
+        return stated
+    there = exchanged(snapshot, rebooked(stated.staying, observation.stand))
+    views = _spared_views(there, candidates)
+
+    def prefer(built: Built) -> Built:
+        return prefer_vacant_hosts(built, views)
+
+    search = context.search("preemption", number)
+    found = search.answer(stated.built, context, prefer)
+    if found is None:
+        return stated
+    return _judged(stated, found, there, candidates, context.env.limits.notice)
+
+
+def _spared_views(there: Snapshot, candidates: Candidates) -> tuple[Snapshot, ...]:
+    """The fleet with all who could go, and with only those of the highest priority."""
+    highest = max(one.priority for one in candidates.values())
+    lower = [name for name, one in candidates.items() if one.priority < highest]
+    return (there, without_candidates(there, lower)) if lower else (there,)
+
+
+def _judged(
+    stated: SearchResult,
+    found: VerifiedPlacement,
+    view: Snapshot,
+    candidates: Candidates,
+    notice: Duration,
+) -> SearchResult:
+    """The same answer once only those are gone who must go for it."""
+    request = found.built.request
+    stays = stated.staying.keys() & request.fixed.keys()
+    leaving = request.released | {stated.staying[name][0].consumer for name in stays}
+    places = [
+        found.place(name) if name not in request.fixed else place_of(view, stated.staying[name])
+        for name in request.members
+        if name not in request.fixed or name in stays
+    ]
+    out = victims(vacated(view, leaving), places, candidates, request.period)
+    if out is None:
+        return stated
+    judged = _without(found, view, out)
+    if judged is None:
+        # Some policy minds who is there: then everybody goes who can, where it asked.
+        rows = {view.row_of[host] for host in found.asked}
+        out |= {
+            one.consumer
+            for one in candidates.values()
+            if rows & {int(view.root[view.row_of[uuid]]) for uuid in one.providers}
+        }
+        judged = _without(found, view, out)
+    end = last_end(view.taken_at, request.period.start, notice)
+    if judged is None or end is None:
+        return stated
+    gone = EarlyEnds(
+        displacements_of(candidates, out, end),
+        {one: candidates[one].providers for one in sorted(out)},
+    )
+    concessions = (gone,) if out else ()
+    return replace(stated, built=judged.built, found=judged, concessions=concessions)
+
+
+def _without(
+    found: VerifiedPlacement, view: Snapshot, out: frozenset[str]
+) -> VerifiedPlacement | None:
+    """The answer judged with these consumers gone, and all others there."""
+    built = found.built
+    bare = without_candidates(view, out)
+    return recheck_placement(
+        found, state(built.request, survey(bare, built.request), closed=built.closed)
+    )

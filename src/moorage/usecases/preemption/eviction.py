@@ -1,0 +1,300 @@
+"""Warnings and evictions of preemptible servers that end for a lease."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import Changeset, DropEffects, PutEffect
+from moorage.domain.effects import EVICTION, EffectKind, EffectState, fact_id
+from moorage.domain.errors import DuplicateName, NotFound
+from moorage.domain.period import FOREVER, format_instant, parse_instant
+from moorage.usecases.decide.search_result import Displaced
+from moorage.usecases.effects import notifications
+from moorage.usecases.effects.outcome import effect_finished, finish, postponed
+from moorage.usecases.preemption.stay_ends import EndReason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.effects import Effect
+    from moorage.domain.ensembles import Ensemble, Member, MemberName
+    from moorage.domain.period import Instant
+    from moorage.usecases.ports import Store
+    from moorage.usecases.shared.environment import Environment
+
+
+def owner_details(store: Store, consumer: str, decision: str | None = None) -> dict[str, object]:
+    """The details `ensemble`, `member` and `server` of a consumer; empty if it is no member.
+
+    A member that only holds its place has no server yet.
+
+    Args:
+        store: where decisions and ensembles are.
+        consumer: a server, or a member that is none yet.
+        decision: the decision whose place it has; None: that of its bookings.
+    """
+    if decision is None:
+        there = (one.decision for _, one in store.bookings(consumer=consumer))
+        decision = next((one for one in there if one is not None), None)
+    if decision is None:
+        return {}
+    try:
+        ensemble = store.ensemble(store.decision(decision).ensemble_id)
+    except NotFound:
+        return {}
+    for one in ensemble.members:
+        if consumer in {one.uuid, one.server_id}:
+            return {
+                "ensemble": ensemble.id,
+                "member": str(one.name),
+                "server": one.server_id,
+            }
+    return {}
+
+
+ORDER = "lowest priority first, then fewest units, then the youngest, then by id"
+"""In which order servers are chosen and evicted; told with each of them."""
+
+
+def warnings(
+    store: Store, displaced: Sequence[Displaced], decision: Decision, **more: object
+) -> Iterator[Change]:
+    """The effects of displacing these, in this order; for the changeset that displaces them.
+
+    Each owner is told at once, and whoever is there still at its end is ended then. Warnings and
+    evictions of earlier ends are forgotten.
+
+    Args:
+        store: where those are who are members.
+        displaced: in the order in which they were chosen.
+        decision: the lease's placement.
+        more: what else is told with each.
+    """
+    now = decision.created_at
+    for number, one in enumerate(displaced, 1):
+        details = {
+            "lease": decision.lease_id,
+            "needed_at": format_instant(decision.period.start),
+            "server": one.consumer,
+            "ends": format_instant(one.end),
+            "declared_end": format_instant(one.declared_end),
+            "order": number,
+            "of": len(displaced),
+            "why": ORDER,
+            **(
+                {}
+                if more or one.decision is None
+                else owner_details(store, one.consumer, one.decision)
+            ),
+            **more,
+        }
+        yield from dropped_warnings([one.consumer])
+        for kind, due in ((EffectKind.WARN, now), (EffectKind.EVICT, one.end)):
+            yield notifications.idempotent_effect(
+                kind,
+                one.consumer,
+                one.project_id,
+                due=due,
+                now=now,
+                details=details,
+                same=(one.consumer, decision.id, one.end, now),
+            )
+
+
+def early_end_warnings(
+    store: Store, ensemble: Ensemble, name: MemberName, bookings: Sequence[Booking], now: Instant
+) -> Iterator[Change]:
+    """The warning of a member that is placed, or a server that takes its place, until a lease.
+
+    Nothing where it knows that end: it had a place until then before, and lost it meanwhile.
+
+    Args:
+        store: where the lease is.
+        ensemble: the member's.
+        name: which.
+        bookings: its place, of whoever has it afterwards.
+        now: when that is written.
+    """
+    first = bookings[0]
+    if first.yields_to is None or first.declared_end is None:
+        return
+    owner, ends = ensemble.project_id, first.period.end
+    known = _eviction(store, first.consumer)
+    if known is not None and known.details.get("ends") == format_instant(ends):
+        return
+    yields = Displaced(first.consumer, owner, ends, first.declared_end, first.priority)
+    told = {
+        "ensemble": ensemble.id,
+        "member": str(name),
+        "server": ensemble.member(name).server_id,
+    }
+    yield from _warned(store, yields, first.yields_to, now, **told)
+
+
+def _warned(
+    store: Store, one: Displaced, lease_id: str, now: Instant, **more: object
+) -> Iterator[Change]:
+    """The warning of one that ends for a lease, unless there is none such."""
+    try:
+        placement = store.decision(store.lease(lease_id).decision_id)
+    except NotFound:
+        return
+    yield from warnings(store, (one,), replace(placement, created_at=now), **more)
+
+
+def _eviction(store: Store, consumer: str) -> Effect | None:
+    """The pending eviction of a consumer, if there is one."""
+    return next(
+        (
+            one
+            for one in reversed(store.effects(consumer))
+            if one.kind is EffectKind.EVICT and one.state is EffectState.PENDING
+        ),
+        None,
+    )
+
+
+def transferred_warning(
+    store: Store, ensemble: Ensemble, member: Member, bookings: Sequence[Booking], now: Instant
+) -> Iterator[Change]:
+    """Move the warning of a member to the server that takes its place, unless the end differs.
+
+    Args:
+        store: where it is written whom somebody has warned.
+        ensemble: the member's.
+        member: with its server.
+        bookings: its place, of the server.
+        now: when that is written.
+    """
+    ends, server = format_instant(bookings[0].period.end), bookings[0].consumer
+    known = _eviction(store, member.uuid)
+    if known is None or known.details.get("ends") != ends:
+        yield from dropped_warnings([member.uuid])
+        yield from early_end_warnings(store, ensemble, member.name, bookings, now)
+        return
+    yield DropEffects(member.uuid, frozenset({EffectKind.EVICT}))
+    details = {**known.details, "server": server}
+    id_ = fact_id(EffectKind.EVICT, server, known.id)
+    yield PutEffect(replace(known, id=id_, subject=server, details=details), None)
+
+
+def dropped_warnings(consumers: Iterable[str]) -> Iterator[Change]:
+    """Drop the warnings and evictions of consumers that got their end back."""
+    for one in consumers:
+        yield DropEffects(one, frozenset({EffectKind.WARN, EffectKind.EVICT}))
+
+
+def carry_out(env: Environment, effect: Effect) -> str:
+    """Carry out an eviction that is due; return its outcome.
+
+    Raises:
+        ConcurrentUpdate, NotFound: somebody else was quicker.
+    """
+    now = env.store.now()
+    there = [one for _, one in env.store.bookings(consumer=effect.subject)]
+    if not any(one.state is BookingState.ALLOCATED for one in there):
+        return finish(env.store, effect, "nothing is there any more")
+    if all(one.yields_to is None for one in there):
+        return finish(env.store, effect, "it does not yield any more")
+    end = min(one.period.end for one in there)
+    if end > now:
+        # It has got some time back, or the clock was set back.
+        env.store.commit(Changeset((postponed(effect, end, now),)))
+        return "not yet"
+    asked = deletion(effect.subject, effect.project_id, end, now, **deletion_details(effect))
+    outcome = "to be ended"
+    try:
+        env.store.commit(Changeset((asked, effect_finished(effect, outcome, now))))
+    except DuplicateName:
+        return finish(env.store, effect, outcome)  # somebody else has looked, too
+    return outcome
+
+
+def deletion_details(effect: Effect) -> dict[str, object]:
+    """The details of an eviction that its deletion carries, too."""
+    names = ("ends", "declared_end", "order", "of", "why", "ensemble", "member")
+    return {name: effect.details[name] for name in names if name in effect.details}
+
+
+def later_end_notice(
+    store: Store, one: Displaced, yields_to: str | None, now: Instant
+) -> Iterator[Change]:
+    """The notice of a later end to a consumer that was warned of an earlier one.
+
+    Who had an end for an offer was not told; if it has one for a lease instead it is warned now.
+
+    Args:
+        store: where it is written whom somebody has warned.
+        one: a server, or a member that is none yet, with the end that it has now.
+        yields_to: the lease that it ends for, if that is before its time.
+        now: when that is written.
+    """
+    known, ends = _eviction(store, one.consumer), format_instant(one.end)
+    if known is None or parse_instant(str(known.details["ends"])) > one.end:
+        if yields_to is not None:
+            yield from _warned(store, one, yields_to, now)
+        return
+    if known.details["ends"] == ends:
+        return
+    yield DropEffects(one.consumer, frozenset({EffectKind.EVICT}))
+    if yields_to is not None:
+        yield notifications.idempotent_effect(
+            EffectKind.EVICT,
+            one.consumer,
+            one.project_id,
+            due=one.end,
+            now=now,
+            details={**known.details, "lease": yields_to, "ends": ends},
+            same=(known.id, one.end, now),
+        )
+    names = (name for name in ("ensemble", "member") if name in known.details)
+    details = {
+        **{name: known.details[name] for name in names},
+        "server": known.details.get("server", one.consumer),
+        "ends": None if one.end == FOREVER else ends,
+        "declared_end": format_instant(one.declared_end),
+    }
+    yield notifications.idempotent_effect(
+        EffectKind.REPRIEVE,
+        one.consumer,
+        known.project_id,
+        due=now,
+        now=now,
+        details=details,
+        same=(known.id, one.end, now),
+    )
+
+
+def deletion(
+    server: str, project_id: str, end: Instant, now: Instant, **details: object
+) -> PutEffect:
+    """Have a server ended whose end for a lease has come."""
+    because = EndReason.PREEMPTED.value
+    return notifications.deletion(
+        server, project_id, EVICTION, end, now, because=because, **details
+    )
+
+
+def why_needless(env: Environment, effect: Effect) -> str:
+    """Why a warning is obsolete; empty if it is not."""
+    there = [one for _, one in env.store.bookings(consumer=_taker(env.store, effect))]
+    if not there:
+        return "nothing is there any more"
+    if all(one.yields_to is None for one in there):
+        return "it does not yield any more"
+    return ""
+
+
+def _taker(store: Store, effect: Effect) -> str:
+    """The consumer in the place of a warned one: the server of its member, or itself."""
+    try:
+        members = store.ensemble(str(effect.details["ensemble"])).members
+    except (KeyError, NotFound):
+        return effect.subject
+    taken = (one.server_id for one in members if one.uuid == effect.subject)
+    return next(taken, None) or effect.subject

@@ -1,0 +1,273 @@
+"""Leases that a higher priority may preempt: their selection, closing and waitlist entry.
+
+They are closed in the changeset that grants the other lease. Their ensembles stay, without places,
+and stand on the waitlist for the same window where the leases stood; their owners are told that,
+and when the same lease would fit next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import DropBookings, PutDecision, PutEntry, PutEvent, PutLease
+from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
+from moorage.domain.effects import EffectKind
+from moorage.domain.errors import NotFound
+from moorage.domain.events import DerivedEvent
+from moorage.domain.leases import LeaseOutcome, LeaseState, LeaseStep, lease_after
+from moorage.domain.period import format_instant
+from moorage.domain.quotas import MOST_PRIORITY
+from moorage.domain.waitlist import WaitlistEntry, needed
+from moorage.engine.state.overlay import exchanged
+from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.search_result import Concession
+from moorage.usecases.effects import notifications
+from moorage.usecases.effects.lease_timers import timers_after_change
+from moorage.usecases.effects.notifications import checked_lease_end
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.explain import Window
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.decide.search_result import SearchResult
+    from moorage.usecases.ports import Store
+    from moorage.usecases.shared.environment import Environment
+
+
+def waitlist_reentry(
+    lease: Lease, ensemble: Ensemble, entry_id: str, *, now: Instant, why: str
+) -> PutEntry:
+    """The change by which a lease that lost its places waits for its own window.
+
+    To be written with what ends the lease: the entry is of its ensemble, which must have neither
+    places nor another lease when it is tried. Its place in the order is that of the lease, which
+    keeps its priority; no bound of its project keeps it out.
+
+    Args:
+        lease: as it was.
+        ensemble: of which it was.
+        entry_id: the entry's, and the next lease's; the lease's own is taken.
+        now: when it is written.
+        why: what it is told about what happened.
+    """
+    start = lease.terms.period.start
+    return PutEntry(
+        WaitlistEntry(
+            id=entry_id,
+            project_id=lease.project_id,
+            user_id=lease.user_id,
+            name=lease.name,
+            terms=lease.terms,
+            latest=start,
+            until=start + 1,
+            entered_at=lease.created_at,
+            ensemble_id=ensemble.id,
+            units=len(ensemble.members),
+            classes=needed(ensemble),
+            roles=frozenset({"member"}),
+            any_priority=True,
+            asked_from=lease.project_id,
+            actions=lease.actions,
+            annotations=lease.annotations,
+            why=why,
+            created_at=now,
+            updated_at=now,
+        ),
+        None,
+    )
+
+
+MOST: Final = 50
+"""Leases that are looked at for one request: of the lowest priorities, those that begin last."""
+_WHY: Final = "it gave up its places for a lease of a higher priority"
+
+
+@dataclass(frozen=True, eq=False)
+class OutrankableLease:
+    """A lease that may give up its places."""
+
+    lease: Lease
+    decision: Decision
+    ensemble: Ensemble
+    stand: MemberPlaces
+
+    @property
+    def consumers(self) -> frozenset[str]:
+        """Whose bookings its places are."""
+        return frozenset(one[0].consumer for one in self.stand.bookings.values())
+
+    @property
+    def relied(self) -> Mapping[str, frozenset[str]]:
+        """Its consumers, and the providers that they must still be on."""
+        return {
+            some[0].consumer: frozenset(one.provider for one in some)
+            for some in self.stand.bookings.values()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class PreemptedLease(Concession):
+    """A lease that gives up its places, and when it would fit next; a `Concession`."""
+
+    of: OutrankableLease
+    earliest: Window | None = None
+
+    def relied(self) -> Mapping[str, frozenset[str]]:
+        """See `Concession`."""
+        return self.of.relied
+
+    def leases(self) -> tuple[str, ...]:
+        """See `Concession`: itself."""
+        return (self.of.lease.id,)
+
+    def bookings(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002 - whatever they were
+    ) -> Mapping[str, tuple[Booking, ...]]:
+        """See `Concession`: none."""
+        return dict.fromkeys(self.of.consumers, ())
+
+    def frees(self, env: Environment, now: Instant) -> Iterator[Change]:
+        """See `Concession`: the lease is closed and waits, its places are dropped."""
+        lease, decision = self.of.lease, self.of.decision
+        again = waitlist_reentry(lease, self.of.ensemble, env.ids.uuid(), now=now, why=_WHY)
+        closed = replace(
+            lease,
+            state=lease_after(lease.state, LeaseStep.CLOSE),
+            outcome=LeaseOutcome.PREEMPTED,
+            waitlist_entry=again.entry.id,
+            degraded=False,
+            missing=0,
+            proposal=MappingProxyType({}),
+            updated_at=now,
+        )
+        yield PutLease(closed, lease.generation)
+        if decision.state is DecisionState.HELD:
+            state = decision_after(decision.state, DecisionStep.RELEASE)
+            yield PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
+        members = frozenset(one.uuid for one in self.of.ensemble.members)
+        yield DropBookings(members, decision=decision.id)
+        yield from checked_lease_end(closed, now)
+        yield from timers_after_change(closed, env.ids, now)
+        yield again
+        yield from self._told(closed, now)
+
+    def _told(self, closed: Lease, now: Instant) -> Iterator[Change]:
+        """The notice and event to the owner of a preempted lease."""
+        window = self.earliest
+        body = {
+            **notifications.lease_details(closed),
+            "status": closed.state.value,
+            "outcome": LeaseOutcome.PREEMPTED.value,
+            "priority": closed.terms.priority,
+            "ensemble": closed.ensemble_id,
+            "waitlist_entry": closed.waitlist_entry,
+            "earliest_start": None if window is None else format_instant(window.start),
+            "earliest_end": (
+                None if window is None or window.end is None else format_instant(window.end)
+            ),
+            "proved": window is not None and window.proved,
+        }
+        yield notifications.idempotent_effect(
+            EffectKind.NOTIFY,
+            closed.id,
+            closed.project_id,
+            due=now,
+            now=now,
+            details={**body, "state": closed.state.value},
+            same=notifications.preemption(closed.id),
+        )
+        generation = closed.generation + 1
+        yield PutEvent(
+            DerivedEvent("lease.preempted", closed.project_id, closed.id, generation, body)
+        )
+
+
+def may_yield_until(lease: Lease, notice: Duration | None, now: Instant) -> Instant | None:
+    """Until when a lease may have to give up its places; None: it need not, or not any more.
+
+    Args:
+        lease: any.
+        notice: see `Limits.preemption_notice`.
+        now: the present instant.
+    """
+    if notice is None or lease.state is not LeaseState.PENDING:
+        return None
+    until = lease.terms.occupied.start - notice
+    return until if now < until and lease.terms.priority < MOST_PRIORITY else None
+
+
+def outrankable_leases(
+    store: Store, snapshot: Snapshot, refused: SearchResult, *, below: int, since: Instant
+) -> list[OutrankableLease]:
+    """Leases with less priority that have places in a problem's time, where it could use them.
+
+    Args:
+        store: where leases are.
+        snapshot: the fleet.
+        refused: what was asked in vain.
+        below: only of a lower priority than this.
+        since: only what begins then or later, with its lead.
+    """
+    request, found = refused.built.request, dict[str, tuple[int, int]]()
+    for host in _hosts(snapshot, refused):
+        for row in snapshot.tree(host).tolist():
+            for one in snapshot.bookings_of(row):
+                if (
+                    one.state is BookingState.RESERVED
+                    and one.decision is not None
+                    and one.priority < below
+                    and one.period.start >= since
+                    and one.period.overlaps(request.period)
+                    and one.consumer not in request.own_consumers
+                ):
+                    found[one.decision] = (one.priority, -one.period.start)
+    ordered = sorted(found, key=lambda id_: (found[id_], id_))[:MOST]
+    every = (_one(store, snapshot, id_) for id_ in ordered)
+    return [one for one in every if one is not None and one.lease.terms.priority < below]
+
+
+def _hosts(snapshot: Snapshot, refused: SearchResult) -> list[int]:
+    """Rows of the hosts that could hold some of what was asked, or do."""
+    masks = list(refused.built.ground.eligible_rows.values())
+    rows = np.flatnonzero(np.logical_or.reduce(masks)).tolist() if masks else []
+    hosts = {snapshot.row_of[refused.built.terrain.uuids[row]] for row in rows}
+    for some in refused.staying.values():
+        hosts |= {int(snapshot.root[snapshot.row_of[one.provider]]) for one in some}
+    return sorted(hosts)
+
+
+def _one(store: Store, snapshot: Snapshot, decision_id: str) -> OutrankableLease | None:
+    """The lease of a decision, if it lies ahead; an offer is none."""
+    try:
+        decision = store.decision(decision_id)
+        lease = None if decision.lease_id is None else store.lease(decision.lease_id)
+        ensemble = store.ensemble(decision.ensemble_id)
+    except NotFound:
+        return None
+    if lease is None or lease.decision_id != decision.id or lease.state is not LeaseState.PENDING:
+        return None
+    return OutrankableLease(lease, decision, ensemble, member_places(snapshot, ensemble))
+
+
+def without_leases(snapshot: Snapshot, leases: Iterable[OutrankableLease]) -> Snapshot:
+    """The fleet without the places of some leases."""
+    return exchanged(snapshot, {name: () for one in leases for name in one.consumers})
+
+
+def preempted_leases(concessions: Iterable[object]) -> tuple[PreemptedLease, ...]:
+    """The leases that give up their places, of all that give something up for a decision."""
+    return tuple(one for one in concessions if isinstance(one, PreemptedLease))

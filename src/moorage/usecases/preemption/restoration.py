@@ -1,0 +1,182 @@
+"""Later ends for preemptible users when a lease that they yielded to goes or moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from moorage.domain.changes import EndBookings
+from moorage.domain.period import FOREVER, Period
+from moorage.engine.state.overlay import exchanged
+from moorage.usecases.decide.writes import hold_bookings
+from moorage.usecases.preemption.eviction import later_end_notice
+from moorage.usecases.preemption.exclusive_leases import end_before_exclusive, exclusive_periods
+from moorage.usecases.preemption.victims import NotALease, by_end, displaced_for, required_end
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Duration, Instant
+    from moorage.domain.placement import Occupant
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.decision import DecisionBasis
+    from moorage.usecases.decide.request import EarlyEnd, Proposal
+    from moorage.usecases.decide.search_result import Displaced
+    from moorage.usecases.ports import Store
+    from moorage.usecases.shared.environment import Environment
+
+
+def restored_ends(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what changes besides
+    store: Store,
+    snapshot: Snapshot,
+    lease_ids: Iterable[str],
+    instead: Mapping[str, tuple[Booking, ...]],
+    notice: Duration,
+    unstored: Mapping[str, str | None] = MappingProxyType({}),
+    changed: Ensemble | None = None,
+) -> Iterator[Change]:
+    """Later ends for those who yield to leases that change or go, for each the oldest first.
+
+    Each gets the end it had, or the latest one that leaves room to a lease that begins before
+    that, and its hosts to one that wants them for itself, or the beginning of a time at which one
+    of its hosts is planned to be away; and is told so if it was warned. Who is overrun by now gets
+    nothing back.
+    Evictions look at the end again when due. Whoever commits this relies on the revision of the
+    keepers: solitude that is granted meanwhile would not be seen.
+
+    Args:
+        store: where yielders, keepers and decisions are.
+        snapshot: before the change.
+        lease_ids: the leases that change.
+        instead: what members are booked for afterwards, by consumer.
+        notice: see `last_end`.
+        unstored: decisions that are not stored yet: id -> their lease.
+        changed: the ensemble as it will be stored, of a lease that changes.
+    """
+
+    def lease_of(of: str) -> str | None:
+        return unstored[of] if of in unstored else store.decision(of).lease_id
+
+    now = snapshot.taken_at
+    view = exchanged(snapshot, instead)
+    yielding = [(of, one) for of in lease_ids for one in reversed(displaced_for(store, of))]
+    keepers = _keepers(store, changed) if yielding else ()
+    for lease_id, one in yielding:
+        if one.end <= now or one.declared_end <= one.end:
+            continue
+        mine = [
+            booking
+            for row in view.rows_of_consumer(one.consumer)
+            for booking in view.bookings_of(row)
+            if booking.consumer == one.consumer
+        ]
+        bare = exchanged(view, {one.consumer: ()})
+        taken = {booking.provider: booking.amounts for booking in mine}
+        last = min(one.declared_end, _there_until(view, mine))
+        if last <= one.end:
+            continue
+        try:
+            crowded = required_end(lease_of, bare, taken, Period(now, last), notice)
+            shut = _shut_out(lease_of, view, one, mine, keepers, notice)
+        except NotALease:
+            continue
+        ahead = (each for each in (crowded, shut) if each is not None and each.end <= last)
+        found = min(ahead, key=by_end, default=None)
+        end = last if found is None else found.end
+        if end <= one.end:
+            continue
+        kept = tuple(replace(b, period=Period(b.period.start, end)) for b in mine)
+        view = exchanged(bare, {one.consumer: kept})
+        # Who cannot have all back, though no lease is in the way, keeps what it has declared.
+        yields_to = lease_id if end < one.declared_end else None
+        if found is not None:
+            yields_to = found.yields_to
+        yield EndBookings(frozenset({one.consumer}), end, yields_to)
+        yield from later_end_notice(store, replace(one, end=end), yields_to, now)
+
+
+def ends_restored_by(
+    env: Environment, proposal: Proposal, decision: Decision, answer: DecisionBasis
+) -> Iterator[Change]:
+    """Later ends for those who yield to leases that change, move or go, where they yielded.
+
+    Who ends early for the decision itself, or for a lease where it moves to, gets nothing back.
+    All are looked at together: what one lease leaves is not given back where another comes to.
+    """
+    concessions = answer.result.concessions
+    leases = [lease for one in concessions for lease in one.leases()]
+    gives_back = proposal.promise is not None and proposal.promise.gives_back
+    if gives_back and decision.lease_id is not None:
+        leases.insert(0, decision.lease_id)
+    if not leases:
+        return
+    ensemble, fixed = proposal.ensemble, answer.found.built.request.fixed
+    instead = {
+        one.uuid: hold_bookings(one, decision.places[one.name], decision)
+        for one in ensemble.members
+        if one.name in decision.places and one.name not in fixed
+    }
+    instead |= {some[0].consumer: some for some in answer.result.staying.values()}
+    instead |= dict.fromkeys(proposal.freed, ())
+    without_place = (one for one in ensemble.members if one.name not in decision.places)
+    instead |= {one.server_id or one.uuid: () for one in without_place}
+    for one in concessions:
+        instead |= one.bookings(answer.snapshot)
+    later = restored_ends(
+        env.store,
+        answer.snapshot,
+        leases,
+        instead,
+        env.limits.notice,
+        {decision.id: decision.lease_id},
+        ensemble if gives_back else None,
+    )
+    ending = {one.consumer for one in answer.result.displaced}
+    for change in later:
+        if not (isinstance(change, EndBookings) and change.consumers & ending):
+            yield change
+
+
+def _there_until(view: Snapshot, mine: Sequence[Booking]) -> Instant:
+    """When the first of its hosts is planned to be away: the bound of a later end."""
+    down = (one for b in mine for one in view.state(view.row_of[b.provider]).down)
+    return min((one.start for one in down if one.end > view.taken_at), default=FOREVER)
+
+
+def _keepers(store: Store, changed: Ensemble | None) -> tuple[Ensemble, ...]:
+    """The exclusive ensembles, with the changed one as it will be."""
+    stored = tuple(store.keepers().ensembles)
+    if changed is None or not changed.keeps_others_out:
+        return stored
+    return (*(one for one in stored if one.id != changed.id), changed)
+
+
+def _shut_out(
+    lease_of: Callable[[str], str | None],
+    view: Snapshot,
+    one: Displaced,
+    mine: Sequence[Booking],
+    keepers: Iterable[Ensemble],
+    notice: Duration,
+) -> EarlyEnd | None:
+    """Where a later end has to come because a lease keeps others off one of the hosts.
+
+    Raises:
+        NoLease: what keeps it off is no lease, or is there already.
+    """
+    rows = [view.row_of[booking.provider] for booking in mine]
+    stranger = _stranger(view, one.consumer, rows)
+    ahead = exclusive_periods(lease_of, view, stranger, keepers, Period(one.end, one.declared_end))
+    return end_before_exclusive(ahead, np.unique(view.root[rows]).tolist(), view.taken_at, notice)
+
+
+def _stranger(view: Snapshot, consumer: str, rows: Iterable[int]) -> Occupant:
+    every = (one for row in rows for one in view.state(row).occupants)
+    return next(one for one in every if one.consumer == consumer)

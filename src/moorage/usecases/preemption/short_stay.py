@@ -1,0 +1,138 @@
+"""Room for a preemptible ensemble where it can stay a while, until a lease needs the place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.period import DAY, HOUR
+from moorage.engine.state.overlay import vacated
+from moorage.usecases.decide.closed_hosts import foreign_occupant
+from moorage.usecases.decide.search import brief
+from moorage.usecases.decide.search_result import Concession
+from moorage.usecases.decide.writes import hold_bookings
+from moorage.usecases.preemption.eviction import early_end_warnings
+from moorage.usecases.preemption.exclusive_leases import (
+    closed_before_run,
+    end_before_exclusive,
+    exclusive_periods,
+)
+from moorage.usecases.preemption.victims import NotALease, by_end, required_end, total_demand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.period import Duration
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.request import EarlyEnd, Proposal
+    from moorage.usecases.decide.search import SearchContext
+    from moorage.usecases.decide.search_result import Observation, SearchResult
+    from moorage.usecases.decide.solution import VerifiedPlacement
+    from moorage.usecases.shared.environment import Environment
+
+_RUNS: Final = (28 * DAY, 7 * DAY, DAY, 4 * HOUR)
+"""How long a preemptible ensemble is looked for where it cannot stay throughout; then any time."""
+
+
+@dataclass(frozen=True, eq=False)
+class MemberEarlyEnds(Concession):
+    """What a preemptible ensemble gives up itself: some of its members end before their time."""
+
+    endings: Mapping[MemberName, EarlyEnd]
+
+    def ends(self, env: Environment, proposal: Proposal, decision: Decision) -> Iterator[Change]:
+        """See `Concession`: the warnings of the members; their bookings end with the placement."""
+        for member in proposal.ensemble.members:
+            if member.name in self.endings:
+                place, end = decision.places[member.name], self.endings[member.name]
+                bookings = hold_bookings(member, place, decision, ending=end)
+                yield from early_end_warnings(
+                    env.store, proposal.ensemble, member.name, bookings, decision.created_at
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class ShortenStay:
+    """The strategy for preemptible ensembles: members end early, before leases that begin there."""
+
+    concedes: bool = False
+
+    def attempts(
+        self,
+        context: SearchContext,
+        observation: Observation,
+        refused: Sequence[SearchResult],  # noqa: ARG002 - it states problems of its own
+    ) -> Iterator[SearchResult]:
+        """See `RoomMaker`: once for each time that would be enough, the longest first."""
+        proposal, notice = context.proposal, context.env.limits.notice
+        if proposal.promise is not None or not context.ask.preemptible:
+            return
+        for run in (*_RUNS, notice):
+            if run >= notice:
+                yield _for_a_while(context, observation, run)
+
+
+def _for_a_while(context: SearchContext, observation: Observation, run: Duration) -> SearchResult:
+    """The answer for which there is room for `run`, with an end for each member that needs one."""
+    snapshot, proposal = observation.snapshot, context.proposal
+    request = context.request(proposal.selections[0], observation)
+    stay = request.period
+    closed = closed_before_run(
+        context.env.store,
+        observation.keepers,
+        snapshot,
+        proposal.ensemble,
+        stay,
+        brief(stay, run),
+    )
+    stated, view = context.stated(request, observation, snapshot, run=run, closed=closed)
+    if stated.clash:
+        return stated
+    found = context.search("short stay", run).answer(stated.built, context)
+    return stated if found is None else _until(context, observation, stated, found, view)
+
+
+def _until(
+    context: SearchContext,
+    observation: Observation,
+    stated: SearchResult,
+    found: VerifiedPlacement,
+    view: Snapshot,
+) -> SearchResult:
+    """The same answer with an end for each member whose place is promised to a lease."""
+    request, notice = found.built.request, context.env.limits.notice
+    ensemble, store = context.proposal.ensemble, context.env.store
+    others = [one for one in observation.keepers if one.id != ensemble.id]
+
+    def lease_of(decision: str) -> str | None:
+        return store.decision(decision).lease_id
+
+    alone = {
+        role: tuple(exclusive_periods(lease_of, view, stranger, others, stated.period))
+        for role in {name.role for name in request.members}
+        for stranger in (foreign_occupant(ensemble, role),)
+    }
+    bare = vacated(view, request.released)
+    places = {name: found.place(name) for name in request.members if name not in request.fixed}
+    taken = total_demand(places.values())
+    endings = {}
+    try:
+        for name, place in places.items():
+            mine = {provider: taken[provider] for provider in place.allocations}
+            ends = (
+                required_end(lease_of, bare, mine, stated.period, notice),
+                end_before_exclusive(
+                    alone[name.role], [view.row_of[place.host]], view.taken_at, notice
+                ),
+            )
+            if any(ends):
+                endings[name] = min(filter(None, ends), key=by_end)
+    except NotALease:
+        return stated
+    kept = MappingProxyType(endings)
+    concessions = (MemberEarlyEnds(kept),) if endings else ()
+    return replace(stated, found=found, endings=kept, concessions=concessions)

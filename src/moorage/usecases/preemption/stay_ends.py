@@ -1,0 +1,92 @@
+"""The ends of members' stays, and the reason of each end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.ports import Store
+
+
+class EndReason(StrEnum):
+    """Reasons of a stay's end."""
+
+    DECLARED = "declared"
+    """Its owner has said so, or the operator for those who say nothing."""
+    LEASE = "lease"
+    """Its own lease ends."""
+    PREEMPTED = "preempted"
+    """It makes way for a lease that needs its place."""
+    AWAY = "away"
+    """Its host is planned to be away then."""
+
+
+@dataclass(frozen=True, slots=True)
+class StayEnd:
+    """When a stay ends, and why."""
+
+    at: Instant
+    because: EndReason
+
+
+def stay_ends(
+    store: Store, stand: MemberPlaces, known: Mapping[str, Lease | None] = MappingProxyType({})
+) -> Mapping[MemberName, StayEnd]:
+    """The ends of those members that stand and have one, as things are.
+
+    Args:
+        store: where decisions and leases are.
+        stand: the members.
+        known: leases that were read already, by the ids of decisions.
+    """
+    leases = dict(known)
+    found: dict[MemberName, StayEnd] = {}
+    for name, bookings in stand.bookings.items():
+        first = bookings[0]
+        if first.period.open_ended:
+            continue
+        end = StayEnd(first.period.end, EndReason.DECLARED)
+        if first.yields_to is not None:
+            end = StayEnd(first.period.end, EndReason.PREEMPTED)
+        elif first.declared_end is not None:
+            end = StayEnd(first.period.end, EndReason.AWAY)
+        elif first.decision is not None:
+            if first.decision not in leases:
+                leases[first.decision] = _lease_of(store, first.decision)
+            if (lease := leases[first.decision]) is not None:
+                at = min(first.period.end, lease.terms.period.end)
+                end = StayEnd(at, EndReason.LEASE)
+        found[name] = end
+    return MappingProxyType(found)
+
+
+def decided_ends(decision: Decision) -> Mapping[MemberName, StayEnd]:
+    """The ends that a decision would give its members, of one that is not written."""
+    early = {
+        name: StayEnd(at, EndReason.AWAY if name in decision.away else EndReason.PREEMPTED)
+        for name, at in decision.endings.items()
+    }
+    if decision.period.open_ended or decision.lease_id is not None:
+        return MappingProxyType(early)
+    usual = StayEnd(decision.period.end, EndReason.DECLARED)
+    return MappingProxyType({**dict.fromkeys(decision.places, usual), **early})
+
+
+def _lease_of(store: Store, decision: str) -> Lease | None:
+    try:
+        lease_id = store.decision(decision).lease_id
+        return None if lease_id is None else store.lease(lease_id)
+    except NotFound:
+        return None

@@ -1,0 +1,320 @@
+"""Candidates for preemption and the victims among them: who ends early, and when.
+
+A lease is granted without displacing anybody where that is possible. Else a placement is looked
+for as if those who can be warned in time were not there: first those of the lowest priority alone,
+then with the next (see `early_ends`). Of these, provider by provider, those are displaced that make
+room for it: from the highest priority down as few as possible of each, among equally many the
+youngest, then by id. That it displaces as few as possible in all is a preference and not proved:
+another placement might do with less.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, combinations, islice
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+
+from moorage.domain.errors import Busy
+from moorage.engine.state.overlay import overflow, without
+from moorage.usecases.decide.request import EarlyEnd
+from moorage.usecases.decide.search_result import Displaced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.period import Duration, Instant, Period
+    from moorage.domain.placement import Place
+    from moorage.domain.resources import Amounts
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.ports import Store
+
+Answer = TypeVar("Answer")
+
+_MOST_TRIED: Final = 2_000
+"""Sets of victims tried on one provider, before any set that makes room will do."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionCandidate:
+    """A preemptible consumer that would be there while a lease is, and could end before."""
+
+    consumer: str
+    project_id: str
+    since: Instant
+    """When its latest booking began: the youngest is displaced first."""
+    end: Instant
+    """When it ends as things are, yielding or not."""
+    declared_end: Instant
+    providers: frozenset[str]
+    priority: int = 0
+    decision: str | None = None
+    """The decision whose place it has, of a member."""
+
+
+def last_end(now: Instant, start: Instant, notice: Duration) -> Instant | None:
+    """The end of who yields to what begins at `start`; None: it cannot be warned in time."""
+    end = max(start - notice, now + notice)
+    return end if end <= start else None
+
+
+def displaceable(
+    snapshot: Snapshot, period: Period, notice: Duration, own: Collection[str]
+) -> Mapping[str, PreemptionCandidate]:
+    """Consumers that could end before `period`, by UUID.
+
+    One that is overrun has not kept an end before, and counts as everybody without one.
+    """
+    now = snapshot.taken_at
+    if last_end(now, period.start, notice) is None:
+        return {}
+    found: dict[str, list[Booking]] = {}
+    project: dict[str, str] = {}
+    for row in np.flatnonzero(snapshot.preemptible).tolist():
+        for one in snapshot.bookings_of(row):
+            if one.preemptible and now < one.period.end and one.consumer not in own:
+                found.setdefault(one.consumer, []).append(one)
+        project |= {one.consumer: one.project_id for one in snapshot.state(row).occupants}
+    return {
+        consumer: PreemptionCandidate(
+            consumer=consumer,
+            project_id=project[consumer],
+            since=max(one.period.start for one in some),
+            end=max(one.period.end for one in some),
+            declared_end=max(one.declared_end or one.period.end for one in some),
+            providers=frozenset(one.provider for one in some),
+            priority=max(one.priority for one in some),
+            decision=some[0].decision,
+        )
+        for consumer, some in found.items()
+        if any(one.period.overlaps(period) for one in some)
+    }
+
+
+def without_candidates(snapshot: Snapshot, consumers: Collection[str]) -> Snapshot:
+    """The fleet without these preemptible consumers."""
+    rows = np.flatnonzero(snapshot.preemptible).tolist()
+    return without(snapshot, rows, lambda one: one.consumer in consumers)
+
+
+def victims(
+    snapshot: Snapshot,
+    places: Iterable[Place],
+    candidates: Mapping[str, PreemptionCandidate],
+    period: Period,
+) -> frozenset[str] | None:
+    """The candidates that are displaced for these places.
+
+    Args:
+        snapshot: with the candidates, and without whoever shall have the places.
+        places: those that are wanted, all at once.
+        candidates: see `displaceable`.
+        period: when they are wanted.
+
+    Returns:
+        None where there is no room even without all of them.
+    """
+    out: set[str] = set()
+    for provider, amounts in sorted(total_demand(places).items()):
+        more = _on(snapshot, provider, amounts, candidates, frozenset(out), period)
+        if more is None:
+            return None
+        out |= more
+    return frozenset(out)
+
+
+def total_demand(places: Iterable[Place]) -> Mapping[str, Amounts]:
+    """Provider UUID -> amounts of all places together."""
+    found: dict[str, Counter[str]] = {}
+    for place in places:
+        for provider, amounts in place.allocations.items():
+            found.setdefault(provider, Counter()).update(amounts)
+    return {provider: dict(amounts) for provider, amounts in found.items()}
+
+
+def _on(
+    snapshot: Snapshot,
+    provider: str,
+    amounts: Amounts,
+    candidates: Mapping[str, PreemptionCandidate],
+    out: frozenset[str],
+    period: Period,
+) -> frozenset[str] | None:
+    """The fewest more that make room on one provider, none where one of less priority would do."""
+    state = snapshot.state(snapshot.row_of[provider])
+    here = sorted(
+        (
+            one
+            for one in candidates.values()
+            if provider in one.providers and one.consumer not in out
+        ),
+        key=lambda one: (-one.since, one.consumer),
+    )
+    there = [one for one in state.bookings if one.consumer not in out]
+
+    def fits(gone: frozenset[str]) -> bool:
+        rest = (one for one in there if one.consumer not in gone)
+        return overflow(state, rest, amounts, period, snapshot.taken_at) is None
+
+    below = frozenset(one.consumer for one in here)
+    if not fits(below):
+        return None
+    chosen: frozenset[str] = frozenset()
+    for priority in sorted({one.priority for one in here}, reverse=True):
+        mine = [one.consumer for one in here if one.priority == priority]
+        below -= frozenset(mine)
+        chosen |= _fewest(mine, partial(_also, fits, chosen | below))
+    return chosen
+
+
+def _also(
+    fits: Callable[[frozenset[str]], bool], gone: frozenset[str], some: frozenset[str]
+) -> bool:
+    """Whether there is room without these and those already gone."""
+    return fits(gone | some)
+
+
+def _fewest(consumers: list[str], fits: Callable[[frozenset[str]], bool]) -> frozenset[str]:
+    """The fewest without whom there is room, those named first; without all of them there is."""
+    for some in islice(_sets(consumers), _MOST_TRIED):
+        if fits(some):
+            return some
+    everyone = frozenset(consumers)
+    for one in reversed(consumers):
+        if fits(everyone - {one}):
+            everyone -= {one}
+    return everyone
+
+
+def _sets(consumers: list[str]) -> Iterator[frozenset[str]]:
+    """Sets of them: the smallest first, among equally many those named first."""
+    sizes = (combinations(consumers, size) for size in range(len(consumers) + 1))
+    return (frozenset(some) for some in chain.from_iterable(sizes))
+
+
+def with_least_priority(
+    candidates: Mapping[str, PreemptionCandidate],
+    best: Answer | None,
+    find: Callable[[Mapping[str, PreemptionCandidate]], Answer | None],
+) -> Answer | None:
+    """An answer for which those of the lowest priorities end, if others need not.
+
+    Where those of some priorities make room, they do together with more: found by halves.
+
+    Args:
+        candidates: all who may end.
+        best: the answer with all of them; None: there is none.
+        find: the answer with some of them.
+    """
+    levels = sorted({one.priority for one in candidates.values()})
+    while len(levels) > 1 and best is not None:
+        half = len(levels) // 2
+        few = {name: one for name, one in candidates.items() if one.priority < levels[half]}
+        try:
+            found = find(few)
+        except Busy:
+            break
+        best = best if found is None else found
+        levels = levels[half:] if found is None else levels[:half]
+    return best
+
+
+def displacements_of(
+    candidates: Mapping[str, PreemptionCandidate], out: Iterable[str], end: Instant
+) -> tuple[Displaced, ...]:
+    """The early ends of chosen victims: the lowest priority first, then the youngest."""
+    chosen = sorted(
+        (candidates[one] for one in out), key=lambda one: (one.priority, -one.since, one.consumer)
+    )
+    return tuple(
+        Displaced(
+            consumer=one.consumer,
+            project_id=one.project_id,
+            end=min(end, one.end),
+            declared_end=one.declared_end,
+            priority=one.priority,
+            decision=one.decision,
+        )
+        for one in chosen
+    )
+
+
+def required_end(
+    lease_of: Callable[[str], str | None],
+    snapshot: Snapshot,
+    taken: Mapping[str, Amounts],
+    stay: Period,
+    notice: Duration,
+) -> EarlyEnd | None:
+    """Where a stay has to end: a lease begins on one of its providers, or that is away then.
+
+    Args:
+        lease_of: the lease of a decision, by their ids.
+        snapshot: without whoever shall stay.
+        taken: provider UUID -> amounts taken there.
+        stay: as it is wished for.
+        notice: see `last_end`.
+
+    Returns:
+        None where there is room for all of `stay`.
+
+    Raises:
+        NoLease: what is in the way is neither, or cannot be waited for.
+    """
+    now = snapshot.taken_at
+    found: list[EarlyEnd] = []
+    for provider, amounts in taken.items():
+        state = snapshot.state(snapshot.row_of[provider])
+        at = overflow(state, state.bookings, amounts, stay, now)
+        if at is None:
+            continue
+        lease = lease_from(lease_of, (one for one in state.bookings if one.period.start == at))
+        # Nobody has to be gone before a host goes: who is there then has been told so by his end.
+        away = lease is None and any(one.start == at for one in state.down)
+        end = at if away and at - notice >= now else last_end(now, at, notice)
+        if end is None or not (away or lease):
+            raise NotALease
+        found.append(EarlyEnd(end, lease, frozenset(taken)))
+    return min(found, key=by_end, default=None)
+
+
+def by_end(ending: EarlyEnd) -> tuple[Instant, str]:
+    """Sort key: the earlier end first."""
+    return ending.end, ending.yields_to or ""
+
+
+class NotALease(Exception):
+    """The obstacle is not a lease that begins later."""
+
+
+def lease_from(lease_of: Callable[[str], str | None], bookings: Iterable[Booking]) -> str | None:
+    """The lease that one of the bookings is for."""
+    for decision in sorted({one.decision for one in bookings if one.decision is not None}):
+        if (lease := lease_of(decision)) is not None:
+            return lease
+    return None
+
+
+def displaced_for(store: Store, lease_id: str) -> tuple[Displaced, ...]:
+    """Consumers that end early for a lease: lowest priority first, then the youngest."""
+    found: dict[str, tuple[Instant, Displaced]] = {}
+    for consumer, booking in store.yielding(lease_id):
+        end = booking.period.end
+        declared = booking.declared_end or end
+        found[consumer.uuid] = (
+            booking.period.start,
+            Displaced(
+                consumer.uuid,
+                consumer.project_id,
+                end,
+                declared,
+                booking.priority,
+                booking.decision,
+            ),
+        )
+    ordered = sorted(found.values(), key=lambda one: (one[1].priority, -one[0], one[1].consumer))
+    return tuple(one for _, one in ordered)

@@ -1,0 +1,177 @@
+"""Alternatives of a refusal: when it fits, how much of it fits now, and in which domains.
+
+Each is found by a search for the changed request, for which others make room as they would if it
+were asked for, within a part of the time for explanations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.explain import Largest, Window
+from moorage.domain.period import FOREVER, SECOND
+from moorage.engine.explain.conflicts import Oracle
+from moorage.engine.joint.build import state
+from moorage.policies.fence import Fence
+from moorage.usecases.refusals.earliest_window import earliest_start
+from moorage.usecases.refusals.explanation import UNTRIED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from moorage.domain.disclosure import Disclosure
+    from moorage.domain.ensembles import PolicyStatement
+    from moorage.domain.explain import Explanation
+    from moorage.domain.period import Duration
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.engine.capacity.starts import Starts
+    from moorage.engine.joint.build import Built
+    from moorage.usecases.refusals.trial import ChangedRequestTrial, WindowRequest
+    from moorage.usecases.shared.environment import Environment
+
+ZONE: Final = "zone"
+"""The level whose domains are named to whoever asks for one of them."""
+_ZONES: Final = 8
+"""Other zones that are tried."""
+_SHARE: Final = 2
+"""The part of the time for an explanation that may go into this: one in so many."""
+_REST: Final = 4
+"""The part of that which the amount and the zones may take, each."""
+
+
+def with_alternatives(  # noqa: PLR0913 - what was refused, where, and what is looked at instead
+    env: Environment,
+    why: Explanation,
+    ahead: WindowRequest,
+    built: Built,
+    otherwise: ChangedRequestTrial | None,
+    starts: Starts,
+    *,
+    lead: Duration = 0,
+    cleaning: Duration = 0,
+) -> Explanation:
+    """The explanation with the earliest window, the largest amount and the other zones.
+
+    Args:
+        env: the solver and the budget.
+        why: of a request of which nobody stands anywhere yet.
+        ahead: what was asked, for any window.
+        built: the problem that has no answer.
+        otherwise: the request that it is of, with something else in it; None: nobody moves for it.
+        starts: the range whose first start was refused.
+        lead: how long after the beginning of what is booked the tenant's time begins.
+        cleaning: how long before the end of it the tenant's ends.
+    """
+    budget = env.limits.explanation_budget // _SHARE
+    asking = otherwise if otherwise is not None and otherwise.helps(built.request) else None
+    judge = _Judge(built, _oracle(env, budget // _REST, ahead.seed), asking)
+    largest = _listed(why) or _largest(judge, env.limits.disclosure)
+    why = why if judge.sure else replace(why, note=UNTRIED)
+    starts = replace(starts, told=env.limits.disclosure)
+    zoning = _Judge(built, _oracle(env, budget // _REST, ahead.seed), asking)
+    zones = tuple(one for one, request in _zones(built) if zoning.fits(request))
+    sought = earliest_start(env, ahead, starts, time_limit=budget, later=True)
+    if sought.start is None:
+        return replace(why, largest=largest, zones=zones)
+    start = sought.start + lead
+    end = starts.window(sought.start).end
+    window = Window(start, None if end == FOREVER else end - cleaning, sought.proved)
+    return replace(why, earliest=window, largest=largest, zones=zones)
+
+
+def _oracle(env: Environment, budget: Duration, seed: int) -> Oracle:
+    until = env.stopwatch() + budget / SECOND
+    return Oracle(env.solver, lambda: until - env.stopwatch(), seed)
+
+
+def _listed(why: Explanation) -> Largest | None:
+    """The amount that a relaxation has found already."""
+    for one in why.relaxations:
+        change = one.change
+        if change.subject == "member" and change.field == "count":
+            before, after = change.before, change.after
+            if isinstance(before, int) and isinstance(after, int) and after < before:
+                return Largest(change.name, after, before)
+    return None
+
+
+@dataclass(eq=False)
+class _Judge:
+    """Says of changed requests whether they fit: with everybody where he is, or as granted."""
+
+    built: Built
+    oracle: Oracle
+    otherwise: ChangedRequestTrial | None
+    sure: bool = True
+    """Whether it is known of each that does not fit that nobody can make room for it."""
+
+    def stays(self, request: EnsembleRequest) -> bool:
+        """Whether it fits with everybody where he is."""
+        terrain, closed = self.built.terrain, self.built.closed
+        asked = self.oracle.asks(lambda: state(request, terrain, closed=closed).problem)
+        return asked is True
+
+    def fits(self, request: EnsembleRequest) -> bool:
+        """Whether it fits."""
+        if self.stays(request):
+            return True
+        if self.otherwise is None:
+            return False
+        granted = self.otherwise.granted(request, self.oracle.remaining())
+        self.sure = self.sure and granted is not None
+        return granted is True
+
+
+def _largest(judge: _Judge, rough: Disclosure) -> Largest | None:
+    """The largest disclosed count of the only role's members that fits.
+
+    By halves, so a gap in between may be missed.
+    """
+    request = judge.built.request
+    roles = {member.role for member in request.members}
+    named = {one.member for policy in request.policies for one in policy.members}
+    if len(roles) != 1 or named & set(request.members):
+        return None
+    every = sorted(request.members)
+    sizes, few = rough.sizes(len(every)), 0
+    for fits in (judge.stays, judge.fits):
+        many = len(sizes)
+        while many - few > 1:
+            middle = (few + many) // 2
+            if fits(replace(request, members=tuple(every[: sizes[middle]]))):
+                few = middle
+            else:
+                many = middle
+    return Largest(next(iter(roles)), sizes[few], len(every)) if few else None
+
+
+def _zones(built: Built) -> Iterator[tuple[str, EnsembleRequest]]:
+    """Zones that may do instead of those that one of its fences names, each with its request."""
+    topology = built.terrain.topology
+    for statement in built.request.policies:
+        asked = statement.parameters.get("domains")
+        if statement.type != Fence.type or not statement.required:
+            continue
+        names = set(asked) if isinstance(asked, list | tuple | set | frozenset) else set()
+        trees = {
+            tree
+            for (tree, name), domain in topology.domains.items()
+            if name in names and domain.level == ZONE
+        }
+        others = sorted(
+            name
+            for (tree, name), domain in topology.domains.items()
+            if tree in trees and domain.level == ZONE and name not in names
+        )
+        for zone in others[:_ZONES]:
+            yield zone, _fenced(built.request, statement, zone)
+
+
+def _fenced(request: EnsembleRequest, statement: PolicyStatement, zone: str) -> EnsembleRequest:
+    """The request with one of its fences around another zone."""
+    parameters = MappingProxyType({**statement.parameters, "domains": [zone]})
+    other = replace(statement, parameters=parameters)
+    policies = tuple(other if one is statement else one for one in request.policies)
+    return replace(request, policies=policies)

@@ -1,0 +1,310 @@
+"""The earliest window in a range of starts in which a request fits, also if leases move for it.
+
+Each start is judged as the request would be that names it: with the policies of all who keep others
+out then, and where a lease may displace preemptible users, without those who could be warned in
+time. Leases that have not started stay where they are at first; `earlier_start_by_moves` then looks
+for earlier starts that are possible if they move.
+
+Leases that have not started may move for a request. So a window is only proved to be
+the earliest where no earlier one could be had by that either. With all of them set aside a request
+fits wherever it could be granted: the starts at which it does not are refuted at once, and most of
+the others by what all hosts have free together, for who moves takes as much as before. What is
+left is tried, as a request that names it would be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.domain import deadline
+from moorage.domain.bookings import BookingState
+from moorage.domain.errors import Busy
+from moorage.domain.explain import Window
+from moorage.domain.period import FOREVER, SECOND, Period
+from moorage.domain.requests import Objective
+from moorage.engine.capacity.earliest_start import NOWHERE, Sought, earliest
+from moorage.engine.capacity.starts import Starts, candidates, enough_in_all, plausible, told_starts
+from moorage.engine.explain.conflicts import Oracle
+from moorage.engine.state.overlay import without
+from moorage.usecases.decide.solution import request_for
+from moorage.usecases.preemption.victims import displaceable, without_candidates
+from moorage.usecases.refusals.trial import WindowRequest
+from moorage.usecases.relocation.movable_leases import MOST, MOST_MEMBERS, movable, movable_periods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.joint.problem import Problem
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.preemption.outranked_leases import OutrankableLease
+    from moorage.usecases.relocation.movable_leases import MovableLease
+    from moorage.usecases.shared.environment import Environment
+
+
+def next_window(
+    env: Environment,
+    lease: OutrankableLease,
+    view: Snapshot,
+    keepers: tuple[Ensemble, ...],
+    budget: Duration,
+) -> Window | None:
+    """The earliest window from its own on in which a lease fits, as things are then."""
+    terms = lease.lease.terms
+    members = frozenset(member.name for member in lease.ensemble.members)
+    stand = replace(lease.stand, places={}, bookings={}, status={})
+    request = request_for(lease.ensemble, stand, members, terms.occupied, Objective.SPREAD)
+    length = terms.occupied.end - terms.occupied.start
+    first = terms.occupied.start
+    last = max(first, view.taken_at + env.limits.horizon - length)
+    ahead = WindowRequest(lease.ensemble, request, view, keepers, seed=lease.decision.solve.seed)
+    told = replace(env.limits.disclosure, exact=False)  # its owner reads it, whoever displaces it
+    try:
+        sought = earliest_start(env, ahead, Starts(first, last, length, told), time_limit=budget)
+    except Busy:
+        return None
+    if sought.start is None:
+        return None
+    start = sought.start + terms.lead
+    return Window(start, start + terms.period.end - terms.period.start, sought.proved)
+
+
+_TRIES: Final = 40
+"""Windows that are tried for one search."""
+_SECONDS: Final = 2.0
+"""For all of that, and no more than is left for the search."""
+_LOOKED_UP: Final = 4 * MOST
+"""Leases of which it is looked up whether they may move; more are taken to."""
+_SET_ASIDE: Final = 2_000
+"""Leases that are set aside for one search; with more of them ahead nothing is tried."""
+
+
+def earlier_start_by_moves(
+    env: Environment,
+    ahead: WindowRequest,
+    ranges: Iterable[tuple[Starts, Snapshot]],
+    found: Sought,
+    remaining: Callable[[], float],
+    *,
+    after: Instant | None,
+) -> Sought:
+    """The earliest start, with leases that move for it.
+
+    Args:
+        env: the store, the solver and the stopwatch.
+        ahead: what is looked for.
+        ranges: the starts that were looked at, each with the fleet as it is for them.
+        found: what came of it with leases where they are.
+        remaining: seconds left.
+        after: only starts after it count; None: all.
+    """
+    until = env.stopwatch() + min(remaining(), _SECONDS)
+    search = _Search(env, ahead, lambda: until - env.stopwatch())
+    proved = True
+    for starts, view in ranges:
+        if found.start is not None and found.start <= starts.first:
+            break
+        last = starts.last if found.start is None else min(starts.last, found.start - 1)
+        some = replace(starts, last=last)
+        giving = search.giving(some.whole)
+        sought = search.among(some, view, giving, after) if giving else found
+        proved = proved and sought.proved
+        if giving and sought.start is not None:
+            return replace(found, start=sought.start, proved=proved)
+    return replace(found, proved=proved)
+
+
+def _problem(ahead: WindowRequest, starts: Starts, start: Instant, view: Snapshot) -> Problem:
+    return ahead.stated(starts, start, view).problem
+
+
+@dataclass(eq=False)
+class _Search:
+    """Looks for one start; counts what it has tried."""
+
+    env: Environment
+    ahead: WindowRequest
+    remaining: Callable[[], float]
+    tried: int = 0
+
+    def giving(self, period: Period) -> Mapping[str, Period]:
+        """Leases that may make room in a period, and when they are: by their decisions."""
+        ahead = self.ahead
+        if not self._outranks and any(role.groups for role in ahead.request.roles):
+            return {}
+        times = movable_periods(ahead.snapshot, ahead.request.own_consumers)
+        near = {id_: one for id_, one in times.items() if one.overlaps(period)}
+        if self._outranks or len(near) > _LOOKED_UP:
+            return near
+        return {id_: one for id_, one in near.items() if self._movable(id_) is not None}
+
+    def among(
+        self, starts: Starts, view: Snapshot, giving: Mapping[str, Period], after: Instant | None
+    ) -> Sought:
+        """The first start that is granted, of those at which these leases could make room."""
+        ahead = replace(self.ahead, keepers=()) if self._outranks else self.ahead
+        built = ahead.stated(starts, starts.first, view)
+        ends = [one.end for one in giving.values() if starts.first < one.end <= starts.last]
+        others = told_starts(starts, np.array(ends, dtype=np.int64))
+        at = np.union1d(candidates(built, view, starts), others)
+        at = at if after is None else at[at > after]
+        if not self._outranks:
+            at = at[enough_in_all(built, view, starts, at)]
+        if not len(at):
+            return Sought(None, proved=True)
+        if len(giving) > _SET_ASIDE:
+            return Sought(None, proved=False)
+
+        def gives(one: Booking) -> bool:
+            return one.decision in giving and one.state is BookingState.RESERVED
+
+        bare = without(view, np.flatnonzero(view.breaks < FOREVER).tolist(), gives)
+        at = at[plausible(ahead.stated(starts, starts.first, bare), bare, starts, at)]
+        oracle = Oracle(self.env.solver, self.remaining, ahead.seed)
+        proved = True
+        for start in at.tolist():
+            if oracle.asks(partial(_problem, ahead, starts, start, bare)) is False:
+                continue
+            if self.tried == _TRIES or self.remaining() <= 0:
+                return Sought(None, proved=False)
+            granted = self._granted(starts.window(start))
+            if granted:
+                return Sought(start, proved)
+            proved = proved and granted is False
+        return Sought(None, proved)
+
+    @property
+    def _outranks(self) -> bool:
+        return self.ahead.trial is not None and self.ahead.trial.outranks > 0
+
+    def _granted(self, period: Period) -> bool | None:
+        trial = self.ahead.trial
+        if trial is None:
+            return None
+        self.tried += 1
+        granted = trial.granted(period, self.remaining())
+        return None if granted is False and not self._all_may_move(period) else granted
+
+    def _all_may_move(self, period: Period) -> bool:
+        """Whether all who could move for a window are few enough to move for one request."""
+        times = movable_periods(self.ahead.snapshot, self.ahead.request.own_consumers)
+        hull, some = period, [one for one in times.values() if one.overlaps(period)]
+        while True:
+            hull = Period(
+                min([hull.start, *(one.start for one in some)]),
+                max([hull.end, *(one.end for one in some)]),
+            )
+            more = [one for one in times.values() if one.overlaps(hull)]
+            if len(more) == len(some):
+                break
+            some = more
+        near = [id_ for id_, one in times.items() if one.overlaps(hull)]
+        if len(near) > _LOOKED_UP:
+            return False
+        there = [one for id_ in near if (one := self._movable(id_)) is not None]
+        return len(there) <= MOST and sum(len(one.stand.places) for one in there) <= MOST_MEMBERS
+
+    def _movable(self, decision: str) -> MovableLease | None:
+        found = movable(self.env.store, self.ahead.snapshot, decision)
+        if found is None or any(role.groups for role in found.ensemble.roles):
+            return None
+        return found
+
+
+def earliest_start(
+    env: Environment,
+    ahead: WindowRequest,
+    starts: Starts,
+    *,
+    time_limit: Duration,
+    later: bool = False,
+) -> Sought:
+    """The earliest start in a range at which everything asked for fits.
+
+    Args:
+        env: the solver, the notice that preemptible users have, and the stopwatch.
+        ahead: what is looked for.
+        starts: where; of the places, with lead and cleaning.
+        time_limit: for the whole search; past it the answer is not proved.
+        later: whether the first start of the range does not count, only what ends after it.
+    """
+    until = env.stopwatch() + time_limit / SECOND
+
+    def remaining() -> float:
+        return deadline.left(until - env.stopwatch())
+
+    found, ranges = NOWHERE, _parts(env, ahead, starts)
+    for part, view in ranges:
+        first = later and part.first == starts.first
+        sought = _among(env, ahead, part, view, remaining, later=first)
+        found = Sought(sought.start, proved=found.proved and sought.proved)
+        if found.start is not None:
+            break
+    found = replace(found, unmoved=found.proved)
+    after = starts.first if later else None
+    return earlier_start_by_moves(env, ahead, ranges, found, remaining, after=after)
+
+
+def disclosed_earliest_start(
+    env: Environment,
+    ahead: WindowRequest,
+    starts: Starts,
+    *,
+    time_limit: Duration,
+    later: bool = False,
+) -> Sought:
+    """The same, with the last start of the range too where starts are told on a grid.
+
+    The last start is of the request itself, so it tells no instant of others.
+    """
+    found = earliest_start(env, ahead, starts, time_limit=time_limit, later=later)
+    if found.start is not None or starts.told.exact or starts.first >= starts.last:
+        return found
+    end = replace(starts, first=starts.last)
+    last = earliest_start(env, ahead, end, time_limit=time_limit)
+    proved, unmoved = found.proved and last.proved, found.unmoved and last.unmoved
+    return replace(last, proved=proved, unmoved=unmoved)
+
+
+def _parts(env: Environment, ahead: WindowRequest, starts: Starts) -> list[tuple[Starts, Snapshot]]:
+    """The range split where preemptible consumers may be displaced, each part with its fleet."""
+    since = ahead.displacing_from
+    if since is None or since > starts.last or not ahead.snapshot.preemptible.any():
+        return [(starts, ahead.snapshot)]
+    since = max(since, starts.first)
+    late = replace(starts, first=since)
+    own = ahead.request.own_consumers
+    going = displaceable(ahead.snapshot, late.whole, env.limits.notice, own)
+    view = without_candidates(ahead.snapshot, going.keys()) if going else ahead.snapshot
+    if since == starts.first:
+        return [(late, view)]
+    return [(replace(starts, last=since - 1), ahead.snapshot), (late, view)]
+
+
+def _among(
+    env: Environment,
+    ahead: WindowRequest,
+    starts: Starts,
+    view: Snapshot,
+    remaining: Callable[[], float],
+    *,
+    later: bool,
+) -> Sought:
+    built = ahead.stated(starts, starts.first, view)
+    at = candidates(built, view, starts)
+    at = at[1:] if later else at
+    if not len(at):
+        return NOWHERE
+    left = at[plausible(built, view, starts, at)].tolist()
+    oracle = Oracle(env.solver, remaining, ahead.seed)
+    return earliest(
+        left,
+        lambda start: oracle.asks(lambda: ahead.stated(starts, start, view).problem),
+        remaining,
+    )

@@ -1,0 +1,246 @@
+"""The explanation of a refusal, stored with its problem so that it can be replayed."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain import deadline
+from moorage.domain.changes import Changeset, PutExplanation
+from moorage.domain.deadline import TimeExpired
+from moorage.domain.errors import Infeasible, NotFound
+from moorage.domain.explain import Explanation, RefusedRequest, Stage
+from moorage.domain.period import SECOND
+from moorage.engine.explain.conflicts import Core, Oracle, emptied
+from moorage.engine.explain.refusal import INFEASIBLE, WhyNot, explain
+from moorage.engine.explain.relaxations import nearer, relaxations
+from moorage.engine.joint.instance import dumps_built
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.engine.joint.build import Built
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.ports import Caller
+    from moorage.usecases.refusals.trial import ChangedRequestTrial
+    from moorage.usecases.shared.environment import Environment
+
+_log = logging.getLogger(__name__)
+
+
+def refusal(  # noqa: PLR0913 - what was asked, why not, and whether it is kept and told
+    env: Environment,
+    built: Built,
+    explanation: Explanation,
+    naming: RequestIdentity,
+    *,
+    ensemble: Ensemble,
+    stored: bool,
+    silent: bool = False,
+) -> Infeasible:
+    """The error that says why there is no placement.
+
+    The explanation is stored with the request it answers, unless nothing is to be written:
+    then the error alone carries it. It is told as an event, unless it is `silent`.
+    """
+    if stored:
+        change = PutExplanation(
+            explanation,
+            built.request.project_id,
+            dumps_built(built).decode(),
+            request=naming.id if naming.digest else None,
+            digest=naming.digest or None,
+            keep=env.limits.explanations,
+            asked=RefusedRequest(ensemble.id, ensemble.name, ensemble.user_id),
+            silent=silent,
+        )
+        env.store.commit(Changeset((change,)))
+        _log.info(
+            "no placement for ensemble %s of project %s: stage %s, explanation %s",
+            ensemble.id,
+            ensemble.project_id,
+            explanation.stage,
+            explanation.id,
+        )
+    return _infeasible(explanation, stored=stored)
+
+
+def known_refusal(env: Environment, caller: Caller, naming: RequestIdentity) -> Infeasible | None:
+    """The refusal that the same request got before, under the id its client gave."""
+    if not naming.digest:
+        return None
+    try:
+        explanation, _, _ = env.store.refusal(
+            naming.id, project_id=caller.project_id, digest=naming.digest
+        )
+    except NotFound:
+        return None
+    return _infeasible(explanation, stored=True)
+
+
+def _infeasible(explanation: Explanation, *, stored: bool) -> Infeasible:
+    return Infeasible(refused_because(explanation), explanation=explanation, stored=stored)
+
+
+def refused_because(explanation: Explanation, *, exact: bool = False) -> str:
+    """The refusal in a sentence; `exact`: with the details for operators."""
+    return f"no placement meets the request ({explanation.in_words(exact=exact)})"
+
+
+def explain_request(
+    env: Environment, built: Built, snapshot: Snapshot, *, seed: int
+) -> Explanation:
+    """Stage, counts, minimal conflicts and verified relaxations, within the budget.
+
+    Where not even an empty fleet would do, whoever is on this one has no part in it: then the
+    conflicts and relaxations are an empty fleet's, as far as they are found within as long again.
+    """
+    try:
+        found = explain(
+            built,
+            env.solver,
+            remaining=_budget(env),
+            seed=seed,
+            rough=env.limits.disclosure,
+            if_not=Stage.STATIC,
+        )
+    except TimeExpired:
+        found = _untold(built)
+    why = _explanation(env, snapshot, found)
+    if found.stage is not Stage.STATIC:
+        return why
+    return in_time(
+        replace(why, verdict=INFEASIBLE),
+        lambda _: explain_static(env, built, snapshot, seed=seed, helps=NOW),
+    )
+
+
+LATE: Final = "time ran out: there may be further conflicts, and further changes that help"
+"""Said where the deadline passed before all reasons were looked for."""
+
+
+def in_time(why: Explanation, step: Callable[[Explanation], Explanation]) -> Explanation:
+    """The explanation after one more step; as it is, with that said, where time ran out in it."""
+    try:
+        return step(why)
+    except TimeExpired:
+        return replace(why, note=LATE)
+
+
+def unexplained(env: Environment, built: Built, snapshot: Snapshot) -> Explanation:
+    """An explanation without reasons, for a refusal that is not read."""
+    return _explanation(env, snapshot, replace(_untold(built), note=""))
+
+
+def _untold(built: Built) -> WhyNot:
+    """A refusal of which there was time to say no more than that it is one."""
+    return WhyNot(
+        verdict=INFEASIBLE,
+        stage=Stage.POLICY if built.rules else Stage.CAPACITY,
+        conflicts=(),
+        relaxations=(),
+        considered=built.considered,
+        rejected=built.rejected,
+        note=LATE,
+    )
+
+
+NOW: Final = "fits now"
+EMPTY: Final = "fits the fleet when empty"
+"""What is known of relaxations that help an empty fleet, and not this one."""
+
+
+def explain_static(
+    env: Environment, built: Built, snapshot: Snapshot, *, seed: int, helps: str
+) -> Explanation:
+    """Why a request has no place on this fleet when nobody is on it; of stage `static`.
+
+    Args:
+        env: the solver and the budget.
+        built: the request on the fleet as it is.
+        snapshot: what it was made from.
+        seed: for the solver.
+        helps: what is said of relaxations that fit the fleet as it is.
+    """
+    empty, remaining = emptied(built.request, built), _budget(env)
+    rough = env.limits.disclosure
+    found = explain(empty, env.solver, remaining=remaining, seed=seed, rough=rough)
+    if found.verdict != INFEASIBLE:  # it was proved before this had to be done in too little time
+        found = replace(found, verdict=INFEASIBLE, note=LATE)
+    cores = [Core(one.elements, one.minimal) for one in found.conflicts]
+    oracle = Oracle(env.solver, remaining, seed)
+    helping = [replace(one, result=helps) for one in relaxations(built, cores, oracle, rough)]
+    known = {str(one.change) for one in helping}
+    others = [one for one in found.relaxations if str(one.change) not in known]
+    helping += [replace(one, result=EMPTY) for one in others]
+    why = _explanation(env, snapshot, found)
+    return replace(why, stage=Stage.STATIC, relaxations=tuple(helping))
+
+
+UNTRIED: Final = "more may fit if leases move for it: that was not searched to the end"
+"""Said where time ran out before."""
+
+_SHARE: Final = 4
+"""`with_nearest_relaxations` may use one part in so many of the time for an explanation."""
+
+
+def with_nearest_relaxations(
+    env: Environment, why: Explanation, built: Built, otherwise: ChangedRequestTrial
+) -> Explanation:
+    """The explanation with relaxations for which others make room, where these ask for less.
+
+    Args:
+        env: the budget, and the stopwatch.
+        why: with what helps while everybody is where he is, and the conflicts of the problem.
+        built: the problem that has no answer.
+        otherwise: the same request with something else in it.
+    """
+    budget = env.limits.explanation_budget / SECOND / _SHARE
+    if budget <= 0 or not otherwise.helps(built.request):
+        return why
+    until, sure = env.stopwatch() + budget, True
+
+    def remaining() -> float:
+        return deadline.left(until - env.stopwatch())
+
+    def granted(request: EnsembleRequest) -> bool:
+        nonlocal sure
+        found = otherwise.granted(request, remaining())
+        sure = sure and found is not None
+        return found is True
+
+    cores = [Core(one.elements, one.minimal) for one in why.conflicts]
+    known = [one for one in why.relaxations if one.result != EMPTY]
+    found = nearer(built, cores, known, granted, remaining, env.limits.disclosure)
+    named = {str(one.change) for one in found}
+    others = (one for one in why.relaxations if one.result == EMPTY)
+    every = (*found, *(one for one in others if str(one.change) not in named))
+    if not (sure and remaining() > 0):
+        return replace(why, relaxations=every, note=UNTRIED)
+    return replace(why, relaxations=every, note="" if found else why.note)
+
+
+def _budget(env: Environment) -> Callable[[], float]:
+    """The seconds that are left for an explanation which begins now."""
+    until = env.stopwatch() + env.limits.explanation_budget / SECOND
+    return lambda: until - env.stopwatch()
+
+
+def _explanation(env: Environment, snapshot: Snapshot, found: WhyNot) -> Explanation:
+    return Explanation(
+        id=env.ids.uuid(),
+        verdict=found.verdict,
+        stage=found.stage,
+        computed_at=snapshot.taken_at,
+        revision=snapshot.revision,
+        conflicts=found.conflicts,
+        relaxations=found.relaxations,
+        considered=found.considered,
+        rejected=found.rejected,
+        note=found.note,
+        exact=env.limits.disclosure.exact,
+    )

@@ -1,0 +1,341 @@
+"""The leases and users that are in the way of a request in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.disclosure import EXACT, Disclosure
+from moorage.domain.explain import Conflict, Element, Explanation, Stage
+from moorage.domain.period import FOREVER, SECOND, format_instant
+from moorage.domain.words import counted
+from moorage.engine.explain.conflicts import Oracle, emptied
+from moorage.engine.explain.refusal import INFEASIBLE
+from moorage.engine.state.overlay import overflow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.ensembles import MemberName
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant, Period
+    from moorage.domain.resources import Amounts
+    from moorage.engine.joint.build import Built
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.shared.environment import Environment
+
+BOOKED: Final = "booked"
+"""The kind of an element that is no part of the request, but somebody who is there."""
+
+STAY: Final = "stay"
+"""The kind of an element that is what was asked for, where only its time is in question."""
+
+_HOSTS: Final = 500
+"""Hosts looked at: enough to say what is in the way, on a fleet of any size."""
+_LEASES: Final = 5
+"""Leases named at most, those that begin first."""
+
+_OPEN: Final = "servers without an end"
+_LATE: Final = "servers that end after it begins"
+_OVERRUN: Final = "servers past their end"
+_YIELDING: Final = "preemptible servers"
+_OWN_HELD: Final = "own places that are held and not claimed"
+_HELD: Final = "places of others that are held and not claimed"
+
+
+def in_time(
+    env: Environment,
+    explanation: Explanation,
+    built: Built,
+    snapshot: Snapshot,
+    *,
+    operator: bool,
+    lease: bool = False,
+) -> Explanation:
+    """The explanation, of stage `time` where an empty fleet would do and bookings are in the way.
+
+    Of a request that begins now, only what begins later is a matter of time; of a lease's, also
+    those who have an end.
+
+    Args:
+        env: for the solver, and to look up leases.
+        explanation: as the problem alone gives it.
+        built: the problem that has no answer.
+        snapshot: what it was made from.
+        operator: whether who asks may know other projects' leases by their ids.
+        lease: whether the request is a lease's.
+    """
+    if explanation.stage is Stage.STATIC:
+        return explanation
+    there = list(foreign_bookings(built, snapshot))
+    leases = leases_of(env, there)
+    begins_now = built.request.period.start <= snapshot.taken_at
+    waiting = lease and any(one.period.end != FOREVER for one in there)
+    if begins_now and not leases and not waiting:
+        return explanation
+    seconds = env.limits.explanation_budget / SECOND
+    oracle = Oracle(env.solver, lambda: seconds)
+    if oracle.asks(lambda: emptied(built.request, built).problem) is not True:
+        return explanation
+    conflict = _conflict(env, built, snapshot, there, leases, operator=operator)
+    return replace(
+        explanation,
+        verdict=INFEASIBLE,
+        stage=Stage.TIME,
+        conflicts=(conflict, *explanation.conflicts)
+        if conflict.elements
+        else explanation.conflicts,
+    )
+
+
+def present_obstacles(
+    env: Environment, built: Built, snapshot: Snapshot, *, operator: bool
+) -> Explanation | None:
+    """Who is in the way of a request in time, without a search; None: nobody.
+
+    Args:
+        env: to look up leases.
+        built: the problem that has no answer.
+        snapshot: what it was made from.
+        operator: whether who asks may know other projects' leases by their ids.
+    """
+    there = list(foreign_bookings(built, snapshot))
+    conflict = _conflict(env, built, snapshot, there, leases_of(env, there), operator=operator)
+    return time_explanation(env, built, snapshot, (conflict,)) if conflict.elements else None
+
+
+def stay_obstacles(
+    env: Environment,
+    built: Built,
+    snapshot: Snapshot,
+    staying: Mapping[MemberName, tuple[Booking, ...]],
+    period: Period,
+    *,
+    operator: bool,
+) -> Explanation:
+    """Why members that stay where they are cannot have their places for another period.
+
+    Named is who is there at the first instants at which a place is not free.
+
+    Args:
+        env: to look up leases.
+        built: the problem; it says nothing of members that stay.
+        snapshot: what it was made from.
+        staying: their bookings as they would have been.
+        period: the one that was asked for.
+        operator: whether who asks may know other projects' leases by their ids.
+    """
+    there = list(_beside(built, snapshot, staying, period))
+    begins, ends = format_instant(period.start), format_instant(period.end)
+    stay = Element(STAY, f"{_where(len(staying))}, from {begins} to {ends}")
+    leases = leases_of(env, there)
+    conflict = _conflict(env, built, snapshot, there, leases, stay, operator=operator)
+    return time_explanation(env, built, snapshot, (conflict,))
+
+
+def _conflict(
+    env: Environment,
+    built: Built,
+    snapshot: Snapshot,
+    there: list[Booking],
+    leases: list[Lease],
+    *more: Element,
+    operator: bool,
+) -> Conflict:
+    """The conflict with present bookings; preemptible ones count only if there are no others."""
+    counts = _counts(there, snapshot, built.request.project_id)
+    firm = [what for what, _ in counts if what != _YIELDING]
+    named = firm if firm or leases else [what for what, _ in counts]
+    told = Recipient(env.limits.disclosure, built.request.project_id, operator=operator)
+    elements = (*lease_elements(leases, named, told), *more)
+    return Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
+
+
+def _where(places: int) -> str:
+    return f"{counted(places, 'place')} where {'it is' if places == 1 else 'they are'}"
+
+
+def time_explanation(
+    env: Environment, built: Built, snapshot: Snapshot, conflicts: tuple[Conflict, ...]
+) -> Explanation:
+    """An explanation of stage `time`."""
+    return Explanation(
+        id=env.ids.uuid(),
+        verdict=INFEASIBLE,
+        stage=Stage.TIME,
+        computed_at=snapshot.taken_at,
+        revision=snapshot.revision,
+        conflicts=conflicts,
+        considered=built.considered,
+        rejected=built.rejected,
+        exact=env.limits.disclosure.exact,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """The reader of an explanation: a project, and whether it is an operator."""
+
+    disclosure: Disclosure
+    project_id: str
+    operator: bool
+
+    def leases(self, leases: Iterable[Lease], *, ends: bool) -> tuple[Element, ...]:
+        """Leases as the elements of a conflict, the first few; with their ends, or without.
+
+        Others' are told roughly, those that are then alike as one; operators get their ids.
+        """
+        rough = replace(self.disclosure, exact=False)  # a tenant may read what an operator asked
+        exact: dict[str, list[str]] = {}
+        for one in leases:
+            if one.project_id == self.project_id:
+                name = known = f"{one.called} {_when(one, EXACT, ends=ends)}"
+            else:
+                name = f"another project's {_kind(one)} {_when(one, rough, ends=ends)}"
+                known = f"{_kind(one)} {one.id} {_when(one, EXACT, ends=ends)}"
+            exact.setdefault(name, []).append(known)
+        return tuple(
+            Element(
+                BOOKED, self._several(name, len(some)), "; ".join(some) if self.operator else ""
+            )
+            for name, some in exact.items()
+        )[:_LEASES]
+
+    def _several(self, name: str, count: int) -> str:
+        if count == 1:
+            return name
+        return f"{name} ({replace(self.disclosure, exact=False).said(count)} of them)"
+
+
+def _kind(lease: Lease) -> str:
+    return "offer" if lease.proposed else "lease"
+
+
+def _when(lease: Lease, rough: Disclosure, *, ends: bool) -> str:
+    occupied = lease.terms.occupied
+    since = f"from {format_instant(rough.since(occupied.start))}"
+    return f"{since} to {format_instant(rough.until(occupied.end))}" if ends else since
+
+
+def lease_elements(
+    leases: list[Lease], others: Iterable[str], told: Recipient
+) -> tuple[Element, ...]:
+    """Leases and sorts of users as the elements of a conflict."""
+    return (*told.leases(leases, ends=True), *(Element(BOOKED, name) for name in others))
+
+
+def starting_lease_elements(leases: list[Lease], told: Recipient) -> tuple[Element, ...]:
+    """Leases whose beginning alone is in the way, as the elements of a conflict."""
+    return told.leases(leases, ends=False)
+
+
+def _beside(
+    built: Built,
+    snapshot: Snapshot,
+    staying: Mapping[MemberName, tuple[Booking, ...]],
+    period: Period,
+) -> Iterator[Booking]:
+    """Others' bookings at the first instant at which there is no room for those who stay."""
+    request, now = built.request, snapshot.taken_at
+    own = request.own_consumers | request.released
+    wanted: dict[str, Amounts] = {}
+    for one in (one for some in staying.values() for one in some):
+        sums = dict(wanted.get(one.provider, {}))
+        for name, amount in one.amounts.items():
+            sums[name] = sums.get(name, 0) + amount
+        wanted[one.provider] = sums
+    for uuid, amounts in wanted.items():
+        state = snapshot.state(snapshot.row_of[uuid])
+        rest = [one for one in state.bookings if one.consumer not in own]
+        at = overflow(state, rest, amounts, period, now)
+        if at is not None:
+            yield from (one for one in rest if one.period.start <= at < one.occupies_until(now))
+
+
+def foreign_bookings(built: Built, snapshot: Snapshot) -> Iterator[Booking]:
+    """Others' bookings in the request's period, on hosts that could hold some of it if empty.
+
+    Hosts where something begins or ends come first: there are more than are looked at.
+    """
+    request, now = built.request, snapshot.taken_at
+    own = request.own_consumers | request.released
+    for row in _rows(built, snapshot):
+        for one in snapshot.bookings_of(row):
+            inside = (
+                one.period.start < request.period.end
+                and one.occupies_until(now) > request.period.start
+            )
+            if inside and one.consumer not in own:
+                yield one
+
+
+def planned_absences(built: Built, snapshot: Snapshot) -> set[Instant]:
+    """When such hosts are planned to be away from, in the request's period."""
+    period = built.request.period
+    return {
+        one.start
+        for row in _rows(built, snapshot)
+        for one in snapshot.state(row).down
+        if period.start < one.start < period.end
+    }
+
+
+def _rows(built: Built, snapshot: Snapshot) -> Iterator[int]:
+    """Rows of the trees of hosts that could hold some of the request if empty, a bounded number."""
+    masks = list(built.ground.eligible_rows.values())
+    if not masks:
+        return
+    changing = {
+        snapshot.uuids[row] for row in snapshot.root[np.flatnonzero(snapshot.breaks < FOREVER)]
+    }
+    eligible = np.flatnonzero(np.logical_or.reduce(masks)).tolist()
+    hosts = [built.terrain.uuids[row] for row in eligible]
+    hosts.sort(key=lambda uuid: uuid not in changing)
+    for uuid in hosts[:_HOSTS]:
+        yield from snapshot.tree(snapshot.row_of[uuid]).tolist()
+
+
+def leases_of(env: Environment, there: list[Booking]) -> list[Lease]:
+    """The leases that some of the bookings are for, those that begin first in front."""
+    promised = {
+        one.decision
+        for one in there
+        if one.decision is not None
+        and (one.state is BookingState.RESERVED or one.period.end != FOREVER)
+    }
+    found = {}
+    for decision in sorted(promised):
+        lease_id = env.store.decision(decision).lease_id
+        if lease_id is not None and lease_id not in found:
+            found[lease_id] = env.store.lease(lease_id)
+    return sorted(found.values(), key=lambda one: (one.terms.occupied.start, one.id))
+
+
+def _counts(there: list[Booking], snapshot: Snapshot, project_id: str) -> list[tuple[str, int]]:
+    """The number of obstructing consumers of each sort, as a project sees them."""
+    sorts: dict[str, set[str]] = {
+        sort: set() for sort in (_OPEN, _LATE, _OVERRUN, _YIELDING, _OWN_HELD, _HELD)
+    }
+    for one in there:
+        if one.state is not BookingState.RESERVED:
+            sorts[_sort(one, snapshot, project_id)].add(one.consumer)
+    return [(what, len(consumers)) for what, consumers in sorts.items() if consumers]
+
+
+def _sort(one: Booking, snapshot: Snapshot, project_id: str) -> str:
+    """The sort of an obstructing booking: a kind of server, or a held place."""
+    if one.period.end <= snapshot.taken_at:
+        return _OVERRUN
+    if one.preemptible and one.period.end == FOREVER:
+        return _YIELDING
+    if one.state is BookingState.HELD:
+        there = snapshot.state(snapshot.row_of[one.provider]).occupants
+        own = any(
+            other.consumer == one.consumer and other.project_id == project_id for other in there
+        )
+        return _OWN_HELD if own else _HELD
+    return _OPEN if one.period.end == FOREVER else _LATE

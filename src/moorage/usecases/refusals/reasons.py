@@ -1,0 +1,269 @@
+"""The reasons of a refused decision: conflicts, relaxations, and a sufficient priority."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from moorage.domain.deadline import TimeExpired
+from moorage.domain.ensembles import EnsembleChange
+from moorage.domain.explain import Relaxation, Stage
+from moorage.domain.period import FOREVER, format_instant, parse_instant
+from moorage.domain.quotas import MOST_PRIORITY
+from moorage.engine.capacity.starts import Starts
+from moorage.engine.explain.refusal import NO_SMALL_CHANGE
+from moorage.engine.explain.relaxations import MOST
+from moorage.usecases.decide.request import LeasePromise, RefusalDetail
+from moorage.usecases.decide.search_plan import search_once, visible
+from moorage.usecases.preemption.outranking_leases import SHARE, removal_of_leases
+from moorage.usecases.refusals.alternatives import with_alternatives
+from moorage.usecases.refusals.explanation import (
+    LATE,
+    UNTRIED,
+    explain_request,
+    in_time,
+    refusal,
+    unexplained,
+    with_nearest_relaxations,
+)
+from moorage.usecases.refusals.obstacles import in_time as by_time
+from moorage.usecases.refusals.obstacles import stay_obstacles
+from moorage.usecases.refusals.stay_alternatives import (
+    TIME,
+    StayAlternatives,
+    shorter,
+    stay_alternatives,
+)
+from moorage.usecases.refusals.trial import ChangedRequestTrial, Trial, WindowRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from moorage.domain.errors import Infeasible
+    from moorage.domain.explain import Explanation, Window
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Period
+    from moorage.usecases.decide.environment import DecideEnvironment
+    from moorage.usecases.decide.request import Proposal, RequestIdentity
+    from moorage.usecases.decide.search_result import Observation, SearchResult
+    from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.shared.environment import Environment
+
+
+def sufficient_priority(
+    env: DecideEnvironment,
+    proposal: Proposal,
+    ask: DecisionOptions,
+    refused: SearchResult,
+    observation: Observation,
+) -> Relaxation | None:
+    """The lowest priority with which a refused lease would be granted, as searches have shown."""
+    promise = proposal.promise
+    if promise is None or promise.offered or not proposal.allowed.reader.asked:
+        return None
+    budget = env.limits.explanation_budget // SHARE
+    removal = removal_of_leases(
+        env, proposal, partial(search_once, env, ask), refused, observation, MOST_PRIORITY, budget
+    )
+    found = None if removal is None else removal.lightest()
+    if removal is None or found is None:
+        return None
+    chosen = [removal.there[one].lease for one in sorted(found)]
+    highest = max(one.terms.priority for one in chosen)
+    if highest < promise.priority:
+        return None  # time has run out before, not now
+    operator = proposal.allowed.reader.operator
+    change = EnsembleChange("lease", "terms", "priority", promise.priority, highest + 1)
+    return Relaxation(change, 4, result=_displacing(env, chosen, operator=operator))
+
+
+def _displacing(env: Environment, leases: Sequence[Lease], *, operator: bool) -> str:
+    """`displaces lease 1f2e… until …`; to a tenant how many."""
+    if operator:
+        return "displaces " + ", ".join(
+            f"lease {one.id} until {format_instant(one.terms.period.end)}" for one in leases
+        )
+    if len(leases) == 1:
+        return "displaces 1 lease"
+    return f"displaces {env.limits.disclosure.said(len(leases))} leases"
+
+
+def explain_refusal(  # noqa: PLR0913 - what was asked, of what, and how
+    env: DecideEnvironment,
+    proposal: Proposal,
+    ask: DecisionOptions,
+    naming: RequestIdentity,
+    result: SearchResult,
+    observation: Observation,
+    *,
+    dry_run: bool,
+) -> Infeasible:
+    """The error of a request that no strategy has an answer for; see `ExplainsRefusal`."""
+    ensemble = proposal.ensemble
+    reader = proposal.allowed.reader
+    if reader.detail is RefusalDetail.NONE:
+        why = unexplained(env, result.built, observation.snapshot)
+        return refusal(env, result.built, why, naming, ensemble=ensemble, stored=False)
+    stored = naming.explained or not (dry_run or not reader.asked)
+    why = reasons(env, proposal, ask, result, observation)
+    within = naming.within or naming
+    return refusal(env, result.built, why, within, ensemble=ensemble, stored=stored, silent=dry_run)
+
+
+def reasons(
+    env: DecideEnvironment,
+    proposal: Proposal,
+    ask: DecisionOptions,
+    result: SearchResult,
+    observation: Observation,
+) -> Explanation:
+    """The explanation of what was asked and refused.
+
+    Args:
+        env: for the solver, and to look up leases.
+        proposal: what was refused.
+        ask: how it was asked for.
+        result: what was asked in vain; see `SearchPlan.search`.
+        observation: what was seen then.
+    """
+    env = env.told_to(operator=proposal.allowed.reader.operator)
+    observation = visible(env, proposal, ask, observation)
+    why = _but_as_it_is(proposal, _reasons(env, proposal, ask, result, observation))
+
+    def enough(why: Explanation) -> Explanation:
+        more = sufficient_priority(env, proposal, ask, result, observation)
+        if more is None:
+            return why
+        return replace(why, relaxations=(*why.relaxations[: MOST - 1], more), note="")
+
+    if why.stage is Stage.TIME:
+        why = in_time(why, enough)
+    stands = result.clash or result.built.request.fixed
+    if stands or not proposal.allowed.reader.asked or why.stage is Stage.STATIC:
+        return why
+    return in_time(why, lambda why: _ahead(env, proposal, ask, result, observation, why))
+
+
+def _but_as_it_is(proposal: Proposal, why: Explanation) -> Explanation:
+    """Without what would leave an ensemble as it is, where one role of it was to be resized."""
+    resized_from = proposal.allowed.reader.resized_from
+    if len(resized_from) != 1:
+        return why
+    ((role, count),) = resized_from.items()
+    ways = tuple(
+        one
+        for one in why.relaxations
+        if (one.change.subject, one.change.name, one.change.field, one.change.after)
+        != ("member", role, "count", count)
+    )
+    if ways == why.relaxations:
+        return why
+    return replace(why, relaxations=ways, note=why.note if ways else NO_SMALL_CHANGE)
+
+
+def _ahead(
+    env: DecideEnvironment,
+    proposal: Proposal,
+    ask: DecisionOptions,
+    result: SearchResult,
+    observation: Observation,
+    why: Explanation,
+) -> Explanation:
+    """The explanation with what lies ahead: when it fits, how much of it does now, and where."""
+    now, limits = observation.snapshot.taken_at, env.limits
+    period, lead, cleaning, since = result.period, 0, 0, None
+    if proposal.promise is not None:
+        lead, cleaning = proposal.promise.lead, proposal.promise.cleaning
+        since = now + 2 * limits.notice
+    length = FOREVER if period.end == FOREVER else period.end - period.start
+    last = now + limits.horizon - (0 if length == FOREVER else length)
+    # A stay that begins later is what an offer is: nobody ends early for it.
+    promise = proposal.promise or LeasePromise("", period, FOREVER, offered=True)
+    ahead = WindowRequest(
+        proposal.ensemble,
+        result.built.request,
+        observation.snapshot,
+        observation.keepers,
+        displacing_from=since,
+        barred=proposal.known.barred,
+        seed=ask.seed,
+        trial=Trial(env, proposal, promise, ask, observation),
+    )
+    first = max(period.start, now)
+    starts = Starts(first, max(first, last), length)
+    otherwise = ChangedRequestTrial(env, proposal, ask, observation)
+    why = with_alternatives(
+        env, why, ahead, result.built, otherwise, starts, lead=lead, cleaning=cleaning
+    )
+    earliest = why.earliest
+    if earliest is None or proposal.promise is not None:
+        return why
+    why = _of_one_search(why, earliest, period)
+    if length == FOREVER:
+        return why
+    # Who asked for a stay until an instant gets a window of that length, which ends after it.
+    return replace(why, earliest=replace(earliest, beyond=True))
+
+
+def _of_one_search(why: Explanation, earliest: Window, period: Period) -> Explanation:
+    """The explanation where a later start that would do is no later than the earliest one.
+
+    Starts are tried at the ends of leases alone; the stay may fit when somebody else ends.
+    """
+
+    def sooner(one: Relaxation) -> Relaxation:
+        change = one.change
+        late = (change.subject, change.field) == (TIME, "start")
+        if not late or parse_instant(str(change.after)) <= earliest.start:
+            return one
+        return replace(one, change=replace(change, after=format_instant(earliest.start)))
+
+    if earliest.start >= period.end:
+        return why
+    return replace(why, relaxations=tuple(sooner(one) for one in why.relaxations))
+
+
+def _timely(search: Callable[[], StayAlternatives]) -> StayAlternatives:
+    """Changes of when it is that help; none, and not for sure, where time ran out."""
+    try:
+        return search()
+    except TimeExpired:
+        return StayAlternatives((), sure=False)
+
+
+def _reasons(
+    env: DecideEnvironment,
+    proposal: Proposal,
+    ask: DecisionOptions,
+    result: SearchResult,
+    observation: Observation,
+) -> Explanation:
+    built, snapshot = result.built, observation.snapshot
+    operator = proposal.allowed.reader.operator
+    if result.clash:
+        why = stay_obstacles(env, built, snapshot, result.staying, result.period, operator=operator)
+        less = _timely(lambda: shorter(env, proposal, ask, built, observation))
+        return replace(why, relaxations=less.relaxations, note="" if less.sure else UNTRIED)
+    timely = None
+    if proposal.promise is None and not ask.as_before:
+        timely = _timely(lambda: stay_alternatives(env, proposal, ask, built, observation))
+        if timely.explanation is not None:
+            return timely.explanation
+    why = explain_request(env, built, snapshot, seed=ask.seed)
+    otherwise, lease = (
+        ChangedRequestTrial(env, proposal, ask, observation),
+        proposal.promise is not None,
+    )
+    why = in_time(why, lambda why: with_nearest_relaxations(env, why, built, otherwise))
+    why = in_time(
+        why,
+        lambda why: by_time(env, why, built, snapshot, operator=operator, lease=lease),
+    )
+    if timely is None and why.stage is Stage.TIME:
+        timely = _timely(lambda: shorter(env, proposal, ask, built, observation))
+    if timely is None or (timely.sure and not timely.relaxations):
+        return why
+    note = why.note if why.note in {UNTRIED, LATE} or not timely.relaxations else ""
+    note = note if timely.sure else UNTRIED
+    return replace(why, relaxations=(*timely.relaxations, *why.relaxations)[:MOST], note=note)

@@ -1,0 +1,333 @@
+"""Alternatives of a refused stay or lease: shorter, preemptible, or later.
+
+Each change is looked for as the changed request would be, for which leases that have not started
+may move, so it fits once it is asked for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.ensembles import EnsembleChange
+from moorage.domain.errors import Busy
+from moorage.domain.explain import Conflict, Element, Relaxation
+from moorage.domain.period import FOREVER, SECOND, Period, format_duration, format_instant
+from moorage.domain.words import counted
+from moorage.usecases.decide.request import LeasePromise
+from moorage.usecases.decide.search_plan import SearchPlan
+from moorage.usecases.preemption.outranking_leases import without_outranking
+from moorage.usecases.refusals.obstacles import (
+    STAY,
+    Recipient,
+    foreign_bookings,
+    leases_of,
+    planned_absences,
+    starting_lease_elements,
+    time_explanation,
+)
+from moorage.usecases.relocation.movable_leases import movable_periods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.explain import Explanation
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.joint.build import Built
+    from moorage.usecases.decide.environment import DecideEnvironment
+    from moorage.usecases.decide.request import Proposal
+    from moorage.usecases.decide.search_result import Observation
+    from moorage.usecases.decide.solution import DecisionOptions
+
+TIME: Final = "time"
+"""The subject of a change of when a stay is; its name is `stay`, its field says what of it."""
+
+_LATER: Final = 3
+"""Starts that are tried: after the leases that end first."""
+_SHARE: Final = 2
+"""The part of the time for an explanation that may go into this: one in so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class StayAlternatives:
+    """Alternatives of a stay, and the explanation if only time is in the way."""
+
+    relaxations: tuple[Relaxation, ...]
+    explanation: Explanation | None = None
+    """Given where the stay fits until a lease begins: that is the whole reason then."""
+    sure: bool = True
+    """Whether each change that was tried was settled in time."""
+
+
+def stay_alternatives(
+    env: DecideEnvironment,
+    proposal: Proposal,
+    ask: DecisionOptions,
+    built: Built,
+    observation: Observation,
+) -> StayAlternatives:
+    """Changes of a stay's time that make it fit, where leases are in its way.
+
+    Args:
+        env: for the solver, and to look up leases.
+        proposal: what was refused; no lease's.
+        ask: how it was asked for.
+        built: the problem that has no answer.
+        observation: what it was made from.
+    """
+    there = list(foreign_bookings(built, observation.snapshot))
+    leases, away = leases_of(env, there), planned_absences(built, observation.snapshot)
+    if not (leases or away):
+        return StayAlternatives(())
+    trying = _Trying(env, proposal, ask, observation)
+    planned = _planned(built, observation)
+    rough = env.limits.disclosure
+    begins = {one.period.start for one in there} | {one.start for one in planned.values()}
+    until = trying.longest({rough.since(one) for one in begins | away})
+    sure = trying.sure
+    found = tuple(trying.relaxations(until, leases))
+    starting = [one for one in leases if rough.since(one.terms.occupied.start) == until]
+    starting = starting or _starting(env, planned, until)
+    if not (starting and sure):
+        return StayAlternatives(found, sure=trying.sure)
+    project, operator = built.request.project_id, proposal.allowed.reader.operator
+    told = Recipient(env.limits.disclosure, project, operator=operator)
+    elements = (
+        *starting_lease_elements(starting, told),
+        Element(STAY, _wanted(ask, len(built.request.members) - len(built.request.fixed))),
+    )
+    conflict = Conflict(elements, ("",) * len(elements), minimal=False)
+    why = time_explanation(env, built, observation.snapshot, (conflict,))
+    return StayAlternatives(found, replace(why, relaxations=found), trying.sure)
+
+
+def _planned(built: Built, observation: Observation) -> Mapping[str, Period]:
+    """When the leases of the request's time are that may move for it, by their decisions.
+
+    Those on other hosts count, too: one that moves may meet them.
+    """
+    times = movable_periods(observation.snapshot, built.request.own_consumers)
+    return {id_: one for id_, one in times.items() if one.overlaps(built.request.period)}
+
+
+def _starting(
+    env: DecideEnvironment, planned: Mapping[str, Period], at: Instant | None
+) -> list[Lease]:
+    """The leases of these that begin at an instant, as it is told."""
+    rough = env.limits.disclosure
+    starting = [id_ for id_, one in planned.items() if rough.since(one.start) == at]
+    decisions = [env.store.decision(id_) for id_ in starting]
+    ids = sorted({one.lease_id for one in decisions if one.lease_id is not None})
+    return [env.store.lease(one) for one in ids]
+
+
+def shorter(
+    env: DecideEnvironment,
+    proposal: Proposal,
+    ask: DecisionOptions,
+    built: Built,
+    observation: Observation,
+) -> StayAlternatives:
+    """What of a lease could be shorter so that it fits: its lead, its cleaning, or itself.
+
+    Each alone: the longest lead and cleaning, and the latest end of the lease or its extension.
+
+    Args:
+        env: for the solver.
+        proposal: what was refused; a lease's.
+        ask: how it was asked for.
+        built: the problem that has no answer.
+        observation: what it was made from.
+    """
+    promise = proposal.promise
+    if promise is None or not proposal.allowed.reader.asked:
+        return StayAlternatives(())
+    promise = replace(promise, outranks=0)
+    trying = _Trying(env, proposal, ask, observation)
+    there, planned = (
+        list(foreign_bookings(built, observation.snapshot)),
+        _planned(built, observation).values(),
+    )
+    begins = {one.period.start for one in there} | {one.start for one in planned}
+    begins |= planned_absences(built, observation.snapshot)
+    now = observation.snapshot.taken_at
+    ends = {one.occupies_until(now) for one in there} | {one.end for one in planned}
+    rough = env.limits.disclosure
+    ends, begins = {rough.until(one) for one in ends}, {rough.since(one) for one in begins}
+    return StayAlternatives(tuple(trying.shorter(promise, ends, begins)), sure=trying.sure)
+
+
+def _wanted(ask: DecisionOptions, count: int) -> str:
+    """`3 open-ended servers`."""
+    kind = "preemptible server" if ask.preemptible else "server"
+    if ask.until is None:
+        return counted(count, f"open-ended {kind}")
+    return f"{counted(count, kind)} until {format_instant(ask.until)}"
+
+
+class _Trying:
+    """Looks for one changed request after the other, while time lasts."""
+
+    def __init__(
+        self,
+        env: DecideEnvironment,
+        proposal: Proposal,
+        ask: DecisionOptions,
+        observation: Observation,
+    ) -> None:
+        self._parts = env
+        self._proposal = without_outranking(proposal)
+        self._ask = ask
+        self._sight = observation
+        self.sure = True
+        """Whether each question so far was answered in time."""
+        self._last = env.stopwatch() + env.limits.explanation_budget / SECOND / _SHARE
+
+    def longest(self, begins: set[Instant]) -> Instant | None:
+        """The latest beginning of others' bookings, or absence, up to which the stay fits."""
+        now, end = self._sight.snapshot.taken_at, self._ask.until or FOREVER
+        soonest = now + self._parts.limits.notice
+        starts = sorted(one for one in begins if soonest <= one < end)
+        last = self._last
+        # First with everybody where he is, which is soon known; what is left is for the others.
+        fit = _reached(starts, 0, self._plainly_until)
+        self._last -= (last - self._parts.stopwatch()) / _SHARE
+        fit = _reached(starts, fit, self._until)
+        self._last = last
+        return starts[fit - 1] if fit else None
+
+    def shorter(
+        self, promise: LeasePromise, ends: set[Instant], begins: set[Instant]
+    ) -> Iterator[Relaxation]:
+        """The parts of a lease that fits where one of them is shorter."""
+        if not self._sight.stand.places:  # the lead and cleaning of one that is there stay
+            for field, has, fits in (
+                ("lead", promise.lead, self._longest_lead(promise, ends)),
+                ("cleaning", promise.cleaning, self._longest_cleaning(promise, begins)),
+            ):
+                if fits is not None:
+                    yield _relaxation(field, format_duration(has), format_duration(fits), 1)
+        end = self._latest_end(promise, begins)
+        if end is not None:
+            before, after = promise.period.end - promise.cleaning, end - promise.cleaning
+            yield _relaxation("end", format_instant(before), format_instant(after), 1)
+
+    def _longest_lead(self, promise: LeasePromise, leave: set[Instant]) -> Duration | None:
+        """The longest lead, beginning as others end, with which a lease's places are to be had."""
+        period = promise.period
+        start = period.start + promise.lead
+        ends = sorted(one for one in leave if period.start < one <= start)
+
+        def fits(since: Instant) -> bool:
+            less = replace(promise, period=Period(since, period.end), lead=start - since)
+            return self._promised(less)
+
+        if not ends or not fits(ends[-1]):
+            return None
+        return start - ends[bisect_left(ends, True, hi=len(ends) - 1, key=fits)]  # noqa: FBT003
+
+    def _longest_cleaning(self, promise: LeasePromise, begins: set[Instant]) -> Duration | None:
+        """The longest cleaning, ending as others begin, with which places are to be had."""
+        period = promise.period
+        end = period.end - promise.cleaning
+        starts = sorted(one for one in begins if end <= one < period.end)
+
+        def fits(until: Instant) -> bool:
+            less = replace(promise, period=Period(period.start, until), cleaning=until - end)
+            return self._promised(less)
+
+        reached = _reached(starts, 0, fits)
+        return starts[reached - 1] - end if reached else None
+
+    def _latest_end(self, promise: LeasePromise, begins: set[Instant]) -> Instant | None:
+        """The latest beginning of others' bookings up to which a lease's places are to be had.
+
+        Of a lease that is to last longer: beyond the end that it has.
+        """
+        period = promise.period
+        start = period.start + promise.lead
+        least = max(start, self._sight.snapshot.taken_at) + promise.cleaning
+        has = max((one.period.end for one in self._own()), default=least)
+        if has < period.end:
+            least = max(least, has)
+        ends = sorted(one for one in begins if least < one < period.end)
+        reached = _reached(ends, 0, lambda end: self._to(promise, end))
+        return ends[reached - 1] if reached else None
+
+    def _own(self) -> Iterator[Booking]:
+        for some in self._sight.stand.bookings.values():
+            yield from some
+
+    def _to(self, promise: LeasePromise, end: Instant) -> bool:
+        """Whether the lease fits with this end of its cleaning."""
+        period = Period(promise.period.start, end)
+        expires_at = min(promise.expires_at, end - promise.cleaning)
+        return self._promised(replace(promise, period=period, expires_at=expires_at))
+
+    def _promised(self, less: LeasePromise) -> bool:
+        return self._fits(self._ask, replace(self._proposal, promise=less))
+
+    def relaxations(self, until: Instant | None, leases: list[Lease]) -> Iterator[Relaxation]:
+        """The changes that help, the smallest first."""
+        ask, now = self._ask, self._sight.snapshot.taken_at
+        if until is not None:
+            before = None if ask.until is None else format_instant(ask.until)
+            yield _relaxation("until", before, format_instant(until), 1)
+        if not ask.preemptible and self._fits(replace(ask, preemptible=True), self._proposal):
+            yield _relaxation("preemptible", False, True, 2)  # noqa: FBT003 - before and after
+        start = self._start(leases)
+        if start is not None:
+            after = format_instant(start)
+            yield _relaxation("start", format_instant(now), after, 3, "fits then")
+
+    def _until(self, until: Instant) -> bool:
+        return self._fits(replace(self._ask, until=until), self._proposal)
+
+    def _plainly_until(self, until: Instant) -> bool:
+        return self._fits(replace(self._ask, until=until), self._proposal, plainly=True)
+
+    def _start(self, leases: list[Lease]) -> Instant | None:
+        """The end of a lease after which the whole stay fits; for members that stand nowhere."""
+        if self._sight.stand.places:
+            return None
+        end = self._ask.until or FOREVER
+        now = self._sight.snapshot.taken_at
+        rough = self._parts.limits.disclosure
+        ends = sorted({rough.until(one.terms.occupied.end) for one in leases})
+        for start in [one for one in ends if now < one < end][:_LATER]:
+            # As an offer, for which nobody ends early: who asks then may be none of a lease.
+            later = LeasePromise("", Period(start, end), FOREVER, offered=True)
+            if self._fits(self._ask, replace(self._proposal, promise=later)):
+                return start
+        return None
+
+    def _fits(self, ask: DecisionOptions, proposal: Proposal, *, plainly: bool = False) -> bool:
+        """Whether a placement exists; `plainly`: without concessions of others."""
+        left = int((self._last - self._parts.stopwatch()) * SECOND)
+        if left > 0:
+            looking = SearchPlan(self._parts, proposal, ask, left)
+            try:
+                result = looking.search(self._sight, plainly=plainly)
+            except Busy:
+                pass  # neither an answer nor a proof in time
+            else:
+                if result.found is not None or not result.unsure:
+                    return result.found is not None
+        self.sure = False
+        return False
+
+
+def _reached(starts: Sequence[Instant], known: int, fits: Callable[[Instant], bool]) -> int:
+    """How many instants a stay reaches, of which so many are known: it is fit to be shorter."""
+    if known == len(starts) or not fits(starts[known]):
+        return known
+    return bisect_left(starts, True, lo=known + 1, key=lambda start: not fits(start))  # noqa: FBT003
+
+
+def _relaxation(
+    field: str, before: object, after: object, cost: int, result: str = "fits now"
+) -> Relaxation:
+    return Relaxation(EnsembleChange(TIME, "stay", field, before, after), cost, result=result)

@@ -1,0 +1,168 @@
+"""Trials: search for a changed request, or for another window, without writing anything.
+
+Another is one that names another window, or asks for something else in its own. Whoever makes room
+for a request makes room in a trial: preemptible users, leases that have not started, and leases of
+less priority. Nothing is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.ensembles import Member
+from moorage.domain.errors import Busy
+from moorage.domain.period import SECOND
+from moorage.engine.joint.build import Built, build
+from moorage.usecases.decide.closed_hosts import closed_hosts
+from moorage.usecases.decide.request import KnownHosts
+from moorage.usecases.decide.search_plan import search_once
+from moorage.usecases.relocation.movable_leases import movable_periods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.period import Instant, Period
+    from moorage.domain.requests import EnsembleRequest
+    from moorage.engine.capacity.starts import Starts
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.environment import DecideEnvironment
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.decide.request import LeasePromise, Proposal
+    from moorage.usecases.decide.search_result import Observation
+    from moorage.usecases.decide.solution import DecisionOptions
+
+
+NOBODY: Final[Mapping[str, frozenset[str]]] = {}
+"""No host is barred."""
+
+
+@dataclass(frozen=True, eq=False)
+class WindowRequest:
+    """A request and the fleet in which its earliest window is searched."""
+
+    ensemble: Ensemble
+    request: EnsembleRequest
+    """All of its members are to be placed; its period does not matter."""
+    snapshot: Snapshot
+    keepers: Sequence[Ensemble]
+    """Ensembles that keep others out."""
+    displacing_from: Instant | None = None
+    """Windows that start then or later may displace preemptible users; None: none may."""
+    barred: Mapping[str, frozenset[str]] | None = None
+    seed: int = 0
+    trial: Trial | None = None
+    """The request for any window; None: nobody moves for it, and then what is found is only
+    proved where moving others could not help."""
+
+    def stated(self, starts: Starts, start: Instant, view: Snapshot) -> Built:
+        """The problem of one window."""
+        period = starts.window(start)
+        closed = closed_hosts(self.keepers, self.snapshot, self.ensemble, period)
+        request = replace(self.request, period=period)
+        return build(request, view, closed={**(self.barred or NOBODY), **closed})
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A request that is tried in other windows."""
+
+    env: DecideEnvironment
+    proposal: Proposal
+    promise: LeasePromise
+    """Of any window."""
+    ask: DecisionOptions
+    observation: Observation
+
+    @property
+    def outranks(self) -> int:
+        """Leases of a lower priority than this may give up their places for it."""
+        return 0 if self.env.limits.preemption_notice is None else self.promise.outranks
+
+    def granted(self, period: Period, seconds: float) -> bool | None:
+        """Whether it would be granted in a window; None: that is not known.
+
+        Args:
+            period: the window, with lead and cleaning.
+            seconds: for the search.
+        """
+        proposal = replace(self.proposal, promise=replace(self.promise, period=period))
+        return granted(self.env, proposal, self.ask, self.observation, seconds)
+
+    def at(self, period: Period) -> ChangedRequestTrial:
+        """The request for one window, to be tried with something else in it."""
+        proposal = replace(self.proposal, promise=replace(self.promise, period=period))
+        return ChangedRequestTrial(self.env, proposal, self.ask, self.observation)
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedRequestTrial:
+    """A request that is tried with other members, roles or policies."""
+
+    env: DecideEnvironment
+    proposal: Proposal
+    ask: DecisionOptions
+    observation: Observation
+
+    def helps(self, request: EnsembleRequest) -> bool:
+        """Whether there is anybody who could make room for it, beside what a search says."""
+        if not self.proposal.allowed.reader.asked:
+            return False
+        snapshot = self.observation.snapshot
+        if self.ask.preemptible or (self.proposal.promise and snapshot.preemptible.any()):
+            return True
+        planned = movable_periods(snapshot, request.own_consumers).values()
+        return any(one.overlaps(request.period) for one in planned)
+
+    def granted(self, request: EnsembleRequest, seconds: float) -> bool | None:
+        """Whether it would be granted as changed; None: that is not known.
+
+        Args:
+            request: the request as a search sees it, changed.
+            seconds: for the search.
+        """
+        proposal = _asking(self.env, self.proposal, request)
+        return granted(self.env, proposal, self.ask, self.observation, seconds)
+
+
+def granted(
+    env: DecideEnvironment,
+    proposal: Proposal,
+    ask: DecisionOptions,
+    observation: Observation,
+    seconds: float,
+) -> bool | None:
+    """Whether a proposal would be granted in so many seconds; None: that is not known."""
+    limit = int(seconds * SECOND)
+    if limit <= 0:
+        return None
+    try:
+        result = search_once(env, ask, proposal, observation, limit)
+    except Busy:
+        return None
+    if result.found is not None:
+        return True
+    return None if result.unsure else False
+
+
+def _asking(env: DecideEnvironment, proposal: Proposal, request: EnsembleRequest) -> Proposal:
+    """The proposal as it would be for a changed request."""
+    ensemble, names = proposal.ensemble, frozenset(request.members)
+    have = {one.name: one for one in ensemble.members}
+    more = names - have.keys()
+    members = tuple(have.get(one) or Member(one, env.ids.uuid()) for one in request.members)
+
+    def also(
+        anew: Callable[[MemberPlaces], frozenset[MemberName]],
+    ) -> Callable[[MemberPlaces], frozenset[MemberName]]:
+        return lambda stand: (anew(stand) & names) | more
+
+    return replace(
+        proposal,
+        ensemble=replace(ensemble, roles=request.roles, members=members, policies=request.policies),
+        selections=tuple(also(one) for one in proposal.selections),
+        roles=None if proposal.roles is None else request.roles,
+        restated=request.restated,
+        known=KnownHosts(barred=proposal.known.barred),
+    )

@@ -1,0 +1,374 @@
+"""Leases that lack places, found by looking at hosts, not at leases.
+
+A place that a lease holds is missing while its host is disabled, and while its inventories have
+no room for it: because capacity was lost, or because somebody is overrun. Where several leases
+hold places in what is left, those of the highest priority keep theirs, of equal ones those promised
+first. `members_without_place` says which members are concerned, so that `repair` can find other
+places; `write_health` records what is missing.
+
+A server in a lease is missing too while its host is disabled: whether that is drained or has
+failed, nobody here can tell. It is never moved from here; once its allocations are elsewhere, or
+the host is back, it is not missing any more.
+
+A place that is not booked at all (its host was removed, or others took what a server gave up of it)
+is missing too. Whoever takes it away writes the lease as degraded; see `unplaced`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.changes import Changeset, PutLease
+from moorage.domain.decisions import DecisionState
+from moorage.domain.effects import EffectKind
+from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
+from moorage.domain.leases import LeaseState
+from moorage.domain.period import FOREVER
+from moorage.engine.state.overlay import overflow
+from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
+from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.effects import notifications
+from moorage.usecases.ports import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.changes import PutEffect
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.state.columns import ProviderState
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.ports import Store
+    from moorage.usecases.shared.environment import Environment
+
+_PAGE: Final = 1000
+OPEN: Final = (LeaseState.PENDING, LeaseState.STARTING, LeaseState.ACTIVE)
+"""Leases that have places to lose."""
+_TAKEN: Final = (BookingState.CLAIMED, BookingState.ALLOCATED)
+NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
+"""No proposal."""
+
+
+def members_without_place(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
+    """The members that have no sound place, by their decision.
+
+    Returns:
+        Decision -> consumers (UUIDs of members) with a reserved booking that cannot be kept.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in _suspects(snapshot):
+        state = snapshot.state(row)
+        reserved = [one for one in snapshot.bookings_of(row) if _kept_for_a_lease(one)]
+        if not reserved:
+            continue
+        disabled = DISABLED_TRAIT in snapshot.traits_of(int(snapshot.root[row]))
+        crowded = _without_room(snapshot, state, state.bookings, reserved)
+        for one in reserved if disabled else crowded:
+            found[str(one.decision)].add(one.consumer)
+    return {decision: frozenset(members) for decision, members in found.items()}
+
+
+def servers_on_disabled_hosts(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
+    """The servers in leases whose hosts are disabled, by the decision whose place they took.
+
+    Returns:
+        Decision -> consumers with a place that was claimed: servers, and members of which one is
+        being built. Of bounded ensembles too, which have no lease.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
+    disabled = snapshot.traits.get(DISABLED_TRAIT)
+    if disabled is None:
+        return {}
+    for row in np.flatnonzero(disabled[snapshot.root] & snapshot.alive).tolist():
+        for one in snapshot.bookings_of(row):
+            # Who took a lease's place has its end.
+            if one.decision is not None and one.state in _TAKEN and not one.period.open_ended:
+                found[one.decision].add(one.consumer)
+    return {decision: frozenset(consumers) for decision, consumers in found.items()}
+
+
+def without_place(snapshot: Snapshot, decision: str) -> frozenset[str]:
+    """The members of one lease, by its decision, whose places cannot be claimed now."""
+    return members_without_place(snapshot).get(decision, frozenset())
+
+
+def _suspects(snapshot: Snapshot) -> list[int]:
+    """Living rows with an inventory that is more than full some time, or under a disabled host."""
+    bad = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    for columns in snapshot.classes.values():
+        bad[columns.rows[columns.peak > columns.capacity]] = True
+    disabled = snapshot.traits.get(DISABLED_TRAIT)
+    if disabled is not None:
+        bad |= disabled[snapshot.root]
+    rows: list[int] = np.flatnonzero(bad & snapshot.alive).tolist()
+    return rows
+
+
+def _without_room(
+    snapshot: Snapshot, state: ProviderState, there: Iterable[Booking], reserved: list[Booking]
+) -> Iterator[Booking]:
+    """Those reserved bookings that do not fit once the ones that go before them are in."""
+    now = snapshot.taken_at
+    kept = [one for one in there if not _kept_for_a_lease(one)]
+    for one in sorted(reserved, key=lambda one: -one.priority):
+        if overflow(state, kept, one.amounts, one.period, now) is None:
+            kept.append(one)
+        else:
+            yield one
+
+
+def late_members(
+    snapshot: Snapshot, now: Instant, grace: Duration
+) -> tuple[frozenset[str], Instant]:
+    """Members whose place is taken by a server that should be gone, and may well go yet.
+
+    Returns:
+        UUIDs of members whose reserved bookings have room once the servers beside them are gone
+        whose end came less than `grace` ago, and the instant at which the first of these servers
+        has had its time.
+    """
+    members: set[str] = set()
+    over = FOREVER
+    for row in _suspects(snapshot):
+        state, bookings = snapshot.state(row), snapshot.bookings_of(row)
+        recent = [one for one in bookings if _going(one, now, grace)]
+        if recent and DISABLED_TRAIT not in snapshot.traits_of(int(snapshot.root[row])):
+            reserved = [one for one in bookings if _kept_for_a_lease(one)]
+            others = [one for one in state.bookings if one not in recent]
+            lost = {one.consumer for one in _without_room(snapshot, state, others, reserved)}
+            members |= {one.consumer for one in reserved} - lost
+            over = min(over, *(one.period.end + grace for one in recent))
+    return frozenset(members), over
+
+
+def _going(booking: Booking, now: Instant, grace: Duration) -> bool:
+    end = booking.period.end
+    return booking.state is BookingState.ALLOCATED and end <= now < end + grace
+
+
+def _kept_for_a_lease(booking: Booking) -> bool:
+    return booking.state is BookingState.RESERVED and booking.decision is not None
+
+
+@dataclass(frozen=True, slots=True)
+class UnhealthyLease:
+    """The members and servers of a lease without a sound place."""
+
+    decision: str
+    """Its present placement."""
+    members: frozenset[str] = frozenset()
+    """UUIDs of members with an unclaimed place there."""
+    servers: frozenset[str] = frozenset()
+    """Those with a claimed one; see `servers_on_disabled_hosts`."""
+    priority: int = 0
+    start: Instant = 0
+
+    @property
+    def turn(self) -> tuple[int, Instant]:
+        """Whose turn comes first: the highest priority's, then whose lease begins first."""
+        return -self.priority, self.start
+
+
+def unhealthy_leases(
+    store: Store, snapshot: Snapshot, noted: Collection[str] = ()
+) -> dict[str, UnhealthyLease]:
+    """Open leases with members or servers without a sound place, by lease id.
+
+    Args:
+        store: where leases are.
+        snapshot: the fleet.
+        noted: ids of leases that are written as degraded. Whoever takes a place away from a lease
+            writes it so; which places are not booked at all is looked up for these only.
+    """
+    found: dict[str, UnhealthyLease] = {}
+    for decision_id, members in members_without_place(snapshot).items():
+        lease = _open_lease(store, decision_id)
+        if lease is not None and lease.decision_id == decision_id:
+            found[lease.id] = replace(_of(lease), members=members)
+    for decision_id, servers in servers_on_disabled_hosts(snapshot).items():
+        # A lease that was changed has another placement; who was there before is there still.
+        lease = _open_lease(store, decision_id)
+        if lease is not None:
+            known = found.get(lease.id, _of(lease))
+            found[lease.id] = replace(known, servers=known.servers | servers)
+    for lease_id in noted:
+        lease = _lease_if_open(store, lease_id)
+        members = frozenset() if lease is None else unplaced(store, snapshot, lease)
+        if lease is not None and members:
+            known = found.get(lease.id, _of(lease))
+            found[lease.id] = replace(known, members=known.members | members)
+    return found
+
+
+def unplaced(store: Store, snapshot: Snapshot, lease: Lease) -> frozenset[str]:
+    """The members (UUIDs) to which a lease promises a place, and that have none booked.
+
+    None once the lease frees what is not claimed. Once its decision is confirmed (an action has
+    released what was not claimed, or its owner has), members without a server have no promise any
+    more. A place is not lost while the migration of a server has it, which Nova is moving to
+    another place of the lease.
+    """
+    if lease.state not in OPEN or lease.terms.expires_at <= snapshot.taken_at:
+        return frozenset()
+    try:
+        ensemble = store.ensemble(lease.ensemble_id)
+        decision = store.decision(lease.decision_id)
+    except NotFound:
+        return frozenset()
+    places = decision.places
+    keeps_unclaimed = decision.state is DecisionState.HELD
+    stand = member_places(snapshot, ensemble)
+    without = [
+        one
+        for one in ensemble.members
+        if one.name in places
+        and (keeps_unclaimed or one.server_id is not None)
+        and stand.of(one.name) is MemberStatus.UNPLACED
+    ]
+    if not without:
+        return frozenset()
+    moving = {
+        booking.provider
+        for consumer, booking in store.bookings(decision=lease.decision_id)
+        if booking.state is BookingState.ALLOCATED and consumer.uuid not in stand.consumers
+    }
+    return frozenset(one.uuid for one in without if moving.isdisjoint(places[one.name].allocations))
+
+
+def _of(lease: Lease) -> UnhealthyLease:
+    terms = lease.terms
+    return UnhealthyLease(lease.decision_id, priority=terms.priority, start=terms.period.start)
+
+
+def _open_lease(store: Store, decision_id: str) -> Lease | None:
+    try:
+        lease_id = store.decision(decision_id).lease_id
+    except NotFound:
+        return None
+    return None if lease_id is None else _lease_if_open(store, lease_id)
+
+
+def _lease_if_open(store: Store, lease_id: str) -> Lease | None:
+    try:
+        lease = store.lease(lease_id)
+    except NotFound:
+        return None
+    return lease if lease.state in OPEN else None
+
+
+def degraded(store: Store) -> frozenset[str]:
+    """Every lease that is written down as degraded. Reads all that are not over."""
+    return frozenset(one.id for one in open_leases(store) if one.degraded)
+
+
+def open_leases(store: Store) -> Iterator[Lease]:
+    """Every lease that is not over, of all projects."""
+    for state in OPEN:
+        marker = None
+        while page := store.leases(project_id=None, state=state, page=Page(_PAGE, marker)):
+            yield from page
+            marker = page[-1].id
+
+
+def write_health(
+    env: Environment,
+    lease_id: str,
+    missing: int,
+    proposal: Mapping[str, object] = NOTHING,
+    servers: Collection[str] = (),
+) -> bool:
+    """Write into a lease how many members are missing, with a notice to its owner.
+
+    Nothing is written where it is known already, or the lease is over. Other servers than before
+    are news, however many they are.
+
+    Args:
+        env: the ports.
+        lease_id: which.
+        missing: members that have no sound place; none mends the lease.
+        proposal: see `Lease.proposal`.
+        servers: those among the missing that are servers, or are being built.
+
+    Returns:
+        False where somebody else changed the lease meanwhile: then it is to be looked at again.
+    """
+    try:
+        lease = env.store.lease(lease_id)
+        if lease.state not in OPEN:
+            return True
+        same = (lease.missing, lease.proposal) == (missing, proposal)
+        if same and (not servers or _servers_told(env.store, lease_id) == set(servers)):
+            return True
+        now = env.store.now()
+        noted = with_missing(lease, missing, proposal, now)
+        notice = health_notice(noted, now, servers=servers)
+        env.store.commit(Changeset((PutLease(noted, lease.generation), notice)))
+    except (ConcurrentUpdate, DuplicateName):
+        return False
+    except NotFound:
+        return True  # it is gone
+    return True
+
+
+def _servers_told(store: Store, lease_id: str) -> set[object]:
+    """The servers that the newest notice of a lease's health names."""
+    found: set[object] = set()
+    marker = None
+    while page := store.effects(lease_id, page=Page(_PAGE, marker)):
+        for one in page:
+            servers = one.details.get("servers")
+            if one.kind is EffectKind.NOTIFY and isinstance(servers, list):
+                found = set(servers)
+        marker = page[-1].id
+        if len(page) < _PAGE:
+            break
+    return found
+
+
+def with_missing(lease: Lease, missing: int, proposal: Mapping[str, object], now: Instant) -> Lease:
+    """The lease with so many members missing."""
+    return replace(
+        lease,
+        degraded=missing > 0,
+        missing=missing,
+        proposal=MappingProxyType(dict(proposal)),
+        updated_at=now,
+    )
+
+
+def health_notice(
+    lease: Lease, now: Instant, moved: Iterable[str] = (), servers: Iterable[str] = ()
+) -> PutEffect:
+    """The notice of a lease's health to its owner.
+
+    Args:
+        lease: as it is written.
+        now: when.
+        moved: members that have other places from now on.
+        servers: see `write_health`.
+    """
+    return notifications.idempotent_effect(
+        EffectKind.NOTIFY,
+        lease.id,
+        lease.project_id,
+        due=now,
+        now=now,
+        details={
+            **notifications.lease_details(lease),
+            "state": lease.state.value,
+            "degraded": lease.degraded,
+            "missing": lease.missing,
+            "moved": list(moved),
+            "servers": sorted(servers),
+            # The owner is told of the change, and not of hosts.
+            "proposal": {name: of for name, of in lease.proposal.items() if name != "places"},
+        },
+        same=notifications.health(lease.id, lease.generation),
+    )

@@ -1,0 +1,238 @@
+"""Leases that have not begun and may move, and the changes of one that does.
+
+Those stay where they are whose members were told a place, asked for devices, or keep others out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.domain.bookings import Binding, Booking, BookingState
+from moorage.domain.changes import EndBookings, ExpectLease, PutBookings, PutDecision
+from moorage.domain.decisions import DecisionState
+from moorage.domain.errors import NotFound
+from moorage.domain.leases import LeaseState
+from moorage.domain.period import FOREVER, Period
+from moorage.usecases.decide.closed_hosts import disabled_hosts
+from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.search_result import Concession
+from moorage.usecases.decide.writes import hold_bookings, member_consumer
+from moorage.usecases.preemption.eviction import warnings
+from moorage.usecases.relocation.displacements import ended_bookings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.domain.placement import Place
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.decide.request import Proposal
+    from moorage.usecases.decide.search_result import Displaced
+    from moorage.usecases.ports import Store
+    from moorage.usecases.shared.environment import Environment
+
+MOST: Final = 50
+"""Leases that one request may move."""
+MOST_MEMBERS: Final = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class MovableLease:
+    """A lease that may be moved: where its members' places are now."""
+
+    lease: Lease
+    decision: Decision
+    ensemble: Ensemble
+    stand: MemberPlaces
+
+    @property
+    def consumers(self) -> frozenset[str]:
+        """Whose bookings its places are."""
+        return frozenset(one[0].consumer for one in self.stand.bookings.values())
+
+    def bookings(self, places: Mapping[MemberName, Place]) -> dict[str, tuple[Booking, ...]]:
+        """Its members' bookings in other places, by consumer."""
+        return {
+            member.uuid: hold_bookings(
+                member, places[member.name], self.decision, binding=Binding.PLANNED
+            )
+            for member in self.ensemble.members
+            if member.name in places
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class LeaseMove(Concession):
+    """A planned lease with other places than before."""
+
+    planned: MovableLease
+    places: Mapping[MemberName, Place]
+    displaced: tuple[Displaced, ...] = ()
+    """Preemptible users who end early for it in its new places."""
+    evicted: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """The same: consumer -> the providers it is booked on."""
+
+    def changes(self, now: Instant) -> Iterator[Change]:
+        """The changes of its places, without those of consumers that end for it."""
+        decision = self.planned.decision
+        places = MappingProxyType({**decision.places, **self.places})
+        yield ExpectLease(self.planned.lease.id, self.planned.lease.generation)
+        yield PutDecision(replace(decision, places=places, updated_at=now), decision.generation)
+        bookings = self.planned.bookings(self.places)
+        for member in self.planned.ensemble.members:
+            if member.uuid in bookings:
+                consumer = member_consumer(self.planned.ensemble, member)
+                yield PutBookings(consumer, bookings[member.uuid])
+
+    def frees(
+        self,
+        env: Environment,  # noqa: ARG002 - all is known
+        now: Instant,
+    ) -> Iterator[Change]:
+        """See `Concession`: its new places."""
+        return self.changes(now)
+
+    def endings(self, store: Store, now: Instant) -> Iterator[Change]:
+        """The changes that end consumers in its new places, with their warnings."""
+        for gone in self.displaced:
+            yield EndBookings(frozenset({gone.consumer}), gone.end, self.planned.lease.id)
+        placement = replace(self.planned.decision, created_at=now)
+        yield from warnings(store, self.displaced, placement)
+
+    def ends(
+        self,
+        env: Environment,
+        proposal: Proposal,  # noqa: ARG002 - whoever it moves for
+        decision: Decision,
+    ) -> Iterator[Change]:
+        """See `Concession`: who ends where it goes."""
+        return self.endings(env.store, decision.updated_at)
+
+    def leases(self) -> tuple[str, ...]:
+        """See `Concession`: itself."""
+        return (self.planned.lease.id,)
+
+    def bookings(self, snapshot: Snapshot) -> Mapping[str, tuple[Booking, ...]]:
+        """See `Concession`: in its new places, and until when those stay who end there."""
+        return {**self.planned.bookings(self.places), **ended_bookings(snapshot, self.displaced)}
+
+    def providers(self) -> frozenset[str]:
+        """Where its members come to."""
+        return frozenset(uuid for place in self.places.values() for uuid in place.allocations)
+
+    def relied(self) -> dict[str, frozenset[str]]:
+        """Its consumers and who ends for it, and the providers that they must still be on."""
+        return dict(self.evicted) | {
+            bookings[0].consumer: frozenset(one.provider for one in bookings)
+            for name, bookings in self.planned.stand.bookings.items()
+            if name in self.places
+        }
+
+
+def movable_sets(
+    store: Store, snapshot: Snapshot, period: Period, own: frozenset[str]
+) -> Iterator[Sequence[MovableLease]]:
+    """Leases that may move together: those of a period, then also those around them; `own` do not.
+
+    Nothing where the second would be no more than the first, or the first nothing.
+    """
+    times = movable_periods(snapshot, own)
+    near = [id_ for id_, one in times.items() if one.overlaps(period)]
+    first = _movable(store, snapshot, near, times)
+    if not first:
+        return
+    yield first
+    if len(first) == MOST:
+        return
+    ring, reached = near, list(near)
+    while ring and len(reached) < MOST:
+        hull = Period(min(times[one].start for one in ring), max(times[one].end for one in ring))
+        known = set(reached)
+        ring = [id_ for id_, one in times.items() if id_ not in known and one.overlaps(hull)]
+        reached += ring
+    more = _movable(store, snapshot, reached[len(near) :], times)
+    every = _few([*first, *more])
+    if len(every) > len(first):
+        yield every
+
+
+def movable_in(
+    store: Store, snapshot: Snapshot, period: Period, own: frozenset[str]
+) -> Sequence[MovableLease]:
+    """The leases of a period that may move together, the earliest first; `own` do not count."""
+    times = movable_periods(snapshot, own)
+    near = [id_ for id_, one in times.items() if one.overlaps(period)]
+    return _movable(store, snapshot, near, times)
+
+
+def movable_periods(snapshot: Snapshot, own: frozenset[str]) -> dict[str, Period]:
+    """When the planned leases are, by the ids of their decisions; none of `own`."""
+    return {
+        one.decision: one.period
+        for row in np.flatnonzero(snapshot.breaks < FOREVER).tolist()
+        for one in snapshot.bookings_of(row)
+        if one.state is BookingState.RESERVED
+        and one.binding is Binding.PLANNED
+        and one.decision is not None
+        and one.consumer not in own
+    }
+
+
+def _movable(
+    store: Store, snapshot: Snapshot, some: Sequence[str], times: Mapping[str, Period]
+) -> Sequence[MovableLease]:
+    """Those of these that may move, the earliest first, as many as may."""
+    found: list[MovableLease] = []
+    for decision_id in sorted(some, key=lambda id_: (times[id_].start, id_)):
+        planned = movable(store, snapshot, decision_id)
+        if planned is None or any(role.groups for role in planned.ensemble.roles):
+            continue
+        found.append(planned)
+        if len(_few(found)) < len(found):
+            break
+    return _few(found)
+
+
+def _few(some: Sequence[MovableLease]) -> Sequence[MovableLease]:
+    """The first of these, as many as may move for one request."""
+    members = 0
+    for number, one in enumerate(some):
+        members += len(one.stand.places)
+        if number == MOST or members > MOST_MEMBERS:
+            return some[:number]
+    return some
+
+
+def movable(store: Store, snapshot: Snapshot, decision_id: str) -> MovableLease | None:
+    """The lease of a decision, if all of it may move."""
+    try:
+        decision = store.decision(decision_id)
+        lease = None if decision.lease_id is None else store.lease(decision.lease_id)
+        ensemble = store.ensemble(decision.ensemble_id)
+    except NotFound:
+        return None
+    if (
+        lease is None
+        or lease.decision_id != decision.id
+        or lease.state is not LeaseState.PENDING
+        or lease.binding is not Binding.PLANNED
+        or decision.state is not DecisionState.HELD
+        or ensemble.keeps_others_out
+    ):
+        return None
+    stand = member_places(snapshot, ensemble)
+    if any(stand.of(name) is not MemberStatus.HELD for name in decision.places):
+        return None
+    if disabled_hosts(snapshot) & {place.host for place in stand.places.values()}:
+        # It needs other places itself, and must not keep this request from getting one.
+        return None
+    return MovableLease(lease, decision, ensemble, stand)

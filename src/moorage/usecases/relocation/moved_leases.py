@@ -1,0 +1,104 @@
+"""Room by moving leases that have not begun, and by ending preemptible users where they go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from moorage.engine.joint.problem import Verdict
+from moorage.usecases.decide.search import rebooked
+from moorage.usecases.preemption.early_ends import EarlyEnds, may_displace, with_fewest
+from moorage.usecases.preemption.victims import last_end
+from moorage.usecases.relocation.displacements import preemption_pool
+from moorage.usecases.relocation.replanning import ReplanResult, replan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from moorage.usecases.decide.search import SearchContext
+    from moorage.usecases.decide.search_result import Observation, SearchResult
+    from moorage.usecases.preemption.victims import PreemptionCandidate
+    from moorage.usecases.relocation.displacements import PreemptionPool
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLeases:
+    """The strategy by which leases that have not begun move to other places."""
+
+    concedes: bool = True
+
+    def attempts(
+        self,
+        context: SearchContext,
+        observation: Observation,
+        refused: Sequence[SearchResult],
+    ) -> Iterator[SearchResult]:
+        """See `RoomMaker`: once for each problem that has no answer while they stay."""
+        for one in refused:
+            yield _moving(context, observation, one)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLeasesAndEndPreemptible:
+    """The same, where preemptible users end for a lease, or for those that move for it."""
+
+    concedes: bool = True
+
+    def attempts(
+        self,
+        context: SearchContext,
+        observation: Observation,
+        refused: Sequence[SearchResult],
+    ) -> Iterator[SearchResult]:
+        """See `RoomMaker`: once for each problem that has no answer while they stay."""
+        promise, notice = context.proposal.promise, context.env.limits.notice
+        if promise is None or not may_displace(promise, notice):
+            return
+        for one in refused:
+            request = one.built.request
+            if last_end(observation.snapshot.taken_at, request.period.start, notice) is None:
+                continue
+            giving = preemption_pool(observation.snapshot, notice, request.own_consumers)
+            if giving.candidates:
+                search = partial(_with_ends, context, observation, one, giving)
+                best = _moving(context, observation, one, giving)
+                yield with_fewest(giving.candidates, best, search)
+
+
+def _with_ends(
+    context: SearchContext,
+    observation: Observation,
+    refused: SearchResult,
+    giving: PreemptionPool,
+    few: Mapping[str, PreemptionCandidate],
+) -> SearchResult:
+    return _moving(context, observation, refused, replace(giving, candidates=few))
+
+
+def _moving(
+    context: SearchContext,
+    observation: Observation,
+    refused: SearchResult,
+    giving: PreemptionPool | None = None,
+) -> SearchResult:
+    """The answer that other leases make room for by moving, if they can."""
+    found = replan(
+        context.env.store,
+        context.env.solver,
+        observation.snapshot,
+        refused.built,
+        observation.keepers,
+        rebooked(refused.staying, observation.stand),
+        time_limit=context.time_limit,
+        seed=context.ask.seed,
+        giving=giving,
+    )
+    aided = replace(refused, plain=False)
+    if not isinstance(found, ReplanResult):
+        return replace(aided, unsure=found is not Verdict.INFEASIBLE)
+    gone = found.gone
+    ends = (EarlyEnds(gone.displaced, gone.evicted),) if gone.displaced else ()
+    return replace(
+        aided, built=found.found.built, found=found.found, concessions=(*ends, *found.moved)
+    )

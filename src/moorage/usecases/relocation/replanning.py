@@ -1,0 +1,346 @@
+"""Replanning: leases that have not begun move jointly so that a request fits.
+
+A planned lease's places are a witness that it can be had, not where it will be (ADR-0008). A
+request that finds no room is stated once more together with the planned leases of its time, each
+over its own period (`engine.joint.windows`); nobody moves for nothing, and what was granted stays
+granted: their policies hold in the new places, and the commit writes all of it or nothing.
+
+First only leases of its very time may move; where that is not enough, also those beside them in
+time, and those beside these, and so on: who moves may need a place that somebody leaves later.
+
+Not more than `planned.MOST` leases with `planned.MOST_MEMBERS` members are moved for one request,
+the nearest in time first: what is refused then is refused with the others where they are.
+
+Last, where that is not enough for a lease either, it is looked for as if preemptible users were not
+there, who then end for it or for those who move (see `displacements`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.period import Period
+from moorage.engine.joint.build import state
+from moorage.engine.joint.cost import holds
+from moorage.engine.joint.problem import Verdict
+from moorage.engine.joint.terrain import survey
+from moorage.engine.joint.verify import WrongAnswer
+from moorage.engine.joint.windows import Party, joint, renamed, shares
+from moorage.engine.state.overlay import exchanged, worsens
+from moorage.usecases.decide.closed_hosts import closed_hosts
+from moorage.usecases.decide.member_places import place_of
+from moorage.usecases.decide.solution import recheck_placement, request_for, verified_placement
+from moorage.usecases.preemption.early_ends import SPARING, prefer_vacant_hosts
+from moorage.usecases.relocation.displacements import Displacement, WantedPlaces, displace_for
+from moorage.usecases.relocation.movable_leases import LeaseMove, MovableLease, movable_sets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.period import Duration, Instant
+    from moorage.domain.placement import Place
+    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.problem import Outcome, Problem
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.solution import VerifiedPlacement
+    from moorage.usecases.ports import Solver, Store
+    from moorage.usecases.relocation.displacements import PreemptionPool
+
+_NOBODY: Final = frozenset[str]()
+_NOTHING: Final[Mapping[str, tuple[Booking, ...]]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False)
+class ReplanResult:
+    """An answer to a request, and who moves for it."""
+
+    found: VerifiedPlacement
+    moved: tuple[LeaseMove, ...]
+    gone: Displacement = field(default_factory=Displacement)
+    """Who ends for the request itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Jointly:
+    """An answer to the joint problem."""
+
+    found: VerifiedPlacement
+    """The request's."""
+    moved: tuple[LeaseMove, ...]
+    founds: tuple[VerifiedPlacement, ...]
+    """The answers of all who could move."""
+    planned: tuple[MovableLease, ...]
+    outcome: Outcome
+
+    def instead(self, staying: Mapping[str, tuple[Booking, ...]]) -> dict[str, tuple[Booking, ...]]:
+        """The bookings of moved and staying members, by consumer."""
+        every = dict(staying)
+        for one in self.moved:
+            every |= one.planned.bookings(one.places)
+        return every
+
+
+def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
+    store: Store,
+    solver: Solver,
+    snapshot: Snapshot,
+    built: Built,
+    keepers: Sequence[Ensemble],
+    staying: Mapping[str, tuple[Booking, ...]] = _NOTHING,
+    *,
+    time_limit: Duration,
+    seed: int,
+    giving: PreemptionPool | None = None,
+) -> ReplanResult | Verdict:
+    """An answer to a request that has none while planned leases stay where they are.
+
+    Args:
+        store: where leases are.
+        solver: solves the joint problem.
+        snapshot: the fleet, with everything in it.
+        built: the request's problem, stated with those who stay as they will be.
+        keepers: ensembles that keep others out.
+        staying: what the request's members that stay where they are will be booked for, by
+            consumer, where that is other than now; others move out of their way, too.
+        time_limit: for the joint problem.
+        seed: the solver's.
+        giving: preemptible users who may end for the request and for leases that move; None: nobody
+            ends.
+
+    Returns:
+        `INFEASIBLE` where there is none, whichever of them move; `UNKNOWN` where none was found.
+    """
+    if any(role.groups for role in built.request.roles):
+        return Verdict.INFEASIBLE
+    request, vain = built.request, Verdict.INFEASIBLE
+    there, full = snapshot, None
+    for planned in movable_sets(store, snapshot, request.period, request.own_consumers):
+        if giving is not None and full is None:
+            there, full = giving.soon(snapshot), exchanged(snapshot, staying)
+        if staying and worsens(_without(there, planned), staying):
+            continue
+        jointly = _jointly(
+            solver,
+            there,
+            built,
+            keepers,
+            staying,
+            planned,
+            full=full,
+            time_limit=time_limit,
+            seed=seed,
+        )
+        if isinstance(jointly, Verdict):
+            vain = jointly
+            continue
+        found = (
+            _judged(snapshot, built, jointly, staying)
+            if giving is None
+            else _with_ends(snapshot, built, jointly, staying, keepers, giving)
+        )
+        if isinstance(found, ReplanResult):
+            return found
+        vain = found
+    return vain
+
+
+def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
+    solver: Solver,
+    snapshot: Snapshot,
+    built: Built,
+    keepers: Sequence[Ensemble],
+    staying: Mapping[str, tuple[Booking, ...]],
+    planned: Sequence[MovableLease],
+    *,
+    full: Snapshot | None,
+    time_limit: Duration,
+    seed: int,
+) -> _Jointly | Verdict:
+    """The answer for which some of these leases move; see `replan`.
+
+    `full` is the fleet with those who could end, where they are not in `snapshot`.
+    """
+    view = exchanged(snapshot, staying)
+    released = built.request.released.union(*(one.consumers for one in planned))
+    asked = replace(built.request, released=released)
+    # Once for all: every party's terrain, and every slot of time, is without them.
+    bare = exchanged(view, dict.fromkeys(released, ()))
+    terrain = survey(bare, replace(asked, released=_NOBODY))
+    parties = [
+        Party(state(asked, terrain, closed=built.closed), MappingProxyType({})),
+        *(lease_party(view, one, released, keepers, bare) for one in planned),
+    ]
+    problem = joint(parties, bare)
+    if full is not None:
+        problem = prefer_untouched_hosts(
+            problem, parties, exchanged(full, dict.fromkeys(released, ()))
+        )
+    outcome = solver.solve(problem, time_limit=time_limit, seed=seed)
+    if outcome.verdict is not Verdict.FEASIBLE:
+        return outcome.verdict
+    assert outcome.hosts is not None
+    if not holds(problem, outcome.hosts[None, :])[0]:
+        raise WrongAnswer(("the joint answer breaks the joint problem",))
+    answers = shares(parties, problem, outcome.hosts)
+    founds = [
+        verified_placement(one.built, outcome, rows)
+        for one, rows in zip(parties, answers, strict=True)
+    ]
+    moved = tuple(
+        LeaseMove(one, places)
+        for one, found in zip(planned, founds[1:], strict=True)
+        if (places := moved_places(one, found))
+    )
+    return _Jointly(founds[0], moved, tuple(founds[1:]), tuple(planned), outcome)
+
+
+def prefer_untouched_hosts(problem: Problem, parties: Sequence[Party], full: Snapshot) -> Problem:
+    """The problem with a preference for hosts without displacement above all others."""
+    above = 1 + len(problem.members)
+    grudged = (
+        replace(renamed(one, number), weight=above)
+        for number, each in enumerate(parties)
+        for one in prefer_vacant_hosts(each.built, [full]).problem.primitives
+        if one.policy == SPARING
+    )
+    return replace(problem, primitives=(*problem.primitives, *grudged))
+
+
+def _judged(
+    snapshot: Snapshot,
+    built: Built,
+    jointly: _Jointly,
+    staying: Mapping[str, tuple[Booking, ...]],
+) -> ReplanResult | Verdict:
+    """The answer judged once more with everybody where he is then."""
+    instead = jointly.instead(staying)
+    if staying and worsens(snapshot, instead):
+        return Verdict.UNKNOWN
+    found = _checked(exchanged(snapshot, instead), built, jointly)
+    return Verdict.UNKNOWN if found is None else ReplanResult(found, jointly.moved)
+
+
+def _with_ends(
+    snapshot: Snapshot,
+    built: Built,
+    jointly: _Jointly,
+    staying: Mapping[str, tuple[Booking, ...]],
+    keepers: Sequence[Ensemble],
+    giving: PreemptionPool,
+) -> ReplanResult | Verdict:
+    """The same once only those end who must."""
+    request = built.request
+    stays = frozenset(staying)
+    mine = WantedPlaces(
+        (
+            *(jointly.found.place(one) for one in request.members if one not in request.fixed),
+            *(place_of(snapshot, some) for some in staying.values() if some),
+        ),
+        request.period,
+        request.released | stays,
+        request.own_consumers,
+    )
+    moving = (wanted_places(one, snapshot.taken_at) for one in jointly.moved)
+    instead = jointly.instead(staying)
+    gone = displace_for(snapshot, instead, (mine, *moving), giving)
+    if gone is None:
+        return Verdict.UNKNOWN
+    (first, *others), then = gone
+    ends = {who: then[who] for one in (first, *others) for who in one.evicted}
+    if staying and worsens(exchanged(snapshot, ends), instead):
+        return Verdict.UNKNOWN
+    if not placements_hold(snapshot, then, jointly.planned, jointly.founds, keepers):
+        return Verdict.UNKNOWN
+    found = _checked(exchanged(snapshot, then), built, jointly)
+    if found is None:
+        return Verdict.UNKNOWN
+    moved = tuple(
+        replace(one, displaced=end.displaced, evicted=end.evicted)
+        for one, end in zip(jointly.moved, others, strict=True)
+    )
+    return ReplanResult(found, moved, first)
+
+
+def wanted_places(moved: LeaseMove, now: Instant) -> WantedPlaces:
+    """The new places of a lease that moves."""
+    planned = moved.planned
+    period = planned.decision.period
+    return WantedPlaces(
+        tuple(moved.places.values()),
+        Period(max(period.start, now), period.end),
+        frozenset(planned.bookings(moved.places)),
+        planned.consumers,
+        planned.lease.proposed,
+    )
+
+
+def placements_hold(
+    snapshot: Snapshot,
+    then: Mapping[str, tuple[Booking, ...]],
+    planned: Sequence[MovableLease],
+    founds: Sequence[VerifiedPlacement],
+    keepers: Sequence[Ensemble],
+) -> bool:
+    """Whether these leases' answers hold with what is booked `then`, by consumer."""
+    view = exchanged(snapshot, then)
+    for one, was in zip(planned, founds, strict=True):
+        bare = exchanged(snapshot, {**then, **dict.fromkeys(one.consumers, ())})
+        if (
+            recheck_placement(was, lease_party(view, one, one.consumers, keepers, bare).built)
+            is None
+        ):
+            return False
+    return True
+
+
+def _without(snapshot: Snapshot, planned: Sequence[MovableLease]) -> Snapshot:
+    return exchanged(snapshot, {name: () for one in planned for name in one.consumers})
+
+
+def _checked(view: Snapshot, built: Built, jointly: _Jointly) -> VerifiedPlacement | None:
+    """The answer on the fleet as it is then, if it holds."""
+    there = state(built.request, survey(view, built.request), closed=built.closed)
+    found = recheck_placement(jointly.found, there)
+    if found is None:
+        return None
+    timed = replace(found.outcome, wall_ms=jointly.outcome.wall_ms)
+    return replace(found, outcome=timed)
+
+
+def moved_places(planned: MovableLease, found: VerifiedPlacement) -> Mapping[MemberName, Place]:
+    """Members whose host is another than before."""
+    return MappingProxyType(
+        {
+            name: found.place(name)
+            for name in found.built.request.members
+            if found.hosts[name] != planned.stand.places[name].host
+        }
+    )
+
+
+def lease_party(
+    snapshot: Snapshot,
+    planned: MovableLease,
+    released: frozenset[str],
+    keepers: Sequence[Ensemble],
+    bare: Snapshot | None = None,
+) -> Party:
+    """A lease on the fleet without what `released` hold; that is `bare`, where it is known."""
+    if bare is None:
+        bare = exchanged(snapshot, dict.fromkeys(released, ()))
+    period = planned.decision.period
+    ahead = Period(max(period.start, snapshot.taken_at), period.end)
+    everyone = frozenset(planned.stand.places)
+    objective = planned.decision.objective
+    request = replace(
+        request_for(planned.ensemble, planned.stand, everyone, ahead, objective), released=released
+    )
+    closed = closed_hosts(keepers, snapshot, planned.ensemble, ahead)
+    terrain = survey(bare, replace(request, released=_NOBODY))
+    built = state(request, terrain, closed=closed)
+    stood = {name: place.host for name, place in planned.stand.places.items()}
+    return Party(built, MappingProxyType(stood))

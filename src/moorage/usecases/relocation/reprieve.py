@@ -1,0 +1,349 @@
+"""Replanning shortly before a lease, so that fewer servers have to end for it.
+
+Whom a lease displaces was chosen when it was granted, or when they came. Until it starts others
+have gone, and its places may still change (see `replanning`). So shortly before servers go for a
+lease, places are looked for once more as if they stayed: for all of its members, then together
+with other leases that have not started, and at last where the fewest have to go, be it others.
+What is found is taken only if fewer go by it. Who goes instead is warned as long before as anybody
+is, and has no higher priority than those who stay; whatever was promised stays promised.
+
+Several workers may do this at once: whoever is slower finds the lease changed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from moorage.domain.changes import Changeset, EndBookings
+from moorage.domain.errors import (
+    Busy,
+    CapacityExceeded,
+    ConcurrentUpdate,
+    ConstraintViolated,
+    DuplicateName,
+    MoorageError,
+    NotFound,
+)
+from moorage.domain.period import SECOND, Period
+from moorage.engine.joint.build import state
+from moorage.engine.joint.terrain import survey
+from moorage.engine.state.overlay import exchanged
+from moorage.policies.primitives import NeverOn
+from moorage.usecases.decide.member_places import bookings_of
+from moorage.usecases.decide.reliance import reliance
+from moorage.usecases.decide.solution import recheck_placement, solve_and_verify
+from moorage.usecases.preemption.early_ends import SPARING, prefer_vacant_hosts
+from moorage.usecases.preemption.eviction import warnings
+from moorage.usecases.preemption.restoration import restored_ends
+from moorage.usecases.preemption.victims import (
+    displaceable,
+    displaced_for,
+    displacements_of,
+    last_end,
+    victims,
+    without_candidates,
+)
+from moorage.usecases.relocation.movable_leases import LeaseMove, movable
+from moorage.usecases.relocation.replanning import ReplanResult, lease_party, moved_places, replan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Instant
+    from moorage.engine.joint.build import Built
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.policies.primitives import Primitive
+    from moorage.usecases.decide.search_result import Displaced
+    from moorage.usecases.decide.solution import VerifiedPlacement
+    from moorage.usecases.preemption.victims import PreemptionCandidate
+    from moorage.usecases.relocation.movable_leases import MovableLease
+    from moorage.usecases.shared.environment import Environment
+
+AHEAD: Final = 6
+"""How many notices before somebody goes the search begins; until then much may still change."""
+_LIMIT: Final = SECOND
+"""For each of the three searches."""
+REST: Final = 20
+"""How many times as long as it took in vain, for all leases together, nothing is looked for again
+for the same lease: so what is in vain takes a twentieth of a worker's time at most."""
+BUDGET: Final = 2.0
+"""Seconds in one look after which other work has its turn."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplanAttempt:
+    """The last failed search for better places, and the ledger's revision then."""
+
+    revision: int
+    took: float
+    """Seconds."""
+    rests_until: float
+    """On the stopwatch."""
+    over: Instant
+    """When it is too late for this lease."""
+
+
+class ReplanWorker:
+    """Runs in one worker. Its cache only saves work."""
+
+    def __init__(self, env: Environment) -> None:
+        self._parts = env
+        self._tried: dict[str, ReplanAttempt] = {}
+
+    def look(self, snapshot: Snapshot) -> bool:
+        """Look for other places of leases for which servers go soon; True if more are due.
+
+        Raises:
+            MoorageError: the ledger is out of reach.
+        """
+        env, now = self._parts, snapshot.taken_at
+        self._tried = {one: tried for one, tried in self._tried.items() if tried.over > now}
+        soon = leases_with_departures(snapshot, now + AHEAD * env.limits.notice)
+        due = [
+            one for one in sorted(soon, key=lambda one: soon[one]) if self._is_due(one, snapshot)
+        ]
+        began = env.stopwatch()
+        for number, lease_id in enumerate(due):
+            if number and env.stopwatch() >= began + BUDGET:
+                return True
+            at = env.stopwatch()
+            if not _reprieve(env, lease_id):
+                self._rest(lease_id, snapshot, env.stopwatch() - at, soon[lease_id])
+        return False
+
+    def _rest(self, lease_id: str, snapshot: Snapshot, took: float, over: Instant) -> None:
+        self._tried.pop(lease_id, None)
+        rest = REST * (took + sum(one.took for one in self._tried.values()))
+        until = self._parts.stopwatch() + rest
+        self._tried[lease_id] = ReplanAttempt(snapshot.revision, took, until, over)
+
+    def _is_due(self, lease_id: str, snapshot: Snapshot) -> bool:
+        tried = self._tried.get(lease_id)
+        return tried is None or (
+            tried.revision != snapshot.revision and self._parts.stopwatch() >= tried.rests_until
+        )
+
+
+def leases_with_departures(snapshot: Snapshot, until: Instant) -> dict[str, Instant]:
+    """Leases for which a consumer ends by an instant -> the first such end."""
+    now = snapshot.taken_at
+    found: dict[str, Instant] = {}
+    for row in np.flatnonzero(snapshot.preemptible & (snapshot.breaks <= until)).tolist():
+        for one in snapshot.bookings_of(row):
+            if one.yields_to is not None and now < one.period.end <= until:
+                first = found.get(one.yields_to, one.period.end)
+                found[one.yields_to] = min(first, one.period.end)
+    return found
+
+
+def _reprieve(env: Environment, lease_id: str) -> bool:
+    """Replan one lease; whether the ledger has changed."""
+    try:
+        fewer = replan_lease(env, lease_id)
+    except (CapacityExceeded, ConcurrentUpdate, ConstraintViolated, DuplicateName, NotFound):
+        return True  # somebody was quicker: the ledger has moved, and is looked at again
+    except MoorageError as error:
+        if not isinstance(error, Busy):
+            _log.exception("could not look for other places of lease %s", lease_id)
+        return False
+    if fewer:
+        _log.info("lease %s is planned anew: %d servers fewer go for it", lease_id, fewer)
+    return fewer > 0
+
+
+@dataclass(frozen=True, eq=False)
+class BetterPlacement:
+    """Better places for a lease, and the consumers that move or end for them."""
+
+    moved: tuple[LeaseMove, ...]
+    found: VerifiedPlacement
+    """The lease's answer, judged with everybody who is there then."""
+    fresh: tuple[Displaced, ...] = ()
+    """Who goes instead of those who may stay."""
+    giving_way: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """The same: consumer -> the providers it is booked on."""
+
+
+def replan_lease(env: Environment, lease_id: str) -> int:
+    """Place a lease that has not started where fewer servers go for it.
+
+    Returns:
+        How many fewer they are; with none nothing was written.
+
+    Raises:
+        Busy: time ran out.
+        ConcurrentUpdate, CapacityExceeded, ConstraintViolated, NotFound: overtaken.
+    """
+    store = env.store
+    keepers = store.keepers()
+    snapshot = store.snapshot()
+    planned = movable(store, snapshot, store.lease(lease_id).decision_id)
+    now, notice = snapshot.taken_at, env.limits.notice
+    going = [one for one in displaced_for(store, lease_id) if now < one.end < one.declared_end]
+    if planned is None or not going:
+        return 0
+    better = _Search(env, snapshot, keepers.ensembles, planned, going).answer()
+    if better is None:
+        return 0
+    moved = better.moved
+    instead: dict[str, tuple[Booking, ...]] = {}
+    giving_way = dict(better.giving_way)
+    for one in moved:
+        instead |= one.planned.bookings(one.places)
+        giving_way |= one.relied()
+    instead |= {one.consumer: _until(snapshot, one.consumer, one.end) for one in better.fresh}
+    leases = [one.planned.lease.id for one in moved]
+    back = tuple(restored_ends(store, snapshot, leases, instead, notice))
+    fewer = sum(isinstance(one, EndBookings) for one in back) - len(better.fresh)
+    if fewer <= 0:
+        return 0
+    beside = frozenset[str]().union(*(one.providers() for one in moved))
+    relied = reliance(snapshot, better.found, planned.stand, giving_way, beside)
+    changes = (
+        *(one for each in moved for one in each.changes(now)),
+        *back,
+        *(EndBookings(frozenset({one.consumer}), one.end, lease_id) for one in better.fresh),
+        *warnings(store, better.fresh, replace(planned.decision, created_at=now)),
+    )
+    store.commit(
+        Changeset(
+            changes,
+            relies_on=relied.relies_on,
+            seen=relied.seen,
+            standing=relied.standing,
+            topology_revision=snapshot.topology_revision,
+            keepers_revision=keepers.revision,
+        )
+    )
+    return fewer
+
+
+def _counted(built: Built, view: Snapshot, may_go: Iterable[PreemptionCandidate]) -> Built:
+    """The same problem, in which a host is grudged the more, the more have to go there."""
+    there = Counter(
+        view.uuids[root]
+        for one in may_go
+        for root in {int(view.root[view.row_of[uuid]]) for uuid in one.providers}
+    )
+    hosts, most = built.problem.hosts, max(there.values(), default=1)
+    primitives: list[Primitive] = []
+    for one in built.problem.primitives:
+        if isinstance(one, NeverOn) and one.policy == SPARING and one.weight is not None:
+            rows: dict[int, set[int]] = {}
+            for row in one.hosts:
+                rows.setdefault(max(there[hosts[row]], 1), set()).add(row)
+            primitives += (
+                replace(one, hosts=frozenset(some), weight=one.weight * count)
+                for count, some in sorted(rows.items())
+            )
+        else:
+            weight = None if one.weight is None else one.weight * most
+            primitives.append(replace(one, weight=weight))
+    return replace(built, problem=replace(built.problem, primitives=tuple(primitives)))
+
+
+def _until(snapshot: Snapshot, consumer: str, end: Instant) -> tuple[Booking, ...]:
+    """A consumer's bookings with another end."""
+    return tuple(
+        replace(one, period=Period(one.period.start, end))
+        for one in bookings_of(snapshot, consumer)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Searches for other places of one lease, first without any displacement."""
+
+    env: Environment
+    snapshot: Snapshot
+    keepers: Sequence[Ensemble]
+    planned: MovableLease
+    going: Sequence[Displaced]
+
+    def answer(self) -> BetterPlacement | None:
+        """The best there is; its gain is for the caller to judge."""
+        declared = {one.consumer: one.declared_end for one in self.going}
+        staying = exchanged(
+            self.snapshot,
+            {name: _until(self.snapshot, name, end) for name, end in declared.items()},
+        )
+        built = self._built(staying)
+        try:
+            found = solve_and_verify(self.env.solver, built, time_limit=_LIMIT, seed=self._seed)
+        except Busy:
+            found = None
+        if found is not None:
+            return self._better(found)
+        if not any(role.groups for role in self.planned.ensemble.roles):
+            together = replan(
+                self.env.store,
+                self.env.solver,
+                staying,
+                built,
+                self.keepers,
+                time_limit=_LIMIT,
+                seed=self._seed,
+            )
+            if isinstance(together, ReplanResult):
+                return self._better(together.found, together.moved)
+        return self._fewer(staying)
+
+    def _fewer(self, staying: Snapshot) -> BetterPlacement | None:
+        """Places that some have to go for, yet fewer than do.
+
+        Who would go instead of others has no higher priority than any of them.
+        """
+        period, notice = self._built(staying).request.period, self.env.limits.notice
+        own = self.planned.stand.consumers
+        who = {one.consumer for one in self.going}
+        most = min(one.priority for one in self.going)
+        may_go = {
+            name: one
+            for name, one in displaceable(staying, period, notice, own).items()
+            if name in who or one.priority <= most
+        }
+        end = last_end(staying.taken_at, period.start, notice)
+        if end is None:
+            return None
+        bare = self._built(without_candidates(staying, may_go.keys()))
+        asked = _counted(prefer_vacant_hosts(bare, [staying]), staying, may_go.values())
+        found = solve_and_verify(self.env.solver, asked, time_limit=_LIMIT, seed=self._seed)
+        if found is None:
+            return None
+        empty = exchanged(staying, dict.fromkeys(self.planned.consumers, ()))
+        out = victims(empty, found.places.values(), may_go, period)
+        if out is None or len(out) >= len(who):
+            return None
+        there = survey(without_candidates(staying, out), bare.request)
+        judged = recheck_placement(found, state(bare.request, there, closed=bare.closed))
+        better = None if judged is None else self._better(judged)
+        if better is None:
+            return None
+        fresh = displacements_of(may_go, out - who, end)
+        providers = {one.consumer: may_go[one.consumer].providers for one in fresh}
+        return replace(better, fresh=fresh, giving_way=providers)
+
+    @property
+    def _seed(self) -> int:
+        return self.planned.decision.solve.seed
+
+    def _built(self, view: Snapshot) -> Built:
+        return lease_party(view, self.planned, self.planned.consumers, self.keepers).built
+
+    def _better(
+        self, found: VerifiedPlacement, others: tuple[LeaseMove, ...] = ()
+    ) -> BetterPlacement | None:
+        places = moved_places(self.planned, found)
+        if not places:
+            return None
+        return BetterPlacement((LeaseMove(self.planned, places), *others), found)

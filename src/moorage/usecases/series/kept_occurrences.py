@@ -1,0 +1,285 @@
+"""Keep one occurrence after the other, then grant all that are kept at once.
+
+What is kept is an offer in the ledger (ADR-0011): it lapses by itself, so whenever whoever makes a
+series dies nothing is left of it, and nothing of it is a lease before all of it is.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain import deadline
+from moorage.domain.changes import PutLease
+from moorage.domain.errors import CheckRefused, Infeasible, MoorageError, QuotaExceeded
+from moorage.domain.explain import Explanation
+from moorage.domain.leases import Lease, LeaseState, Occurrence, Reservation
+from moorage.domain.offers import Offer
+from moorage.domain.period import MINUTE, SECOND, format_instant
+from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
+from moorage.usecases.decide.request import (
+    DecisionHooks,
+    KnownHosts,
+    LeasePromise,
+    Proposal,
+    RefusalReader,
+    RequestIdentity,
+)
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.effects.lease_timers import first_timers
+from moorage.usecases.leases.external_check import CheckRequest
+from moorage.usecases.leases.shaping import checked_lead
+from moorage.usecases.offers.expiry import give_up_offer
+from moorage.usecases.series.grant import grant_occurrences
+from moorage.usecases.series.requests import OccurrenceRefusal
+from moorage.usecases.shared.lease_check import CREATE
+from moorage.usecases.shared.quotas import Allowance
+from moorage.usecases.waitlist_turn import turn_of_window
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.period import Duration
+    from moorage.domain.series import Series, Slot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.decide.loop import DecisionResult
+    from moorage.usecases.ports import Caller
+    from moorage.usecases.series.requests import OccurrencesRequest
+
+KEPT: Final[Duration] = 5 * MINUTE
+"""How long occurrences are kept while the others are looked for."""
+_LEAST: Final[Duration] = SECOND // 20
+"""What any explanation may take, once all the time for those of one series is used."""
+
+
+class OccurrenceHolds:
+    """Makes leases of the occurrences of one series."""
+
+    def __init__(self, parts: Parts, caller: Caller, wanted: OccurrencesRequest) -> None:
+        self.refused: list[OccurrenceRefusal] = []
+        self._parts = parts
+        self._caller = caller
+        self._wanted = wanted
+        self._series = wanted.series
+        self._partly = wanted.as_many_as_fit
+        self._kept: list[Lease] = []
+        self._hosts: Mapping[MemberName, str] = {}
+        self._left = self._allowance()
+        self._explaining = parts.limits.explanation_budget
+
+    def kept(self) -> tuple[Lease, ...]:
+        """The leases as they are to be granted: none where some must not be missing.
+
+        Raises:
+            QuotaExceeded, CheckRefused: where all are wanted, what stands against one of them.
+            MoorageError: as `settle`, but for Infeasible. Nothing is kept then.
+        """
+        if not self._partly:
+            self._check_quota()
+        try:
+            for slot in self._wanted.slots:
+                self._look_for(slot)
+        except BaseException:
+            self.let_go()
+            raise
+        return tuple(self._kept)
+
+    def grant(self, series: Series) -> None:
+        """Make leases of all that is kept, with their series, or let go of all.
+
+        Raises:
+            HoldExpired: something is kept no more.
+            MoorageError: see `grant_occurrences`.
+        """
+        try:
+            grant_occurrences(self._parts, self._kept, series, self._wanted)
+        except BaseException:
+            self.let_go()
+            raise
+
+    def let_go(self) -> None:
+        """Withdraw the held occurrences; any that cannot be withdrawn lapse."""
+        for one in self._kept:
+            if one.offer is not None:
+                with suppress(MoorageError):
+                    give_up_offer(self._parts, one.id)
+        self._kept = []
+
+    def _check_quota(self) -> None:
+        allowance = self._allowance()
+        for slot in self._wanted.slots:
+            lease = self._lease(slot)
+            if (refusal := allowance.refusal(lease)) is not None:
+                raise _of_occurrence(slot, refusal)
+            allowance.take(lease)
+
+    def _allowance(self) -> Allowance:
+        wanted = self._wanted
+        first = wanted.slots[0].period.start
+        return Allowance(self._parts, self._series.project_id, first, wanted.within)
+
+    def _look_for(self, slot: Slot) -> None:
+        lease = self._lease(slot)
+        if self._partly and (refusal := self._left.refusal(lease)) is not None:
+            self.refused.append(OccurrenceRefusal(slot, refusal.message))
+            return
+        ensemble = self._copy()
+        began = self._parts.stopwatch()
+        try:
+            settled = self._settled(lease, ensemble)
+        except Infeasible as infeasible:
+            self._explaining -= int((self._parts.stopwatch() - began) * SECOND)
+            self._refuse(slot, infeasible)
+            return
+        self._left.take(lease)
+        self._hosts = {name: place.host for name, place in settled.decision.places.items()}
+        if settled.dry_run:
+            self._kept.append(_placed(lease, settled.decision))
+            return
+        stored = self._parts.store.lease(lease.id)
+        self._kept.append(stored)
+        self._ask(slot, stored, ensemble)
+
+    def _refuse(self, slot: Slot, infeasible: Infeasible) -> None:
+        why = infeasible.explanation
+        assert isinstance(why, Explanation)
+        self.refused.append(OccurrenceRefusal(slot, _shortly(why), why, infeasible.stored))
+        if not self._partly:
+            # The rest is looked for only to say what else does not fit.
+            self.let_go()
+
+    def _ask(self, slot: Slot, lease: Lease, ensemble: Ensemble) -> None:
+        """Have the operator's own check judge an occurrence."""
+        try:
+            asked = replace(lease, state=LeaseState.PENDING, units=len(ensemble.members))
+            allowed = CheckRequest(self._parts, self._caller, CREATE).put(asked, ensemble)
+        except CheckRefused as refused:
+            if not self._partly:
+                raise
+            self._kept.pop()
+            self.refused.append(OccurrenceRefusal(slot, refused.message))
+            give_up_offer(self._parts, lease.id)
+        else:
+            self._kept[-1] = replace(lease, checked=allowed.checked)
+
+    def _settled(self, lease: Lease, ensemble: Ensemble) -> DecisionResult:
+        """The occurrence, kept; or found only, where nothing is to be kept."""
+        budget = max(self._explaining, _LEAST)
+        parts = replace(self._parts, limits=replace(self._parts.limits, explanation_budget=budget))
+        only_look = self._wanted.dry_run or (bool(self.refused) and not self._partly)
+        with deadline.anew():  # a series' time limit is that of each occurrence
+            return run_decision(parts, partial(self._reading, lease, ensemble), dry_run=only_look)
+
+    def _reading(self, lease: Lease, ensemble: Ensemble) -> DecisionFlow[DecisionResult]:
+        """What is to be decided for one occurrence."""
+        parts, series = self._parts, self._series
+        expires_at = parts.store.now() + KEPT
+        places = len(ensemble.members)
+        offer = Offer(series.id, expires_at, proved=False, score=1.0, places=places)
+        kept = replace(
+            lease, ensemble_id=ensemble.id, state=LeaseState.OFFERED, offer=offer, units=0
+        )
+
+        def also(decision: Decision) -> tuple[Change, ...]:
+            placed = _placed(kept, decision)
+            return (PutLease(placed, None), *first_timers(placed, parts.ids, decision.created_at))
+
+        terms = lease.terms
+        kept_for = LeasePromise(
+            lease.id,
+            terms.occupied,
+            expires_at,
+            cleaning=terms.cleaning,
+            lead=terms.lead,
+            offered=True,
+            priority=terms.priority,
+        )
+        proposal = Proposal(
+            ensemble,
+            None,
+            (unplaced(ensemble),),
+            promise=kept_for,
+            # What costs nothing more: the same hosts as the last time.
+            known=KnownHosts({} if _prefers(ensemble) else self._hosts),
+            allowed=DecisionHooks(
+                turn=turn_of_window(parts, ensemble, terms),
+                also=also,
+                reader=RefusalReader(operator=self._caller.operator),
+            ),
+        )
+        ask = DecisionOptions(
+            time_limit=series.time_limit, objective=series.objective, seed=series.seed
+        )
+        naming = RequestIdentity(parts.ids.uuid(), explained=not self._wanted.dry_run)
+        return (yield DecisionRequest(proposal, ask, naming))
+
+    def _lease(self, slot: Slot) -> Lease:
+        series, ids, now = self._series, self._parts.ids, self._parts.store.now()
+        return Lease(
+            id=ids.uuid(),
+            project_id=series.project_id,
+            user_id=self._caller.user_id,
+            name=series.called(slot.index),
+            ensemble_id="",
+            decision_id="",
+            terms=checked_lead(series.terms.moved(slot.period), now),
+            state=LeaseState.PENDING,
+            reservations=tuple(Reservation(ids.uuid(), role.name) for role in series.model.roles),
+            units=len(series.model.members),
+            actions=series.actions,
+            occurrence=Occurrence(series.id, slot.index),
+        )
+
+    def _copy(self) -> Ensemble:
+        """The series' ensemble with an identity and members of its own."""
+        model, ids, now = self._series.model, self._parts.ids, self._parts.store.now()
+        members = tuple(replace(one, uuid=ids.uuid()) for one in model.members)
+        return replace(
+            model,
+            id=ids.uuid(),
+            user_id=self._caller.user_id,
+            salt=ids.salt(),
+            members=members,
+            created_at=now,
+            updated_at=now,
+        )
+
+
+def _of_occurrence(slot: Slot, refusal: QuotaExceeded) -> QuotaExceeded:
+    """The refusal, which says of which occurrence it is."""
+    start = format_instant(slot.period.start)
+    return QuotaExceeded(
+        refusal.what,
+        f"{refusal.message}   (occurrence {slot.index}, {start})",
+        limit=refusal.limit,
+        requested=refusal.requested,
+        used=refusal.used,
+        passes_at=refusal.passes_at,
+        when_asked=refusal.when_asked,
+        asked_from=refusal.asked_from,
+    )
+
+
+def _shortly(why: Explanation) -> str:
+    """`time: lease L1 from ...`; the explanation says more."""
+    return why.shortly if why.conflicts else f"{why.verdict} ({why.stage})"
+
+
+def _prefers(ensemble: Ensemble) -> bool:
+    return not all(one.required for one in ensemble.policies)
+
+
+def _placed(lease: Lease, decision: Decision) -> Lease:
+    at = decision.created_at
+    return replace(
+        lease,
+        ensemble_id=decision.ensemble_id,
+        decision_id=decision.id,
+        created_at=at,
+        updated_at=at,
+    )

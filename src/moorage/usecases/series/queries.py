@@ -1,0 +1,82 @@
+"""Look at series: whose they are, their leases, and what these make of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.domain.errors import NotFound
+from moorage.domain.series import state_of
+from moorage.usecases.ports import Page
+from moorage.usecases.series.requests import SeriesResult
+from moorage.usecases.shared.access import sees, visible_project
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from moorage.domain.leases import Lease, LeaseState
+    from moorage.domain.series import Series, SeriesState
+    from moorage.usecases.ports import Caller, Store
+
+_WHOLE = Page()
+
+
+def own_series(store: Store, caller: Caller, series_id: str) -> Series:
+    """The series, if it is the caller's.
+
+    Raises:
+        NotFound: there is none, or it is another project's.
+    """
+    series = store.series(series_id)
+    if not sees(caller, series.project_id):
+        raise NotFound("series", series_id)
+    return series
+
+
+def leases_of(store: Store, series: Series) -> tuple[Lease, ...]:
+    """Its leases, in the order of their numbers, closed ones too."""
+    page = Page()
+    found: list[Lease] = []
+    while True:
+        some = store.leases(project_id=None, series_id=series.id, page=page)
+        found += some
+        if len(some) < page.limit:
+            break
+        page = Page(marker=some[-1].id)
+    return tuple(sorted(found, key=_number))
+
+
+def series_with_leases(store: Store, series: Series) -> SeriesResult:
+    """The series with its leases as they are."""
+    return SeriesResult(series, leases_of(store, series), store.snapshot())
+
+
+def status(store: Store, series: Series) -> SeriesState:
+    """The state that follows from its leases."""
+    return state_of(series, store.occurrences((series.id,))[series.id].keys(), store.now())
+
+
+def list_series(
+    store: Store,
+    caller: Caller,
+    *,
+    all_projects: bool = False,
+    name: str | None = None,
+    page: Page = _WHOLE,
+) -> Sequence[tuple[Series, Mapping[LeaseState, int]]]:
+    """The caller's series, or for operators every project's, by creation; how its leases are.
+
+    Raises:
+        Forbidden: a tenant asked for every project's.
+        NotFound: the page's marker is no series for this caller.
+    """
+    project = visible_project(caller, all_projects=all_projects, project_id=None)
+    if page.marker is not None:
+        own_series(store, caller, page.marker)
+    found = store.all_series(project_id=project, name=name, page=page)
+    counts = store.occurrences([one.id for one in found])
+    return [(one, counts[one.id]) for one in found]
+
+
+def _number(lease: Lease) -> int:
+    assert lease.occurrence is not None, "only leases of series are asked for"
+    return lease.occurrence.index

@@ -1,0 +1,284 @@
+"""Access by project: reads, listings and the digests of repeated requests.
+
+A thing of another project is NotFound, never Forbidden: that it exists is not the caller's to
+know. `Caller.operator` sees every project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from moorage.domain.errors import DuplicateName, Forbidden, NotFound, StaleGeneration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from moorage.domain.bookings import Booking
+    from moorage.domain.consumers import Consumer
+    from moorage.domain.decisions import Claim, Decision
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.explain import Explanation, Refusal, Stage
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.domain.series import Series
+    from moorage.usecases.ports import Caller, Page, Store
+    from moorage.usecases.shared.environment import Environment
+
+
+def list_ensembles(
+    env: Environment,
+    caller: Caller,
+    page: Page,
+    *,
+    name: str | None = None,
+    project_id: str | None = None,
+    all_projects: bool = False,
+) -> Sequence[Ensemble]:
+    """The caller's ensembles, oldest first.
+
+    Raises:
+        Forbidden: a tenant asked for another project's.
+        NotFound: the page's marker is no ensemble for this caller.
+    """
+    project = visible_project(caller, all_projects=all_projects, project_id=project_id)
+    if page.marker is not None:
+        own_ensemble(env.store, caller, page.marker)
+    return env.store.ensembles(project_id=project, name=name, page=page)
+
+
+def list_decisions(
+    env: Environment,
+    caller: Caller,
+    page: Page,
+    *,
+    ensemble_id: str | None = None,
+    all_projects: bool = False,
+) -> Sequence[Decision]:
+    """The caller's decisions, newest first; with `ensemble_id` only about that one.
+
+    Raises:
+        Forbidden: a tenant asked for another project's.
+        NotFound: no such ensemble for this caller, or the page's marker is no decision for it.
+    """
+    if page.marker is not None:
+        own_decision(env.store, caller, page.marker)
+    if ensemble_id is not None:
+        ensemble = own_ensemble(env.store, caller, ensemble_id)
+        return env.store.decisions(
+            project_id=ensemble.project_id, ensemble_id=ensemble.id, page=page
+        )
+    project = visible_project(caller, all_projects=all_projects, project_id=None)
+    return env.store.decisions(project_id=project, page=page)
+
+
+def list_refusals(  # noqa: PLR0913 - each filter of a listing has its name
+    env: Environment,
+    caller: Caller,
+    page: Page,
+    *,
+    ensemble: str | None = None,
+    stage: Stage | None = None,
+    since: Instant | None = None,
+    project_id: str | None = None,
+    all_projects: bool = False,
+) -> Sequence[Refusal]:
+    """The caller's refusals that are kept, newest first.
+
+    Raises:
+        Forbidden: a tenant asked for another project's.
+        NotFound: the page's marker is no explanation for this caller.
+    """
+    project = visible_project(caller, all_projects=all_projects, project_id=project_id)
+    if page.marker is not None:
+        own_explanation(env.store, caller, page.marker)
+    return env.store.refusals(
+        project_id=project, ensemble=ensemble, stage=stage, since=since, page=page
+    )
+
+
+def list_claims(env: Environment, caller: Caller, decision_id: str, page: Page) -> Sequence[Claim]:
+    """A page of the claims of a decision, oldest first.
+
+    Raises:
+        NotFound: no such decision for this caller.
+    """
+    decision = own_decision(env.store, caller, decision_id)
+    return env.store.claims(decision_id=decision.id, page=page)
+
+
+def list_bookings(
+    env: Environment,
+    caller: Caller,
+    page: Page,
+    *,
+    provider: str | None = None,
+    consumer: str | None = None,
+    decision: str | None = None,
+) -> Sequence[tuple[Consumer, Booking]]:
+    """Live bookings of every state.
+
+    Raises:
+        Forbidden: the caller is no operator.
+    """
+    require_operator(caller)
+    return env.store.bookings(provider=provider, consumer=consumer, decision=decision, page=page)
+
+
+def digest(body: Mapping[str, object]) -> str:
+    """The fingerprint of a request's body; the order of keys does not matter."""
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def same_request(kind: str, name: str, *, stored: str, given: str) -> None:
+    """Let a repeated request pass.
+
+    Raises:
+        DuplicateName: the id was used with another body, or by nobody's request.
+    """
+    if not given or stored != given:
+        raise DuplicateName(kind, name)
+
+
+class _Made(Protocol):
+    """A record that a client's request has created."""
+
+    @property
+    def project_id(self) -> str:
+        """Its owner."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of the request."""
+
+
+_Record = TypeVar("_Record", bound=_Made)
+
+
+def made_by_request(
+    caller: Caller, kind: str, id_: str, digest: str, read: Callable[[str], _Record]
+) -> _Record | None:
+    """The record that the same request created before; None: there is none.
+
+    Args:
+        caller: who repeats the request.
+        kind: the noun of the record.
+        id_: the id that the client gave.
+        digest: of the request's body; empty where the client gave no id.
+        read: reads the record by its id.
+
+    Raises:
+        DuplicateName: the id was used by another request.
+    """
+    if not digest:
+        return None
+    try:
+        known = read(id_)
+    except NotFound:
+        return None
+    if not sees(caller, known.project_id):
+        raise DuplicateName(kind, id_)
+    same_request(kind, id_, stored=known.digest, given=digest)
+    return known
+
+
+def sees(caller: Caller, project_id: str) -> bool:
+    """Whether things of the project exist for the caller."""
+    return caller.operator or caller.project_id == project_id
+
+
+def own_ensemble(store: Store, caller: Caller, ensemble_id: str) -> Ensemble:
+    """The ensemble, if it is the caller's.
+
+    Raises:
+        NotFound: there is none, or it is another project's.
+    """
+    ensemble = store.ensemble(ensemble_id)
+    if not sees(caller, ensemble.project_id):
+        raise NotFound("ensemble", ensemble_id)
+    return ensemble
+
+
+def own_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
+    """The decision, if it is the caller's.
+
+    Raises:
+        NotFound: there is none, or it is another project's.
+    """
+    decision = store.decision(decision_id)
+    if not sees(caller, decision.project_id):
+        raise NotFound("decision", decision_id)
+    return decision
+
+
+def check_generation(stored: Ensemble | Decision | Lease | Series, generation: int | None) -> None:
+    """Let a change pass whose caller knows the newest generation, or names none.
+
+    Raises:
+        StaleGeneration: it names another.
+    """
+    if generation is not None and generation != stored.generation:
+        kind = type(stored).__name__.lower()
+        raise StaleGeneration(kind, stored.id, expected=generation, actual=stored.generation)
+
+
+def own_claim(store: Store, caller: Caller, claim_id: str) -> Claim:
+    """The claim, if it is the caller's.
+
+    Raises:
+        NotFound: there is none, or it is another project's.
+    """
+    claim = store.claim(claim_id)
+    if not sees(caller, claim.project_id):
+        raise NotFound("claim", claim_id)
+    return claim
+
+
+def own_explanation(store: Store, caller: Caller, explanation_id: str) -> tuple[Explanation, str]:
+    """The explanation and its replayable instance, if it is the caller's.
+
+    The instance names hosts and loads: `replayable` decides who gets it.
+
+    Raises:
+        NotFound: there is none, or it is another project's.
+    """
+    explanation, project_id, instance = store.explanation(explanation_id)
+    if not sees(caller, project_id):
+        raise NotFound("explanation", explanation_id)
+    return explanation, instance
+
+
+def own_refusal(store: Store, caller: Caller, request: str) -> tuple[Explanation, str]:
+    """As `own_explanation`, by the id that the client gave to the request that was refused.
+
+    Raises:
+        NotFound: no request of that id was refused, or it was another project's.
+    """
+    project = None if caller.operator else caller.project_id
+    explanation, _, instance = store.refusal(request, project_id=project)
+    return explanation, instance
+
+
+def require_operator(caller: Caller) -> None:
+    """Require an operator.
+
+    Raises:
+        Forbidden: the caller is none.
+    """
+    if not caller.operator:
+        raise Forbidden("only operators may do this")
+
+
+def visible_project(caller: Caller, *, all_projects: bool, project_id: str | None) -> str | None:
+    """Which project a listing is about; None means every one.
+
+    Raises:
+        Forbidden: a tenant asked for another project's.
+    """
+    if project_id is None and not all_projects:
+        return caller.project_id
+    if not caller.operator and (all_projects or project_id != caller.project_id):
+        raise Forbidden("only operators may list other projects")
+    return None if all_projects else project_id

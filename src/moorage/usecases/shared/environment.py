@@ -1,0 +1,33 @@
+"""The ports and bounds that every use case works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from moorage.usecases.ports import Ids, Solver, Store
+    from moorage.usecases.shared.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The ports and bounds of one process."""
+
+    store: Store
+    solver: Solver
+    ids: Ids
+    limits: Limits
+    stopwatch: Callable[[], float]
+    """Seconds that only ever grow, for time budgets."""
+    pause: Callable[[float], object]
+    """Does nothing for so many seconds."""
+
+    def told_to(self, *, operator: bool) -> Self:
+        """The same, telling an operator everything as it is."""
+        if not operator:
+            return self
+        exact = replace(self.limits.disclosure, exact=True)
+        return replace(self, limits=replace(self.limits, disclosure=exact))

@@ -1,0 +1,328 @@
+"""Quotas of projects: operators set them, everybody reads their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import BoundStored, Changeset, DropQuota, PutQuota
+from moorage.domain.errors import InvalidDescription, NotFound
+from moorage.domain.offers import OfferState
+from moorage.domain.quotas import (
+    UNLIMITED,
+    Quota,
+    QuotaName,
+    too_high,
+    too_many_stored,
+    uses_of,
+)
+from moorage.engine.time.quotas import NOBODY, Asked, Ceiling, Lessee, judge, peak, room
+from moorage.usecases.shared.access import require_operator, sees, visible_project
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from moorage.domain.errors import QuotaExceeded
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Duration, Instant, Period
+    from moorage.domain.quotas import QuotaDefaults
+    from moorage.usecases.ports import Caller, Page, Store
+    from moorage.usecases.shared.environment import Environment
+    from moorage.usecases.shared.limits import Limits
+
+_LONGEST_ID: Final = 255
+_OVER_TIME: Final = (QuotaName.UNITS, QuotaName.UNIT_HOURS)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaUsage:
+    """One limit of a project; `used` is None of what nothing adds up to."""
+
+    limit: int
+    """In the units of `QuotaName`; UNLIMITED for none."""
+    own: bool
+    """Whether the limit is the project's own, not a default."""
+    used: int | None
+
+    @property
+    def over(self) -> bool:
+        """Whether more is used than may be: it was lowered since, and blocks what is new."""
+        return self.used is not None and self.used > self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectQuota:
+    """Everything that limits a project, and how much of it is used."""
+
+    project_id: str
+    window: Duration
+    limits: Mapping[QuotaName, QuotaUsage]
+
+
+USUALLY_STORED: Final[Mapping[QuotaName, int]] = MappingProxyType(
+    {
+        QuotaName.ENSEMBLES: 10_000,
+        QuotaName.TEMPLATES: 1_000,
+        QuotaName.SERIES: 1_000,
+        QuotaName.OFFERS: 10,
+        QuotaName.WAITLIST: 100,
+        QuotaName.SUBSCRIPTIONS: 100,
+    }
+)
+"""What a project may store where neither its quota nor the settings say otherwise."""
+
+
+def defaults(limits: Limits) -> QuotaDefaults:
+    """The limits of projects without a quota of their own."""
+    said = {QuotaName.HELD: limits.held_members, **USUALLY_STORED, **limits.quotas.limits}
+    return replace(limits.quotas, limits=MappingProxyType(said))
+
+
+def set_quota(
+    env: Environment,
+    caller: Caller,
+    project_id: str,
+    limits: Mapping[QuotaName, int | None],
+    *,
+    dry_run: bool = False,
+) -> ProjectQuota:
+    """Set limits of a project; None restores a default, limits not named stay.
+
+    A limit below what is used is taken: it blocks what is new, and takes nothing away.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        InvalidDescription: no project, or a limit below nothing.
+    """
+    require_operator(caller)
+    if not 0 < len(project_id) <= _LONGEST_ID:
+        raise InvalidDescription("a project's id has 1 to 255 characters", path="project_id")
+    for name, limit in limits.items():
+        if limit is not None and limit < 0:
+            raise InvalidDescription("a limit is not negative", path=f"quota.{name}")
+    stored = env.store.quota(project_id)
+    said = {**(stored.limits if stored else {}), **limits}
+    kept = MappingProxyType({name: said[name] for name in QuotaName if said.get(name) is not None})
+    quota = Quota(project_id, kept, env.store.now())  # type: ignore[arg-type]  # None is left out
+    if not dry_run:
+        env.store.commit(Changeset((PutQuota(quota),)))
+    return _seen(env, quota)
+
+
+def unset_quota(
+    env: Environment, caller: Caller, project_id: str, *, dry_run: bool = False
+) -> None:
+    """Let the defaults hold for a project again.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        NotFound: they do already.
+    """
+    require_operator(caller)
+    if not dry_run:
+        env.store.commit(Changeset((DropQuota(project_id),)))
+
+
+def show_quota(env: Environment, caller: Caller, project_id: str) -> ProjectQuota:
+    """The limits of a project, and its usage.
+
+    Raises:
+        NotFound: it is another project's, and the caller no operator.
+    """
+    if not sees(caller, project_id):
+        raise NotFound("quota of project", project_id)
+    return _seen(env, env.store.quota(project_id) or Quota(project_id))
+
+
+def list_quotas(
+    env: Environment, caller: Caller, page: Page, *, all_projects: bool
+) -> Sequence[ProjectQuota]:
+    """The caller's own, or a page of those set for any project.
+
+    Raises:
+        Forbidden: a tenant asked for every project's.
+    """
+    if not all_projects:
+        own = caller.project_id
+        return () if page.marker == own else (show_quota(env, caller, own),)
+    visible_project(caller, all_projects=True, project_id=None)
+    return tuple(_seen(env, one) for one in env.store.quotas(page))
+
+
+def quota_limits(limits: Limits, *, any_priority: bool) -> QuotaDefaults:
+    """What a new lease is judged by; `any_priority` of who may ask for each there is."""
+    waived = frozenset({QuotaName.PRIORITY} if any_priority else ())
+    return replace(defaults(limits), waived=waived)
+
+
+def check_priority(env: Environment, project_id: str, priority: int) -> None:
+    """Let a priority pass that the project may ask for.
+
+    Raises:
+        QuotaExceeded: it may not.
+    """
+    limit = defaults(env.limits).limit(QuotaName.PRIORITY, env.store.quota(project_id))
+    if priority > limit:
+        raise too_high(limit=limit, requested=priority)
+
+
+def check_quota(
+    env: Environment, lease: Lease, before: Lease | None, within: QuotaDefaults | None = None
+) -> None:
+    """Let a lease pass that its project may have; the commit judges once more.
+
+    Args:
+        env: the service's.
+        lease: as it becomes.
+        before: as it is; None: it is new.
+        within: see `quota_limits`; None: the service's defaults.
+
+    Raises:
+        QuotaExceeded: it may not.
+    """
+    store, now = env.store, env.store.now()
+    window = env.limits.quotas.window
+    used = () if before is None else tuple(store.uses_of_lease(lease.id))
+    asked = Asked(
+        lease.terms.period,
+        uses_of(lease, used, now),
+        None if before is None else before.terms.period,
+        used,
+        lease.terms.priority if before is None else 0,
+    )
+    ceiling, others = _ceiling(env, lease.project_id, within), NOBODY
+    if ceiling.counts:
+        since = min(now, lease.terms.period.start) - window
+        others = store.lessee(lease.project_id, since, but=lease.id)
+    if (refusal := judge(ceiling, others, asked, now)) is not None:
+        raise refusal
+
+
+class Allowance:
+    """What a project may lease still, as it takes one new lease after the other."""
+
+    def __init__(
+        self, env: Environment, project_id: str, first: Instant, within: QuotaDefaults
+    ) -> None:
+        """Of leases that start at `first` or later, judged by `within` (see `quota_limits`)."""
+        now = env.store.now()
+        self._now = now
+        self._ceiling = _ceiling(env, project_id, within)
+        self._others = NOBODY
+        if self._ceiling.counts:
+            since = min(now, first) - env.limits.quotas.window
+            self._others = env.store.lessee(project_id, since)
+
+    def refusal(self, lease: Lease) -> QuotaExceeded | None:
+        """Why a new lease may not be beside those that were taken; None: it may."""
+        return judge(self._ceiling, self._others, self._asked(lease), self._now)
+
+    def take(self, lease: Lease) -> None:
+        """Count a lease from now on."""
+        asked, others = self._asked(lease), self._others
+        self._others = Lessee((*others.uses, *asked.uses), (*others.ends, asked.period.end))
+
+    def _asked(self, lease: Lease) -> Asked:
+        terms = lease.terms
+        return Asked(terms.period, uses_of(lease, (), self._now), priority=terms.priority)
+
+
+def quota_allows(env: Environment, project_id: str, period: Period) -> int | None:
+    """How many places one more lease of the project over a period may have; None: any number."""
+    now = env.store.now()
+    since = min(now, period.start) - env.limits.quotas.window
+    others = env.store.lessee(project_id, since)
+    return room(_ceiling(env, project_id), others, period, now)
+
+
+def stored_limit(env: Environment, project_id: str, name: QuotaName) -> int:
+    """How many things of a kind a project may store."""
+    return defaults(env.limits).limit(name, env.store.quota(project_id))
+
+
+def bound_stored(env: Environment, project_id: str, name: QuotaName) -> BoundStored:
+    """The condition of a commit that stores one more thing of a kind."""
+    return BoundStored(project_id, name, defaults(env.limits).limit(name, None))
+
+
+def check_stored(env: Environment, project_id: str, name: QuotaName) -> None:
+    """Let one more thing of a kind pass; the commit judges once more, by `bound_stored`.
+
+    Raises:
+        QuotaExceeded: the project has as many as it may.
+    """
+    limit = stored_limit(env, project_id, name)
+    used = env.store.stored(project_id)[name]
+    if used >= limit:
+        raise too_many_stored(name, limit=limit, used=used, requested=1)
+
+
+def held_limit(env: Environment, project_id: str) -> int:
+    """How many places a project may hold that are not a lease's."""
+    return defaults(env.limits).limit(QuotaName.HELD, env.store.quota(project_id))
+
+
+def _ceiling(env: Environment, project_id: str, within: QuotaDefaults | None = None) -> Ceiling:
+    quota, usual = env.store.quota(project_id), within or defaults(env.limits)
+    return Ceiling(lambda name: usual.limit(name, quota), usual.window)
+
+
+def _seen(env: Environment, quota: Quota) -> ProjectQuota:
+    store, usual = env.store, defaults(env.limits)
+    now = store.now()
+    ceiling = Ceiling(lambda name: usual.limit(name, quota), usual.window)
+    project = quota.project_id
+    stored = {**store.stored(project), QuotaName.OFFERS: _offered(store, project, now)}
+    return ProjectQuota(
+        project,
+        usual.window,
+        {
+            name: QuotaUsage(
+                usual.limit(name, quota),
+                own=name in quota.limits,
+                used=stored[name] if name in stored else _used(store, project, ceiling, name, now),
+            )
+            for name in QuotaName
+        },
+    )
+
+
+def _offered(store: Store, project_id: str, now: Instant) -> int:
+    """Offers that may be accepted still."""
+    every = (one.offer for one in store.offers(project_id=project_id))
+    return sum(one is not None and one.state_at(now) is OfferState.OFFERED for one in every)
+
+
+def _used(
+    store: Store, project_id: str, ceiling: Ceiling, name: QuotaName, now: Instant
+) -> int | None:
+    if name is QuotaName.HELD:
+        return store.held(project_id)
+    if name is QuotaName.LEASES:
+        return len(store.lessee(project_id, now).ends)
+    if name in _OVER_TIME:
+        uses = store.lessee(project_id, now - ceiling.window).uses
+        return peak(ceiling, uses, name, now)
+    return None
+
+
+__all__ = [
+    "UNLIMITED",
+    "Allowance",
+    "ProjectQuota",
+    "QuotaUsage",
+    "bound_stored",
+    "check_priority",
+    "check_quota",
+    "check_stored",
+    "defaults",
+    "held_limit",
+    "list_quotas",
+    "quota_allows",
+    "quota_limits",
+    "set_quota",
+    "show_quota",
+    "stored_limit",
+    "unset_quota",
+]

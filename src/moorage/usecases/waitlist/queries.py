@@ -1,0 +1,138 @@
+"""Waitlist queries and cancellation, and the ledger state that an estimate is based on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import NotFound, StaleGeneration, WrongState
+from moorage.domain.period import FOREVER, Period
+from moorage.domain.waitlist import EntryState, EntryStep
+from moorage.usecases.ports import Page
+from moorage.usecases.shared.access import sees, visible_project
+from moorage.usecases.shared.retry import retry
+from moorage.usecases.waitlist.attempt import leave
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from moorage.domain.period import Instant
+    from moorage.domain.waitlist import WaitlistEntry
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.ports import Caller, Store
+
+
+ESTIMATED: Final = 200
+"""Entries that are estimated: the first ones."""
+
+
+def line_of(store: Store) -> Sequence[WaitlistEntry]:
+    """The entries that are estimated, in the waitlist's order."""
+    return store.in_line(Period(0, FOREVER), ESTIMATED)
+
+
+def basis(
+    store: Store, snapshot: Snapshot, line: Iterable[WaitlistEntry], entry: WaitlistEntry
+) -> str:
+    """A short name for all that the estimate of an entry depends on; the same in every process.
+
+    That is what is booked until when, who keeps others out, and who waits before it.
+    """
+    now, alive = snapshot.taken_at, snapshot.alive
+    before = takewhile(lambda one: one.id != entry.id, line)
+    ids = " ".join(one.id for one in before if not one.over_at(now))
+    booked = f"{int(snapshot.revisions[alive].sum())} {int(alive.sum())} {snapshot.valid_until}"
+    text = f"{booked} {store.keepers().revision} {ids}"
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+COUNTED: Final = 1_000
+"""Where counting those before an entry stops."""
+_WHOLE: Final = Page()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedEntry:
+    """An entry, and how many that compete with it are before it; with `dry_run` not written."""
+
+    entry: WaitlistEntry
+    before: int
+    now: Instant
+    current: bool
+    """Whether the ledger and the list are still what its estimate was made from."""
+    dry_run: bool = False
+
+
+def listed_entry(store: Store, entry: WaitlistEntry, *, dry_run: bool = False) -> ListedEntry:
+    """An entry with its place in the order."""
+    now = store.now()
+    before, current = 0, False
+    if entry.state_at(now) is EntryState.WAITING:
+        ahead = takewhile(lambda one: one.id != entry.id, store.in_line(entry.whole, COUNTED))
+        before = sum(bool(one.classes & entry.classes) and not one.over_at(now) for one in ahead)
+        if entry.estimate is not None:
+            found = basis(store, store.snapshot(), line_of(store), entry)
+            current = entry.estimated_from == found
+    return ListedEntry(entry, before, now, current, dry_run)
+
+
+def own_entry(store: Store, caller: Caller, entry_id: str) -> WaitlistEntry:
+    """The entry, if it is the caller's.
+
+    Raises:
+        NotFound: there is none, or it is another project's.
+    """
+    found = store.waitlist_entry(entry_id)
+    if not sees(caller, found.project_id):
+        raise NotFound("waitlist entry", entry_id)
+    return found
+
+
+def list_entries(
+    store: Store,
+    caller: Caller,
+    *,
+    all_projects: bool = False,
+    state: EntryState | None = None,
+    page: Page = _WHOLE,
+) -> Sequence[WaitlistEntry]:
+    """The caller's entries, or for operators every project's, by creation.
+
+    Raises:
+        Forbidden: a tenant asked for every project's.
+        NotFound: the page's marker is no entry for this caller.
+    """
+    project = visible_project(caller, all_projects=all_projects, project_id=None)
+    if page.marker is not None:
+        own_entry(store, caller, page.marker)
+    return store.waitlist(project_id=project, state=state, page=page)
+
+
+def cancel_entry(
+    parts: Parts, caller: Caller, entry_id: str, generation: int | None, *, dry_run: bool = False
+) -> None:
+    """Give up a place in the list.
+
+    Raises:
+        NotFound: there is no such entry for this caller.
+        StaleGeneration: it is of another generation.
+        WrongState: it waits no more.
+    """
+
+    def once() -> None:
+        entry = own_entry(parts.store, caller, entry_id)
+        if generation is not None and generation != entry.generation:
+            raise StaleGeneration(
+                "waitlist entry", entry_id, expected=generation, actual=entry.generation
+            )
+        if entry.state_at(parts.store.now()) is not EntryState.WAITING:
+            told = f": it is lease {entry.id}" if entry.state is EntryState.GRANTED else ""
+            state = entry.state_at(parts.store.now())
+            raise WrongState(f"it waits no more, it is {state}{told}")
+        if not dry_run:
+            leave(parts, entry, EntryStep.CANCEL)
+
+    retry(parts, once)

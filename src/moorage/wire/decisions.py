@@ -1,0 +1,187 @@
+"""Decisions: how to decide, a placement and its hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from moorage.wire.fields import Duration, Generation, Instant, Link, Name, Uuid
+
+Priority: TypeAlias = Annotated[int, Meta(ge=0, le=1000)]
+Until: TypeAlias = Annotated[
+    str,
+    Meta(max_length=40, description="RFC 3339: when the stay ends; null for a stay without end"),
+]
+Preemptible: TypeAlias = Annotated[
+    bool, Meta(description="Whether the stay may be ended early for a lease that needs the places")
+]
+StayPriority: TypeAlias = Annotated[
+    int,
+    Meta(ge=0, le=1000, description="Of a preemptible stay: those with less end before it does"),
+]
+
+
+class Search(Struct, frozen=True, kw_only=True):
+    """How the search for places is made."""
+
+    objective: Literal["spread", "pack", "balance"] = "spread"
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
+    time_limit: Duration | None = None
+
+
+class DecideBody(Search, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How to decide. `hold` is how long the places are held."""
+
+    hold: Duration | None = None
+    max_additional: Annotated[
+        list[Name], Meta(max_length=16, description="Roles to count further members of")
+    ] = []
+    until: Until | None = None
+    preemptible: Preemptible = False
+    priority: StayPriority = 0
+
+
+class DecisionBody(DecideBody, frozen=True, forbid_unknown_fields=True):
+    """The ensemble to decide, and how."""
+
+    ensemble_id: Uuid
+    id: Uuid | None = None
+
+
+class DecisionCreate(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /v1/decisions."""
+
+    decision: DecisionBody
+
+
+class DecisionPatchBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A renewal: a new end, or a new hold from now on; exactly one of the two."""
+
+    expires_at: Instant | None = None
+    hold: Duration | None = None
+    generation: Generation | None = None
+
+
+class DecisionPatch(Struct, frozen=True, forbid_unknown_fields=True):
+    """PATCH /v1/decisions/{id}."""
+
+    decision: DecisionPatchBody
+
+
+UntilBecause: TypeAlias = Annotated[
+    Literal["declared", "lease", "preempted", "away"],
+    Meta(
+        description="declared: its owner has said so, or the operator; lease: its own lease ends;"
+        " preempted: it makes way for a lease that needs its place; away: its host is planned to"
+        " be away then"
+    ),
+]
+
+
+class Interval(Struct, frozen=True):
+    """A half-open period; a null end means that it never ends."""
+
+    start: str
+    end: str | None
+
+
+class Solve(Struct, frozen=True):
+    """How the answer was found. `value` and `bound` are costs; equal means proven optimal."""
+
+    solver: str
+    optimal: bool
+    value: int
+    bound: int
+    wall_ms: float
+    seed: int
+
+
+class Assignment(Struct, frozen=True):
+    """A member's place; `claimed_by` is a claim's id."""
+
+    member: str
+    kind: str
+    domains: dict[str, str]
+    claimed_by: str | None
+    host: str | UnsetType = UNSET
+    """The host's name; operators only."""
+    allocations: dict[str, dict[str, int]] | UnsetType = UNSET
+    """Provider UUID -> amounts; operators only."""
+    until: str | UnsetType = UNSET
+    """When its stay ends, as things are; absent where it has no end."""
+    until_because: UntilBecause | UnsetType = UNSET
+    """With `until`, why then."""
+
+
+class PolicyStatus(Struct, frozen=True):
+    """Whether a placement meets a policy, and with which slack."""
+
+    name: str
+    satisfied: bool
+    slack: int | None
+    penalty: int
+    standing: int
+    """By how much members that stood there before violate it: accepted, and made no worse."""
+
+
+class Additional(Struct, frozen=True):
+    """How many more members fit. Without `exact` it means "at least"."""
+
+    count: int
+    exact: bool
+
+
+class Decision(Struct, frozen=True):
+    """A stored placement and its hold; with `dry_run` nothing was stored."""
+
+    id: str
+    ensemble_id: str
+    ensemble_generation: int
+    project_id: str
+    status: str
+    expires_at: str | None
+    hold: str
+    renewals: int
+    interval: Interval
+    objective: str
+    solve: Solve
+    assignments: list[Assignment]
+    policies: list[PolicyStatus]
+    max_additional: dict[str, Additional]
+    revision: int
+    generation: int
+    computed_at: str
+    updated_at: str
+    dry_run: bool
+    links: list[Link]
+    preemptible: bool
+    """Whether its interval may end earlier, for a lease that needs the places."""
+    lease_id: str | None
+    """The lease whose placement it is."""
+    priority: int
+    """Its lease's; of a preemptible stay: those with less end before it does."""
+
+
+class OneDecision(Struct, frozen=True):
+    """One decision."""
+
+    decision: Decision
+
+
+class Decisions(Struct, frozen=True):
+    """A page of decisions, newest first."""
+
+    decisions: list[Decision]
+    decisions_links: list[Link]
+
+
+class Confirmed(Struct, frozen=True):
+    """A confirmed decision: members claimed, still building, and freed."""
+
+    decision: Decision
+    claimed: int
+    building: int
+    released: int
+    released_members: list[str]
+    members: int

@@ -1,0 +1,212 @@
+"""Ensembles: what is described, and what is stored of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from moorage.domain.describe_groups import MAX_GROUPS
+from moorage.wire.decisions import DecideBody, Decision
+from moorage.wire.fields import Amount, AnyOf, Count, Generation, Link, Metadata, Name, Names, Uuid
+
+Policy: TypeAlias = Annotated[
+    dict[str, Any] | Name,
+    Meta(
+        description=(
+            "`name`, `type`, `members` or `zip` (selectors), `strength` (`required` or"
+            " `{preferred: weight}`), `phase`, and the parameters of its type"
+            " (see `/v1/policy-types`); or one of Nova's four names"
+        )
+    ),
+]
+
+
+class GroupBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What one provider gives a member beside its own resources."""
+
+    name: Name
+    resources: Annotated[dict[Name, Amount], Meta(min_length=1, max_length=64)] | UnsetType = UNSET
+    required: AnyOf | UnsetType = UNSET
+    forbidden: Names | UnsetType = UNSET
+    member_of: AnyOf | UnsetType = UNSET
+    same_subtree: bool | UnsetType = UNSET
+
+
+class PortBody(GroupBody, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A port on a device. `vnic_type` is Neutron's; it does not matter for placement."""
+
+    vnic_type: Name | UnsetType = UNSET
+
+
+class VolumeBody(GroupBody, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A volume. Without `resources` it takes its size as `DISK_GB`."""
+
+    size_gb: Amount | UnsetType = UNSET
+
+
+class RoleBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A role: a flavor's name or explicit resources, and the number of members."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=128)]
+    kind: Literal["server"] | UnsetType = UNSET
+    count: Count | UnsetType = UNSET
+    flavor: Name | UnsetType = UNSET
+    resources: Annotated[dict[Name, Amount], Meta(min_length=1, max_length=64)] | UnsetType = UNSET
+    required: AnyOf | UnsetType = UNSET
+    forbidden: Names | UnsetType = UNSET
+    member_of: AnyOf | UnsetType = UNSET
+    tags: Names | UnsetType = UNSET
+    ports: Annotated[list[PortBody], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
+    volumes: Annotated[list[VolumeBody], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
+    groups: Annotated[list[GroupBody], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
+    same_subtree: Annotated[list[Names], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
+    group_policy: Literal["none", "isolate"] | UnsetType = UNSET
+
+
+class EnsembleBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """An ensemble to create; with `decide` it is placed and held in the same transaction."""
+
+    name: Name
+    id: Uuid | None = None
+    metadata: Metadata = {}
+    members: Annotated[list[RoleBody], Meta(max_length=1000)] = []
+    policies: Annotated[list[Policy], Meta(max_length=1000)] = []
+    decide: DecideBody | None = None
+
+
+class EnsembleCreate(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /v1/ensembles."""
+
+    ensemble: EnsembleBody
+
+
+class EnsembleChangeBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """What changes. A known role takes a new `count`, a known policy new parameters."""
+
+    name: Name | None = None
+    metadata: Metadata | None = None
+    members: Annotated[list[RoleBody], Meta(max_length=1000)] = []
+    policies: Annotated[
+        list[dict[str, Any]],
+        Meta(max_length=1000, description="Merged by `name` into those there are, or added"),
+    ] = []
+    remove_policies: Names = []
+    decide: DecideBody | None = None
+    generation: Generation | None = None
+
+
+class EnsembleChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """PATCH /v1/ensembles/{id}."""
+
+    ensemble: EnsembleChangeBody
+
+
+class Group(Struct, frozen=True):
+    """What a member needs of one provider beside its own resources."""
+
+    name: str
+    resources: dict[str, int]
+    required: list[str | list[str]]
+    forbidden: list[str]
+    member_of: list[str | list[str]]
+    same_subtree: bool
+    """Whether it is of one subtree with what gives the member's own resources."""
+
+
+class Role(Struct, frozen=True):
+    """A role with the number of its members; nested lists in `required` mean "any of"."""
+
+    name: str
+    kind: str
+    count: int
+    flavor: str | None
+    resources: dict[str, int]
+    required: list[str | list[str]]
+    forbidden: list[str]
+    member_of: list[str | list[str]]
+    tags: list[str]
+    ports: list[Group] = []
+    volumes: list[Group] = []
+    groups: list[Group] = []
+    same_subtree: list[list[str]] = []
+    group_policy: Literal["none", "isolate"] = "none"
+
+
+class MadeOf(Struct, frozen=True):
+    """The template version from which an ensemble was created."""
+
+    id: str
+    version: int
+
+
+class Violation(Struct, frozen=True):
+    """One way a policy is broken."""
+
+    policy: str
+    members: list[str]
+    text: str
+    amount: int
+
+
+class Ensemble(Struct, frozen=True):
+    """An ensemble. `policies` come back as they were written."""
+
+    id: str
+    name: str
+    project_id: str
+    user_id: str
+    metadata: dict[str, str]
+    members: list[Role]
+    policies: list[dict[str, Any]]
+    generation: int
+    created_at: str
+    updated_at: str
+    links: list[Link]
+    decision: Decision | UnsetType | None = UNSET
+    """The current one; absent in listings."""
+    compliance: list[Violation] | UnsetType = UNSET
+    """What is violated at present; only where it was asked for."""
+    template: MadeOf | UnsetType = UNSET
+
+
+class OneEnsemble(Struct, frozen=True):
+    """One ensemble. After a change: the decision made with it, or its effect on the members."""
+
+    ensemble: Ensemble
+    decision: Decision | UnsetType | None = UNSET
+    violations: list[Violation] | UnsetType = UNSET
+    dry_run: bool = False
+    computed_at: str | UnsetType = UNSET
+    revision: int | UnsetType = UNSET
+
+
+class Ensembles(Struct, frozen=True):
+    """A page of ensembles."""
+
+    ensembles: list[Ensemble]
+    ensembles_links: list[Link]
+
+
+class Loss(Struct, frozen=True):
+    """The worst that losing one domain of a level does to a role."""
+
+    role: str
+    total: int
+    keeps: int
+    needed: int
+    ok: bool
+
+
+class Survival(Struct, frozen=True):
+    """Losing any one domain of `level`."""
+
+    level: str
+    lose: int
+    roles: list[Loss]
+
+
+class Survivability(Struct, frozen=True):
+    """How many members survive the loss of any one domain, per level."""
+
+    survivability: list[Survival]

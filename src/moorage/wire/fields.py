@@ -1,0 +1,35 @@
+"""Types of fields that many bodies have: names, ids, times, amounts; and links."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, Struct
+
+from moorage.domain.ensembles import MAX_MEMBERS
+from moorage.domain.resources import MAX_AMOUNT
+
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
+Uuid: TypeAlias = Annotated[
+    str, Meta(pattern="^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
+]
+Duration: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=32, description="ISO 8601 (`PT10M`) or short (`10m`)")
+]
+Instant: TypeAlias = Annotated[str, Meta(max_length=40, description="RFC 3339 with an offset")]
+Amount: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_AMOUNT)]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_MEMBERS)]
+Generation: TypeAlias = Annotated[int, Meta(ge=0)]
+AnyOf: TypeAlias = Annotated[
+    list[Name | Annotated[list[Name], Meta(min_length=1, max_length=64)]],
+    Meta(max_length=64, description="All of these; a nested list means any one of its entries"),
+]
+Names: TypeAlias = Annotated[list[Name], Meta(max_length=256)]
+Metadata: TypeAlias = Annotated[dict[Name, Annotated[str, Meta(max_length=1024)]], Meta()]
+
+
+class Link(Struct, frozen=True):
+    """A link to a related resource or the next page."""
+
+    rel: str
+    href: str

@@ -1,0 +1,76 @@
+"""Hosts: their bookings, and why one is closed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from moorage.wire.fields import Link
+
+
+class Closing(Struct, frozen=True):
+    """Why a host is closed: `disabled`, `away`, `no inventory`; or `planned` to be away.
+
+    The times are those of its planned window.
+    """
+
+    why: Literal["disabled", "away", "planned", "no inventory"]
+    start: str | None
+    end: str | None
+    capacity_window: str | None
+    kind: str | None
+    reason: str
+
+
+class HostStatus(Struct, frozen=True):
+    """A host, or several that share a reason: why it is closed, and when its last booking ends."""
+
+    uuid: str
+    name: str
+    domains: dict[str, str]
+    shares: bool
+    open: bool
+    """Whether members may be placed on it now."""
+    closed: list[Closing]
+    consumers: int
+    """How many have live bookings on it."""
+    until: str | None
+    """When the last of them ends; null: there are none, or one has no end."""
+
+
+class Hosts(Struct, frozen=True):
+    """A page of hosts, by UUID."""
+
+    hosts: list[HostStatus]
+    hosts_links: list[Link]
+
+
+class HostBooking(Struct, frozen=True):
+    """One consumer's bookings on a host."""
+
+    consumer: str
+    project_id: str
+    state: str
+    amounts: dict[str, int]
+    start: str
+    end: str | None
+    lapses_at: str | None
+    decision: str | None
+    ensemble: str | None
+    ensemble_name: str | None
+    member: str | None
+    lease: str | None
+
+
+class ShownHost(HostStatus, frozen=True):
+    """A host with a page of its consumers."""
+
+    bookings: list[HostBooking]
+    bookings_links: list[Link]
+
+
+class OneHost(Struct, frozen=True):
+    """One host."""
+
+    host: ShownHost

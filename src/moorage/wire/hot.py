@@ -1,0 +1,61 @@
+"""Heat templates, placed jointly."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from moorage.wire.decisions import DecideBody, Decision
+from moorage.wire.ensembles import Ensemble
+from moorage.wire.fields import Name, Uuid
+
+
+class HotBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A Heat template and what goes with it."""
+
+    template: Annotated[str, Meta(max_length=4_000_000)]
+    environment: Annotated[str, Meta(max_length=1_000_000)] | None = None
+    parameters: dict[Name, Any] = {}
+    files: dict[
+        Annotated[str, Meta(max_length=1024)], Annotated[str, Meta(max_length=4_000_000)]
+    ] = {}
+    name: Name = "stack"
+    ensemble_id: Uuid | None = None
+    """Use this ensemble's decision; without it a new ensemble is made, decided and held."""
+    id: Uuid | None = None
+    decide: DecideBody | None = None
+
+
+class HotCreate(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /v1/hot."""
+
+    hot: HotBody
+
+
+class NotPlaced(Struct, frozen=True):
+    """A resource of a template that takes no place of its own, with the reason."""
+
+    path: str
+    type: str
+    why: str
+
+
+class Hot(Struct, frozen=True):
+    """A placed template: the decision, and the template that carries it."""
+
+    ensemble: Ensemble
+    decision: Decision
+    keys: dict[str, str]
+    """Member -> its path in the stack."""
+    not_placed: list[NotPlaced]
+    notes: list[str]
+    template: str
+    """The same template, carrying the decision in metadata that plain Heat passes over.
+
+    It needs no environment. After a dry run the template as it came: there is no decision to
+    carry.
+    """
+    files: dict[str, str]
+    """The nested templates and other files that go with it, by name relative to it."""
+    dry_run: bool

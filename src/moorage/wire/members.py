@@ -1,0 +1,82 @@
+"""Members of an ensemble and their places."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from moorage.wire.claims import Difference
+from moorage.wire.decisions import DecideBody, Decision, UntilBecause
+from moorage.wire.ensembles import Ensemble, RoleBody, Violation
+from moorage.wire.fields import Link, Uuid
+
+
+class MemberBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A member to add: a description of one or more, or a running server into a known role."""
+
+    id: Uuid | None = None
+    """For safe retry: the same request under the same id adds nothing more."""
+    role: RoleBody | None = None
+    server_id: Uuid | None = None
+    name: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+    """With `server_id`: the role it joins."""
+    on_violation: Literal["reject", "accept_and_report"] = "reject"
+    decide: DecideBody | None = None
+
+
+class MemberCreate(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /v1/ensembles/{id}/members."""
+
+    member: MemberBody
+
+
+class Member(Struct, frozen=True):
+    """A member and its place. `status`: unplaced, held, building or active."""
+
+    name: str
+    role: str
+    kind: str
+    status: str
+    server_id: str | None
+    domains: Annotated[
+        dict[str, str],
+        Meta(description="Level -> domain: opaque labels for tenants, names for operators"),
+    ]
+    uuid: str | UnsetType = UNSET
+    """The consumer of its hold; operators only."""
+    host: str | UnsetType = UNSET
+    """The host's name; operators only."""
+    allocations: dict[str, dict[str, int]] | UnsetType = UNSET
+    """Provider UUID -> amounts; operators only."""
+    until: str | UnsetType = UNSET
+    """When its stay ends, as things are; absent where it has no end, or no place."""
+    until_because: UntilBecause | UnsetType = UNSET
+    """With `until`, why then."""
+    overrun: bool | UnsetType = UNSET
+    """True where its end has come, it has had its time to go, and its server is there still."""
+
+
+class OneMember(Struct, frozen=True):
+    """One member."""
+
+    member: Member
+
+
+class Added(Struct, frozen=True):
+    """What was added: members by description (perhaps placed at once), or one running server."""
+
+    ensemble: Ensemble
+    member: Member | UnsetType = UNSET
+    decision: Decision | UnsetType = UNSET
+    violations: list[Violation] | UnsetType = UNSET
+    diff: list[Difference] | UnsetType = UNSET
+    """How the size of a running server differs from its role's."""
+    dry_run: bool = False
+
+
+class Members(Struct, frozen=True):
+    """A page of an ensemble's members."""
+
+    members: list[Member]
+    members_links: list[Link]

@@ -1,0 +1,43 @@
+"""What an answer costs grows with the ensemble, not with its square."""
+
+import sys
+from types import FrameType
+
+from moorage.testing.service import OPERATOR, Service
+
+FACTOR = 4
+
+
+def described(service: Service, number: int) -> str:
+    """An ensemble of so many roles of one member each; its id."""
+    members = [{"name": f"r{i}", "count": 1, "resources": {"VCPU": 1}} for i in range(number)]
+    body = {"ensemble": {"name": f"e{number}", "members": members, "decide": {"hold": "10m"}}}
+    answer = service.call("POST", "/ensembles", body, caller=OPERATOR)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json["ensemble"]["id"])
+
+
+def steps(service: Service, path: str) -> int:
+    """Calls of functions, and resumptions of generators, that an answer takes."""
+    count = 0
+
+    def counted(_frame: FrameType, _event: str, _about: object) -> None:
+        nonlocal count
+        count += 1
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        answer = service.call("GET", path, caller=OPERATOR)
+    finally:
+        sys.setprofile(before)
+    assert answer.status_code == 200, answer.text
+    return count
+
+
+def test_ensembles_and_members_are_shown_in_linear_time(service: Service) -> None:
+    few, many = described(service, 20), described(service, 20 * FACTOR)
+    for path in ("/ensembles/{}", "/ensembles/{}/members"):
+        service.call("GET", path.format(few), caller=OPERATOR)  # what is made once is made
+        short = steps(service, path.format(few))
+        assert steps(service, path.format(many)) < 1.3 * FACTOR * short

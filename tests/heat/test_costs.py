@@ -1,0 +1,195 @@
+"""What a template costs: time linear in its text and in what it expands to, and bounded."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType, MappingProxyType
+
+import pytest
+
+from moorage.domain.errors import InvalidDescription
+from moorage.heat.compile import Source, compile_template
+from moorage.heat.placed_template import Decided, prepare
+from moorage.heat.standalone_template import kept_names
+from moorage.heat.work_limit import MAX_WORK
+from moorage.heat.yaml_tree import MAX_HANDLES, mark, parse
+
+HEAD = "heat_template_version: wallaby\n"
+SERVER = "resources: {s: {type: OS::Nova::Server, properties: {flavor: a}}}\n"
+FACTOR = 8
+
+
+def steps(work: Callable[[], object]) -> int:
+    """Calls of functions, and resumptions of generators, that the work takes."""
+    count = 0
+
+    def counted(_frame: FrameType, _event: str, _about: object) -> None:
+        nonlocal count
+        count += 1
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def servers(number: int) -> Source:
+    lines = (
+        f"  s{i}: {{type: OS::Nova::Server, properties: {{flavor: a}}}}\n" for i in range(number)
+    )
+    return Source(HEAD + "resources:\n" + "".join(lines))
+
+
+def group(number: int) -> Source:
+    return Source(
+        HEAD
+        + "resources: {g: {type: OS::Heat::ResourceGroup, properties: {count: "
+        + str(number)
+        + ", resource_def: {type: OS::Nova::Server, properties: {flavor: a, name: x-%index%}}}}}"
+    )
+
+
+def stacks(number: int) -> Source:
+    nested = HEAD + "parameters: {p: {type: string, default: a}}\n" + SERVER
+    return Source(
+        HEAD
+        + "resources: {g: {type: OS::Heat::ResourceGroup, properties: {count: "
+        + str(number)
+        + ", resource_def: {type: n.yaml, properties: {p: b}}}}}",
+        files={"n.yaml": nested},
+    )
+
+
+def conditions(number: int) -> Source:
+    lines = "".join(f"  c{i}: {{equals: [a, a]}}\n" for i in range(number))
+    return Source(HEAD + "conditions:\n" + lines + SERVER)
+
+
+def keys(number: int) -> Source:
+    lines = "".join(f"    k{i}: v\n" for i in range(number))
+    return Source(HEAD + SERVER + "outputs:\n  o:\n" + lines)
+
+
+def emitted(source: Source) -> None:
+    compiled = compile_template(source)
+    places = MappingProxyType({one: {"rack": "r"} for one in compiled.keys})
+    prepare(source, compiled).carrying(Decided("e", "d", places))
+
+
+@pytest.mark.parametrize("source", [servers, group, stacks, conditions, keys])
+def test_a_template_costs_as_much_as_it_is_long(source: Callable[[int], Source]) -> None:
+    few, many = source(30), source(30 * FACTOR)
+    emitted(few)  # what is made once is made
+    assert steps(lambda: emitted(many)) < 1.5 * FACTOR * steps(lambda: emitted(few))
+
+
+def test_files_of_one_name_are_told_apart_in_linear_time() -> None:
+    def names(number: int) -> dict[str, str]:
+        return kept_names("../" * i + "a" for i in range(number))
+
+    assert sorted(names(4).values()) == ["2-a", "3-a", "4-a", "a"]
+    assert steps(lambda: names(30 * FACTOR)) < 1.5 * FACTOR * steps(lambda: names(30))
+
+
+MERGED = "a: &a {" + ", ".join(f"k{i}: 1" for i in range(5_000)) + "}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1" + ":1" * 900_000, "more than 400 characters"),
+        ("a: 0x" + "f" * 1_000_000, "more than 400 characters"),
+        ("a: 0b" + "1" * 1_000_000, "more than 400 characters"),
+        ("a: -" + "9" * 5_000, "more than 400 characters"),
+        ("a: " + "9" * 5_000 + ".5", "more than 400 characters"),
+        ("a: 1.0e+400", "not a finite number"),
+        ("a: .inf", "not a finite number"),
+        ("a: .nan", "not a finite number"),
+        ("a: !!int ''", "not a value"),
+        ("a: !!bool maybe", "not a value"),
+        ("!foo a: 1", "unsupported tag"),
+        (MERGED + "b:\n" + "- {<<: *a}\n" * 100_000, "more than 200000 values"),
+        (MERGED + "b: {<<: [" + "*a, " * 300_000 + "]}", "more than 200000 values"),
+        ("? " + "k" * 100_000 + "\n: [" + "1, " * 300_000 + "]", "more than 200000 values"),
+        ("[" + "1, " * 210_000 + "]", "more than 200000 values"),
+        ("%TAG !a! b\n" * (MAX_HANDLES + 1) + "--- a", "%TAG"),
+    ],
+    ids=range(16),
+)
+def test_what_would_cost_more_than_its_text_is_refused(text: str, said: str) -> None:
+    with pytest.raises(InvalidDescription, match=said) as caught:
+        parse(text, name="file")
+    assert caught.value.path is not None
+
+
+def test_numbers_as_long_as_anybody_writes_them_are_read() -> None:
+    text = f"[{'9' * 400}, 190:20:30, 0x1f, 1.5e+3, -0, '{'9' * 5_000}']"
+    assert parse(text).plain() == [10**400 - 1, 685230, 31, 1500.0, 0, "9" * 5_000]
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), 10**400, -(10**400)])
+def test_a_number_of_the_call_that_json_cannot_say_names_its_place(value: float) -> None:
+    with pytest.raises(InvalidDescription) as caught:
+        mark({"a": [value]}, line=1, path="parameters.p")
+    assert caught.value.path == "parameters.p.a[0]"
+
+
+def test_long_paths_count_as_the_text_they_are() -> None:
+    with pytest.raises(InvalidDescription, match="more than 200000 values"):
+        mark({"k" * 100_000: [1] * 100_000}, line=1, path="p")
+
+
+@pytest.mark.parametrize("said", ["1e400", "-1e400", "nan", "inf", "9" * 401])
+def test_a_parameter_that_is_no_finite_number_is_refused(said: str) -> None:
+    text = HEAD + "parameters: {n: {type: number}}\n" + SERVER
+    with pytest.raises(InvalidDescription, match="must be a number") as caught:
+        compile_template(Source(text, parameters={"n": said}))
+    assert caught.value.path == "parameters.n"
+
+
+def test_merges_that_double_are_written_once() -> None:
+    levels = "".join(
+        f"    m{i}: &m{i} {{<<: [*m{i - 1}, *m{i - 1}], k{i}: 1}}\n" for i in range(1, 40)
+    )
+    source = Source(HEAD + SERVER + "outputs:\n  o:\n    m0: &m0 {k0: 1}\n" + levels)
+    prepare(source, compile_template(source))
+
+
+@pytest.mark.parametrize(
+    ("functions", "parameters"),
+    [
+        (
+            "{str_replace: {template: {get_param: t}, params: {get_param: p}}}",
+            {"t": "y" * 500_000, "p": {f"key{i}": "v" for i in range(5_000)}},
+        ),
+        (
+            "[" + "{get_param: p}, " * 20_000 + "]",
+            {"t": "", "p": {f"key{i}": "v" for i in range(20_000)}},
+        ),
+        (
+            "[" + "{list_join: ['', [{get_param: t}, {get_param: t}]]}, " * 2_000 + "]",
+            {"t": "y" * 900_000, "p": {}},
+        ),
+    ],
+    ids=["keys", "maps", "texts"],
+)
+def test_functions_are_paid_for_in_values(functions: str, parameters: dict[str, str]) -> None:
+    text = (
+        HEAD
+        + "parameters: {t: {type: string}, p: {type: json}}\n"
+        + "resources: {s: {type: OS::Nova::Server, properties: {flavor: a, metadata: "
+        + functions
+        + "}}}\n"
+    )
+    with pytest.raises(InvalidDescription, match=f"more than {MAX_WORK} values"):
+        compile_template(Source(text, parameters=dict(parameters)))
+
+
+def test_parameters_of_every_nested_stack_are_paid_for() -> None:
+    declared = ", ".join(f"p{i}: {{type: string, default: a}}" for i in range(500))
+    nested = HEAD + f"parameters: {{{declared}}}\n"
+    source = stacks(2_000)
+    with pytest.raises(InvalidDescription, match=f"more than {MAX_WORK} values"):
+        compile_template(Source(source.template.replace("{p: b}", "{}"), files={"n.yaml": nested}))

@@ -1,0 +1,80 @@
+"""Bodies arrive whole and within bounds, or the dialect is not called."""
+
+import errno
+import io
+from typing import Any
+
+import pytest
+
+from moorage.http.kernel import RequestLimits
+from moorage.http.transport.connection import IncompleteBody
+from moorage.http.wsgi import Environ, StartResponse
+
+
+def test_a_body_arrives_whole(client: Any) -> None:
+    reply = client()("POST", "/v1/x", body=b"hello")
+    assert (reply.json["body"], reply.json["length"]) == ("hello", "5")
+
+
+def test_a_body_without_a_length_gets_one(client: Any) -> None:
+    chunked = {
+        "HTTP_TRANSFER_ENCODING": "chunked",
+        "CONTENT_LENGTH": "",
+        "wsgi.input": io.BytesIO(b"hello"),
+    }
+    reply = client()("POST", "/v1/x", environ=chunked)
+    assert (reply.json["body"], reply.json["length"]) == ("hello", "5")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize(("length", "status"), [(10, 200), (11, 413), (1_000_000, 413)])
+def test_the_limit_is_exact(client: Any, *, chunked: bool, length: int, status: int) -> None:
+    environ: Environ = (
+        {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""} if chunked else {}
+    )
+    send = client(bounds=RequestLimits(body=10))
+    reply = send("PUT", "/v1/x", body=b"a" * length, environ=environ)
+    assert reply.status == status
+    if status == 413:
+        assert reply.json["errors"][0]["code"] == "http.body_too_large"
+
+
+@pytest.mark.parametrize("length", ["hi mom", "-1", "1.5", "\u0661", " 1"])
+def test_a_length_that_is_no_number_is_refused(client: Any, length: str) -> None:
+    reply = client()("PUT", "/v1/x", body=b"a", environ={"CONTENT_LENGTH": length})
+    assert reply.status == 400
+    assert "content-length header must be an integer" in reply.json["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_half_a_body_reaches_nobody(client: Any, *, chunked: bool) -> None:
+    called = []
+
+    def app(environ: Environ, start_response: StartResponse) -> list[bytes]:
+        called.append(environ)
+        start_response("200 OK", [])
+        return []
+
+    class Cut(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if chunked:
+                raise ConnectionResetError
+            return super().read(size)
+
+    environ = {
+        "CONTENT_LENGTH": "" if chunked else "10",
+        "HTTP_TRANSFER_ENCODING": "chunked" if chunked else "",
+        "wsgi.input": Cut(b"abc"),
+    }
+    assert client({"/v1": app})("PUT", "/v1/x", environ=environ).status == 400
+    assert called == []
+
+
+def test_a_body_for_which_there_is_no_room_is_refused_for_now(client: Any) -> None:
+    environ = {
+        "CONTENT_LENGTH": "3",
+        "wsgi.input": IncompleteBody(OSError(errno.ENOBUFS, "no room")),
+    }
+    reply = client()("PUT", "/v1/x", environ=environ)
+    assert (reply.status, reply.headers["retry-after"]) == (503, "1")
+    assert reply.json["errors"][0]["code"] == "http.busy"
