@@ -140,6 +140,7 @@ def test_a_newcomer_gets_the_place_that_was_unused_for_longest() -> None:
             first, second = client(SMALL), client(SMALL)
             for each in (first, second):
                 assert each.recv(1000).endswith(b"small")
+            time.sleep(1)  # a client has its answer before the server notes when it was sent
             first.sendall(SMALL)
             assert first.recv(1000).endswith(b"small")
             newcomer = client(SMALL)

@@ -48,6 +48,39 @@ def test_who_takes_an_answer_byte_by_byte_is_ended(start: Callable[..., Place]) 
     assert 0 < taken < 400
 
 
+def test_no_other_ends_while_the_one_that_makes_room_is_still_at_its_last_request(
+    app: App, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It no longer counts as idle then, and must not be replaced by the next idle one."""
+    first_goes_on, last_begun, last_goes_on = (threading.Event() for _ in range(3))
+
+    def first(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        assert first_goes_on.wait(60)
+        return app.query(environ, start_response)
+
+    def last(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
+        last_begun.set()
+        assert last_goes_on.wait(60)
+        return app.query(environ, start_response)
+
+    monkeypatch.setattr(app, "first", first, raising=False)
+    monkeypatch.setattr(app, "last", last, raising=False)
+    busy, oldest, other = place.connect(), place.connect(), place.connect()
+    busy.sendall(GET % (b"/first?a", b""))
+    within(lambda: not place.crew._waiting)
+    oldest.sendall(GET % (b"/last?b", b""))  # not received: the only thread is busy
+    place.crew.make_room(2, time.monotonic() + 2)
+    first_goes_on.set()
+    assert last_begun.wait(60)
+    place.crew.make_room(2, time.monotonic() + 2)
+    last_goes_on.set()
+    assert [answer(each)[2] for each in (busy, oldest)] == [b"a", b"b"]
+    assert oldest.recv(1) == b""
+    for each in (busy, other):
+        each.sendall(GET % (b"/query?c", b""))
+        assert answer(each)[2] == b"c"
+
+
 def test_a_body_that_is_late_is_given_up(
     app: App, start: Callable[..., Place], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -145,6 +145,11 @@ class Connection:
         """Whether a body is being received or an answer sent."""
         return self._awaits or self._response is not None
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether its next answer is its last, or the turn that ends it has begun."""
+        return self._ends
+
     def turn_seconds(self, now: float) -> float:
         """Seconds that its present turn has lasted at this monotonic instant; 0 between turns."""
         return 0 if self._rests else now - self._turns_since

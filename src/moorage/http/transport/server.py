@@ -108,7 +108,7 @@ def _wait_for_clients(pool: ThreadPool, stop_signals: int, state: SharedState) -
         now = time.monotonic()
         state.status.beat()
         if now - began > _IDLE_BEFORE_CLOSE_SECONDS:
-            pool.make_room(len(pool), now, unused_for=_IDLE_BEFORE_CLOSE_SECONDS)
+            pool.make_room(0, now, unused_for=_IDLE_BEFORE_CLOSE_SECONDS)
         pool.end_late_ones(now)
 
 
@@ -170,7 +170,7 @@ class Acceptor:
                     self._accept()
             else:
                 if waited:  # or another worker might have had a place
-                    self._pool.make_room(self._room // _ROOM_PER_CLOSE + 1, now)
+                    self._pool.make_room(self._room - self._room // _ROOM_PER_CLOSE - 1, now)
                 waited = True
                 time.sleep(_TICK)
             if now >= due:

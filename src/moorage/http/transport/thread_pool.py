@@ -103,14 +103,16 @@ class ThreadPool:
         turns = (connection.turn_seconds(now) for connection in list(self._connections.values()))
         return sum(lasts > seconds for lasts in turns) >= number
 
-    def make_room(self, places: int, now: float, *, unused_for: float = _UNUSED_SECONDS) -> None:
-        """End at most so many connections: those that have been idle for longest.
+    def make_room(self, keep: int, now: float, *, unused_for: float = _UNUSED_SECONDS) -> None:
+        """End the connections that have been idle for longest, until at most `keep` are left.
 
         One that is in the middle of anything is not among them, nor one that had a request in the
-        last `unused_for` seconds. Asked again before they are gone, it ends no others.
+        last `unused_for` seconds. Those that are ending already count as gone: asked again before
+        they are, it ends no others.
         """
+        staying = [each for each in list(self._connections.values()) if not each.is_ending]
         longest = heapq.nlargest(
-            places, list(self._connections.values()), key=lambda each: each.idle_seconds_at(now)
+            max(len(staying) - keep, 0), staying, key=lambda each: each.idle_seconds_at(now)
         )
         for connection in longest:
             if connection.idle_seconds_at(now) > unused_for:
