@@ -20,9 +20,11 @@ import pymysql
 import pytest
 from tests.servers.mariadb import USER, MariadbServer, ask, is_mariadb, program
 from tests.servers.ports import free_port
+from tests.servers.proxy import ON_MARIADB, Proxy
 from tests.servers.unprivileged import user
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterator
 
 NODES: Final = 3
@@ -187,18 +189,37 @@ class Cluster:
 
     def urls(self, database: str) -> list[str]:
         """Of a database on each of the nodes."""
-        return [f"mysql://{USER}@127.0.0.1:{one.port}/{database}" for one in self.nodes]
-
-    def url(self, database: str, *ports: int) -> str:
-        """Of a database on the first node that serves, or on the first of these ports."""
-        listed = ports or [one.port for one in self.nodes]
-        hosts = "&".join(f"host=127.0.0.1:{port}" for port in listed)
-        return f"mysql://{USER}@/{database}?{hosts}"
+        return [url(database, one.port) for one in self.nodes]
 
     def end(self) -> None:
         """Throw all of them away."""
         for one in self.nodes:
             one.end()
+
+
+class NodeProxy(Proxy):
+    """A proxy before a cluster: connections lead to one node, the same as long as it serves."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._nodes = cluster.nodes
+        super().__init__(self._nodes[0].port, ON_MARIADB)
+
+    def _connect(self) -> socket.socket:
+        used = next(one for one in self._nodes if one.port == self.target)
+        self.target = next((one.port for one in (used, *self._nodes) if _serves(one)), used.port)
+        return super()._connect()
+
+
+def _serves(node: Node) -> bool:
+    try:
+        return node.serves()
+    except pymysql.Error:
+        return False
+
+
+def url(database: str, port: int) -> str:
+    """Of a database on the node, or behind the proxy, on this port."""
+    return f"mysql://{USER}@127.0.0.1:{port}/{database}"
 
 
 @contextmanager

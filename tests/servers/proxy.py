@@ -19,7 +19,9 @@ class Proxy:
     """Forwards to a port of 127.0.0.1; `cut` says what becomes of the next COMMIT."""
 
     def __init__(self, port: int, commit: bytes = ON_POSTGRESQL) -> None:
-        self._target, self._commit = port, commit
+        self.target = port
+        """Where new connections lead to."""
+        self._commit = commit
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
         self.port = int(self._listener.getsockname()[1])
@@ -57,10 +59,17 @@ class Proxy:
                 if self.deaf:
                     client.close()
                     continue
-                server = socket.create_connection(("127.0.0.1", self._target))
+                try:
+                    server = self._connect()
+                except OSError:
+                    client.close()
+                    continue
                 self._open += [client, server]
                 Thread(target=self._forth, args=(client, server), daemon=True).start()
                 Thread(target=self._back, args=(client, server), daemon=True).start()
+
+    def _connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.target))
 
     def _forth(self, client: socket.socket, server: socket.socket) -> None:
         with contextlib.suppress(OSError):

@@ -124,7 +124,10 @@ def test_a_private_database_is_gone_when_closed() -> None:
     ("url", "message"),
     [
         ("nonsense", "^not a database URL, such as sqlite:///path"),
-        ("postgresql://me@one:5432,two:5432/db", r"several hosts are written .*host=one:5432&"),
+        (
+            "postgresql://me@one:5432,two:5432/db",
+            r"several hosts of PostgreSQL .*host=one:5432&",
+        ),
         ("oracle://host/db", "no support for oracle"),
         ("sqlite:////no/such/directory/ledger.db", "no such directory"),
     ],

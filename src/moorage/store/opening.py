@@ -112,7 +112,8 @@ def _parsed(url: str) -> URL:
     except (ArgumentError, ValueError) as error:  # the second of a port that is no number
         raise BadConfiguration(
             "not a database URL, such as sqlite:///path or postgresql://user@host:5432/name;"
-            " several hosts are written postgresql://user@/name?host=one:5432&host=two:5432",
+            " several hosts of PostgreSQL are written"
+            " postgresql://user@/name?host=one:5432&host=two:5432",
             path="database URL",
         ) from error
     # As libpq and many tools write it.

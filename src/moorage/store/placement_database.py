@@ -117,18 +117,13 @@ def _engine(url: URL) -> Engine:
     if url.get_backend_name() not in {"mysql", "mariadb"}:
         return create_engine(_read_only(url))
     # Its driver is an extra.
-    from moorage.store.mariadb.hosts import Choice  # noqa: PLC0415
-    from moorage.store.mariadb.url import require_known, without_hosts  # noqa: PLC0415
+    from moorage.store.mariadb.url import require_known  # noqa: PLC0415
 
     try:
-        url, hosts = without_hosts(url)
         require_known(url)
     except InvalidDescription as error:
         raise InvalidDescription(str(error), path="from") from error
-    engine = create_engine(url)
-    if hosts:
-        Choice(engine, hosts, only_read=True)
-    return engine
+    return create_engine(url)
 
 
 def _read_only(url: URL) -> URL:

@@ -1,4 +1,4 @@
-"""Moorage on a Galera cluster: all replicas use one node, which is lost (ADR-0018)."""
+"""Moorage on a Galera cluster: a proxy leads all replicas to one node, which is lost (ADR-0018)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from tests.scenarios.kills import DATABASE
 from tests.scenarios.soak.report import as_markdown
 from tests.scenarios.soak.soak import Plan, soak
+from tests.servers.galera import NodeProxy, url
 from tests.servers.proxy import ON_MARIADB, Proxy
 
 from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
@@ -84,10 +85,9 @@ def test_a_commit_whose_end_nobody_heard_is_looked_up_on_the_next_node(cluster: 
         host(looking, 1_000)
         for number in range(8):
             with Proxy(first.port, ON_MARIADB) as proxy:
-                url = cluster.url(database, proxy.port, second.port)
-                with closing(open_store(url)) as store:
+                with closing(open_store(url(database, proxy.port))) as store:
                     proxy.cut = "after" if number % 2 else "before"
-                    proxy.deaf = True
+                    proxy.target = second.port
                     claim(store, f"c{number}")
                 assert proxy.cuts == 1
             assert used(looking) == number + 1
@@ -98,7 +98,8 @@ def test_a_node_that_lost_the_others_is_left(cluster: Cluster) -> None:
     database = cluster.make()
     first, second = cluster.nodes[:2]
     with (
-        closing(open_store(cluster.url(database))) as store,
+        NodeProxy(cluster) as proxy,
+        closing(open_store(url(database, proxy.port))) as store,
         closing(open_store(cluster.urls(database)[1])) as other,
     ):
         host(store, 1_000)
@@ -116,11 +117,10 @@ def test_a_node_that_lost_the_others_is_left(cluster: Cluster) -> None:
 
 
 def test_the_node_in_use_is_killed(tmp_path: Path, cluster: Cluster) -> None:
-    """All replicas use the first; it is killed under load, and comes back."""
-    victims = iter(cluster.nodes)
+    """All replicas use the same; it is killed under load, and comes back."""
 
     def kill() -> None:
-        victim = next(victims)
+        (victim,) = (one for one in cluster.nodes if one.port == proxy.target)
         victim.end()
         victim.start()
 
@@ -133,7 +133,9 @@ def test_the_node_in_use_is_killed(tmp_path: Path, cluster: Cluster) -> None:
         kills_per_minute=30,
         aims=(DATABASE,),
     )
-    found = soak(tmp_path, cluster.url(cluster.make()), plan=plan, restart=kill)
+    with NodeProxy(cluster) as proxy:
+        where = url(cluster.make(), proxy.port)
+        found = soak(tmp_path, where, plan=plan, restart=kill)
     told = as_markdown(found, kind="galera", command=())
     assert not found.wrong, told
     assert found.kills[DATABASE] > 0, told

@@ -15,9 +15,9 @@ A connection that breaks is replaced, and what was not finished is done anew. If
 middle of COMMIT, the log is asked what became of the transaction: a commit is never done twice and
 never reported lost when it was not.
 
-In a Galera cluster a lock holds on one node only, so one node is used at a time. Around a failover
-there may be two: of commits on two nodes the cluster takes one, for every commit moves the ledger's
-row, and the other is done anew; a transaction begins when its node has everything that was
+In a Galera cluster a lock holds on one node only, so a proxy leads to one node at a time. Around a
+failover there may be two: of commits on two nodes the cluster takes one, for every commit moves the
+ledger's row, and the other is done anew; a transaction begins when its node has everything that was
 acknowledged anywhere. Why that is not enough for more is in ADR-0018.
 """
 
@@ -28,7 +28,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pymysql
-from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.errors import Busy, InvalidDescription
@@ -38,11 +37,9 @@ from moorage.store.database.retry import WAIT, Patience, cannot_go_on, sentence,
 from moorage.store.database.session import in_general_terms
 from moorage.store.database.statements import Speech
 from moorage.store.mariadb.connect import CONNECTIONS, OLD, made_engine
-from moorage.store.mariadb.hosts import Choice, timed_out
-from moorage.store.mariadb.line import Line, Mark
+from moorage.store.mariadb.line import Line, Mark, timed_out
 from moorage.store.mariadb.log import MARK, MarkedLog, logged
 from moorage.store.mariadb.session import BundleSession
-from moorage.store.mariadb.url import without_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -91,8 +88,6 @@ _SHUT: Final = "SELECT GET_LOCK(CONCAT('moorage ', SHA1(DATABASE())), %s)"
 _OPEN: Final = "SELECT RELEASE_LOCK(CONCAT('moorage ', SHA1(DATABASE())))"
 _PROMPT: Final = 10
 """Seconds in which a question is answered that waits for nobody's lock."""
-_BEGIN: Final = text("START TRANSACTION READ WRITE")
-"""Refused by a server that only reads; sent in one packet with what comes next."""
 
 
 class MariadbBackend:
@@ -101,12 +96,10 @@ class MariadbBackend:
     def __init__(self, url: URL) -> None:
         if not url.database:
             raise InvalidDescription("the URL names no database on the server", path="database URL")
-        url, hosts = without_hosts(url)
         self._engine = made_engine(url)
-        self._choice = Choice(self._engine, hosts) if hosts else None
         self._speech = Speech(self._engine.dialect)
         self._writers = FifoLock(WAIT, most=_WRITING)
-        self._line = Line(self._dial, self._cut, oldest=OLD, only_writable=bool(hosts))
+        self._line = Line(self._dial, self._drop, oldest=OLD)
         self.log = MarkedLog(self._line, self._stubbornly)
         try:
             self._kind = stubbornly(self._meet, _bear_at_first)
@@ -199,7 +192,7 @@ class MariadbBackend:
             driver.autocommit(True)  # noqa: FBT003 - the driver's own
         except pymysql.Error as error:
             if timed_out(error):
-                self._cut(driver)
+                self._drop()
             raise
         return driver
 
@@ -215,25 +208,17 @@ class MariadbBackend:
             yield lent
         except DBAPIError as error:
             # A node that has lost its cluster refuses the ROLLBACK as well.
-            driver = lent.driver_connection
             if error.connection_invalidated or _number(error) in _DEMOTED:
                 lent.invalidate(error)
             if timed_out(error.orig):
-                self._cut(driver)
+                self._drop()
             raise
         finally:
             lent.close()
 
-    def _begun(self, lent: PoolProxiedConnection) -> BundleSession:
-        """A transaction; where there is a choice not on a server that only reads."""
-        session = BundleSession(lent.driver_connection, self._speech)
-        if self._choice is not None:
-            session.do(_BEGIN)
-        return session
-
     def _reading(self, work: Callable[[Session], T]) -> T:
         with self._lent() as lent:
-            session = self._begun(lent)
+            session = BundleSession(lent.driver_connection, self._speech)
             try:
                 return work(session)
             finally:
@@ -242,7 +227,7 @@ class MariadbBackend:
     def _writing(self, work: Callable[[Session], T], doubtful: dict[Mark, T]) -> T:
         """`doubtful` are attempts before this one of whose COMMIT nobody knows, and results."""
         with self._writers, self._lent() as lent:
-            session = self._begun(lent)
+            session = BundleSession(lent.driver_connection, self._speech)
             try:
                 for done in logged(session, doubtful):
                     session.take_back()
@@ -291,14 +276,9 @@ class MariadbBackend:
         _bear(error, patience)
 
     def _drop(self) -> None:
+        """Leave the server that the connections lead to: it hangs, or only reads."""
         self._line.drop()
         self._engine.dispose()
-
-    def _cut(self, driver: Any) -> None:  # noqa: ANN401 - the driver's own connection
-        """Its server hangs: nobody else is to find that out by himself."""
-        self._drop()
-        if self._choice is not None:
-            self._choice.cut(driver)
 
 
 def _number(error: DBAPIError) -> int:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pymysql
 from sqlalchemy.exc import DBAPIError
 
-from moorage.store.mariadb.hosts import require_writable, timed_out
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,11 +17,11 @@ if TYPE_CHECKING:
 
 # The clock of the statement's end, not of its begin: it is read after the wait for the lock.
 CLOCK: Final = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)"
-_NOW: Final = f"SELECT {CLOCK}, @@GLOBAL.read_only"
+_NOW: Final = f"SELECT {CLOCK}"
 _ASK: Final = (
     "SELECT revision,"  # noqa: S608 - the clock is a constant
     " (SELECT at FROM changes WHERE changes.revision = ledger.revision LIMIT 1),"
-    f" {CLOCK}, @@GLOBAL.read_only FROM ledger WHERE id = 1"
+    f" {CLOCK} FROM ledger WHERE id = 1"
 )
 
 
@@ -39,22 +37,15 @@ class Line:
     """One connection per process for questions of one statement; replaced when it breaks."""
 
     def __init__(
-        self,
-        dial: Callable[[], Any],
-        hangs: Callable[[Any], None],
-        *,
-        oldest: float,
-        only_writable: bool,
+        self, dial: Callable[[], Any], on_timeout: Callable[[], None], *, oldest: float
     ) -> None:
-        """`hangs` is told of a connection whose server did not answer in time.
+        """`on_timeout` is called when the server did not answer in time.
 
-        `oldest` are seconds after which the connection is made anew. With `only_writable` a server
-        that came to only read is left.
+        `oldest` are seconds after which the connection is made anew.
         """
         self._dial = dial
-        self._hangs = hangs
+        self._on_timeout = on_timeout
         self._oldest = oldest
-        self._only_writable = only_writable
         self._busy = Lock()
         self._driver: Any = None
         self._made = 0.0
@@ -135,18 +126,19 @@ class Line:
         try:
             with self._driver.cursor() as cursor:
                 cursor.execute(statement)
-                *row, read_only = cursor.fetchone()
-            if self._only_writable:
-                require_writable(read_only)
+                return cursor.fetchone()
         except pymysql.Error as error:
-            driver = self._driver
             self._hang_up()
             if timed_out(error):
-                self._hangs(driver)
+                self._on_timeout()
             raise
-        return row
 
     def _hang_up(self) -> None:
         driver, self._driver = self._driver, None
         if driver is not None and driver.open:
             driver.close()
+
+
+def timed_out(error: BaseException | None) -> bool:
+    """Whether the driver raised this because the server did not answer in time."""
+    return error is not None and isinstance(error.__context__, TimeoutError)
