@@ -127,12 +127,12 @@ class Work:
 
     def carry_out(self, effect: Effect) -> object:
         """See `CarryOut`."""
-        return carry_out(self.world.parts, self.world.outside, effect)
+        return carry_out(self.world.env, self.world.outside, effect)
 
     def postpone(self, effect: Effect, problem: str) -> None:
         """See `CarryOut`."""
         self.world.found.counts[f"effects put off: {effect.kind}"] += 1
-        postpone(self.world.parts, self.world.outside, effect, problem)
+        postpone(self.world.env, self.world.outside, effect, problem)
 
 
 @dataclass
@@ -151,11 +151,11 @@ class World:
         self.service = Service(self.fleet, limits=limits, database=self.database)
         self.readings = 0
         # What rests for a while in vain rests by the month's time, and is looked for again.
-        self.parts = replace(self.service.parts, stopwatch=self._stopwatch)
+        self.env = replace(self.service.env, stopwatch=self._stopwatch)
         self.begin = self.now = self.service.clock.now()
         self.outside = OutwardActions(tell=self._hear, end=self._end, hook=self._hear)
         self.work = Work(self)
-        self.lookout = LeaseSweeper(self.parts)
+        self.lookout = LeaseSweeper(self.env)
         self.lifetimes = Lifetimes(notice=limits.notice)
         self.servers: dict[str, Server] = {}
         self.waiting: dict[int, ServerAsked] = {}
@@ -219,7 +219,7 @@ class World:
         self.found.counts["lease hours asked for"] += round(weight)
         name = self._name()
         try:
-            lease = create_lease(self.parts, TENANT, ask, RequestIdentity(name, digest=name)).lease
+            lease = create_lease(self.env, TENANT, ask, RequestIdentity(name, digest=name)).lease
         except Infeasible:
             self.found.counts["leases refused"] += 1
             return
@@ -275,7 +275,7 @@ class World:
                 allocate(
                     self.service.store,
                     [write],
-                    ids=self.parts.ids,
+                    ids=self.env.ids,
                     lifetimes=self.lifetimes,
                 )
             except CapacityExceeded:  # preemptible, and a lease is too near to yield to it
@@ -345,7 +345,7 @@ class World:
             pass
         for _ in range(_ROUNDS):
             before = store.snapshot().revision
-            sweep(store, lambda due: expire(self.parts, due))
+            sweep(store, lambda due: expire(self.env, due))
             for lane in Lane:
                 while effects.once(store, self.work, lane, stop=Event()).due:
                     pass

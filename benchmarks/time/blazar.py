@@ -61,7 +61,7 @@ hosts:
 """
     with tempfile.TemporaryDirectory() as folder:
         world = World(fleet, folder)
-        app = create_app(world.service.parts)
+        app = create_app(world.service.env)
         for host in range(asked["hosts"]):
             offer = {"name": f"h{host + 1}", "rack": f"r{host // RACK}"}
             world.ask(app, "POST", "/v1/os-hosts", offer, caller=OPERATOR)

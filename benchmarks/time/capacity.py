@@ -34,7 +34,7 @@ def capacity(scale: float) -> list[dict[str, Any]]:
         def read() -> float:
             started = time.process_time()
             with said() as sent:
-                found = capacity_over_time(world.service.parts, OPERATOR, scope)
+                found = capacity_over_time(world.service.env, OPERATOR, scope)
             taken = (time.process_time() - started) * 1000
             statements["read"] = len(sent)
             (course,) = found.courses

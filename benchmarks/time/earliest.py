@@ -40,7 +40,7 @@ def earliest(scale: float) -> list[dict[str, Any]]:
     snapshot = leased(hosts)
     service = Service()
     ensemble = ensemble_from_description(
-        service.parts, TENANT, read_ensemble(LARGE), RequestIdentity("e")
+        service.env, TENANT, read_ensemble(LARGE), RequestIdentity("e")
     )
     everyone = frozenset(one.name for one in ensemble.members)
     window = Period(NINE, NINE + 5 * DAY)
@@ -51,7 +51,7 @@ def earliest(scale: float) -> list[dict[str, Any]]:
 
     def ask() -> float:
         started = time.process_time()
-        found = earliest_start(service.parts, ahead, starts, time_limit=60 * SECOND)
+        found = earliest_start(service.env, ahead, starts, time_limit=60 * SECOND)
         taken = (time.process_time() - started) * 1000
         if found.start is None or not found.proved or found.start < NINE + FULL * DAY // 2:
             raise RuntimeError(f"not the earliest window: {found}")

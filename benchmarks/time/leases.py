@@ -107,7 +107,7 @@ def beside(scale: float) -> list[dict[str, Any]]:
         made = full.book(5, scattered)
         searched = several(15, lambda: search(full), lambda: search(empty), each=10)
         doors = [
-            (world, placement.create_app(world.service.store, world.service.parts.ids))
+            (world, placement.create_app(world.service.store, world.service.env.ids))
             for world in (full, empty)
         ]
         answered = several(

@@ -60,7 +60,7 @@ class World:
 
     def book(self, per_host: int, period: Callable[[int, int], Period]) -> int:
         """So many future bookings on each host; how many in all."""
-        ids, pending, made = self.service.parts.ids, [], 0
+        ids, pending, made = self.service.env.ids, [], 0
         for host, uuid in enumerate(self.hosts):
             for number in range(per_host):
                 consumer = ids.uuid()
@@ -84,7 +84,7 @@ class World:
 
     def lease(self, description: dict[str, Any], period: Period) -> float:
         """Processor milliseconds of one grant, by the use case itself."""
-        parts = self.service.parts
+        parts = self.service.env
         asked = LeaseRequest("bench", Terms(period), description=read_ensemble(description))
         started = time.process_time()
         with said() as statements:

@@ -48,10 +48,10 @@ from moorage.telemetry.observers import (
 )
 from moorage.telemetry.traces import Traces
 from moorage.usecases.claims.outcome import expire
-from moorage.usecases.collaborators import Parts
 from moorage.usecases.decide.environment import Strategies
 from moorage.usecases.decide.search_plan import PlaceUnaided
 from moorage.usecases.effect_dispatch import SimulatedServers, carry_out, postpone
+from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.events.deliver import deliver
 from moorage.usecases.events.thresholds import ThresholdWatcher
 from moorage.usecases.events.trim import EventTrimmer, record_passed
@@ -118,13 +118,13 @@ def create_app(
         MoorageError: the database cannot be opened.
     """
     metrics = Metrics()
-    parts = make_parts(
+    env = make_environment(
         settings,
         store=store or open_ledger(settings, StoreMetrics(metrics), clock),
         solver=MeteredSolver(solver or _solver_in_this_process(), metrics),
     )
-    monitoring = Monitoring(metrics, lambda: metrics.page({}), {"database": parts.store.snapshot})
-    return assemble(settings, parts, monitoring)
+    monitoring = Monitoring(metrics, lambda: metrics.page({}), {"database": env.store.snapshot})
+    return assemble(settings, env, monitoring)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Monitoring:
     """What `/readyz` asks, by name."""
 
 
-def with_strategies(environment: Environment) -> Parts:
+def with_strategies(environment: Environment) -> UseCaseEnvironment:
     """What the use cases are given over these ports: with the strategies of decisions.
 
     A request that does not fit asks them in this order: those that cost others least come first.
@@ -155,7 +155,7 @@ def with_strategies(environment: Environment) -> Parts:
         restore=ends_restored_by,
         explain=explain_refusal,
     )
-    return Parts(
+    return UseCaseEnvironment(
         store=environment.store,
         solver=environment.solver,
         ids=environment.ids,
@@ -167,7 +167,7 @@ def with_strategies(environment: Environment) -> Parts:
     )
 
 
-def make_parts(settings: Settings, *, store: Store, solver: Solver) -> Parts:
+def make_environment(settings: Settings, *, store: Store, solver: Solver) -> UseCaseEnvironment:
     """What the use cases are given."""
     environment = Environment(
         store=store,
@@ -189,14 +189,17 @@ def make_parts(settings: Settings, *, store: Store, solver: Solver) -> Parts:
 
 
 def assemble(
-    settings: Settings, parts: Parts, monitoring: Monitoring, planner: Planner | None = None
+    settings: Settings,
+    env: UseCaseEnvironment,
+    monitoring: Monitoring,
+    planner: Planner | None = None,
 ) -> Application:
     """The dialects over these parts, mounted on the kernel.
 
     Expensive requests are handed to the planner, if there is one.
     """
     known = auth_strategy(settings.server.auth, settings.callers)
-    mounts = list(_mounts(settings, parts, known, planner))
+    mounts = list(_mounts(settings, env, known, planner))
     system_routes = SystemRoutes(
         version=version("moorage"),
         places={mount.name: mount.prefix or "/" for mount in mounts},
@@ -220,7 +223,7 @@ def assemble(
 
 
 def _mounts(
-    settings: Settings, parts: Parts, known: AuthStrategy, planner: Planner | None
+    settings: Settings, env: UseCaseEnvironment, known: AuthStrategy, planner: Planner | None
 ) -> Iterator[Mount]:
     """The dialects that are served, each with the access rules of all in one policy file."""
     prefixes, rules = settings.server.mounts, settings.rules
@@ -231,7 +234,7 @@ def _mounts(
         yield Mount(
             "native",
             prefixes["native"],
-            native.create_app(parts, clock=clock, access=access, planner=planner),
+            native.create_app(env, clock=clock, access=access, planner=planner),
             open_paths=frozenset(native.OPEN_PATHS),
             unauthorized=known.unauthorized,
         )
@@ -241,10 +244,10 @@ def _mounts(
             "placement",
             prefixes["placement"],
             placement.create_app(
-                parts.store,
-                parts.ids,
+                env.store,
+                env.ids,
                 access=access,
-                lifetimes=replace(settings.lifetimes, notice=parts.limits.notice),
+                lifetimes=replace(settings.lifetimes, notice=env.limits.notice),
             ),
             unauthorized=known.unauthorized_bare,
         )
@@ -253,7 +256,7 @@ def _mounts(
         yield Mount(
             "reservation",
             prefixes["reservation"],
-            leases.create_app(parts, access=access, planner=planner),
+            leases.create_app(env, access=access, planner=planner),
             open_paths=frozenset(leases.OPEN_PATHS),
             unauthorized=known.unauthorized,
         )
@@ -267,18 +270,18 @@ def application(config: Mapping[str, Any]) -> Application:
     show signs of life (descriptor of `ProcessStatus`), and the worker's own name.
     """
     own = _Process.of(config, plans=False)
-    parts, health, metrics, settings = own.parts, own.health, own.metrics, own.settings
+    env, health, metrics, settings = own.env, own.health, own.metrics, own.settings
     monitor = own.start_health_monitor()
-    expire_one = MeteredExpiry(partial(expire, parts), metrics)
+    expire_one = MeteredExpiry(partial(expire, env), metrics)
     failures = FailureLog()
     expiry.start(
-        parts.store, expire_one, interval=_EXPIRY_SECONDS, done=health.round_done, failures=failures
+        env.store, expire_one, interval=_EXPIRY_SECONDS, done=health.round_done, failures=failures
     )
-    _start_effects(parts, settings, metrics, health, failures)
+    _start_effects(env, settings, metrics, health, failures)
     checks = {name: partial(monitor.check, name) for name in health.checks}
     monitoring = Monitoring(metrics, lambda: metrics.page(health.on_scrape), checks)
     planner = PlannerClient(config["planner"]) if settings.planners.processes else None
-    made = assemble(settings, parts, monitoring, planner)
+    made = assemble(settings, env, monitoring, planner)
     return made if own.traces is None else own.traces.app(made)
 
 
@@ -295,9 +298,9 @@ def planner(config: Mapping[str, Any]) -> Mapping[str, Application]:
     own.start_health_monitor()
     threads = own.settings.planners.threads
     admitted = Admission(of_one_project=threads, in_all=threads)
-    parts = replace(own.parts, admission=admitted)
+    env = replace(own.env, admission=admitted)
     known = auth_strategy(own.settings.server.auth, own.settings.callers)
-    apps = {mount.name: mount.app for mount in _mounts(own.settings, parts, known, None)}
+    apps = {mount.name: mount.app for mount in _mounts(own.settings, env, known, None)}
     return apps if own.traces is None else {name: own.traces.app(app) for name, app in apps.items()}
 
 
@@ -308,7 +311,7 @@ class _Process:
     settings: Settings
     metrics: Metrics
     traces: Traces | None
-    parts: Parts
+    env: UseCaseEnvironment
     health: HealthChecks
 
     @classmethod
@@ -332,7 +335,11 @@ class _Process:
             status=ProcessStatus(config["status"]),
         )
         return cls(
-            settings, metrics, traces, make_parts(settings, store=ledger, solver=solver), health
+            settings,
+            metrics,
+            traces,
+            make_environment(settings, store=ledger, solver=solver),
+            health,
         )
 
     def start_health_monitor(self) -> HealthMonitor:
@@ -343,39 +350,43 @@ class _Process:
 
 
 def _start_effects(
-    parts: Parts, settings: Settings, metrics: Metrics, health: HealthChecks, failures: FailureLog
+    env: UseCaseEnvironment,
+    settings: Settings,
+    metrics: Metrics,
+    health: HealthChecks,
+    failures: FailureLog,
 ) -> None:
     """Carry out what is due, and look around for what nobody reports."""
     reached = outgoing_calls(settings.outward)
     if settings.outward.end_servers == "simulated":
-        reached = replace(reached, end=SimulatedServers(parts.store))
+        reached = replace(reached, end=SimulatedServers(env.store))
     work = MeteredEffects(
-        do=partial(carry_out, parts, reached),
-        put_off=partial(postpone, parts, reached),
+        do=partial(carry_out, env, reached),
+        put_off=partial(postpone, env, reached),
         metrics=metrics,
     )
     effects.start(
-        parts.store, work, interval=_EFFECTS_SECONDS, done=health.lane_done, failures=failures
+        env.store, work, interval=_EFFECTS_SECONDS, done=health.lane_done, failures=failures
     )
     scan = partial(start_scan, interval=_EFFECTS_SECONDS, failures=failures)
-    scan(LeaseSweeper(parts).look, name="leases")
-    scan(WaitlistWorker(parts).look, name="waitlist")
-    scan(ThresholdWatcher(parts).look, name="thresholds")
-    scan(EventTrimmer(parts).look, name="trimming")
-    scan(Retention(parts).look, name="retention")
-    _start_deliveries(parts, settings, metrics, failures)
+    scan(LeaseSweeper(env).look, name="leases")
+    scan(WaitlistWorker(env).look, name="waitlist")
+    scan(ThresholdWatcher(env).look, name="thresholds")
+    scan(EventTrimmer(env).look, name="trimming")
+    scan(Retention(env).look, name="retention")
+    _start_deliveries(env, settings, metrics, failures)
 
 
 def _start_deliveries(
-    parts: Parts, settings: Settings, metrics: Metrics, failures: FailureLog
+    env: UseCaseEnvironment, settings: Settings, metrics: Metrics, failures: FailureLog
 ) -> None:
     """Deliver events."""
     work = MeteredDeliveries(
-        do=partial(deliver, parts, event_delivery(settings.outward)),
-        note=partial(record_passed, parts),
+        do=partial(deliver, env, event_delivery(settings.outward)),
+        note=partial(record_passed, env),
         metrics=metrics,
     )
-    post = deliveries.DeliveryQueue(parts.store, work, settings.outward.deliveries, failures)
+    post = deliveries.DeliveryQueue(env.store, work, settings.outward.deliveries, failures)
     deliveries.start(post, interval=_EFFECTS_SECONDS)
 
 
@@ -388,9 +399,9 @@ def _metrics_page(
     )
 
 
-def plain_parts(settings: Settings, store: Store) -> Parts:
+def plain_environment(settings: Settings, store: Store) -> UseCaseEnvironment:
     """What the use cases are given where no service runs: a solver that works in this process."""
-    return make_parts(settings, store=store, solver=_solver_in_this_process())
+    return make_environment(settings, store=store, solver=_solver_in_this_process())
 
 
 def _solver_in_this_process() -> Solver:

@@ -57,7 +57,7 @@ def test_a_post_of_the_native_api(service: Service, sent: list[str], count: int)
 
 @pytest.mark.parametrize("hosts", [1, 4])
 def test_a_post_of_blazars_api(service: Service, sent: list[str], hosts: int) -> None:
-    client = TestClient(create_app(service.parts))
+    client = TestClient(create_app(service.env))
 
     def call(path: str, body: object, caller: object = TENANT) -> None:
         extras = {"moorage.caller": caller, "moorage.request_id": "req-here"}

@@ -59,7 +59,7 @@ def test_all_that_is_expensive_and_nothing_else_goes_to_a_planner(
     service: Service, dialect: Any, routes: Any, prefix: str
 ) -> None:
     planner = Recorder()
-    app = dialect.create_app(service.parts, planner=planner)
+    app = dialect.create_app(service.env, planner=planner)
     for route in routes:
         answer = ask(app, route.method, f"{prefix}{route.path}")
         assert (answer.status_code == 418) is route.expensive, (route.method, route.path)
@@ -69,14 +69,14 @@ def test_all_that_is_expensive_and_nothing_else_goes_to_a_planner(
 
 
 def test_its_answer_is_given_as_it_is(service: Service) -> None:
-    answer = ask(native.create_app(service.parts, planner=Recorder()), "GET", "/capacity")
+    answer = ask(native.create_app(service.env, planner=Recorder()), "GET", "/capacity")
     assert (answer.status_code, answer.text) == (418, "{}")
     assert (answer.headers["x-said"], answer.headers["content-length"]) == ("1", "2")
 
 
 def test_a_planner_is_asked_only_for_who_may_and_has_a_turn(service: Service) -> None:
     planner = Recorder()
-    parts = replace(service.parts, admission=Admission(of_one_project=1))
+    parts = replace(service.env, admission=Admission(of_one_project=1))
     app = native.create_app(parts, planner=planner)
     assert ask(app, "POST", "/capacity/planned", TENANT).status_code == 403
     with parts.admission.turn(TENANT):
@@ -90,6 +90,6 @@ def test_where_no_planner_answers_a_client_is_told_when_to_ask_again(
 ) -> None:
     planner = Recorder()
     planner.error = Busy("the planner process ended before its answer", retry_after=2)
-    answer = ask(dialect.create_app(service.parts, planner=planner), "POST", path, TENANT)
+    answer = ask(dialect.create_app(service.env, planner=planner), "POST", path, TENANT)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert "planner process ended" in answer.text

@@ -71,7 +71,7 @@ def named(heading: str) -> set[str]:
 def test_a_claim_enters_what_the_page_names(service: Service) -> None:
     snapshot = service.store.snapshot()
     host = snapshot.uuids[int(snapshot.roots[0])]
-    client = TestClient(placement.create_app(service.store, service.parts.ids))
+    client = TestClient(placement.create_app(service.store, service.env.ids))
     body = {
         "allocations": {host: {"resources": {"VCPU": 1}}},
         "project_id": "p",

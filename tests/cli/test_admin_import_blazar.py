@@ -14,7 +14,7 @@ import httpx
 import pytest
 from tests.servers.blazar import serving
 
-from moorage.app import create_app, plain_parts
+from moorage.app import create_app, plain_environment
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import (
     Changeset,
@@ -232,10 +232,10 @@ def test_a_host_lease_that_has_begun_keeps_its_hosts(
     assert lease.terms.period.start == from_datetime(day(-1))
     places = store.decision(lease.decision_id).places.values()
     assert [one.host for one in places] == [named(2)], "where its server is"
-    parts = plain_parts(configure(read({}, {}, files=())), store)
+    env = plain_environment(configure(read({}, {}, files=())), store)
     for lane in Lane:
         while due := store.due_effects(1, lane):
-            assert carry_out(parts, OutwardActions(), due[0]) is EffectResult.DONE
+            assert carry_out(env, OutwardActions(), due[0]) is EffectResult.DONE
     assert store.lease(named(60)).state is LeaseState.ACTIVE, "the worker's first look"
     assert taken(offline, blazar).out.splitlines()[-1] == "wrote 0; all equal"
 

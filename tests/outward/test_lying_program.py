@@ -24,7 +24,7 @@ echo "ended"
 def asked(world: World, outside: OutwardActions) -> list[EffectResult]:
     """What came of every end of a server that is due."""
     due = world.service.store.due_effects(10, Lane.END)
-    return [carry_out(world.service.parts, outside, one) for one in due]
+    return [carry_out(world.service.env, outside, one) for one in due]
 
 
 def test_a_program_that_ends_nobody_is_asked_again_until_the_server_is_gone(
@@ -39,7 +39,7 @@ def test_a_program_that_ends_nobody_is_asked_again_until_the_server_is_gone(
         server = here.server(4, until=2)
         made = here.lease(3, 5, vcpu=4)
         here.go_to(2)
-        lookout = LeaseSweeper(here.service.parts)
+        lookout = LeaseSweeper(here.service.env)
         lookout.look()
         store = here.service.store
         for hour in (2, 3, 4):

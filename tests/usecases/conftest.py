@@ -11,7 +11,7 @@ from moorage.domain.changes import Changeset, Committed
 from moorage.domain.period import Instant
 from moorage.store import Ledger
 from moorage.testing.service import Service
-from moorage.usecases.collaborators import Parts
+from moorage.usecases.environment import UseCaseEnvironment
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,9 +63,9 @@ class Between:
 
 
 @pytest.fixture
-def overtaken(service: Service) -> Callable[[Callable[[], object]], Parts]:
-    """Parts with which one use case is overtaken by an act of somebody else."""
-    return lambda act: replace(service.parts, store=Between(service.store, act))
+def overtaken(service: Service) -> Callable[[Callable[[], object]], UseCaseEnvironment]:
+    """UseCaseEnvironment with which one use case is overtaken by an act of somebody else."""
+    return lambda act: replace(service.env, store=Between(service.store, act))
 
 
 @pytest.fixture

@@ -44,11 +44,11 @@ def test_it_is_the_largest_number_that_fits(service: Service) -> None:
             "policies": [{"name": name, **POLICIES[name]} for name in sorted(chosen)],
         }
         made = create_ensemble(
-            service.parts,
+            service.env,
             OPERATOR,
             read_ensemble(description),
             DecisionOptions(additional=("a",)),
-            RequestIdentity(service.parts.ids.uuid()),
+            RequestIdentity(service.env.ids.uuid()),
         )
         assert made.decision is not None
         assert made.decision.at_least == frozenset()
@@ -86,19 +86,19 @@ class KnowsOneAnswer:
 
 
 def test_counting_for_all_roles_takes_less_time_than_one_decision_may(service: Service) -> None:
-    solver = KnowsOneAnswer(service.parts.solver)
+    solver = KnowsOneAnswer(service.env.solver)
     names = ("a", "b", "c")
     made = create_ensemble(
-        replace(service.parts, solver=solver),
+        replace(service.env, solver=solver),
         OPERATOR,
         read_ensemble(
             {"name": "e", "members": [{"name": n, "resources": {"VCPU": 1}} for n in names]}
         ),
         DecisionOptions(additional=names),
-        RequestIdentity(service.parts.ids.uuid()),
+        RequestIdentity(service.env.ids.uuid()),
     )
     assert made.decision is not None
     assert made.decision.max_additional == dict.fromkeys(names, 0)
     assert made.decision.at_least == frozenset(names)
     assert solver.limits
-    assert sum(solver.limits) < service.parts.limits.time_limit
+    assert sum(solver.limits) < service.env.limits.time_limit

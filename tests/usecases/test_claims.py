@@ -50,7 +50,7 @@ def test_a_claim_outlives_the_decision_and_then_lapses(
     made = claim(service, held, "db[0]").json["claim"]
     service.clock.pass_by(10 * MINUTE)
     for due in service.store.due(10):
-        assert expire(service.parts, due)
+        assert expire(service.env, due)
     decision = service.call("GET", f"/decisions/{held['decision']['id']}").json["decision"]
     assert decision["status"] == "expired"
     assert len(bookings_of(service, "db[0]", held["ensemble"]["id"])) == 1
@@ -60,8 +60,8 @@ def test_a_claim_outlives_the_decision_and_then_lapses(
     late = end(service, made["id"], status="active", server_id=SERVER)
     assert late.json["errors"][0]["code"] == "ensemble.hold_expired"
     (due,) = service.store.due(10)
-    assert expire(service.parts, due)
-    assert not expire(service.parts, due), "twice changes nothing"
+    assert expire(service.env, due)
+    assert not expire(service.env, due), "twice changes nothing"
     assert service.call("GET", f"/claims/{made['id']}").json["claim"]["status"] == "expired"
 
 

@@ -8,33 +8,33 @@ import pytest
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import Busy, ConcurrentUpdate, Infeasible, StaleGeneration
 from moorage.testing.service import TENANT, Service
-from moorage.usecases.collaborators import Parts
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
 from moorage.usecases.decide.request import Proposal, RequestIdentity
 from moorage.usecases.decide.search_result import SearchResult
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.environment import UseCaseEnvironment
 
 ATTEMPTS = 3
 
 
 @pytest.fixture
-def patient(service: Service) -> Parts:
+def patient(service: Service) -> UseCaseEnvironment:
     """Gives up after a few attempts, and does not wait for them."""
-    limits = replace(service.parts.limits, attempts=ATTEMPTS)
-    return replace(service.parts, limits=limits, pause=lambda _: None)
+    limits = replace(service.env.limits, attempts=ATTEMPTS)
+    return replace(service.env, limits=limits, pause=lambda _: None)
 
 
-def proposed(parts: Parts, vcpu: int) -> Proposal:
+def proposed(env: UseCaseEnvironment, vcpu: int) -> Proposal:
     role = {"name": "web", "count": 1, "resources": {"VCPU": vcpu}}
     described = read_ensemble({"name": "e", "members": [role]})
     made = create_ensemble(
-        parts, TENANT, described, None, RequestIdentity(parts.ids.uuid()), dry_run=True
+        env, TENANT, described, None, RequestIdentity(env.ids.uuid()), dry_run=True
     )
     return Proposal(made.ensemble, None, (unplaced(made.ensemble),))
 
 
-def test_a_reading_with_nothing_to_decide_answers(patient: Parts) -> None:
+def test_a_reading_with_nothing_to_decide_answers(patient: UseCaseEnvironment) -> None:
     def read() -> DecisionFlow[str]:
         yield from ()
         return "nothing"
@@ -42,7 +42,7 @@ def test_a_reading_with_nothing_to_decide_answers(patient: Parts) -> None:
     assert run_decision(patient, read, dry_run=False) == "nothing"
 
 
-def test_a_reading_is_sent_the_decision(patient: Parts) -> None:
+def test_a_reading_is_sent_the_decision(patient: UseCaseEnvironment) -> None:
     def read() -> DecisionFlow[str]:
         settled = yield DecisionRequest(
             proposed(patient, 1), DecisionOptions(), RequestIdentity(patient.ids.uuid())
@@ -53,7 +53,7 @@ def test_a_reading_is_sent_the_decision(patient: Parts) -> None:
     assert patient.store.decision(made).id == made
 
 
-def test_a_defect_of_a_strategy_is_no_answer(patient: Parts) -> None:
+def test_a_defect_of_a_strategy_is_no_answer(patient: UseCaseEnvironment) -> None:
     """An iterator that is empty by mistake must not look like the end of the reading."""
 
     class Defect:
@@ -74,7 +74,7 @@ def test_a_defect_of_a_strategy_is_no_answer(patient: Parts) -> None:
         run_decision(replace(patient, strategies=strategies), read, dry_run=True)
 
 
-def test_a_reading_is_thrown_a_refusal_and_may_answer_it(patient: Parts) -> None:
+def test_a_reading_is_thrown_a_refusal_and_may_answer_it(patient: UseCaseEnvironment) -> None:
     def read() -> DecisionFlow[str]:
         proposal = proposed(patient, 1)
         role = replace(proposal.ensemble.roles[0], resources={"VCPU": 10**6})
@@ -88,7 +88,7 @@ def test_a_reading_is_thrown_a_refusal_and_may_answer_it(patient: Parts) -> None
     assert "no placement" in run_decision(patient, read, dry_run=True)
 
 
-def test_it_is_read_again_as_often_as_attempts_are_allowed(patient: Parts) -> None:
+def test_it_is_read_again_as_often_as_attempts_are_allowed(patient: UseCaseEnvironment) -> None:
     begun: list[int] = []
 
     def read() -> DecisionFlow[None]:
@@ -100,7 +100,7 @@ def test_it_is_read_again_as_often_as_attempts_are_allowed(patient: Parts) -> No
     assert len(begun) == ATTEMPTS
 
 
-def test_what_has_moved_once_is_read_again_and_decided(patient: Parts) -> None:
+def test_what_has_moved_once_is_read_again_and_decided(patient: UseCaseEnvironment) -> None:
     moves = iter([True, False])
 
     def read() -> DecisionFlow[str]:
@@ -115,7 +115,7 @@ def test_what_has_moved_once_is_read_again_and_decided(patient: Parts) -> None:
     assert patient.store.decision(made).id == made
 
 
-def test_who_must_know_is_told_at_once(patient: Parts) -> None:
+def test_who_must_know_is_told_at_once(patient: UseCaseEnvironment) -> None:
     begun: list[int] = []
 
     def read() -> DecisionFlow[None]:

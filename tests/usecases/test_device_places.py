@@ -19,10 +19,10 @@ from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
 from moorage.testing.service import OPERATOR, TENANT, Service
 from moorage.usecases.claims.presented import candidates_for, presented_claim, take_place
-from moorage.usecases.collaborators import Parts
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.environment import UseCaseEnvironment
 
 SERVER = "aaaaaaaa-0000-4000-8000-00000000000a"
 
@@ -77,9 +77,9 @@ def create(service: Service, *members: dict[str, object], policies: tuple[object
     return service.call("POST", "/ensembles", {"ensemble": asked})
 
 
-def decided(parts: Parts, *members: dict[str, object]) -> Decision:
-    naming = RequestIdentity(parts.ids.uuid())
-    made = create_ensemble(parts, TENANT, read_ensemble(body(*members)), DecisionOptions(), naming)
+def decided(env: UseCaseEnvironment, *members: dict[str, object]) -> Decision:
+    naming = RequestIdentity(env.ids.uuid())
+    made = create_ensemble(env, TENANT, read_ensemble(body(*members)), DecisionOptions(), naming)
     assert made.decision is not None
     return made.decision
 
@@ -319,12 +319,12 @@ def test_nova_is_shown_the_claim_on_exactly_its_providers(edge: Service) -> None
 
 
 def test_overtaken_on_a_device_it_is_looked_for_anew(
-    edge: Service, overtaken: Callable[[Callable[[], object]], Parts]
+    edge: Service, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment]
 ) -> None:
     """Just before the commit somebody takes the functions of physnet A on three hosts."""
     busy = {f"n{n}/numa0/pf0": {"SRIOV_NET_VF": 8} for n in (1, 2, 4)}
-    parts = overtaken(lambda: taken_by(edge, busy))
-    (place,) = decided(parts, upf(count=1)).places.values()
+    env = overtaken(lambda: taken_by(edge, busy))
+    (place,) = decided(env, upf(count=1)).places.values()
     assert edge.store.snapshot().names[edge.store.snapshot().row_of[place.host]] == "n3"
     assert place.groups == {
         "a": provider_uuid("n3/numa0/pf0"), "b": provider_uuid("n3/numa1/pf1"),
@@ -332,7 +332,7 @@ def test_overtaken_on_a_device_it_is_looked_for_anew(
 
 
 def test_a_device_that_changes_meanwhile_is_relied_on(
-    edge: Service, overtaken: Callable[[Callable[[], object]], Parts]
+    edge: Service, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment]
 ) -> None:
     """The network of three physical functions changes: nobody books, yet the answer is wrong."""
 
@@ -349,6 +349,6 @@ def test_a_saved_instance_says_the_same(edge: Service) -> None:
     refused = why(edge, upf(count=1, ports=[port("a", "A", 9)]))
     built = loads_built(json.dumps(refused["instance"]))
     assert built.problem.proof is not None
-    outcome = solve(edge.parts.solver, built.problem, time_limit=1_000_000, seed=0)
+    outcome = solve(edge.env.solver, built.problem, time_limit=1_000_000, seed=0)
     assert outcome.verdict is Verdict.INFEASIBLE
     assert dumps_built(loads_built(dumps_built(built))) == dumps_built(built)

@@ -14,12 +14,12 @@ from moorage.domain.requests import Objective
 from moorage.engine.joint.problem import Outcome, Problem
 from moorage.testing.service import NINE, OPERATOR, Service
 from moorage.usecases.claims.hold import renew
-from moorage.usecases.collaborators import Parts
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
 from moorage.usecases.ensembles.create import EnsembleResult, create_ensemble
 from moorage.usecases.ensembles.members import MemberAddition, add_members
+from moorage.usecases.environment import UseCaseEnvironment
 
 
 @dataclass
@@ -30,25 +30,25 @@ class Slow:
 
     def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
         self.service.clock.pass_by(4 * SECOND)
-        return self.service.parts.solver.solve(problem, time_limit=time_limit, seed=seed)
+        return self.service.env.solver.solve(problem, time_limit=time_limit, seed=seed)
 
 
 def create(
-    parts: Parts, ask: DecisionOptions, count: int = 2, *, on: str = "az1"
+    env: UseCaseEnvironment, ask: DecisionOptions, count: int = 2, *, on: str = "az1"
 ) -> EnsembleResult:
-    naming = RequestIdentity(parts.ids.uuid())
+    naming = RequestIdentity(env.ids.uuid())
     body: dict[str, Any] = {
         "name": naming.id,
         "members": [{"name": "a", "count": count, "resources": {"VCPU": 1}}],
         "policies": [{"name": "on", "type": "fence", "members": ["a"], "domains": [on]}],
     }
-    return create_ensemble(parts, OPERATOR, read_ensemble(body), ask, naming)
+    return create_ensemble(env, OPERATOR, read_ensemble(body), ask, naming)
 
 
 @pytest.mark.parametrize("additional", [(), ("a",)])
 def test_a_hold_counts_from_the_answer(service: Service, additional: tuple[str, ...]) -> None:
-    parts = replace(service.parts, solver=Slow(service))
-    made = create(parts, DecisionOptions(hold=3 * SECOND, additional=additional))
+    env = replace(service.env, solver=Slow(service))
+    made = create(env, DecisionOptions(hold=3 * SECOND, additional=additional))
     decision, now = made.decision, service.clock.now()
     assert decision is not None
     assert now >= NINE + 4 * SECOND
@@ -60,24 +60,24 @@ def test_a_hold_counts_from_the_answer(service: Service, additional: tuple[str, 
 
 
 def test_places_held_are_limited_whoever_comes_at_the_same_time(
-    service: Service, overtaken: Callable[[Callable[[], object]], Parts]
+    service: Service, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment]
 ) -> None:
-    limits = replace(service.parts.limits, held_members=5)
+    limits = replace(service.env.limits, held_members=5)
 
     def create_another() -> None:
-        create(replace(service.parts, limits=limits), DecisionOptions(), 4, on="r1")
+        create(replace(service.env, limits=limits), DecisionOptions(), 4, on="r1")
 
-    parts = replace(overtaken(create_another), limits=limits)
+    env = replace(overtaken(create_another), limits=limits)
     with pytest.raises(LimitExceeded) as refused:
-        create(parts, DecisionOptions(), 4, on="r2")
+        create(env, DecisionOptions(), 4, on="r2")
     assert (refused.value.used, refused.value.requested, refused.value.limit) == (4, 4, 5)
     assert service.store.held(OPERATOR.project_id) == 4
     assert len(service.store.ensembles(project_id=None)) == 1
 
 
 def test_holding_anew_what_is_held_needs_no_more_room(service: Service) -> None:
-    parts = replace(service.parts, limits=replace(service.parts.limits, held_members=4))
-    made = create(parts, DecisionOptions(), 4)
+    env = replace(service.env, limits=replace(service.env.limits, held_members=4))
+    made = create(env, DecisionOptions(), 4)
     body = {"decision": {"ensemble_id": made.ensemble.id}}
     again = service.call("POST", "/decisions", body, caller=OPERATOR)
     assert again.status_code == 201, again.text
@@ -93,15 +93,15 @@ def mark(service: Service, name: str) -> None:
 
 
 def test_what_was_proved_of_another_fleet_is_proved_no_more(
-    service: Service, overtaken: Callable[[Callable[[], object]], Parts]
+    service: Service, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment]
 ) -> None:
     """An answer that still holds after a commit in between may no longer be the best."""
-    usual = create(service.parts, DecisionOptions(), 1, on="h1").decision
+    usual = create(service.env, DecisionOptions(), 1, on="h1").decision
     assert usual is not None
     assert usual.solve.proven
-    parts = overtaken(lambda: mark(service, "h1"))
+    env = overtaken(lambda: mark(service, "h1"))
     solves: list[Problem] = []
-    real = service.parts.solver
+    real = service.env.solver
 
     class Counting:
         def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
@@ -109,7 +109,7 @@ def test_what_was_proved_of_another_fleet_is_proved_no_more(
             return real.solve(problem, time_limit=time_limit, seed=seed)
 
     packed = DecisionOptions(objective=Objective.PACK)
-    late = create(replace(parts, solver=Counting()), packed, 1, on="h1").decision
+    late = create(replace(env, solver=Counting()), packed, 1, on="h1").decision
     assert late is not None
     assert len(solves) == 1
     assert late.solve.value == 1
@@ -118,17 +118,17 @@ def test_what_was_proved_of_another_fleet_is_proved_no_more(
 
 def test_what_follows_from_a_decision_is_held_until_its_end(service: Service) -> None:
     """However long the answer takes, and however often: the end neither drifts nor comes early."""
-    made = create(service.parts, DecisionOptions(hold=60 * SECOND))
+    made = create(service.env, DecisionOptions(hold=60 * SECOND))
     assert made.decision is not None
     until = made.decision.expires_at
     service.clock.pass_by(7 * SECOND)
-    slow = replace(service.parts, solver=Slow(service))
+    slow = replace(service.env, solver=Slow(service))
     more = ChangeRequest(members=({"name": "a", "count": 3},))
     decision = change_ensemble(slow, OPERATOR, made.ensemble.id, more, None).decision
     assert decision is not None
     assert (decision.expires_at, decision.hold) == (until, 49 * SECOND)
     adding = MemberAddition({"name": "a", "count": 1})
-    naming = RequestIdentity(service.parts.ids.uuid())
+    naming = RequestIdentity(service.env.ids.uuid())
     added = add_members(slow, OPERATOR, made.ensemble.id, adding, naming).decision
     assert added is not None
     assert added.expires_at == until
@@ -136,21 +136,21 @@ def test_what_follows_from_a_decision_is_held_until_its_end(service: Service) ->
 
 
 def test_a_renewal_meanwhile_counts(
-    service: Service, overtaken: Callable[[Callable[[], object]], Parts]
+    service: Service, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment]
 ) -> None:
-    made = create(service.parts, DecisionOptions(hold=60 * SECOND))
+    made = create(service.env, DecisionOptions(hold=60 * SECOND))
     assert made.decision is not None
     until, id_ = made.decision.expires_at + 9 * SECOND, made.decision.id
-    parts = overtaken(lambda: renew(service.parts, OPERATOR, id_, until, None))
+    env = overtaken(lambda: renew(service.env, OPERATOR, id_, until, None))
     more = ChangeRequest(members=({"name": "a", "count": 3},))
-    decision = change_ensemble(parts, OPERATOR, made.ensemble.id, more, None).decision
+    decision = change_ensemble(env, OPERATOR, made.ensemble.id, more, None).decision
     assert decision is not None
     assert decision.expires_at == until
 
 
 def test_a_hold_that_lapses_meanwhile_is_not_gone_on_with(service: Service) -> None:
-    made = create(service.parts, DecisionOptions(hold=3 * SECOND))
-    slow = replace(service.parts, solver=Slow(service))
+    made = create(service.env, DecisionOptions(hold=3 * SECOND))
+    slow = replace(service.env, solver=Slow(service))
     more = ChangeRequest(members=({"name": "a", "count": 3},))
     decision = change_ensemble(slow, OPERATOR, made.ensemble.id, more, None).decision
     assert decision is not None

@@ -101,7 +101,7 @@ def test_deciding_anew_holds_for_the_default_where_that_is_longer(service: Servi
     before = placed(service)
     service.clock.pass_by(58 * MINUTE)
     answer = redecided(service, before["ensemble"]["id"], {})
-    default = service.parts.limits.default_hold
+    default = service.env.limits.default_hold
     assert answer.json["decision"]["expires_at"] == format_instant(service.clock.now() + default)
 
 

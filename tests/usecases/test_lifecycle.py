@@ -17,13 +17,13 @@ from moorage.testing.service import NINE, OPERATOR, OTHER, TENANT, Service
 from moorage.usecases.claims.confirm import confirm
 from moorage.usecases.claims.hold import release, renew
 from moorage.usecases.claims.outcome import activate, expire, fail
-from moorage.usecases.collaborators import Parts
 from moorage.usecases.ensembles.members import leave
+from moorage.usecases.environment import UseCaseEnvironment
 from moorage.workers.expiry import Swept, sweep
 
 SERVER = "aaaaaaaa-0000-4000-8000-00000000000a"
 Held: TypeAlias = dict[str, Any]
-Overtaken: TypeAlias = Callable[[Callable[[], object]], Parts]
+Overtaken: TypeAlias = Callable[[Callable[[], object]], UseCaseEnvironment]
 
 
 def claim(service: Service, decision: str, member: str, flavor: str = "", **more: object) -> Any:
@@ -71,7 +71,7 @@ def remove(service: Service, held: Held, member: str) -> None:
 
 
 def sweep_all(service: Service) -> Swept:
-    return sweep(service.store, partial(expire, service.parts))
+    return sweep(service.store, partial(expire, service.env))
 
 
 # --- a lapsed claim takes nothing from whoever comes next -------------------------------------
@@ -118,7 +118,7 @@ def test_a_hold_that_lapses_while_it_is_renewed_stays_lapsed(
 ) -> None:
     ticking(NINE + 10 * MINUTE - 1)
     with pytest.raises(HoldExpired):
-        renew(service.parts, TENANT, held["decision"]["id"], NINE + 30 * MINUTE, None)
+        renew(service.env, TENANT, held["decision"]["id"], NINE + 30 * MINUTE, None)
     assert service.store.held("project-a") == 0
 
 
@@ -127,7 +127,7 @@ def test_a_hold_that_lapses_while_it_is_confirmed_confirms_nothing(
 ) -> None:
     ticking(NINE + 10 * MINUTE - 1)
     with pytest.raises(HoldExpired):
-        confirm(service.parts, TENANT, held["decision"]["id"], None)
+        confirm(service.env, TENANT, held["decision"]["id"], None)
     assert service.store.decision(held["decision"]["id"]).state is DecisionState.HELD
 
 
@@ -155,10 +155,10 @@ def test_a_claim_that_lapses_while_it_ends_has_lapsed(
 def test_a_member_that_leaves_during_a_renewal_is_held_no_longer(
     service: Service, held: Held, overtaken: Overtaken
 ) -> None:
-    parts = overtaken(lambda: remove(service, held, "web[2]"))
-    renew(parts, TENANT, held["decision"]["id"], NINE + HOUR, None)
+    env = overtaken(lambda: remove(service, held, "web[2]"))
+    renew(env, TENANT, held["decision"]["id"], NINE + HOUR, None)
     assert service.store.held("project-a") == len(statuses(service, held)) == 8
-    release(service.parts, TENANT, held["decision"]["id"], None)
+    release(service.env, TENANT, held["decision"]["id"], None)
     assert service.store.held("project-a") == 0
 
 
@@ -181,12 +181,12 @@ def test_a_member_that_leaves_while_it_is_claimed_is_not_claimed(
 def test_a_member_claimed_while_it_leaves_keeps_its_resources_if_so_asked(
     service: Service, held: Held, overtaken: Overtaken
 ) -> None:
-    parts = overtaken(lambda: claim(service, held["decision"]["id"], "web[2]"))
+    env = overtaken(lambda: claim(service, held["decision"]["id"], "web[2]"))
     eid = held["ensemble"]["id"]
     with pytest.raises(InUse):
-        leave(parts, TENANT, eid, MemberName("web", 2), keep_resources=True)
+        leave(env, TENANT, eid, MemberName("web", 2), keep_resources=True)
     assert statuses(service, held)["web[2]"] == "building"
-    leave(service.parts, TENANT, eid, MemberName("web", 2), keep_resources=False)
+    leave(service.env, TENANT, eid, MemberName("web", 2), keep_resources=False)
     (ended,) = service.store.claims(decision_id=held["decision"]["id"])
     assert ended.state is ClaimState.FAILED
     assert MemberName("web", 2) not in service.store.decision(ended.decision_id).places
@@ -215,7 +215,7 @@ def test_a_lapse_is_noted_though_the_ensemble_is_gone(service: Service, held: He
     service.clock.pass_by(HOUR)
     service.call("DELETE", f"/ensembles/{held['ensemble']['id']}", headers={"If-Match": "*"})
     assert service.store.claim(first).state is ClaimState.EXPIRED
-    assert not expire(service.parts, building)
+    assert not expire(service.env, building)
     assert service.store.decision(building.decision_id).state is DecisionState.EXPIRED
 
 
@@ -236,8 +236,8 @@ def test_a_claim_that_ends_during_the_confirmation_is_not_waited_for(
 ) -> None:
     first = made(claim(service, held["decision"]["id"], "db[0]"))
     tell = {
-        ClaimState.ACTIVE: lambda: activate(service.parts, TENANT, first, SERVER),
-        ClaimState.FAILED: lambda: fail(service.parts, TENANT, first),
+        ClaimState.ACTIVE: lambda: activate(service.env, TENANT, first, SERVER),
+        ClaimState.FAILED: lambda: fail(service.env, TENANT, first),
     }
     done = confirm(overtaken(tell[outcome]), TENANT, held["decision"]["id"], None)
     assert (done.building, done.decision.state) == (0, DecisionState.CLOSED)
@@ -249,7 +249,7 @@ def test_the_last_of_two_claims_that_end_at_once_closes_the_decision(
 ) -> None:
     first, second = (made(claim(service, held["decision"]["id"], f"db[{i}]")) for i in (0, 1))
     service.call("POST", f"/decisions/{held['decision']['id']}/confirm")
-    fail(overtaken(lambda: fail(service.parts, TENANT, second)), TENANT, first)
+    fail(overtaken(lambda: fail(service.env, TENANT, second)), TENANT, first)
     assert service.store.decision(held["decision"]["id"]).state is DecisionState.CLOSED
 
 
@@ -285,7 +285,7 @@ def test_smaller_units_do_not_break_what_is_held(service: Service, held: Held) -
     service.store.commit(
         Changeset((PutInventories(host, (Inventory("VCPU", 16, max_unit=4),), None),))
     )
-    renew(service.parts, TENANT, decision.id, NINE + HOUR, None)
+    renew(service.env, TENANT, decision.id, NINE + HOUR, None)
     path = f"/ensembles/{held['ensemble']['id']}/members"
     more = {"member": {"role": {"name": "web", "count": 1}}}
     answer = service.call("POST", path, more)
@@ -317,7 +317,7 @@ def test_a_claim_is_active_only_with_a_server_of_its_own_project(
         assert service.store.bookings(consumer=foreign) == before
     assert service.store.claim(first).state is ClaimState.BUILDING
     with pytest.raises(NotFound):
-        activate(service.parts, OTHER, first, SERVER)
+        activate(service.env, OTHER, first, SERVER)
 
 
 # --- decisions made on the way ----------------------------------------------------------------
@@ -355,4 +355,4 @@ def test_after_a_lapse_the_next_decision_is_held_as_by_default(
     answer = service.call("POST", path, {"member": {"role": {"name": "app", "count": 0}}})
     assert answer.status_code == 201, answer.text
     fresh = service.store.decision(answer.json["decision"]["id"])
-    assert fresh.expires_at == NINE + HOUR + service.parts.limits.default_hold
+    assert fresh.expires_at == NINE + HOUR + service.env.limits.default_hold

@@ -10,9 +10,9 @@ import pytest
 from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
-from moorage.usecases.collaborators import Parts
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.ensembles.members import MemberAddition, add_members
+from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.shared.limits import Limits
 
 ANY = {"If-Match": "*"}
@@ -115,13 +115,13 @@ def test_the_same_request_adds_its_members_once(service: Service, *, decided: bo
 
 
 def test_the_same_request_on_two_connections_adds_its_members_once(
-    service: Service, overtaken: Callable[[Callable[[], object]], Parts]
+    service: Service, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment]
 ) -> None:
     path, _ = placed(service)
     naming = RequestIdentity(REQUEST, "fingerprint")
     ensemble = path.removeprefix("/ensembles/")
     more = MemberAddition({"name": "db", "count": 4})
-    quick = partial(add_members, service.parts, TENANT, ensemble, more, naming)
+    quick = partial(add_members, service.env, TENANT, ensemble, more, naming)
     slow = add_members(overtaken(quick), TENANT, ensemble, more, naming)
     assert len(slow.ensemble.members) == len(service.store.ensemble(ensemble).members) == 5
 

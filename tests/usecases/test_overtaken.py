@@ -21,12 +21,12 @@ from moorage.domain.period import Duration
 from moorage.engine.joint.problem import Outcome, Problem
 from moorage.testing.service import TENANT, Service
 from moorage.usecases.claims.hold import release
-from moorage.usecases.collaborators import Parts
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.delete import delete_ensemble
+from moorage.usecases.environment import UseCaseEnvironment
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Overtaken:
     chosen: set[str] = field(default_factory=set)
 
     def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
-        found = self.service.parts.solver.solve(problem, time_limit=time_limit, seed=seed)
+        found = self.service.env.solver.solve(problem, time_limit=time_limit, seed=seed)
         self.solves.append(found.verdict.value)
         if len(self.solves) == 1:
             assert found.hosts is not None
@@ -57,18 +57,20 @@ class Overtaken:
         self.service.store.commit(Changeset((ReplaceAllocations(consumer, amounts, None),)))
 
 
-def place(service: Service, solver: Overtaken, size: int, *, parts: Parts | None = None) -> Any:
+def place(
+    service: Service, solver: Overtaken, size: int, *, env: UseCaseEnvironment | None = None
+) -> Any:
     description = {
         "name": "one",
         "members": [{"name": "vm", "count": 1, "resources": {"VCPU": size}}],
     }
-    parts = replace(parts or service.parts, solver=solver)
+    env = replace(env or service.env, solver=solver)
     return create_ensemble(
-        parts,
+        env,
         TENANT,
         read_ensemble(description),
         DecisionOptions(),
-        RequestIdentity(parts.ids.uuid()),
+        RequestIdentity(env.ids.uuid()),
     )
 
 
@@ -82,7 +84,7 @@ def test_what_others_book_beside_it_does_not_matter(service: Service) -> None:
 
 
 def test_an_answer_that_still_holds_is_not_solved_again(
-    service: Service, overtaken: Callable[[Callable[[], object]], Parts]
+    service: Service, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment]
 ) -> None:
     """Its hosts are no longer what they were; in what matters to it they are."""
     solver = Overtaken(service, vcpus=0)
@@ -91,14 +93,14 @@ def test_an_answer_that_still_holds_is_not_solved_again(
         changes = (PutTraits(host, frozenset({"HW_CPU_X86_AVX"}), None) for host in solver.chosen)
         service.store.commit(Changeset(tuple(changes)))
 
-    made = place(service, solver, size=4, parts=overtaken(mark))
+    made = place(service, solver, size=4, env=overtaken(mark))
     assert solver.solves == ["feasible"]
     assert made.decision.revision == service.store.snapshot().revision - 1
 
 
 @pytest.mark.parametrize("back", [False, True], ids=["away", "away and back"])
 def test_a_member_that_moves_away_meanwhile_is_seen(
-    service: Service, overtaken: Callable[[Callable[[], object]], Parts], *, back: bool
+    service: Service, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment], *, back: bool
 ) -> None:
     """A server stands on h1, and another member must not be with it: wherever it is in the end."""
     made = place(service, Overtaken(service, vcpus=0), size=4)
@@ -123,9 +125,9 @@ def test_a_member_that_moves_away_meanwhile_is_seen(
             stand("h1", 3)
 
     apart = {"name": "apart", "type": "anti-affinity", "members": ["vm"]}
-    parts = overtaken(move)
+    env = overtaken(move)
     change = ChangeRequest(members=({"name": "vm", "count": 2},), policies=(apart,))
-    grown = change_ensemble(parts, TENANT, made.ensemble.id, change, None)
+    grown = change_ensemble(env, TENANT, made.ensemble.id, change, None)
     assert grown.decision is not None
     places = {str(name): place.host for name, place in grown.decision.places.items()}
     assert places["vm[0]"] == uuid["h1" if back else "h2"]
@@ -149,24 +151,24 @@ def test_when_nothing_is_left_it_is_refused(service: Service) -> None:
 
 
 def test_a_generation_that_is_named_is_of_that_thing_alone(
-    service: Service, overtaken: Callable[[Callable[[], object]], Parts]
+    service: Service, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment]
 ) -> None:
     """A worker expires the decision meanwhile; the ensemble that shall go is as it was."""
     made = place(service, Overtaken(service, vcpus=0), size=4)
     assert made.decision is not None
-    parts = overtaken(lambda: release(service.parts, TENANT, made.decision.id, None))
-    delete_ensemble(parts, TENANT, made.ensemble.id, made.ensemble.generation)
+    env = overtaken(lambda: release(service.env, TENANT, made.decision.id, None))
+    delete_ensemble(env, TENANT, made.ensemble.id, made.ensemble.generation)
     with pytest.raises(NotFound):
         service.store.ensemble(made.ensemble.id)
 
 
 def test_a_generation_that_moves_meanwhile_is_told(
-    service: Service, overtaken: Callable[[Callable[[], object]], Parts]
+    service: Service, overtaken: Callable[[Callable[[], object]], UseCaseEnvironment]
 ) -> None:
     made = place(service, Overtaken(service, vcpus=0), size=4)
     stored = service.store.ensemble(made.ensemble.id)
     rewrite = Changeset((PutEnsemble(replace(stored, name="two"), stored.generation),))
-    parts = overtaken(lambda: service.store.commit(rewrite))
+    env = overtaken(lambda: service.store.commit(rewrite))
     with pytest.raises(StaleGeneration, match=f"generation {stored.generation + 1}, not"):
-        delete_ensemble(parts, TENANT, stored.id, stored.generation)
+        delete_ensemble(env, TENANT, stored.id, stored.generation)
     assert service.store.ensemble(stored.id).name == "two"

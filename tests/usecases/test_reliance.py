@@ -10,18 +10,18 @@ from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import read_ensemble
 from moorage.domain.topology import DEFAULT_TREE
 from moorage.testing.service import OPERATOR, Service
-from moorage.usecases.collaborators import Parts
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.create import EnsembleResult, create_ensemble
 from moorage.usecases.ensembles.policy_checks import broken_policies
+from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.ports import Caller
 
 # Operators, of two projects: they may name hosts in policies.
 MINE = Caller("ann", "project-a", frozenset({"admin"}))
 OTHER = Caller("bob", "project-b", frozenset({"admin"}))
 
-Overtaken = Callable[[Callable[[], object]], Parts]
+Overtaken = Callable[[Callable[[], object]], UseCaseEnvironment]
 
 
 def one(name: str, host: str, *policies: dict[str, Any]) -> dict[str, Any]:
@@ -34,9 +34,9 @@ def exclusive(level: str) -> dict[str, Any]:
     return {"name": "alone", "type": "exclusive", "members": ["vm"], "level": level}
 
 
-def create(parts: Parts, caller: Caller, body: dict[str, Any]) -> EnsembleResult:
+def create(env: UseCaseEnvironment, caller: Caller, body: dict[str, Any]) -> EnsembleResult:
     return create_ensemble(
-        parts, caller, read_ensemble(body), DecisionOptions(), RequestIdentity(parts.ids.uuid())
+        env, caller, read_ensemble(body), DecisionOptions(), RequestIdentity(env.ids.uuid())
     )
 
 
@@ -57,15 +57,15 @@ def test_a_rack_is_kept_from_strangers_that_come_at_the_same_time(
     service: Service, overtaken: Overtaken, slow: dict[str, Any], quick: dict[str, Any]
 ) -> None:
     made: list[EnsembleResult] = []
-    parts = overtaken(lambda: made.append(create(service.parts, OTHER, quick)))
+    env = overtaken(lambda: made.append(create(service.env, OTHER, quick)))
     with pytest.raises(Exception, match="no placement meets the request"):
-        create(parts, MINE, slow)
+        create(env, MINE, slow)
     (first,) = made
     assert broken_policies(service.store.snapshot(), first.ensemble) == ()
 
 
 def test_a_policy_put_meanwhile_counts(service: Service, overtaken: Overtaken) -> None:
-    standing = create(service.parts, OTHER, one("owner", "h1")).ensemble
+    standing = create(service.env, OTHER, one("owner", "h1")).ensemble
     path = f"/ensembles/{standing.id}/policies/alone"
     answers: list[int] = []
 
@@ -108,9 +108,9 @@ def test_topology_that_moves_is_looked_at_again(service: Service, overtaken: Ove
 
 def test_other_racks_may_change_meanwhile(service: Service, overtaken: Overtaken) -> None:
     made: list[EnsembleResult] = []
-    parts = overtaken(lambda: made.append(create(service.parts, OTHER, one("far", "h4"))))
+    env = overtaken(lambda: made.append(create(service.env, OTHER, one("far", "h4"))))
     snapshot = service.store.snapshot()
-    owner = create(parts, MINE, RACK_OWNER)
+    owner = create(env, MINE, RACK_OWNER)
     assert made
     assert owner.decision is not None
     assert owner.decision.revision == snapshot.revision, "it was not decided again"
@@ -119,17 +119,17 @@ def test_other_racks_may_change_meanwhile(service: Service, overtaken: Overtaken
 def test_no_keeper_is_beyond_a_page(service: Service) -> None:
     body = one("k", "h1", exclusive("host"))
     body["members"][0]["count"] = 0
-    naming = RequestIdentity(service.parts.ids.uuid())
-    first = create_ensemble(service.parts, OTHER, read_ensemble(body), None, naming).ensemble
-    more = (replace(first, id=service.parts.ids.uuid()) for _ in range(1_000))
+    naming = RequestIdentity(service.env.ids.uuid())
+    first = create_ensemble(service.env, OTHER, read_ensemble(body), None, naming).ensemble
+    more = (replace(first, id=service.env.ids.uuid()) for _ in range(1_000))
     service.store.commit(Changeset(tuple(PutEnsemble(ensemble, None) for ensemble in more)))
-    create(service.parts, MINE, one("owner", "h1", exclusive("host")))
+    create(service.env, MINE, one("owner", "h1", exclusive("host")))
     assert len(service.store.keepers().ensembles) == 1_002
     assert refused(service, OTHER, one("stranger", "h1"))
 
 
 def test_who_no_longer_keeps_others_out_is_forgotten(service: Service) -> None:
-    owner = create(service.parts, MINE, one("owner", "h1", exclusive("host"))).ensemble
+    owner = create(service.env, MINE, one("owner", "h1", exclusive("host"))).ensemble
     assert refused(service, OTHER, one("stranger", "h1"))
     path = f"/ensembles/{owner.id}/policies/alone"
     assert service.call("DELETE", path, caller=MINE, headers={"If-Match": "*"}).status_code == 204

@@ -28,93 +28,93 @@ def closed(door: Door) -> object:
 
 
 def test_a_host_is_offered_once_and_withdrawn(door: Door) -> None:
-    parts = door.service.parts
-    made = reservables.offer_host(parts, OPERATOR, "n1", {"gpu": "a100"})
+    env = door.service.env
+    made = reservables.offer_host(env, OPERATOR, "n1", {"gpu": "a100"})
     assert (made.reservable.id, made.properties["vcpus"], made.properties["gpu"]) == (
         "1",
         64,
         "a100",
     )
-    before = parts.store.snapshot().revision
+    before = env.store.snapshot().revision
     with pytest.raises(DuplicateName):
-        reservables.offer_host(parts, OPERATOR, "n1", {})
+        reservables.offer_host(env, OPERATOR, "n1", {})
     with pytest.raises(NotFound):
-        reservables.offer_host(parts, OPERATOR, "nowhere", {})
+        reservables.offer_host(env, OPERATOR, "nowhere", {})
     with pytest.raises(InvalidDescription):
-        reservables.offer_host(parts, OPERATOR, "n2", {"k" * 65: "v"})
+        reservables.offer_host(env, OPERATOR, "n2", {"k" * 65: "v"})
     with pytest.raises(Forbidden):
-        reservables.offer_host(parts, TENANT, "n2", {})
-    assert parts.store.snapshot().revision == before
-    reservables.withdraw_host(parts, OPERATOR, "1")
+        reservables.offer_host(env, TENANT, "n2", {})
+    assert env.store.snapshot().revision == before
+    reservables.withdraw_host(env, OPERATOR, "1")
     with pytest.raises(NotFound):
-        reservables.withdraw_host(parts, OPERATOR, "1")
-    again = reservables.offer_host(parts, OPERATOR, "n1", {})
+        reservables.withdraw_host(env, OPERATOR, "1")
+    again = reservables.offer_host(env, OPERATOR, "n1", {})
     assert "gpu" not in again.properties
 
 
 def test_a_host_with_servers_is_not_offered(door: Door) -> None:
-    parts = door.service.parts
-    snapshot = parts.store.snapshot()
+    env = door.service.env
+    snapshot = env.store.snapshot()
     (host,) = (snapshot.uuids[r] for r in snapshot.roots.tolist() if snapshot.names[r] == "n1")
-    parts.store.commit(Changeset((ReplaceAllocations(SERVER, {host: {"VCPU": 1}}, None),)))
+    env.store.commit(Changeset((ReplaceAllocations(SERVER, {host: {"VCPU": 1}}, None),)))
     with pytest.raises(InUse):
-        reservables.offer_host(parts, OPERATOR, "n1", {})
-    taken = reservables.enrol_host(parts, OPERATOR, "n1", {}, "7")
+        reservables.offer_host(env, OPERATOR, "n1", {})
+    taken = reservables.enrol_host(env, OPERATOR, "n1", {}, "7")
     assert taken.reservable.id == "7", "another service offers it already"
-    assert reservables.enrol_host(parts, OPERATOR, "n2", {}, "7").reservable.id == "8"
+    assert reservables.enrol_host(env, OPERATOR, "n2", {}, "7").reservable.id == "8"
     with pytest.raises(InUse):
-        reservables.withdraw_host(parts, OPERATOR, "7")
-    parts.store.commit(Changeset((DeleteAllocations(SERVER.uuid),)))
-    reservables.withdraw_host(parts, OPERATOR, "7")
+        reservables.withdraw_host(env, OPERATOR, "7")
+    env.store.commit(Changeset((DeleteAllocations(SERVER.uuid),)))
+    reservables.withdraw_host(env, OPERATOR, "7")
 
 
 def test_a_reserved_host_stays_offered_until_its_lease_is_gone(door: Door) -> None:
-    parts = door.service.parts
+    env = door.service.env
     door.offer("n1")
     lease = door.lease("10:00", "12:00", whole()).json["lease"]
     with pytest.raises(InUse):
-        reservables.withdraw_host(parts, OPERATOR, "1")
-    (kept,) = reservables.offered_hosts(parts.store, parts.store.snapshot())
+        reservables.withdraw_host(env, OPERATOR, "1")
+    (kept,) = reservables.offered_hosts(env.store, env.store.snapshot())
     assert kept.totals[WHOLE_HOST] == 1
     assert door.call("DELETE", f"/leases/{lease['id']}").status_code == 204
-    reservables.withdraw_host(parts, OPERATOR, "1")
-    assert list(reservables.offered_hosts(parts.store, parts.store.snapshot())) == []
+    reservables.withdraw_host(env, OPERATOR, "1")
+    assert list(reservables.offered_hosts(env.store, env.store.snapshot())) == []
 
 
 def test_what_is_said_of_a_host_changes_key_by_key(door: Door) -> None:
-    parts = door.service.parts
-    reservables.offer_host(parts, OPERATOR, "n1", {"gpu": "a100", "rank": "1"})
-    changed = reservables.describe_host(parts, OPERATOR, "1", {"gpu": None, "rank": "2"})
+    env = door.service.env
+    reservables.offer_host(env, OPERATOR, "n1", {"gpu": "a100", "rank": "1"})
+    changed = reservables.describe_host(env, OPERATOR, "1", {"gpu": None, "rank": "2"})
     assert changed.reservable.properties == {"rank": "2"}
     with pytest.raises(InvalidDescription):
-        reservables.describe_host(parts, OPERATOR, "1", {})
+        reservables.describe_host(env, OPERATOR, "1", {})
     with pytest.raises(NotFound):
-        reservables.describe_host(parts, OPERATOR, "2", {"rank": "2"})
-    reservables.mark_key(parts, OPERATOR, "rank", private=True)
-    assert reservables.private_keys(parts.store) == {"rank"}
-    reservables.mark_key(parts, OPERATOR, "rank", private=False)
-    assert reservables.private_keys(parts.store) == frozenset()
+        reservables.describe_host(env, OPERATOR, "2", {"rank": "2"})
+    reservables.mark_key(env, OPERATOR, "rank", private=True)
+    assert reservables.private_keys(env.store) == {"rank"}
+    reservables.mark_key(env, OPERATOR, "rank", private=False)
+    assert reservables.private_keys(env.store) == frozenset()
     with pytest.raises(NotFound):
-        reservables.mark_key(parts, OPERATOR, "gpu", private=True)
+        reservables.mark_key(env, OPERATOR, "gpu", private=True)
 
 
 def test_an_address_is_offered_once_and_not_withdrawn_while_reserved(door: Door) -> None:
-    parts = door.service.parts
-    made = reservables.offer_address(parts, OPERATOR, NETWORK, "10.0.0.1", {})
+    env = door.service.env
+    made = reservables.offer_address(env, OPERATOR, NETWORK, "10.0.0.1", {})
     with pytest.raises(DuplicateName):
-        reservables.offer_address(parts, OPERATOR, NETWORK, "10.0.0.1", {})
+        reservables.offer_address(env, OPERATOR, NETWORK, "10.0.0.1", {})
     with pytest.raises(Forbidden):
-        reservables.offer_address(parts, TENANT, NETWORK, "10.0.0.2", {})
+        reservables.offer_address(env, TENANT, NETWORK, "10.0.0.2", {})
     wish = {"resource_type": "virtual:floatingip", "network_id": NETWORK, "amount": 1}
     lease = door.lease("10:00", "12:00", wish)
     assert lease.status_code == 201, lease.text
     refused = door.call("DELETE", f"/floatingips/{made.id}", caller=OPERATOR)
     assert (refused.status_code, refused.json["error_code"]) == (409, 409)
     with pytest.raises(InUse):
-        reservables.withdraw_address(parts, OPERATOR, made.id)
+        reservables.withdraw_address(env, OPERATOR, made.id)
     second = door.lease("11:00", "12:00", wish)
     assert second.status_code == 500, "it is taken"
     door.call("DELETE", f"/leases/{lease.json['lease']['id']}")
-    reservables.withdraw_address(parts, OPERATOR, made.id)
+    reservables.withdraw_address(env, OPERATOR, made.id)
     with pytest.raises(NotFound):
-        reservables.address(parts.store, made.id)
+        reservables.address(env.store, made.id)

@@ -40,7 +40,7 @@ def timed(three_racks: str) -> Iterator[Callable[[float], tuple[Service, Steps]]
     def start(step: float) -> tuple[Service, Steps]:
         service, steps = Service(three_racks), Steps(step)
         made.append(service)
-        service.parts = replace(service.parts, stopwatch=steps)
+        service.env = replace(service.env, stopwatch=steps)
         return service, steps
 
     yield start
@@ -221,7 +221,7 @@ class Late:
 def hand(three_racks: str) -> Iterator[tuple[Service, Improving]]:
     service, stopwatch = Service(three_racks), Hand()
     solver = Improving(stopwatch)
-    service.parts = replace(service.parts, stopwatch=stopwatch, solver=solver)
+    service.env = replace(service.env, stopwatch=stopwatch, solver=solver)
     yield service, solver
     service.close()
 
@@ -251,7 +251,7 @@ def test_a_search_that_ends_too_late_for_its_commit_writes_nothing(
     hand: tuple[Service, Improving],
 ) -> None:
     service, solver = hand
-    service.parts = replace(service.parts, solver=Late(solver, service.parts.stopwatch))
+    service.env = replace(service.env, solver=Late(solver, service.env.stopwatch))
     answer = service.call("POST", "/ensembles", ensemble(2, 1))
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
     assert service.call("GET", "/ensembles").json["ensembles"] == []

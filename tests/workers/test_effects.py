@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 DEADLINE = 100.0
 
@@ -52,16 +52,16 @@ class Work:
     outside: OutwardActions
 
     @property
-    def parts(self) -> Parts:
+    def env(self) -> UseCaseEnvironment:
         return with_strategies(
             Environment(self.store, NoSolver(), SeededIds(), Limits(), time.monotonic, time.sleep)
         )
 
     def carry_out(self, effect: Effect) -> object:
-        return carry_out(self.parts, self.outside, effect)
+        return carry_out(self.env, self.outside, effect)
 
     def postpone(self, effect: Effect, problem: str) -> None:
-        postpone(self.parts, self.outside, effect, problem)
+        postpone(self.env, self.outside, effect, problem)
 
 
 def written(store: Ledger, name: str, kind: EffectKind, due: int = 1) -> None:

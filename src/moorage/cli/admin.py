@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
     from moorage.store import Ledger
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 CATALOG: Final = "catalog"
 OPERATOR: Final = Caller(user_id="operator", project_id="operator", roles=frozenset({"admin"}))
@@ -114,11 +114,11 @@ def placement_over(store: Ledger) -> Application:
     return create_app(configure(read({"mount": mounts}, {}, files=())), store=store)
 
 
-def parts_over(store: Ledger, args: argparse.Namespace) -> Parts:
-    """The collaborators of use cases, with the limits of the service."""
-    from moorage.app import plain_parts
+def environment_of(store: Ledger, args: argparse.Namespace) -> UseCaseEnvironment:
+    """The environment of use cases, with the limits of the service."""
+    from moorage.app import plain_environment
 
-    return plain_parts(_configured(args), store)
+    return plain_environment(_configured(args), store)
 
 
 def declare_access(parser: argparse.ArgumentParser, word: str) -> None:

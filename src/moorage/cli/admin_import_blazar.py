@@ -9,8 +9,8 @@ from moorage.cli.admin import (
     OPERATOR,
     declare_credentials,
     declare_database,
+    environment_of,
     ledger,
-    parts_over,
     service,
     trial_ledger,
 )
@@ -78,7 +78,7 @@ class Blazar(Command):
             opened(args) as store,
         ):
             content = read_blazar(wire, store.now())
-            parts = parts_over(store, args)
+            parts = environment_of(store, args)
             lacking = missing(store, content)
             if args.dry_run:
                 refused = foreseeable_refusals(parts, lacking)

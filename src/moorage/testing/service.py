@@ -88,7 +88,7 @@ class Service:
         self.store: Ledger = open_store(database, clock=self.clock)
         self.ids = SeededIds()
         solver = Portfolio(CpSat())
-        self.parts = with_strategies(
+        self.env = with_strategies(
             Environment(
                 self.store, solver, self.ids, limits or Limits(), time.monotonic, time.sleep
             )
@@ -104,7 +104,7 @@ class Service:
     @cached_property
     def app(self) -> App[Any, Any]:
         """The application; made when first asked for, as half of its users only use the ledger."""
-        return create_app(self.parts, clock=self.clock)
+        return create_app(self.env, clock=self.clock)
 
     @cached_property
     def _client(self) -> TestClient:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.effects import Effect
     from moorage.domain.period import Duration, Instant
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Store
 
 
@@ -138,7 +138,7 @@ _NOBODY: Final = {
 }
 
 
-def carry_out(parts: Parts, outside: OutwardActions, effect: Effect) -> EffectResult:
+def carry_out(env: UseCaseEnvironment, outside: OutwardActions, effect: Effect) -> EffectResult:
     """Carry out an effect that is due, as it was read.
 
     Raises:
@@ -147,30 +147,32 @@ def carry_out(parts: Parts, outside: OutwardActions, effect: Effect) -> EffectRe
     """
     try:
         if effect.kind is EffectKind.EXPIRE:
-            return _told(effect, expiry.carry_out(parts, effect))
+            return _told(effect, expiry.carry_out(env, effect))
         if effect.kind in TIMERS:
-            return _told(effect, lifecycle.carry_out(parts, effect))
+            return _told(effect, lifecycle.carry_out(env, effect))
         if effect.kind is EffectKind.REPLACE:
-            return _told(effect, withdrawal.carry_out(parts, effect))
+            return _told(effect, withdrawal.carry_out(env, effect))
         if effect.kind is EffectKind.EVICT:
-            return _told(effect, eviction.carry_out(parts, effect))
-        return _outside(parts, outside, effect)
+            return _told(effect, eviction.carry_out(env, effect))
+        return _outside(env, outside, effect)
     except (ConcurrentUpdate, NotFound):
         # Done, taken on or forgotten meanwhile; if it is still due it comes again.
         return EffectResult.NOTHING
 
 
-def postpone(parts: Parts, outside: OutwardActions, effect: Effect, problem: str) -> None:
+def postpone(
+    env: UseCaseEnvironment, outside: OutwardActions, effect: Effect, problem: str
+) -> None:
     """Postpone an effect that failed inside the ledger; it is never given up.
 
     Raises:
         MoorageError: the ledger is out of reach.
     """
-    now = parts.store.now()
+    now = env.store.now()
     tried = attempt_started(effect, now, now).effect
     later = postponed(tried, now + outside.wait(tried), now, outcome=problem, seen=effect.attempts)
     try:
-        parts.store.commit(Changeset((later,)))
+        env.store.commit(Changeset((later,)))
     except (ConcurrentUpdate, NotFound):
         return
 
@@ -180,24 +182,24 @@ def _told(effect: Effect, outcome: str) -> EffectResult:
     return EffectResult.DONE
 
 
-def _outside(parts: Parts, outside: OutwardActions, effect: Effect) -> EffectResult:
+def _outside(env: UseCaseEnvironment, outside: OutwardActions, effect: Effect) -> EffectResult:
     lane = LANES[effect.kind]
     act = outside.act(lane)
-    moot = _moot(parts, effect) or (_NOBODY[lane] if act is None else "")
+    moot = _moot(env, effect) or (_NOBODY[lane] if act is None else "")
     if act is None or moot:
-        return _finish(parts, effect, moot)
-    now = parts.store.now()
+        return _finish(env, effect, moot)
+    now = env.store.now()
     if _enough(outside, effect):
-        return _give_up(parts, effect, effect.outcome or "whoever tried did not come back")
+        return _give_up(env, effect, effect.outcome or "whoever tried did not come back")
     claim = attempt_started(effect, now + outside.timeout, now)
-    parts.store.commit(Changeset((claim,)))
+    env.store.commit(Changeset((claim,)))
     effect = claim.effect
-    outcome, good = _tried(act, effect, affected_servers(parts, effect))
+    outcome, good = _tried(act, effect, affected_servers(env, effect))
     if good and effect.kind is EffectKind.DELETE:
         # Ending a server takes time, and who says that it is done may be wrong: looked at again.
-        gone = _moot(parts, effect)
+        gone = _moot(env, effect)
         outcome, good = f"{outcome}; {gone or 'the server is there still'}", bool(gone)
-    return _finish(parts, effect, outcome) if good else _failed(parts, outside, effect, outcome)
+    return _finish(env, effect, outcome) if good else _failed(env, outside, effect, outcome)
 
 
 def _tried(act: Act, effect: Effect, more: Mapping[str, object]) -> tuple[str, bool]:
@@ -211,26 +213,28 @@ def _tried(act: Act, effect: Effect, more: Mapping[str, object]) -> tuple[str, b
         return f"{type(error).__name__}: {error}", False
 
 
-def _finish(parts: Parts, effect: Effect, outcome: str) -> EffectResult:
-    if effect.kind is EffectKind.DELETE and effect.attempts and _just_ended(parts, effect):
+def _finish(env: UseCaseEnvironment, effect: Effect, outcome: str) -> EffectResult:
+    if effect.kind is EffectKind.DELETE and effect.attempts and _just_ended(env, effect):
         effect = replace(effect, details={**effect.details, ENDED: True})
-    parts.store.commit(Changeset((effect_finished(effect, outcome, parts.store.now()),)))
+    env.store.commit(Changeset((effect_finished(effect, outcome, env.store.now()),)))
     return _told(effect, outcome)
 
 
-def _just_ended(parts: Parts, effect: Effect) -> bool:
+def _just_ended(env: UseCaseEnvironment, effect: Effect) -> bool:
     """Whether the server is gone and no other effect has reported its end."""
-    return not _allocated(parts, effect) and not any(
-        one.details.get(ENDED) for one in parts.store.effects(effect.subject)
+    return not _allocated(env, effect) and not any(
+        one.details.get(ENDED) for one in env.store.effects(effect.subject)
     )
 
 
-def _failed(parts: Parts, outside: OutwardActions, effect: Effect, problem: str) -> EffectResult:
+def _failed(
+    env: UseCaseEnvironment, outside: OutwardActions, effect: Effect, problem: str
+) -> EffectResult:
     if _enough(outside, effect):
-        return _give_up(parts, effect, problem)
-    now = parts.store.now()
+        return _give_up(env, effect, problem)
+    now = env.store.now()
     later = postponed(effect, now + outside.wait(effect), now, outcome=problem)
-    parts.store.commit(Changeset((later,)))
+    env.store.commit(Changeset((later,)))
     _log.log(
         logging.ERROR if effect.attempts >= outside.attempts else logging.WARNING,
         "%s %s of %s, attempt %d: %s",
@@ -244,8 +248,8 @@ def _enough(outside: OutwardActions, effect: Effect) -> bool:
     return effect.attempts >= outside.attempts and effect.kind is not EffectKind.DELETE
 
 
-def _give_up(parts: Parts, effect: Effect, problem: str) -> EffectResult:
-    parts.store.commit(Changeset((effect_given_up(effect, problem, parts.store.now()),)))
+def _give_up(env: UseCaseEnvironment, effect: Effect, problem: str) -> EffectResult:
+    env.store.commit(Changeset((effect_given_up(effect, problem, env.store.now()),)))
     _log.error(
         "%s %s of %s is given up after %d attempts: %s",
         *(effect.kind, effect.id, effect.subject, effect.attempts, problem),
@@ -253,13 +257,13 @@ def _give_up(parts: Parts, effect: Effect, problem: str) -> EffectResult:
     return EffectResult.FAILED
 
 
-def _moot(parts: Parts, effect: Effect) -> str:
+def _moot(env: UseCaseEnvironment, effect: Effect) -> str:
     """Why the effect is obsolete; empty if it is not."""
     if effect.kind is EffectKind.WARN:
-        return eviction.why_needless(parts, effect)
+        return eviction.why_needless(env, effect)
     if effect.kind is not EffectKind.DELETE:
         return ""
-    there = _allocated(parts, effect)
+    there = _allocated(env, effect)
     if not there:
         return "the server is gone"
     if "lease" not in effect.details and min(one.period.end for one in there) > _until(effect):
@@ -267,9 +271,9 @@ def _moot(parts: Parts, effect: Effect) -> str:
     return ""
 
 
-def _allocated(parts: Parts, effect: Effect) -> list[Booking]:
+def _allocated(env: UseCaseEnvironment, effect: Effect) -> list[Booking]:
     """The allocations of the server that an effect is about."""
-    every = (one for _, one in parts.store.bookings(consumer=effect.subject))
+    every = (one for _, one in env.store.bookings(consumer=effect.subject))
     return [one for one in every if one.state is BookingState.ALLOCATED]
 
 

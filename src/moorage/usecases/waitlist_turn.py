@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Keepers
 
 LOOKED_AT: Final = 500
@@ -36,7 +36,7 @@ _ROUNDS: Final = 5
 class WaitlistTurn:
     """The waitlist gate of one request: tries the entries that come before it."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     priority: int
     """The request's: those of less are behind it."""
     period: Period
@@ -47,36 +47,36 @@ class WaitlistTurn:
 
     def __call__(self, snapshot: Snapshot, keepers: Keepers, *, merely: bool = False) -> bool:
         """See `WaitlistGate`; who begins to wait after the keepers were read, has come later."""
-        parts = self.parts
+        env = self.env
         ahead = self._ahead() if keepers.waited and self.rounds < _ROUNDS else []
         if not ahead:
             return True
-        parts.line.see(snapshot, keepers.revision)
+        env.line.see(snapshot, keepers.revision)
         due = [
             one
             for one in ahead
-            if one.waits_for is WaitsFor.CAPACITY and parts.line.due(one, parts.stopwatch())
+            if one.waits_for is WaitsFor.CAPACITY and env.line.due(one, env.stopwatch())
         ]
         if merely:
             return not due
         self.rounds += bool(due)
-        until = parts.stopwatch() + parts.limits.waitlist_time / SECOND
+        until = env.stopwatch() + env.limits.waitlist_time / SECOND
         for one in due:
-            if parts.stopwatch() >= until:
+            if env.stopwatch() >= until:
                 break
             with deadline.anew():
-                parts.try_entry(parts, one, until - parts.stopwatch())
+                env.try_entry(env, one, until - env.stopwatch())
         return not due
 
     def give_way(self) -> None:
         """Let them have it before looking at all: what they get is not worth finding."""
-        store = self.parts.store
+        store = self.env.store
         while not self(store.snapshot(), store.keepers()):
             pass
 
     def _ahead(self) -> list[WaitlistEntry]:
         """Entries before it that compete with it, in their order."""
-        some = self.parts.store.in_line(self.period, LOOKED_AT)
+        some = self.env.store.in_line(self.period, LOOKED_AT)
         before = takewhile(lambda one: one.id != self.entry, some)
         return [
             one
@@ -85,13 +85,15 @@ class WaitlistTurn:
         ]
 
 
-def turn_of_stay(parts: Parts, ensemble: Ensemble, until: Instant | None) -> WaitlistTurn:
+def turn_of_stay(
+    env: UseCaseEnvironment, ensemble: Ensemble, until: Instant | None
+) -> WaitlistTurn:
     """The gate of a stay that begins now: all competing entries come before it."""
-    now = parts.store.now()
+    now = env.store.now()
     end = FOREVER if until is None else max(until, now + 1)
-    return WaitlistTurn(parts, 0, Period(now, end), needed(ensemble))
+    return WaitlistTurn(env, 0, Period(now, end), needed(ensemble))
 
 
-def turn_of_window(parts: Parts, ensemble: Ensemble, terms: Terms) -> WaitlistTurn:
+def turn_of_window(env: UseCaseEnvironment, ensemble: Ensemble, terms: Terms) -> WaitlistTurn:
     """The gate of a new lease window: entries of the same or a higher priority come before it."""
-    return WaitlistTurn(parts, terms.priority, terms.occupied, needed(ensemble))
+    return WaitlistTurn(env, terms.priority, terms.occupied, needed(ensemble))

@@ -55,7 +55,7 @@ def begin(door: Door, lease: dict[str, Any]) -> None:
 
 def work(door: Door) -> None:
     """What is due is done."""
-    parts = door.service.parts
+    parts = door.service.env
     for lane in Lane:
         while due := parts.store.due_effects(1, lane):
             assert carry_out(parts, OutwardActions(), due[0]) is EffectResult.DONE

@@ -32,7 +32,7 @@ class Door:
 
     def __init__(self, fleet: str, *, database: str = "sqlite://") -> None:
         self.service = Service(fleet, database=database)
-        self._client = TestClient(create_app(self.service.parts))
+        self._client = TestClient(create_app(self.service.env))
 
     def over(self, app: Any) -> Door:
         """The same through another application."""

@@ -32,7 +32,7 @@ def one() -> Iterator[Door]:
 
 
 def test_what_a_quota_refuses_is_403_with_its_words(one: Door) -> None:
-    set_quota(one.service.parts, OPERATOR, TENANT.project_id, {QuotaName.UNITS: 3})
+    set_quota(one.service.env, OPERATOR, TENANT.project_id, {QuotaName.UNITS: 3})
     lease = one.lease("10:00", "12:00", instances(2, 1)).json["lease"]
     refused = late(one.lease("11:00", "13:00", instances(2, 1)), 403)
     assert refused.startswith("lease-units limit 3 used 2 requested 2   passes at 2026-12-07T12:00")
@@ -44,7 +44,7 @@ def test_what_the_check_refuses_is_403_with_its_words(one: Door) -> None:
     answer = json.dumps({"message": "no budget left"}).encode()
     with receiving(lambda _: Answer(403, answer)) as receiver:
         asks = lease_check(OutwardConfig(check=receiver.url))
-        client = TestClient(create_app(replace(one.service.parts, check=asks)))
+        client = TestClient(create_app(replace(one.service.env, check=asks)))
         body = {
             "name": "l",
             "start_date": "2026-12-07 10:00",

@@ -63,9 +63,9 @@ def many() -> Iterator[Door]:
 def asked(many: Door) -> list[int]:
     """How many members each problem had that the solver was given."""
     sizes: list[int] = []
-    parts = many.service.parts
-    many.service.parts = replace(parts, solver=Counting(parts.solver, sizes))
-    many._client = TestClient(create_app(many.service.parts))
+    parts = many.service.env
+    many.service.env = replace(parts, solver=Counting(parts.solver, sizes))
+    many._client = TestClient(create_app(many.service.env))
     return sizes
 
 
@@ -99,7 +99,7 @@ def test_none_at_all_is_refused_once_and_explained_once(many: Door, asked: list[
     assert many.lease("10:00", "12:00", whole(HOSTS, HOSTS)).status_code == 201
     asked.clear()
     noting = Noting(many.service.store)
-    parts = replace(many.service.parts, store=cast("Any", noting))
+    parts = replace(many.service.env, store=cast("Any", noting))
     answer = many.over(create_app(parts)).lease("10:00", "12:00", whole(1, HOSTS))
     assert answer.status_code == 500
     assert noting.explanations == 1

@@ -90,10 +90,10 @@ def test_what_hosts_are_like_is_for_everybody_to_ask(two: Door, wish: str, kind:
 
 
 def test_an_operator_may_let_tenants_name_hosts(two: Door) -> None:
-    parts = two.service.parts
+    parts = two.service.env
     wide = Disclosure(host_properties=frozenset({"hypervisor_hostname"}))
-    two.service.parts = replace(parts, limits=replace(parts.limits, disclosure=wide))
-    door = two.over(create_app(two.service.parts))
+    two.service.env = replace(parts, limits=replace(parts.limits, disclosure=wide))
+    door = two.over(create_app(two.service.env))
     assert granted(asked(door, f'["==", "$hypervisor_hostname", "{NAMES[0]}"]', "resource"))
     assert asked(door, '[">=", "$vcpus", "1"]', "resource").status_code == 403
 

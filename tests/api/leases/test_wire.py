@@ -28,7 +28,7 @@ def one() -> Iterator[Door]:
 
 def raw(door: Door, method: str, path: str, body: bytes = b"", **more: Any) -> Any:
     """A request as bytes, to any path below the mount."""
-    client = TestClient(create_app(door.service.parts))
+    client = TestClient(create_app(door.service.env))
     extras = {"moorage.caller": more.pop("caller", TENANT), "moorage.request_id": "req-raw"}
     return client.simulate_request(method, path, body=body, extras=extras, **more)
 

@@ -101,7 +101,7 @@ def test_the_quick_defaults_say_what_oslo_policy_says(caller: Caller, tmp_path: 
 def guarded_by(service: Service, text: str, path: Path) -> TestClient:
     path.write_text(text)
     access = access_by(RulesConfig(str(path)), {})
-    return TestClient(create_app(service.parts, clock=service.clock, access=access))
+    return TestClient(create_app(service.env, clock=service.clock, access=access))
 
 
 def status(client: TestClient, route: Any, caller: Caller) -> int:

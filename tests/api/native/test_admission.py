@@ -21,14 +21,14 @@ DECIDE = {
 
 @pytest.fixture
 def two(service: Service) -> Service:
-    service.parts = replace(service.parts, admission=Admission(of_one_project=2, in_all=3))
+    service.env = replace(service.env, admission=Admission(of_one_project=2, in_all=3))
     return service
 
 
 def test_a_project_with_its_number_under_way_is_told_when_to_come_again(two: Service) -> None:
     with ExitStack() as under_way:
         for _ in range(2):
-            under_way.enter_context(two.parts.admission.turn(TENANT))
+            under_way.enter_context(two.env.admission.turn(TENANT))
         answer = two.call("POST", "/ensembles", DECIDE)
         assert answer.status_code == 429
         assert answer.headers["Retry-After"] == "1"
@@ -43,7 +43,7 @@ def test_a_project_with_its_number_under_way_is_told_when_to_come_again(two: Ser
 def test_operators_are_not_counted_by_project_but_leave_threads_for_the_rest(two: Service) -> None:
     with ExitStack() as under_way:
         for _ in range(3):
-            under_way.enter_context(two.parts.admission.turn(OPERATOR))
+            under_way.enter_context(two.env.admission.turn(OPERATOR))
         answer = two.call("POST", "/ensembles", DECIDE)
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "1"
@@ -83,7 +83,7 @@ def test_who_waits_for_events_leaves_threads_for_the_rest(service: Service) -> N
         pytest.fail("it waits, though as many wait as may")
 
     admission = Admission(waiting=1)
-    service.parts = replace(service.parts, admission=admission, pause=pause)
+    service.env = replace(service.env, admission=admission, pause=pause)
     path, later = "/events", {"wait": "20"}
     seen = service.call("GET", path).json["cursor"]
     with admission.waiting:

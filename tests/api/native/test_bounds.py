@@ -123,8 +123,8 @@ def test_an_ensemble_too_large_is_refused_by_its_measure(
 def test_what_is_too_large_already_may_shrink(service: Service) -> None:
     fat = described("a", metadata={f"k{n}": "v" * 100 for n in range(8)})
     made = service.call("POST", "/ensembles", fat).json["ensemble"]
-    service.parts = replace(service.parts, limits=Limits(metadata=100))
-    service._client = TestClient(create_app(service.parts, clock=service.clock))
+    service.env = replace(service.env, limits=Limits(metadata=100))
+    service._client = TestClient(create_app(service.env, clock=service.clock))
     where, anything = f"/ensembles/{made['id']}", {"If-Match": "*"}
     larger = {"ensemble": {"metadata": {f"k{n}": "v" * 100 for n in range(9)}}}
     smaller = {"ensemble": {"metadata": {f"k{n}": "v" * 100 for n in range(7)}}}

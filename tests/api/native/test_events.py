@@ -75,8 +75,8 @@ def test_who_waits_is_answered_when_something_happens(service: Service) -> None:
         if len(pauses) == 3:
             happen(service, "late")
 
-    service.parts = replace(service.parts, pause=pause, stopwatch=lambda: float(len(pauses)))
-    service._client = TestClient(create_app(service.parts, clock=service.clock))
+    service.env = replace(service.env, pause=pause, stopwatch=lambda: float(len(pauses)))
+    service._client = TestClient(create_app(service.env, clock=service.clock))
     found = events(service, after=cursor, wait="20")
     assert [one["subject"] for one in found["events"]] == ["late"]
     assert len(pauses) == 3
@@ -165,13 +165,13 @@ def test_bad_capacity_thresholds_are_refused(service: Service, body: dict[str, o
 
 def test_limits_targets_and_dry_runs(service: Service) -> None:
     strict = replace(
-        service.parts.limits,
+        service.env.limits,
         quotas=QuotaDefaults({QuotaName.SUBSCRIPTIONS: 1}),
         public_targets=True,
     )
-    service.parts = replace(service.parts, limits=strict)
+    service.env = replace(service.env, limits=strict)
 
-    service._client = TestClient(create_app(service.parts, clock=service.clock))
+    service._client = TestClient(create_app(service.env, clock=service.clock))
     asked = {"subscription": {"url": URL, "events": ["lease.*"]}}
     assert service.call("POST", "/subscriptions", asked).status_code == 403
     asked["subscription"]["url"] = "https://hooks.example.org/x"

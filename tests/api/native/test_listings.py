@@ -69,8 +69,8 @@ def test_a_page_ends_at_its_bytes_and_links_to_the_next(service: Service) -> Non
 
 def test_one_thing_larger_than_a_page_is_a_page(service: Service) -> None:
     made = create(service, 2, metadata={f"k{n}": "v" * 1000 for n in range(15)})
-    service.parts = replace(service.parts, limits=Limits(page_bytes=1))
-    service._client = TestClient(create_app(service.parts, clock=service.clock))
+    service.env = replace(service.env, limits=Limits(page_bytes=1))
+    service._client = TestClient(create_app(service.env, clock=service.clock))
     assert walked(service, "/ensembles", "ensembles") == [[made[0]], [made[1]]]
 
 
@@ -92,7 +92,7 @@ def test_the_client_follows_the_links_and_not_the_size_of_pages(service: Service
 def test_a_long_page_is_made_while_it_is_sent(service: Service) -> None:
     """Of what is not yet sent nothing is read: what is deleted meanwhile is not listed."""
     made = create(service, 40, metadata={"k": "v" * 1000, **FAT})
-    app = create_app(replace(service.parts, limits=Limits()), clock=service.clock)
+    app = create_app(replace(service.env, limits=Limits()), clock=service.clock)
     environ = create_environ("/ensembles", root_path="/v1") | {"moorage.caller": TENANT}
     started = StartResponse()
     parts = iter(app(environ, started))
@@ -115,13 +115,13 @@ def test_what_was_told_last_may_be_deleted_while_the_rest_is_sent(service: Servi
     asked: list[int] = []
 
     def read(page: Page) -> Sequence[Ensemble]:
-        found = list_ensembles(service.parts, TENANT, page)
+        found = list_ensembles(service.env, TENANT, page)
         asked.append(page.limit)
         if len(asked) == 1:
             service.store.commit(Changeset((DeleteEnsemble(found[-1].id),)))
         return found
 
-    call = Call(replace(service.parts, limits=Limits()), TENANT, "/v1")
+    call = Call(replace(service.env, limits=Limits()), TENANT, "/v1")
     reply = listed(call, "ensembles", read, partial(ensemble_view, call))
     assert reply.parts is not None
     told = json.loads(b"".join(reply.parts))

@@ -65,7 +65,7 @@ def accept(service: Service, offer: dict[str, Any], **terms: Any) -> Any:
 def work(service: Service) -> None:
     """Do what is due, as a worker would."""
     while due := service.store.due_effects(1):
-        carry_out(service.parts, OutwardActions(), due[0])
+        carry_out(service.env, OutwardActions(), due[0])
 
 
 def test_an_offer_is_held_and_accepted_on_its_terms(service: Service) -> None:

@@ -115,7 +115,7 @@ def test_pages_end_at_their_bytes_and_the_client_follows_them(
     paths: Mapping[str, str], service: Service, key: str
 ) -> None:
     small = copy(service)
-    small.parts = replace(service.parts, limits=replace(service.parts.limits, page_bytes=300))
+    small.env = replace(service.env, limits=replace(service.env.limits, page_bytes=300))
     small.__dict__.pop("app", None)
     small.__dict__.pop("_client", None)
     more: dict[str, str | int] = {"all_projects": "true"} if key == "quotas" else {}

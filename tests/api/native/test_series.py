@@ -90,7 +90,7 @@ def busy(service: Service, *starts: str, count: int = 1) -> None:
 def work(service: Service) -> None:
     """Do what is due, as a worker would."""
     while due := service.store.due_effects(1):
-        carry_out(service.parts, OutwardActions(), due[0])
+        carry_out(service.env, OutwardActions(), due[0])
 
 
 def test_each_occurrence_is_a_lease_of_its_own(service: Service) -> None:

@@ -29,7 +29,7 @@ DEPTHS = (10, 100, *range(300, 1_000, 20), 2_000, 20_000)
 )
 def test_a_deeply_nested_body_is_refused(body: Callable[[int], str]) -> None:
     service = Service()
-    client = TestClient(placement.create_app(service.store, service.parts.ids))
+    client = TestClient(placement.create_app(service.store, service.env.ids))
     for depth in DEPTHS:
         answer = client.simulate_put(
             f"/allocations/{UUID(int=1)}",

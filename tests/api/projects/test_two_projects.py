@@ -150,7 +150,7 @@ def test_what_happens_tells_nothing_of_another(doors: Doors, both: tuple[Owned, 
         return "heard"
 
     subscription = doors.service.store.told.subscription(bob.ids["subscription"])
-    deliver(doors.service.parts, Delivery(send), subscription)
+    deliver(doors.service.env, Delivery(send), subscription)
     assert sent
     assert [(one, text) for text in sent for one in hidden if one in text] == []
 
@@ -186,4 +186,4 @@ def _pass_by(doors: Doors, duration: int) -> None:
     """Let time pass, and do what is due, as a worker would."""
     doors.service.clock.pass_by(duration)
     while due := doors.service.store.due_effects(1):
-        carry_out(doors.service.parts, OutwardActions(), due[0])
+        carry_out(doors.service.env, OutwardActions(), due[0])

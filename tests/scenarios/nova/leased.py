@@ -123,10 +123,10 @@ def grant(
     period = Period(now + start, now + start + length)
     asked = LeaseRequest("next week", Terms(period, **terms), ensemble_id=made["ensemble"]["id"])
     solver = Portfolio(CpSat())
-    parts = with_strategies(
+    env = with_strategies(
         Environment(cloud.store, solver, RandomIds(), Limits(), time.monotonic, time.sleep)
     )
-    granted = create_lease(parts, TENANT, asked, RequestIdentity(str(uuid.uuid4())))
+    granted = create_lease(env, TENANT, asked, RequestIdentity(str(uuid.uuid4())))
     leased = Leased(cloud, granted.lease.id)
     leased.put(state=state)
     return leased

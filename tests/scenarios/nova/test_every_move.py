@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from tests.scenarios.nova.conftest import Cloud
 
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 SIZES = {
     "db": {"DISK_GB": 160, "MEMORY_MB": 16384, "VCPU": 8},
@@ -196,13 +196,13 @@ class Play:
                 assert dict(amounts) == SIZES[self.servers[member.server_id]]
         promised = Counter(tuple(sorted(SIZES[one.name.role].items())) for one in ensemble.members)
         assert places == promised
-        LeaseSweeper(self.parts()).look()
+        LeaseSweeper(self.env()).look()
         lease = self.leased.lease
         assert (lease.degraded, lease.missing) == (False, 0)
         found = audit(store, OPERATOR, self.nova_view()).findings
         assert [one for one in found if one.subject not in self.load] == []
 
-    def parts(self) -> Parts:
+    def env(self) -> UseCaseEnvironment:
         ids, solver = RandomIds(), Portfolio(CpSat())
         return with_strategies(
             Environment(self.cloud.store, solver, ids, Limits(), time.monotonic, time.sleep)
@@ -380,7 +380,7 @@ def test_a_promised_size_that_others_took_is_said_and_healed(cloud: Cloud) -> No
     on.delete(server)
     del on.servers[server]
     assert (on.leased.lease.degraded, on.leased.lease.missing) == (True, 1)
-    look = LeaseSweeper(on.parts())
+    look = LeaseSweeper(on.env())
     look.look()
     look.look()
     (healed,) = on.leased.hosts()

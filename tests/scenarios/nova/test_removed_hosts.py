@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from tests.scenarios.nova.conftest import Cloud
 
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 
-def parts(cloud: Cloud) -> Parts:
+def env(cloud: Cloud) -> UseCaseEnvironment:
     ids, solver = RandomIds(), Portfolio(CpSat())
     return with_strategies(
         Environment(cloud.store, solver, ids, Limits(), time.monotonic, time.sleep)
@@ -52,7 +52,7 @@ def work(cloud: Cloud) -> list[str]:
     """Carry out what is due, and what came of it."""
     found = []
     for effect in cloud.store.due_effects(100):
-        carry_out(parts(cloud), OutwardActions(), effect)
+        carry_out(env(cloud), OutwardActions(), effect)
         (after,) = (one for one in cloud.store.effects(effect.subject) if one.id == effect.id)
         assert after.state is EffectState.DONE
         found.append(after.outcome)
@@ -170,7 +170,7 @@ def test_a_lease_is_degraded_and_healed(cloud: Cloud, start: int) -> None:
     assert removed(cloud, host).status_code == 204
     assert (leased.lease.degraded, leased.lease.missing) == (True, 1)
     assert len(leased.hosts()) == 2
-    look = LeaseSweeper(parts(cloud))
+    look = LeaseSweeper(env(cloud))
     look.look()
     look.look()
     assert (leased.lease.degraded, leased.lease.missing) == (False, 0)
@@ -191,7 +191,7 @@ def test_a_lease_without_room_says_so_until_there_is_some(cloud: Cloud) -> None:
         if one not in leased.hosts():
             cloud.nova.fill(one)
     assert removed(cloud, host).status_code == 204
-    look = LeaseSweeper(parts(cloud))
+    look = LeaseSweeper(env(cloud))
     look.look()
     look.look()
     assert (leased.lease.degraded, leased.lease.missing) == (True, 1)

@@ -70,7 +70,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
 
 
 def test_no_decision_is_sent_away_while_others_place_on_its_hosts(store: Ledger) -> None:
-    parts = with_strategies(
+    env = with_strategies(
         Environment(store, Portfolio(CpSat()), Uuids(), Limits(), time.monotonic, time.sleep)
     )
     stop = Event()
@@ -89,11 +89,11 @@ def test_no_decision_is_sent_away_while_others_place_on_its_hosts(store: Ledger)
     def decide(number: int) -> None:
         wanted = read_ensemble({**BODY, "name": f"e{number}"})
         made = create_ensemble(
-            parts, TENANT, wanted, DecisionOptions(), RequestIdentity(parts.ids.uuid())
+            env, TENANT, wanted, DecisionOptions(), RequestIdentity(env.ids.uuid())
         )
         assert made.decision is not None
         assert len({place.host for place in made.decision.places.values()}) == 3
-        delete_ensemble(parts, TENANT, made.ensemble.id, made.ensemble.generation)
+        delete_ensemble(env, TENANT, made.ensemble.id, made.ensemble.generation)
 
     with ThreadPoolExecutor(WRITERS) as writers, ThreadPoolExecutor(3) as deciders:
         writing = [writers.submit(write, number) for number in range(WRITERS)]

@@ -34,12 +34,12 @@ from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.store import Ledger, open_store
 from moorage.testing.service import TENANT
-from moorage.usecases.collaborators import Parts
 from moorage.usecases.decide.attempt import MOMENT
 from moorage.usecases.decide.loop import ALONE_MEMBERS, TURN
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.shared.environment import Environment
 from moorage.usecases.shared.limits import Limits
 
@@ -158,17 +158,17 @@ class Leisurely:
         return self.solver.solve(problem, time_limit=time_limit, seed=seed)
 
 
-def parts_of(rival: Rival, limits: Limits | None = None) -> Parts:
+def environment_of(rival: Rival, limits: Limits | None = None) -> UseCaseEnvironment:
     solver = Portfolio(CpSat())
     return with_strategies(
         Environment(rival, solver, Uuids(), limits or Limits(), time.monotonic, time.sleep)
     )
 
 
-def decide(parts: Parts) -> set[str]:
-    naming = RequestIdentity(parts.ids.uuid())
+def decide(env: UseCaseEnvironment) -> set[str]:
+    naming = RequestIdentity(env.ids.uuid())
     wanted = read_ensemble({**BODY, "name": naming.id})
-    made = create_ensemble(parts, TENANT, wanted, DecisionOptions(), naming)
+    made = create_ensemble(env, TENANT, wanted, DecisionOptions(), naming)
     assert made.decision is not None
     return {place.host for place in made.decision.places.values()}
 
@@ -179,7 +179,7 @@ def test_a_decision_that_is_overtaken_each_time_comes_to_an_end(
 ) -> None:
     rival = Rival(store)
     before = rival.tries
-    hosts = decide(parts_of(rival, Limits(attempts=attempts)))
+    hosts = decide(environment_of(rival, Limits(attempts=attempts)))
     assert len(hosts) == 3
     assert before - rival.tries == min(attempts, TURN - 1), "then it was alone"
     assert [type(one) for one in rival.late] == [CapacityExceeded], "for once the rival was late"
@@ -190,7 +190,7 @@ def test_a_decision_that_is_overtaken_each_time_comes_to_an_end(
 def test_what_takes_longer_than_a_moment_is_tried_beside_others_again(store: Ledger) -> None:
     rival = Rival(store, tries=TURN - 1)
     solver = Leisurely(Portfolio(CpSat()))
-    assert len(decide(replace(parts_of(rival), solver=solver))) == 3
+    assert len(decide(replace(environment_of(rival), solver=solver))) == 3
     assert MOMENT in solver.asked
     assert solver.asked[-1] > MOMENT
     assert rival.late == [], "alone nothing came of it"
@@ -200,7 +200,7 @@ def test_that_there_is_no_room_is_told_with_the_reasons(store: Ledger) -> None:
     """While it is alone nobody waits for the reasons: they are found afterwards."""
     rival = Rival(store, everything=True)
     with pytest.raises(Infeasible) as told:
-        decide(parts_of(rival))
+        decide(environment_of(rival))
     explanation = told.value.explanation
     assert isinstance(explanation, Explanation)
     assert store.explanation(explanation.id)[0] == explanation
@@ -231,11 +231,11 @@ def test_a_large_decision_never_makes_all_writers_wait(store: Ledger, attempts: 
     for name in ("big-0", "big-1", "big-2"):
         stock = PutInventories(name, (Inventory("VCPU", room),), None)
         store.commit(Changeset((CreateProvider(name, name), stock)))
-    parts = parts_of(TakesOne(store, room=room), Limits(attempts=attempts))
+    env = environment_of(TakesOne(store, room=room), Limits(attempts=attempts))
     role = {"name": "web", "count": members, "resources": {"VCPU": 1}}
-    naming = RequestIdentity(parts.ids.uuid())
+    naming = RequestIdentity(env.ids.uuid())
     wanted = read_ensemble({"name": naming.id, "members": [role]})
     with pytest.raises(Busy, match=r"gave up after \d+ conflicting commits"):
-        create_ensemble(parts, TENANT, wanted, DecisionOptions(), naming)
+        create_ensemble(env, TENANT, wanted, DecisionOptions(), naming)
     kept = [booking for _, booking in store.bookings() if booking.decision is not None]
     assert kept == []

@@ -31,7 +31,7 @@ def check(here: Months) -> None:
     check_sums(here, bookings)
     check_overage(here, bookings)
     # Who should be gone has some time to go before anybody misses the place.
-    grace = here.parts.limits.grace
+    grace = here.env.limits.grace
     over = overfull(here, [one for one in bookings if not _going(one, here.now, grace)])
     leases = here.leases()
     for lease in leases:
@@ -194,7 +194,7 @@ def check_effects(here: Months) -> None:
     assert not here.store.due_effects(10)
     if here.disturbed:
         return
-    notice = here.parts.limits.notice
+    notice = here.env.limits.notice
     for when, message in here.heard:
         if message.body["kind"] != EffectKind.DELETE:
             continue

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
     from moorage.domain.resources import Amounts
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 ROUNDS = 50
 """After so many the workers should long have come to rest."""
@@ -47,12 +47,12 @@ ROUNDS = 50
 class Work:
     """The use cases of effects. What fails inside fails the test."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     outside: OutwardActions
 
     def carry_out(self, effect: Effect) -> object:
         """See `CarryOut`."""
-        return carry_out(self.parts, self.outside, effect)
+        return carry_out(self.env, self.outside, effect)
 
     def postpone(self, effect: Effect, problem: str) -> None:
         """See `CarryOut`; called while the failure is handled."""
@@ -84,16 +84,16 @@ class Months:
         self.numbers = count(1)
         self.store = Watched(self.service.store)
         # A ledger in all that is asked of it; `Watched` hands everything on.
-        limits = replace(self.service.parts.limits, grace=self.service.parts.limits.notice)
-        self.parts = replace(self.service.parts, store=self.store, limits=limits)
-        self.lifetimes = Lifetimes(self.lifetime, notice=self.parts.limits.notice)
+        limits = replace(self.service.env.limits, grace=self.service.env.limits.notice)
+        self.env = replace(self.service.env, store=self.store, limits=limits)
+        self.lifetimes = Lifetimes(self.lifetime, notice=self.env.limits.notice)
         self.names = [self.name() for _ in self.hosts]
         for number, (uuid, host) in enumerate(zip(self.names, self.hosts, strict=True)):
             self.store.commit(Changeset((CreateProvider(uuid, f"h{number}"),)))
             self.stock(number, host.vcpu)
-        self._lookout = LeaseSweeper(self.parts)
+        self._lookout = LeaseSweeper(self.env)
         outside = OutwardActions(tell=self._hear, end=self._end, hook=self._hear)
-        self._work = Work(self.parts, outside)
+        self._work = Work(self.env, outside)
 
     def stock(self, number: int, vcpu: int) -> None:
         """Give a host so many VCPU."""
@@ -197,7 +197,7 @@ class Months:
 
     def _sweep(self) -> None:
         def one(due: object) -> bool:
-            return expire(self.parts, due)  # type: ignore[arg-type]  # what `due` gives
+            return expire(self.env, due)  # type: ignore[arg-type]  # what `due` gives
 
         swept = sweep(self.store, one)
         assert not swept.failed

@@ -96,7 +96,7 @@ class Grant:
         description = described(here, self.vcpu, self.memory, self.members, apart=self.apart)
         asked = LeaseRequest("l", terms, description=description, actions=self.actions)
         try:
-            create_lease(here.parts, TENANT, asked, here.naming())
+            create_lease(here.env, TENANT, asked, here.naming())
         except Infeasible:
             return "refused"
         except LeadTooLong:
@@ -133,7 +133,7 @@ class Change:
         }[self.what]
         before = here.store.lease(lease.id)
         try:
-            change_lease(here.parts, TENANT, lease.id, change, None, here.naming())
+            change_lease(here.env, TENANT, lease.id, change, None, here.naming())
         except (Infeasible, InUse, InvalidDescription, LimitExceeded, WrongState) as error:
             assert here.store.lease(lease.id) == before, "refused, and changed all the same"
             return f"{self.what}: {type(error).__name__}"
@@ -152,7 +152,7 @@ class Cancel:
         if lease is None:
             return NOTHING
         try:
-            cancel_lease(here.parts, TENANT, lease.id)
+            cancel_lease(here.env, TENANT, lease.id)
         except WrongState:
             assert lease.state is LeaseState.ENDING
             return "too late"
@@ -178,7 +178,7 @@ class Place:
         ask = DecisionOptions(until=until, preemptible=self.preemptible)
         description = described(here, self.vcpu, self.memory, self.members)
         try:
-            create_ensemble(here.parts, TENANT, description, ask, here.naming())
+            create_ensemble(here.env, TENANT, description, ask, here.naming())
         except Infeasible:
             return "refused"
         return "placed"
@@ -209,7 +209,7 @@ class Claim:
         server = {"resources": dict(ensemble.roles[0].resources)}
         second = SecondDescription(free[0], server, self.lifetime)
         try:
-            claim(here.parts, TENANT, decision.id, second, here.naming())
+            claim(here.env, TENANT, decision.id, second, here.naming())
         except WrongState:
             lease = None if decision.lease_id is None else here.store.lease(decision.lease_id)
             assert lease is not None, "a held place cannot be claimed"
@@ -246,11 +246,11 @@ class Finish:
         member = next(m for m in ensemble.members if m.name == one.member)
         try:
             if not self.good:
-                fail(here.parts, TENANT, one.id)
+                fail(here.env, TENANT, one.id)
                 return "failed"
             place = [b for _, b in here.store.bookings(consumer=member.uuid)]
             server = here.name()
-            activate(here.parts, TENANT, one.id, server)
+            activate(here.env, TENANT, one.id, server)
         except (HoldExpired, WrongState):
             return "too late"
         here.servers[server] = {b.provider: b.amounts for b in place}
@@ -269,7 +269,7 @@ class Release:
         if decision is None:
             return NOTHING
         try:
-            release(here.parts, TENANT, decision.id, None)
+            release(here.env, TENANT, decision.id, None)
         except Conflict as error:
             return type(error).__name__
         return "released"
@@ -287,7 +287,7 @@ class Forget:
         if ensemble is None:
             return NOTHING
         try:
-            delete_ensemble(here.parts, TENANT, ensemble.id, None)
+            delete_ensemble(here.env, TENANT, ensemble.id, None)
         except InUse:
             return "leased"
         return "deleted"

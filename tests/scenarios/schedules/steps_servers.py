@@ -55,7 +55,7 @@ def write(
     """What a scheduler then writes."""
     owner = Consumer(server, TENANT.project_id, "ann", "INSTANCE")
     change = ReplaceAllocations(owner, allocations, generation)
-    allocate(here.store, [change], ids=here.parts.ids, lifetimes=here.lifetimes)
+    allocate(here.store, [change], ids=here.env.ids, lifetimes=here.lifetimes)
     here.servers[server] = real(allocations)
 
 
@@ -197,7 +197,7 @@ class Move:
             ReplaceAllocations(heir, allocations, None),
             ReplaceAllocations(owner, {}, owner.generation),
         ]
-        allocate(here.store, changes, ids=here.parts.ids, lifetimes=here.lifetimes)
+        allocate(here.store, changes, ids=here.env.ids, lifetimes=here.lifetimes)
         here.servers[taker] = here.servers.pop(giver)
 
 

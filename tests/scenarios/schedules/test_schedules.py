@@ -66,7 +66,7 @@ def test_who_stays_too_long_has_some_time_to_go_before_a_place_is_missed() -> No
     def look(here: Months) -> None:
         check(here)
         late = here.now - began - 2 * HOUR
-        degraded.add((late >= here.parts.limits.grace, here.leases()[0].degraded))
+        degraded.add((late >= here.env.limits.grace, here.leases()[0].degraded))
 
     here = Months(0, SMALL.hosts)
     try:

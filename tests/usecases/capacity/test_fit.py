@@ -55,10 +55,10 @@ def described(size: int, count: int, policies: list[str]) -> Any:
 
 
 def leased(service: Service, size: int, count: int, start: int) -> None:
-    parts = service.parts
+    env = service.env
     period = Period(NINE + start * HOUR, NINE + (start + 5) * HOUR)
     asked = LeaseRequest("later", Terms(period), description=described(size, count, []))
-    create_lease(parts, OPERATOR, asked, RequestIdentity(parts.ids.uuid()))
+    create_lease(env, OPERATOR, asked, RequestIdentity(env.ids.uuid()))
 
 
 @settings(max_examples=6, deadline=None)
@@ -71,27 +71,27 @@ def test_fit_is_what_extending_one_by_one_reaches(
     size: int, policies: list[str], others: list[tuple[int, int]]
 ) -> None:
     service = Service(FLEET)
-    parts = service.parts
+    env = service.env
     try:
         for amount, start in others:
             leased(service, amount, 1, start)
         try:
             made = create_ensemble(
-                parts,
+                env,
                 TENANT,
                 described(size, 2, policies),
                 DecisionOptions(),
-                RequestIdentity(parts.ids.uuid()),
+                RequestIdentity(env.ids.uuid()),
             )
         except Infeasible:
             return
-        found = fit_members(parts, TENANT, made.ensemble.id, "w", None)
+        found = fit_members(env, TENANT, made.ensemble.id, "w", None)
         assert found.exact
         reached = 0
         while True:
             change = ChangeRequest(members=({"name": "w", "count": 3 + reached},), generation=None)
             try:
-                change_ensemble(parts, TENANT, made.ensemble.id, change, None)
+                change_ensemble(env, TENANT, made.ensemble.id, change, None)
             except Infeasible:
                 break
             reached += 1
@@ -103,13 +103,13 @@ def test_fit_is_what_extending_one_by_one_reaches(
 def test_what_limits_is_named() -> None:
     service = Service(FLEET)
     made = create_ensemble(
-        service.parts,
+        service.env,
         TENANT,
         described(1, 2, ["apart"]),
         DecisionOptions(),
-        RequestIdentity(service.parts.ids.uuid()),
+        RequestIdentity(service.env.ids.uuid()),
     )
-    found = fit_members(service.parts, TENANT, made.ensemble.id, "w", None)
+    found = fit_members(service.env, TENANT, made.ensemble.id, "w", None)
     assert (found.additional, [one.policy for one in found.limited_by]) == (2, ["apart"])
     service.close()
 
@@ -117,13 +117,13 @@ def test_what_limits_is_named() -> None:
 def test_hosts_that_go_limit_what_fits_for_good() -> None:
     service = Service(FLEET)
     planning = PlanRequest(WindowKind.DECOMMISSION, ("h1", "h2"), start=NINE + HOUR)
-    plan_window(service.parts, OPERATOR, planning, RequestIdentity(service.parts.ids.uuid()))
+    plan_window(service.env, OPERATOR, planning, RequestIdentity(service.env.ids.uuid()))
     for policies, count, fits in (([], 1, 12), (["apart"], 2, 6)):
-        found = fit_described(service.parts, TENANT, described(1, count, policies), None)
+        found = fit_described(service.env, TENANT, described(1, count, policies), None)
         assert found.additional == fits
         assert found.limited_by[0].needs == "2+ hosts planned to be away from 2026-11-21T10:00:00Z"
         before = Period(NINE, NINE + HOUR)
-        until = fit_described(service.parts, TENANT, described(1, count, policies), before)
+        until = fit_described(service.env, TENANT, described(1, count, policies), before)
         assert (until.additional, until.limited_by[0].role) == (2 * fits, "w")
     service.close()
 
@@ -134,6 +134,6 @@ def test_copies_fit_in_their_window(start: int, count: int) -> None:
     service = Service(FLEET)
     leased(service, 4, 1, 0)
     window = Period(NINE + start * HOUR, NINE + (start + 4) * HOUR)
-    found = fit_described(service.parts, TENANT, described(4, 2, ["survive"]), window)
+    found = fit_described(service.env, TENANT, described(4, 2, ["survive"]), window)
     assert (found.additional, found.exact) == (count, True)
     service.close()

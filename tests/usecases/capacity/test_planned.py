@@ -164,7 +164,7 @@ def test_notices_name_the_servers_that_are_there_when_they_are_told(service: Ser
     for at in (DAY["start"], DAY["end"]):
         service.clock.set(parse_instant(at))
         while due := service.store.due_effects(1):
-            carry_out(service.parts, OutwardActions(tell=tell), due[0])
+            carry_out(service.env, OutwardActions(tell=tell), due[0])
     assert [one["edge"] for one in heard] == ["soon", "begins", "ends"]
     assert all(one["hosts"] == ["h1"] for one in heard)
     told = {"server": server, "project_id": "shop", "host": "h1", "ends": None}

@@ -30,7 +30,7 @@ class Post:
     def once(self) -> list[DeliveryRound]:
         """One turn for each that is due."""
         store = self.service.store
-        return [deliver(self.service.parts, self.delivery, one) for one in store.told.due(100)]
+        return [deliver(self.service.env, self.delivery, one) for one in store.told.due(100)]
 
     def subscribed(self, url: str, *events: str, **more: Any) -> dict[str, Any]:
         """A subscription made by the tenant."""

@@ -193,7 +193,7 @@ def test_of_two_replicas_one_delivers(post: Post, receiver: Receiver) -> None:
         return post.delivery.send(sending)
 
     assert [turn.delivered for turn in post.with_send(slow).once()] == [1]
-    assert deliver(post.service.parts, post.delivery, due) is NOTHING  # as it was read before
+    assert deliver(post.service.env, post.delivery, due) is NOTHING  # as it was read before
     assert heard(receiver.requests) == ["a"]
 
 

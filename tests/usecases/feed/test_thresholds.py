@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def looked(service: Service, thresholds: ThresholdWatcher | None = None) -> ThresholdWatcher:
     """Look now, whatever the interval."""
-    found = thresholds or ThresholdWatcher(service.parts)
+    found = thresholds or ThresholdWatcher(service.env)
     found._next = 0.0
     found.look()
     return found
@@ -48,7 +48,7 @@ def fill(service: Service) -> frozenset[str]:
     for row, free in zip(columns.rows.tolist(), left.tolist(), strict=True):
         if not free:
             continue
-        consumer = service.parts.ids.uuid()
+        consumer = service.env.ids.uuid()
         booking = Booking(
             consumer,
             snapshot.uuids[row],
@@ -122,8 +122,8 @@ def read(service: Service, caller: Caller, type_: str) -> list[dict[str, Any]]:
 def test_a_tenant_finds_no_exact_count_by_a_threshold(post: Post) -> None:
     """Two and three are told as one: below two and three, until there are four."""
     service, kind = post.service, "ensemble.max_additional"
-    rough = replace(service.parts.limits, disclosure=Disclosure(counts=(0, 1, 4, 10)))
-    service.parts = replace(service.parts, limits=rough)
+    rough = replace(service.env.limits, disclosure=Disclosure(counts=(0, 1, 4, 10)))
+    service.env = replace(service.env, limits=rough)
     asked = {"url": "http://127.0.0.1:9/", "events": [kind], "role": "crew"}
     refused = service.call("POST", "/subscriptions", {"subscription": asked | {"below": 11}})
     assert refused.status_code == 400, refused.text
@@ -164,7 +164,7 @@ def test_nothing_is_computed_while_nothing_moves(
     def solve(*_: object, **__: object) -> object:
         raise AssertionError
 
-    monkeypatch.setattr(type(service.parts.solver), "solve", solve)
+    monkeypatch.setattr(type(service.env.solver), "solve", solve)
     post.happen("a")  # the ledger moves, the fleet does not
     looked(service, thresholds)
     assert thresholds.look() is False  # before its time it does not even ask the ledger

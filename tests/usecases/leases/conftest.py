@@ -88,7 +88,7 @@ class World:
             ensemble_id=ensemble_id,
             description=description,
         )
-        return create_lease(self.service.parts, caller, asked, self.naming(), dry_run=dry_run)
+        return create_lease(self.service.env, caller, asked, self.naming(), dry_run=dry_run)
 
     def change(self, lease_id: str, *, caller: Caller = TENANT, **change: Any) -> LeaseResult:
         """Change a lease; start and end in hours."""
@@ -96,7 +96,7 @@ class World:
             if edge in change:
                 change[edge] = self.at(change[edge])
         return change_lease(
-            self.service.parts, caller, lease_id, LeaseChange(**change), None, self.naming()
+            self.service.env, caller, lease_id, LeaseChange(**change), None, self.naming()
         )
 
     def ensemble(
@@ -116,7 +116,7 @@ class World:
         written = read_ensemble(body or described(vcpu=vcpu, members=members))
         # A project has one ensemble of a name.
         description = replace(written, name=f"{written.name}-{next(self.numbers)}")
-        return create_ensemble(self.service.parts, caller, description, ask, self.naming())
+        return create_ensemble(self.service.env, caller, description, ask, self.naming())
 
     def server(
         self,

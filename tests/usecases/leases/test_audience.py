@@ -130,7 +130,7 @@ def test_a_degraded_lease_counts_those_who_have_heard_it(world: Make) -> None:
     target = Target(answers=False)
     post = Post(here.service).with_send(target)
     post.subscribed("http://127.0.0.1:9/a", "lease.degraded", name="mine")
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     change = PutInventories(here.hosts[0], (Inventory("VCPU", 4),), None)
     here.service.store.commit(Changeset((change,)))
     lookout.look()

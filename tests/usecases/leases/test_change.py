@@ -44,9 +44,9 @@ def take(here: World, made: LeaseResult, member: int, vcpu: int = 1) -> str:
     lease = here.service.store.lease(made.lease.id)
     second = SecondDescription(MemberName("web", member), {"resources": {"VCPU": vcpu}})
     naming = here.naming()
-    claim(here.service.parts, TENANT, lease.decision_id, second, naming)
+    claim(here.service.env, TENANT, lease.decision_id, second, naming)
     server = named(5000 + member)
-    activate(here.service.parts, TENANT, naming.id, server)
+    activate(here.service.env, TENANT, naming.id, server)
     return server
 
 
@@ -148,7 +148,7 @@ def test_claimed_places_stay_and_go_with_the_lease(world: Make) -> None:
     made = here.lease(1, 3, vcpu=2, members=4, cleaning=10 * MINUTE)
     second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 2}})
     with pytest.raises(WrongState, match="can be claimed during"):
-        claim(here.service.parts, TENANT, made.decision.id, second, here.naming())
+        claim(here.service.env, TENANT, made.decision.id, second, here.naming())
     here.go_to(1)
     here.begin(made.lease.id)
     server = take(here, made, 0, vcpu=2)
@@ -176,9 +176,9 @@ def test_a_claim_under_way_is_extended_with_its_lease(world: Make) -> None:
     here.begin(made.lease.id)
     naming = here.naming()
     second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 1}})
-    claim(here.service.parts, TENANT, made.decision.id, second, naming)
+    claim(here.service.env, TENANT, made.decision.id, second, naming)
     here.change(made.lease.id, end=4)
-    activate(here.service.parts, TENANT, naming.id, named(7777))
+    activate(here.service.env, TENANT, naming.id, named(7777))
     assert here.booking(named(7777)).period.end == here.at(4)
 
 
@@ -214,11 +214,11 @@ def test_confirming_frees_what_is_unclaimed(world: Make) -> None:
     here = world(4)
     made = here.lease(1, 3, members=4)
     with pytest.raises(WrongState):
-        confirm(here.service.parts, TENANT, made.decision.id, None)
+        confirm(here.service.env, TENANT, made.decision.id, None)
     here.go_to(1)
     here.begin(made.lease.id)
     take(here, made, 0)
-    confirm(here.service.parts, TENANT, made.decision.id, None)
+    confirm(here.service.env, TENANT, made.decision.id, None)
     assert left(here, made) == (4, 1, 0)
     here.lease(1, 2, vcpu=3)
 
@@ -227,9 +227,9 @@ def test_the_hold_of_a_lease_is_the_leases(world: Make) -> None:
     here = world(4)
     made = here.lease(1, 3)
     with pytest.raises(WrongState):
-        release(here.service.parts, TENANT, made.decision.id, None)
+        release(here.service.env, TENANT, made.decision.id, None)
     with pytest.raises(WrongState):
-        renew(here.service.parts, TENANT, made.decision.id, here.at(0.5), None)
+        renew(here.service.env, TENANT, made.decision.id, here.at(0.5), None)
 
 
 def test_a_new_name_changes_nothing_else(world: Make) -> None:
@@ -245,16 +245,16 @@ def test_a_new_name_changes_nothing_else(world: Make) -> None:
 def test_the_generation_is_checked_and_the_owner_too(world: Make) -> None:
     here = world(4)
     made = here.lease(1, 3)
-    parts, change = here.service.parts, LeaseChange(end=here.at(4))
+    env, change = here.service.env, LeaseChange(end=here.at(4))
     with pytest.raises(StaleGeneration):
-        change_lease(parts, TENANT, made.lease.id, change, 7, here.naming())
+        change_lease(env, TENANT, made.lease.id, change, 7, here.naming())
     with pytest.raises(StaleGeneration):
-        cancel_lease(parts, TENANT, made.lease.id, 7)
+        cancel_lease(env, TENANT, made.lease.id, 7)
     with pytest.raises(NotFound):
-        change_lease(parts, OTHER, made.lease.id, change, None, here.naming())
+        change_lease(env, OTHER, made.lease.id, change, None, here.naming())
     with pytest.raises(NotFound):
-        cancel_lease(parts, OTHER, made.lease.id)
-    change_lease(parts, TENANT, made.lease.id, change, 0, here.naming())
+        cancel_lease(env, OTHER, made.lease.id)
+    change_lease(env, TENANT, made.lease.id, change, 0, here.naming())
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_dry_changes_write_nothing(world: Make) -> None:
     here = world(4)
     made = here.lease(1, 3)
     told = change_lease(
-        here.service.parts,
+        here.service.env,
         TENANT,
         made.lease.id,
         LeaseChange(end=here.at(5), counts={"web": 2}),
@@ -301,15 +301,15 @@ def test_dry_changes_write_nothing(world: Make) -> None:
 def test_a_cancelled_lease_holds_nothing(world: Make) -> None:
     here = world(16)
     made = here.lease(1, 3, vcpu=16)
-    told = cancel_lease(here.service.parts, TENANT, made.lease.id, dry_run=True)
+    told = cancel_lease(here.service.env, TENANT, made.lease.id, dry_run=True)
     assert told.state is LeaseState.CLOSED
     assert here.service.store.lease(made.lease.id).state is LeaseState.PENDING
-    gone = cancel_lease(here.service.parts, TENANT, made.lease.id)
+    gone = cancel_lease(here.service.env, TENANT, made.lease.id)
     assert gone.state is LeaseState.CLOSED
     assert here.service.store.decision(made.decision.id).state is DecisionState.RELEASED
     here.server(16)
     with pytest.raises(WrongState):
-        cancel_lease(here.service.parts, TENANT, made.lease.id)
+        cancel_lease(here.service.env, TENANT, made.lease.id)
     with pytest.raises(WrongState):
         here.change(made.lease.id, end=4)
     assert here.change(made.lease.id, name="old").lease.name == "old"
@@ -320,7 +320,7 @@ def test_a_cancelled_lease_holds_nothing(world: Make) -> None:
 def test_an_ensemble_is_free_once_its_lease_is_closed(world: Make) -> None:
     here = world(16)
     made = here.lease(1, 3)
-    cancel_lease(here.service.parts, TENANT, made.lease.id)
+    cancel_lease(here.service.env, TENANT, made.lease.id)
     here.lease(2, 4, ensemble_id=made.ensemble.id)
 
 
@@ -331,7 +331,7 @@ def test_an_active_lease_that_is_cancelled_ends_now(world: Make) -> None:
     here.begin(made.lease.id)
     server = take(here, made, 0, vcpu=4)
     here.go_to(2)
-    over = cancel_lease(here.service.parts, TENANT, made.lease.id)
+    over = cancel_lease(here.service.env, TENANT, made.lease.id)
     assert over.terms.period == Period(here.at(1), here.at(2))
     assert over.state is LeaseState.ENDING
     assert not over.claimable(here.now)
@@ -348,10 +348,10 @@ def test_a_lease_can_be_cancelled_as_soon_as_it_is_active(world: Make, clock: fl
     made = here.lease(0, 3, expiry=HOUR)
     here.begin(made.lease.id)
     here.go_to(clock)
-    told = cancel_lease(here.service.parts, TENANT, made.lease.id, dry_run=True)
+    told = cancel_lease(here.service.env, TENANT, made.lease.id, dry_run=True)
     assert told.state is LeaseState.CLOSED
     assert here.service.store.lease(made.lease.id).state is LeaseState.ACTIVE
-    over = cancel_lease(here.service.parts, TENANT, made.lease.id)
+    over = cancel_lease(here.service.env, TENANT, made.lease.id)
     assert over.terms == made.lease.terms
     assert over.state is LeaseState.CLOSED
     here.ensemble(16)
@@ -365,7 +365,7 @@ def test_a_starting_lease_that_is_cancelled_is_closed(world: Make) -> None:
     made = here.lease(1, 3, lead=HOUR // 2)
     starting = replace(made.lease, state=LeaseState.STARTING)
     here.service.store.commit(Changeset((PutLease(starting, made.lease.generation),)))
-    assert cancel_lease(here.service.parts, TENANT, made.lease.id).state is LeaseState.CLOSED
+    assert cancel_lease(here.service.env, TENANT, made.lease.id).state is LeaseState.CLOSED
 
 
 def test_fewer_than_the_policies_ask_for_are_refused(world: Make) -> None:

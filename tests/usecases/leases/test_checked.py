@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def checked_by(here: World, where: str, **more: Any) -> OutwardConfig:
     config = OutwardConfig(check=where, check_timeout=more.pop("timeout", 2.0), **more)
-    here.service.parts = replace(here.service.parts, check=lease_check(config))
+    here.service.env = replace(here.service.env, check=lease_check(config))
     return config
 
 
@@ -40,7 +40,7 @@ def end(here: World, config: OutwardConfig) -> list[str]:
     """Carry out what the check is to be told; what came of it."""
     due = here.service.store.due_effects(10, Lane.CHECK)
     return [
-        effect_dispatch.carry_out(here.service.parts, outgoing_calls(config), one).value
+        effect_dispatch.carry_out(here.service.env, outgoing_calls(config), one).value
         for one in due
     ]
 
@@ -55,7 +55,7 @@ def test_it_is_asked_before_a_lease_is_granted_or_changed_and_told_of_its_end(
         here.lease(1, 3, body=described(name="f"), dry_run=True)
         here.change(lease.id, name="other")
         here.change(lease.id, end=4, counts={"web": 3})
-        cancel_lease(here.service.parts, TENANT, lease.id)
+        cancel_lease(here.service.env, TENANT, lease.id)
         assert end(here, config) == ["done"]
         (_, first), (_, second), (_, third) = asked = asked_of(receiver)
     assert [path for path, _ in asked] == [
@@ -135,7 +135,7 @@ def test_nobody_there_is_no_answer_and_an_end_is_told_later(world: Make) -> None
         lease = here.lease(1, 3).lease
     with pytest.raises(Busy, match="no answer"):
         here.lease(1, 3, body=described(name="f"))
-    cancel_lease(here.service.parts, TENANT, lease.id)
+    cancel_lease(here.service.env, TENANT, lease.id)
     assert end(here, config) == ["again"]
 
 
@@ -160,7 +160,7 @@ def test_a_program_is_asked_by_its_exit_status(world: Make, tmp_path: Path) -> N
     say("exit 7")
     with pytest.raises(Busy, match="status 7"):
         here.change(lease.id, end=4)
-    cancel_lease(here.service.parts, TENANT, lease.id)
+    cancel_lease(here.service.env, TENANT, lease.id)
     assert end(here, config) == ["again"]
     here.service.clock.pass_by(60_000_000)
     say("exit 0")

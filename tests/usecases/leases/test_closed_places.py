@@ -44,5 +44,5 @@ def test_of_a_lease_whose_ensemble_is_gone_nothing_is_left(world: Make) -> None:
     one = lease(here, 1, 3)
     here.go_to(3)
     work(here)
-    delete_ensemble(here.service.parts, TENANT, one.ensemble_id, None)
+    delete_ensemble(here.service.env, TENANT, one.ensemble_id, None)
     assert left(here, one.id) == (0, 0, 0)

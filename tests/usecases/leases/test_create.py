@@ -138,7 +138,7 @@ def test_a_given_ensemble_has_one_placement_at_a_time(world: Make) -> None:
         here.lease(4, 5, ensemble_id=placed.ensemble.id)
     with pytest.raises(WrongState):
         decide_ensemble(
-            here.service.parts, TENANT, placed.ensemble.id, DecisionOptions(), here.naming()
+            here.service.env, TENANT, placed.ensemble.id, DecisionOptions(), here.naming()
         )
     with pytest.raises(NotFound):
         here.lease(4, 5, ensemble_id=placed.ensemble.id, caller=OTHER)
@@ -148,7 +148,7 @@ def test_an_ensemble_with_a_lease_is_not_deleted(world: Make) -> None:
     here = world(16)
     made = here.lease(2, 3)
     with pytest.raises(InUse):
-        delete_ensemble(here.service.parts, TENANT, made.ensemble.id, None)
+        delete_ensemble(here.service.env, TENANT, made.ensemble.id, None)
 
 
 def test_the_same_request_gets_the_same_answer(world: Make) -> None:
@@ -159,18 +159,18 @@ def test_the_same_request_gets_the_same_answer(world: Make) -> None:
         description=read_ensemble(described(vcpu=16)),
     )
     naming = RequestIdentity(named(1), digest="x")
-    first = create_lease(here.service.parts, TENANT, asked, naming)
-    again = create_lease(here.service.parts, TENANT, asked, naming)
+    first = create_lease(here.service.env, TENANT, asked, naming)
+    again = create_lease(here.service.env, TENANT, asked, naming)
     assert (again.lease, again.decision) == (first.lease, first.decision)
     with pytest.raises(DuplicateName):
-        create_lease(here.service.parts, TENANT, asked, RequestIdentity(named(1), digest="y"))
+        create_lease(here.service.env, TENANT, asked, RequestIdentity(named(1), digest="y"))
     with pytest.raises(DuplicateName):
-        create_lease(here.service.parts, OTHER, asked, naming)
+        create_lease(here.service.env, OTHER, asked, naming)
     refused = RequestIdentity(named(2), digest="z")
     ids = set()
     for _ in range(2):
         with pytest.raises(Infeasible) as no:
-            create_lease(here.service.parts, TENANT, asked, refused)
+            create_lease(here.service.env, TENANT, asked, refused)
         assert isinstance(no.value.explanation, Explanation)
         ids.add(no.value.explanation.id)
     assert len(ids) == 1
@@ -221,7 +221,7 @@ def test_too_many_reservations_and_no_places_at_all(world: Make) -> None:
         here.lease(1, 2, body={"name": "e"})
     with pytest.raises(InvalidDescription):
         create_lease(
-            here.service.parts,
+            here.service.env,
             TENANT,
             LeaseRequest("l", Terms(Period(here.at(1), here.at(2)))),
             here.naming(),

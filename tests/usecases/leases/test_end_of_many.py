@@ -20,7 +20,7 @@ def servers_of(here: World, count: int) -> str:
     here.go_to(2)
     here.begin(made.lease.id)
     stored = here.service.store.ensemble(made.ensemble.id)
-    ids = {one.uuid: here.service.parts.ids.uuid() for one in stored.members}
+    ids = {one.uuid: here.service.env.ids.uuid() for one in stored.members}
     swaps = (
         SwapHold(member, Consumer(server, stored.project_id, "ann", "INSTANCE"))
         for member, server in ids.items()
@@ -40,7 +40,7 @@ def test_many_servers_are_ended_by_as_many_statements_as_few(world: Make) -> Non
         store = here.service.store
         (end,) = (one for one in store.effects(lease) if one.kind is EffectKind.END)
         with said() as sent:
-            told = carry_out(here.service.parts, end)
+            told = carry_out(here.service.env, end)
         found[count] = len(sent)
         assert told.endswith(f"{count} servers to be ended)")
         portion = store.due_effects(10, Lane.END)

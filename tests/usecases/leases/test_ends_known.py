@@ -50,7 +50,7 @@ def offered(here: World, start: float, end: float, vcpu: int) -> str:
         earliest=here.at(start),
         latest=here.at(start),
     )
-    found = create_offers(here.service.parts, TENANT, asked, here.naming())
+    found = create_offers(here.service.env, TENANT, asked, here.naming())
     return found.offers[0].id
 
 
@@ -62,14 +62,14 @@ def test_a_member_that_is_placed_again_until_the_same_end_is_not_warned_again(wo
     here.go_to(1)
     assert not here.service.store.bookings(consumer=member.uuid), "its hold has lapsed"
     ask = DecisionOptions(preemptible=True)
-    decide_ensemble(here.service.parts, TENANT, made.ensemble.id, ask, here.naming())
+    decide_ensemble(here.service.env, TENANT, made.ensemble.id, ask, here.naming())
     assert here.booking(member.uuid).period.end == here.at(4) - NOTICE
     assert kinds(here) == ["warned"]
     end = here.at(4) - NOTICE
     assert evictions(here, member.uuid) == [(end, format_instant(end))]
     here.go_to(2)
     here.lease(3, 4, vcpu=16)
-    decide_ensemble(here.service.parts, TENANT, made.ensemble.id, ask, here.naming())
+    decide_ensemble(here.service.env, TENANT, made.ensemble.id, ask, here.naming())
     assert here.booking(member.uuid).period.end == here.at(3) - NOTICE
     assert kinds(here) == ["warned", "warned"], "that is an earlier end"
 
@@ -78,12 +78,12 @@ def test_who_was_not_told_of_an_offer_hears_nothing_of_its_end(world: Make) -> N
     here = world(16)
     server = here.server(10, preemptible=True)
     lease = here.lease(4, 6, vcpu=16)
-    cancel_lease(here.service.parts, TENANT, lease.lease.id)
+    cancel_lease(here.service.env, TENANT, lease.lease.id)
     assert kinds(here) == ["warned", "reprieved"]
     assert evictions(here, server) == []
     offer = offered(here, 5, 7, vcpu=16)
     assert here.booking(server).yields_to == offer
-    give_up_offer(here.service.parts, offer)
+    give_up_offer(here.service.env, offer)
     assert here.booking(server).period.end == FOREVER
     assert kinds(here) == ["warned", "reprieved"]
 
@@ -94,7 +94,7 @@ def test_who_keeps_the_end_that_it_knows_hears_nothing(world: Make) -> None:
     lease = here.lease(8, 9, vcpu=16)
     offer = offered(here, 4, 6, vcpu=16)
     assert here.booking(server).yields_to == offer
-    give_up_offer(here.service.parts, offer)
+    give_up_offer(here.service.env, offer)
     booking = here.booking(server)
     assert (booking.period.end, booking.yields_to) == (here.at(8) - NOTICE, lease.lease.id)
     assert kinds(here) == ["warned"]
@@ -108,7 +108,7 @@ def test_who_ends_for_a_lease_after_an_offer_is_gone_is_warned_then(world: Make)
     offer = offered(here, 4, 6, vcpu=16)
     lease = here.lease(8, 9, vcpu=16)
     assert kinds(here) == []
-    give_up_offer(here.service.parts, offer)
+    give_up_offer(here.service.env, offer)
     assert here.booking(server).yields_to == lease.lease.id
     assert kinds(here) == ["warned"]
     end = here.at(8) - NOTICE
@@ -122,12 +122,12 @@ def test_a_lease_that_goes_meanwhile_gives_nobody_an_end(world: Make, *, solitar
     cancelled: list[Any] = []
 
     def cancel() -> None:
-        cancelled.append(cancel_lease(here.service.parts, OTHER, lease.lease.id))
+        cancelled.append(cancel_lease(here.service.env, OTHER, lease.lease.id))
 
-    parts = replace(here.service.parts, store=Overtaken(here.service.store, cancel))
+    env = replace(here.service.env, store=Overtaken(here.service.store, cancel))
     description = read_ensemble(described(vcpu=1))
     ask = DecisionOptions(preemptible=True)
-    made = create_ensemble(parts, TENANT, description, ask, here.naming())
+    made = create_ensemble(env, TENANT, description, ask, here.naming())
     (member,) = made.ensemble.members
     assert cancelled
     booking = here.booking(member.uuid)
@@ -141,12 +141,10 @@ def test_a_hold_that_is_carried_on_has_the_end_that_it_has_now(world: Make) -> N
     made = here.ensemble(2, 2, preemptible=True, hold=HOUR)
     cancel = Overtaken(
         here.service.store,
-        lambda: cancel_lease(here.service.parts, TENANT, lease.lease.id),
+        lambda: cancel_lease(here.service.env, TENANT, lease.lease.id),
     )
-    parts = replace(here.service.parts, store=cancel)
-    decide_ensemble(
-        parts, TENANT, made.ensemble.id, DecisionOptions(preemptible=True), here.naming()
-    )
+    env = replace(here.service.env, store=cancel)
+    decide_ensemble(env, TENANT, made.ensemble.id, DecisionOptions(preemptible=True), here.naming())
     for member in made.ensemble.members:
         assert here.booking(member.uuid).period.end == FOREVER
 
@@ -161,13 +159,13 @@ def test_whoever_goes_on_with_a_place_has_the_end_that_it_has_by_then(
     assert made.decision is not None
     cancel = Overtaken(
         here.service.store,
-        lambda: cancel_lease(here.service.parts, TENANT, lease.lease.id),
+        lambda: cancel_lease(here.service.env, TENANT, lease.lease.id),
     )
-    parts = replace(here.service.parts, store=cancel)
+    env = replace(here.service.env, store=cancel)
     if act == "claim":
         second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 2}})
-        claim(parts, TENANT, made.decision.id, second, here.naming())
+        claim(env, TENANT, made.decision.id, second, here.naming())
     else:
-        renew(parts, TENANT, made.decision.id, here.at(1), None)
+        renew(env, TENANT, made.decision.id, here.at(1), None)
     (member,) = made.ensemble.members
     assert here.booking(member.uuid).period.end == FOREVER

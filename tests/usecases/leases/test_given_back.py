@@ -30,11 +30,11 @@ def test_nothing_is_given_back_of_time_in_which_a_lease_is_alone_there(world: Ma
     first = here.lease(10, 12, vcpu=16)
     later = alone(here, 20, 22)
     assert here.booking(server).yields_to == first.lease.id
-    cancel_lease(here.service.parts, TENANT, first.lease.id)
+    cancel_lease(here.service.env, TENANT, first.lease.id)
     booking = here.booking(server)
     assert (booking.period.end, booking.declared_end) == (here.at(20) - 5 * MINUTE, FOREVER)
     assert booking.yields_to == later.lease.id
-    cancel_lease(here.service.parts, OTHER, later.lease.id)
+    cancel_lease(here.service.env, OTHER, later.lease.id)
     assert here.booking(server).period.end == FOREVER
 
 
@@ -44,7 +44,7 @@ def test_solitude_that_is_granted_meanwhile_is_seen(world: Make) -> None:
     first = here.lease(10, 12, vcpu=16)
     later: list[Any] = []
     store = Overtaken(here.service.store, lambda: later.append(alone(here, 20, 22)))
-    cancel_lease(replace(here.service.parts, store=store), TENANT, first.lease.id)
+    cancel_lease(replace(here.service.env, store=store), TENANT, first.lease.id)
     booking = here.booking(server)
     assert booking.period.end == here.at(20) - 5 * MINUTE
     assert booking.yields_to == later[0].lease.id
@@ -88,15 +88,15 @@ def test_a_lease_that_is_moved_for_a_maintenance_gives_back_what_it_took(world: 
     assert here.booking(elsewhere).yields_to == lease.lease.id
     release(here.service.store, firm)
     planning = PlanRequest(WindowKind.MAINTENANCE, ("h0",), start=here.at(11), end=here.at(14))
-    dry = plan_window(here.service.parts, OPERATOR, planning, here.naming(), dry_run=True)
+    dry = plan_window(here.service.env, OPERATOR, planning, here.naming(), dry_run=True)
     assert here.booking(elsewhere).yields_to == lease.lease.id, "nothing is written"
-    planned = plan_window(here.service.parts, OPERATOR, planning, here.naming())
+    planned = plan_window(here.service.env, OPERATOR, planning, here.naming())
     assert planned.moved == dry.moved == (lease.lease.id,)
     booking = here.booking(elsewhere)
     # It stands on the host itself: it may stay until that is away, and no longer.
     assert (booking.period.end, booking.declared_end) == (here.at(11), FOREVER)
-    drop_window(here.service.parts, OPERATOR, planned.window.id)
-    cancel_lease(here.service.parts, TENANT, lease.lease.id)
+    drop_window(here.service.env, OPERATOR, planned.window.id)
+    cancel_lease(here.service.env, TENANT, lease.lease.id)
     assert here.booking(elsewhere).period.end == FOREVER
 
 
@@ -111,7 +111,7 @@ def test_the_first_of_several_maintenances_ends_what_is_given_back_though_it_is_
         planning = PlanRequest(
             WindowKind.MAINTENANCE, ("h0",), start=here.at(start), end=here.at(end)
         )
-        plan_window(here.service.parts, OPERATOR, planning, here.naming())
+        plan_window(here.service.env, OPERATOR, planning, here.naming())
     here.go_to(0.1)
-    cancel_lease(here.service.parts, TENANT, lease.lease.id)
+    cancel_lease(here.service.env, TENANT, lease.lease.id)
     assert here.booking(server).period.end == here.at(0.15)

@@ -41,7 +41,7 @@ def test_a_lease_that_moves_displaces_a_preemptible_server(world: Make) -> None:
     booking = here.booking(server)
     assert booking.period.end == here.at(72) - 5 * MINUTE
     assert (booking.yields_to, booking.declared_end) == (first.lease.id, FOREVER)
-    cancel_lease(here.service.parts, OPERATOR, first.lease.id)
+    cancel_lease(here.service.env, OPERATOR, first.lease.id)
     assert here.booking(server).period.end == FOREVER
 
 
@@ -141,12 +141,12 @@ def test_what_is_granted_does_not_depend_on_preemptible_servers(data: st.DataObj
 
 def granted(here: World, start: int, end: int, *hosts: int, **more: int) -> bool:
     service = here.service
-    parts = service.parts
-    service.parts = replace(parts, limits=replace(parts.limits, explanation_budget=0))
+    env = service.env
+    service.env = replace(env, limits=replace(env.limits, explanation_budget=0))
     try:
         lease(here, start, end, *hosts, **more)
     except Infeasible:
         return False
     finally:
-        service.parts = parts
+        service.env = env
     return True

@@ -137,21 +137,19 @@ class Schedule:
         assert preemptible or kept == (FOREVER if until is None else self.here.at(until))
         assert kept - self.here.now >= NOTICE
         if vcpu == 1:
-            release(self.here.service.parts, TENANT, made.decision.id, None)
+            release(self.here.service.env, TENANT, made.decision.id, None)
         else:
             self.run(made.decision.id, vcpu)
 
     def run(self, decision: str, vcpu: int, member: int = 0) -> None:
-        naming, parts = self.here.naming(), self.here.service.parts
+        naming, env = self.here.naming(), self.here.service.env
         name = next(
             one
             for one in sorted(self.here.service.store.decision(decision).places)
             if one.index == member
         )
-        claim(
-            parts, TENANT, decision, SecondDescription(name, {"resources": {"VCPU": vcpu}}), naming
-        )
-        activate(parts, TENANT, naming.id, named(next(self.here.numbers)))
+        claim(env, TENANT, decision, SecondDescription(name, {"resources": {"VCPU": vcpu}}), naming)
+        activate(env, TENANT, naming.id, named(next(self.here.numbers)))
 
     def change(self, which: int, start: int, length: int) -> None:
         pending = [one for one in self.granted if self.state(one) is LeaseState.PENDING]
@@ -169,7 +167,7 @@ class Schedule:
     def cancel(self, which: int) -> None:
         pending = [one for one in self.granted if self.state(one) is LeaseState.PENDING]
         if pending:
-            cancel_lease(self.here.service.parts, TENANT, pending[which % len(pending)].lease.id)
+            cancel_lease(self.here.service.env, TENANT, pending[which % len(pending)].lease.id)
 
     def wait(self, hours: int) -> None:
         """Hour by hour: who has promised to leave leaves, and leases that begin are used up."""

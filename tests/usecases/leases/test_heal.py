@@ -59,11 +59,11 @@ class Overtaken:
     world: World
 
     def uuid(self) -> str:
-        LeaseSweeper(self.world.service.parts).look()
-        return self.world.service.parts.ids.uuid()
+        LeaseSweeper(self.world.service.env).look()
+        return self.world.service.env.ids.uuid()
 
     def salt(self) -> str:
-        return self.world.service.parts.ids.salt()
+        return self.world.service.env.ids.salt()
 
 
 def set_disabled(world: World, host: int, *, disabled: bool = True) -> None:
@@ -107,7 +107,7 @@ def drawn(world: World, made: LeaseResult, host: int, number: int = 7) -> str:
     name = reservation_class(made.lease.reservations[0].id)
     owner = Consumer(server, TENANT.project_id, "nova", "INSTANCE")
     write = ReplaceAllocations(owner, {world.hosts[host]: {"VCPU": 1, name: 1}}, None)
-    allocate(world.service.store, [write], ids=world.service.parts.ids)
+    allocate(world.service.store, [write], ids=world.service.env.ids)
     return server
 
 
@@ -116,7 +116,7 @@ def move(world: World, server: str, host: int) -> None:
     found = world.service.store.consumer(server)
     assert found is not None
     there = ReplaceAllocations(found[0], {world.hosts[host]: {"VCPU": 1}}, found[0].generation)
-    allocate(world.service.store, [there], ids=world.service.parts.ids)
+    allocate(world.service.store, [there], ids=world.service.env.ids)
 
 
 def spread(members: int, **more: Any) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def test_a_member_on_a_failed_host_gets_another_and_its_owner_hears_of_it(
     failed = before["web[0]"]
     (spare,) = {0, 1, 2} - set(before.values())
     set_disabled(here, failed)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     lease = now(here, made.lease)
     assert hosts(here, made.lease) == {"web[0]": spare, "web[1]": before["web[1]"]}
     assert (lease.degraded, lease.missing, lease.proposal) == (False, 0, {})
@@ -153,7 +153,7 @@ def test_members_that_stay_on_sound_hosts_move_too_where_that_alone_helps(world:
     made = here.lease(3, 5, body=described(members=2, policies=[together]))
     (host,) = set(hosts(here, made.lease).values())
     resize(here, host, 1)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     assert set(hosts(here, made.lease).values()) == {1 - host}
     assert not now(here, made.lease).degraded
     assert told(here, made.lease)[0]["moved"] == ["web[0]", "web[1]"]
@@ -167,9 +167,9 @@ def test_a_claimed_place_is_never_moved(world: Worlds) -> None:
     here.begin(made.lease.id)
     naming = here.naming()
     second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 1}})
-    claim(here.service.parts, TENANT, made.decision.id, second, naming)
+    claim(here.service.env, TENANT, made.decision.id, second, naming)
     set_disabled(here, host)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     lease = now(here, made.lease)
     assert set(hosts(here, made.lease).values()) == {host}
     assert (lease.degraded, lease.missing) == (True, 2)
@@ -186,7 +186,7 @@ def test_the_terms_of_an_active_lease_go_on(world: Worlds) -> None:
     store.commit(Changeset((put,)))
     here.go_to(1)
     set_disabled(here, hosts(here, made.lease)["web[0]"])
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     after = store.decision(now(here, made.lease).decision_id)
     assert after.id != made.decision.id
     assert (after.period, after.expires_at) == (made.decision.period, made.decision.expires_at)
@@ -200,7 +200,7 @@ def test_who_yields_is_displaced_where_nothing_is_free(world: Worlds) -> None:
     host = hosts(here, made.lease)["web[0]"]
     server = here.server(1, 1 - host, preemptible=True)
     set_disabled(here, host)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     assert hosts(here, made.lease) == {"web[0]": 1 - host}
     assert here.booking(server).yields_to == made.lease.id
 
@@ -212,7 +212,7 @@ def test_as_many_move_as_have_room(world: Worlds) -> None:
     assert set(hosts(here, made.lease).values()) == {0}
     resize(here, 1, 4)
     set_disabled(here, 0)
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     lookout.look()
     lookout.look()
     lease = now(here, made.lease)
@@ -230,12 +230,12 @@ def test_who_stays_too_long_gets_some_time_before_anybody_moves(world: Worlds) -
     made = here.lease(3, 5)
     host = hosts(here, made.lease)["web[0]"]
     server = here.server(1, host, until=2)
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     here.go_to(2)
     lookout.look()
     assert hosts(here, made.lease) == {"web[0]": host}
     assert now(here, made.lease).missing == 1
-    here.service.clock.pass_by(here.service.parts.limits.notice)
+    here.service.clock.pass_by(here.service.env.limits.notice)
     lookout.look()
     assert hosts(here, made.lease) == {"web[0]": 1 - host}
     assert now(here, made.lease).missing == 0
@@ -250,7 +250,7 @@ def test_what_is_missing_is_said_with_a_change_that_helps(world: Worlds) -> None
     made = here.lease(3, 5, body=spread(3))
     host = hosts(here, made.lease)["web[2]"]
     set_disabled(here, host)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     lease = now(here, made.lease)
     assert (lease.degraded, lease.missing) == (True, 1)
     assert lease.proposal == {
@@ -274,13 +274,13 @@ def test_the_change_that_is_proposed_helps_once_its_owner_makes_it(world: Worlds
     here = world(2, 2, 2)
     made = here.lease(3, 5, body=spread(3))
     set_disabled(here, hosts(here, made.lease)["web[2]"])
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     lookout.look()
     proposal = now(here, made.lease).proposal
     policy = {"name": proposal["name"], str(proposal["field"]): proposal["after"]}
     change = ChangeRequest(policies=[policy])
-    parts = here.service.parts
-    change_ensemble(parts, TENANT, made.ensemble.id, change, None)
+    env = here.service.env
+    change_ensemble(env, TENANT, made.ensemble.id, change, None)
     assert now(here, made.lease).degraded
     lookout.look()
     lease = now(here, made.lease)
@@ -293,9 +293,9 @@ def test_members_of_a_lease_are_not_changed_behind_its_back(world: Worlds) -> No
     made = here.lease(3, 5, body=spread(2))
     change = ChangeRequest(members=[{"name": "web", "count": 3}])
     with pytest.raises(WrongState):
-        change_ensemble(here.service.parts, TENANT, made.ensemble.id, change, None)
+        change_ensemble(here.service.env, TENANT, made.ensemble.id, change, None)
     tighter = ChangeRequest(policies=[{"name": "apart", "max_per_domain": 2}])
-    change_ensemble(here.service.parts, TENANT, made.ensemble.id, tighter, None)
+    change_ensemble(here.service.env, TENANT, made.ensemble.id, tighter, None)
     assert hosts(here, made.lease).keys() == {"web[0]", "web[1]"}
     after = here.service.store.decision(now(here, made.lease).decision_id)
     assert (after.period, after.lease_id) == (made.decision.period, made.lease.id)
@@ -309,7 +309,7 @@ def test_a_server_on_a_disabled_host_is_missing_until_it_is_elsewhere(world: Wor
     here.begin(made.lease.id)
     server = drawn(here, made, before["web[0]"])
     here.change(made.lease.id, end=4)
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     lookout.look()
     assert told(here, made.lease) == []
     for host in (before["web[1]"], before["web[0]"]):
@@ -338,13 +338,13 @@ def test_other_servers_that_are_missing_are_told_of_though_they_are_as_many(
     made = here.lease(0, 5, members=2, body=spread(2))
     here.begin(made.lease.id)
     servers = {host: drawn(here, made, host, 70 + host) for host in (0, 1)}
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     set_disabled(here, 0)
     lookout.look()
     set_disabled(here, 0, disabled=False)
     set_disabled(here, 1)
     lookout.look()
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     said = [(one["missing"], one["servers"]) for one in told(here, made.lease)]
     assert said == [(1, [servers[0]]), (1, [servers[1]])]
 
@@ -355,12 +355,10 @@ def test_nobody_misses_a_server_of_a_lease_that_is_over(world: Worlds) -> None:
     here.begin(made.lease.id)
     drawn(here, made, 0)
     here.go_to(1)
-    cancel_lease(here.service.parts, TENANT, made.lease.id)
+    cancel_lease(here.service.env, TENANT, made.lease.id)
     set_disabled(here, 0)
-    LeaseSweeper(here.service.parts).look()
-    assert write_health(here.service.parts, made.lease.id, 1), (
-        "nothing is left to be looked at again"
-    )
+    LeaseSweeper(here.service.env).look()
+    assert write_health(here.service.env, made.lease.id, 1), "nothing is left to be looked at again"
     assert now(here, made.lease).missing == 0
     assert told(here, made.lease) == []
 
@@ -368,7 +366,7 @@ def test_nobody_misses_a_server_of_a_lease_that_is_over(world: Worlds) -> None:
 def test_it_is_mended_when_the_host_is_back_and_its_owner_hears_of_it(world: Worlds) -> None:
     here = world(1)
     made = here.lease(3, 5)
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     for disabled, missing in ((True, 1), (False, 0)):
         set_disabled(here, 0, disabled=disabled)
         lookout.look()
@@ -385,7 +383,7 @@ def test_it_is_mended_when_the_host_is_back_and_its_owner_hears_of_it(world: Wor
 def test_another_worker_finds_nothing_left_to_do(world: Worlds) -> None:
     here = world(1, 1)
     one, other = here.lease(3, 5), here.lease(3, 5)
-    lookouts = [LeaseSweeper(here.service.parts) for _ in range(2)]
+    lookouts = [LeaseSweeper(here.service.env) for _ in range(2)]
     for lookout in lookouts:
         lookout.look()
     set_disabled(here, hosts(here, one.lease)["web[0]"])
@@ -402,7 +400,7 @@ def test_a_slower_worker_changes_nothing(world: Worlds) -> None:
     member = made.ensemble.members[0].uuid
     set_disabled(here, hosts(here, made.lease)["web[0]"])
 
-    slow = replace(here.service.parts, ids=Overtaken(here))
+    slow = replace(here.service.env, ids=Overtaken(here))
     with pytest.raises(ConcurrentUpdate):
         repair_lease(slow, made.lease.id, frozenset({member}))
     assert len(told(here, made.lease)) == 1
@@ -415,7 +413,7 @@ def test_places_are_looked_for_again_after_a_rest_when_the_ledger_has_moved(worl
     host = hosts(here, made.lease)["web[0]"]
     server = here.server(1, 1 - host)
     watch = Watch()
-    lookout = LeaseSweeper(replace(here.service.parts, stopwatch=lambda: watch.seconds))
+    lookout = LeaseSweeper(replace(here.service.env, stopwatch=lambda: watch.seconds))
     set_disabled(here, host)
     lookout.look()
     assert now(here, made.lease).missing == 1
@@ -433,7 +431,7 @@ def test_what_is_missing_is_known_before_everybody_has_had_a_turn(world: Worlds)
     leases = [here.lease(3, 5).lease for _ in range(3)]
     watch = Watch(step=BUDGET)
     set_disabled(here, 0)
-    lookout = LeaseSweeper(replace(here.service.parts, stopwatch=watch))
+    lookout = LeaseSweeper(replace(here.service.env, stopwatch=watch))
     assert lookout.look()
     assert [now(here, one).missing for one in leases] == [1, 1, 1]
     proposed = [bool(told(here, one)) for one in leases]
@@ -466,7 +464,7 @@ def test_who_stands_on_a_disabled_host_stays_and_the_ensemble_grows_elsewhere(
     before = {str(name): place.host for name, place in made.decision.places.items()}
     set_disabled(here, 0)
     change = ChangeRequest(members=[{"name": "web", "count": 3}])
-    grown = change_ensemble(here.service.parts, TENANT, made.ensemble.id, change, None)
+    grown = change_ensemble(here.service.env, TENANT, made.ensemble.id, change, None)
     assert grown.decision is not None
     after = {str(name): place.host for name, place in grown.decision.places.items()}
     assert after == before | {"web[2]": here.hosts[1]}

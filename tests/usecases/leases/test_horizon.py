@@ -27,6 +27,6 @@ def test_no_stay_ends_beyond_the_horizon_and_nothing_is_written_of_one(world: Ma
     ask = DecisionOptions(until=here.at(MONTH + 1))
     with pytest.raises(LimitExceeded):
         decide_ensemble(
-            here.service.parts, TENANT, made.ensemble.id, ask, here.naming(), dry_run=True
+            here.service.env, TENANT, made.ensemble.id, ask, here.naming(), dry_run=True
         )
     here.ensemble(1)  # one without an end is another matter

@@ -73,14 +73,14 @@ def asked(here: World, latest: float, lead: int) -> OfferRequest:
 
 def test_an_offer_begins_where_its_lead_lies_ahead(world: Make) -> None:
     here = world(16)
-    parts = here.service.parts
+    env = here.service.env
     with pytest.raises(LeadTooLong) as caught:
-        create_offers(parts, TENANT, asked(here, 1, 2 * HOUR), here.naming())
+        create_offers(env, TENANT, asked(here, 1, 2 * HOUR), here.naming())
     assert caught.value.longest == HOUR
-    (offer,) = create_offers(parts, TENANT, asked(here, 5, HOUR), here.naming()).offers
+    (offer,) = create_offers(env, TENANT, asked(here, 5, HOUR), here.naming()).offers
     assert offer.terms.period.start == here.at(1)
     here.service.clock.pass_by(5 * MINUTE)
     with pytest.raises(LeadTooLong):
-        accept_offer(parts, TENANT, offer.id, AcceptanceTerms(lead=2 * HOUR))
-    made = accept_offer(parts, TENANT, offer.id, AcceptanceTerms())
+        accept_offer(env, TENANT, offer.id, AcceptanceTerms(lead=2 * HOUR))
+    made = accept_offer(env, TENANT, offer.id, AcceptanceTerms())
     assert made.lease.terms == replace(offer.terms, expiry=None)

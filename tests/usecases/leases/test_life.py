@@ -44,7 +44,7 @@ def lease(
         description=read_ensemble(described(members=members)),
         actions=actions or {},
     )
-    return create_lease(world.service.parts, TENANT, asked, world.naming()).lease
+    return create_lease(world.service.env, TENANT, asked, world.naming()).lease
 
 
 def work(world: World, *lanes: Lane) -> list[str]:
@@ -53,7 +53,7 @@ def work(world: World, *lanes: Lane) -> list[str]:
     for lane in lanes or tuple(Lane):
         while due := world.service.store.due_effects(1, lane):
             done.append(due[0].kind.value)
-            assert carry_out(world.service.parts, OutwardActions(), due[0]) is EffectResult.DONE
+            assert carry_out(world.service.env, OutwardActions(), due[0]) is EffectResult.DONE
     return done
 
 
@@ -131,7 +131,7 @@ def test_a_clock_that_steps_back_waits_for_the_edge(world: Worlds) -> None:
     here.go_to(2)
     (due, *_) = here.service.store.due_effects(10)
     here.go_to(1)
-    carry_out(here.service.parts, OutwardActions(), due)
+    carry_out(here.service.env, OutwardActions(), due)
     assert now(here, one).state is LeaseState.PENDING
     assert here.service.store.due_effects(10) == []
     here.go_to(2)
@@ -144,9 +144,9 @@ def test_of_two_workers_one_takes_the_step(world: Worlds) -> None:
     one = lease(here, 2, 6)
     here.go_to(2)
     (due, *_) = here.service.store.due_effects(10)
-    assert carry_out(here.service.parts, OutwardActions(), due) is EffectResult.DONE
+    assert carry_out(here.service.env, OutwardActions(), due) is EffectResult.DONE
     generation = now(here, one).generation
-    assert carry_out(here.service.parts, OutwardActions(), due) is EffectResult.NOTHING
+    assert carry_out(here.service.env, OutwardActions(), due) is EffectResult.NOTHING
     assert now(here, one).generation == generation
 
 
@@ -177,9 +177,7 @@ def test_an_extended_lease_ends_later(world: Worlds) -> None:
     one = lease(here, 1, 3)
     here.go_to(2)
     work(here)
-    change_lease(
-        here.service.parts, TENANT, one.id, LeaseChange(end=here.at(5)), None, here.naming()
-    )
+    change_lease(here.service.env, TENANT, one.id, LeaseChange(end=here.at(5)), None, here.naming())
     here.go_to(3)
     assert work(here) == []
     here.go_to(5)
@@ -189,7 +187,7 @@ def test_an_extended_lease_ends_later(world: Worlds) -> None:
 def test_a_cancelled_lease_has_nothing_before_it(world: Worlds) -> None:
     here = world(4)
     one = lease(here, 1, 3, actions={"before_end": ("notify:30m",)})
-    cancel_lease(here.service.parts, TENANT, one.id)
+    cancel_lease(here.service.env, TENANT, one.id)
     here.go_to(9)
     assert work(here) == []
     assert now(here, one).state is LeaseState.CLOSED
@@ -200,7 +198,7 @@ def test_a_lease_cancelled_while_active_is_ending_at_once(world: Worlds) -> None
     one = lease(here, 1, 9, actions={"before_end": ("notify:30m",), "on_end": ("hook:save",)})
     here.go_to(2)
     work(here)
-    cancel_lease(here.service.parts, TENANT, one.id)
+    cancel_lease(here.service.env, TENANT, one.id)
     assert now(here, one).state is LeaseState.ENDING
     told = [effect.details["edge"] for effect in here.service.store.due_effects(10, Lane.HOOK)]
     assert told == ["on_end"]
@@ -218,11 +216,11 @@ def test_a_lease_cancelled_the_instant_it_begins_is_closed_unless_somebody_uses_
     claim(here, used)
     for one in (unused, used):
         assert now(here, one).state is LeaseState.ACTIVE
-        cancel_lease(here.service.parts, TENANT, one.id)
+        cancel_lease(here.service.env, TENANT, one.id)
     closed = now(here, unused)
     assert (closed.state, closed.terms) == (LeaseState.CLOSED, unused.terms)
     assert here.service.store.decision(unused.decision_id).state is DecisionState.CLOSED
-    delete_ensemble(here.service.parts, TENANT, unused.ensemble_id, None)
+    delete_ensemble(here.service.env, TENANT, unused.ensemble_id, None)
     assert now(here, used).state is LeaseState.ENDING
     assert work(here, Lane.LIFE) == []
 
@@ -236,13 +234,13 @@ def test_an_action_before_the_end_is_said_once_however_often_the_lease_changes(
     for name in ("a", "b"):
         work(here, Lane.LIFE)
         change = LeaseChange(name=name)
-        change_lease(here.service.parts, TENANT, one.id, change, None, here.naming())
+        change_lease(here.service.env, TENANT, one.id, change, None, here.naming())
     work(here, Lane.LIFE)
     (told,) = here.service.store.due_effects(10, Lane.TELL)
     assert told.details["edge"] == "before_end"
     assert told.due == here.at(7)
     later = LeaseChange(end=here.at(12))
-    change_lease(here.service.parts, TENANT, one.id, later, None, here.naming())
+    change_lease(here.service.env, TENANT, one.id, later, None, here.naming())
     here.go_to(10)
     work(here, Lane.LIFE)
     assert len(here.service.store.due_effects(10, Lane.TELL)) == 2
@@ -295,11 +293,11 @@ def test_a_step_that_is_overtaken_leaves_the_effect_due(
     def overtaken(changeset: Changeset) -> Any:
         monkeypatch.undo()
         rename = LeaseChange(name="other")
-        change_lease(here.service.parts, TENANT, one.id, rename, None, here.naming())
+        change_lease(here.service.env, TENANT, one.id, rename, None, here.naming())
         return commit(changeset)
 
     monkeypatch.setattr(store, "commit", overtaken)
-    assert carry_out(here.service.parts, OutwardActions(), due) is EffectResult.NOTHING
+    assert carry_out(here.service.env, OutwardActions(), due) is EffectResult.NOTHING
     assert now(here, one).state is LeaseState.PENDING
     work(here)
     assert (now(here, one).state, now(here, one).name) == (LeaseState.ACTIVE, "other")

@@ -44,7 +44,7 @@ def active(here: World) -> LeaseResult:
 
 def claimed(here: World, made: LeaseResult) -> None:
     second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 4}})
-    claim(here.service.parts, TENANT, made.decision.id, second, here.naming())
+    claim(here.service.env, TENANT, made.decision.id, second, here.naming())
 
 
 def still(here: World, made: LeaseResult) -> int:
@@ -57,7 +57,7 @@ def drawn(here: World, made: LeaseResult) -> None:
     name = reservation_class(made.lease.reservations[0].id)
     owner = Consumer(SERVER, TENANT.project_id, "nova", "INSTANCE")
     write = ReplaceAllocations(owner, {here.hosts[0]: {"VCPU": 4, name: 1}}, None)
-    allocate(here.service.store, [write], ids=here.service.parts.ids)
+    allocate(here.service.store, [write], ids=here.service.env.ids)
 
 
 @pytest.mark.parametrize("take", [claimed, drawn], ids=["claim", "draw"])

@@ -166,14 +166,14 @@ def test_what_is_offered_is_granted_and_no_more_is(data: st.DataObject) -> None:
 def grants(here: World, ask: Callable[[], object]) -> bool:
     """Whether it is granted; why not is not asked."""
     service = here.service
-    explaining = service.parts
-    service.parts = replace(explaining, limits=replace(explaining.limits, explanation_budget=0))
+    explaining = service.env
+    service.env = replace(explaining, limits=replace(explaining.limits, explanation_budget=0))
     try:
         ask()
     except (Infeasible, LimitExceeded):
         return False
     finally:
-        service.parts = explaining
+        service.env = explaining
     return True
 
 
@@ -181,7 +181,7 @@ def place(here: World, body: dict[str, Any], until: int | None = None) -> None:
     """What would come of a stay."""
     ask = DecisionOptions(until=None if until is None else here.at(until))
     description = read_ensemble({**body, "name": "stay"})
-    create_ensemble(here.service.parts, OPERATOR, description, ask, here.naming(), dry_run=True)
+    create_ensemble(here.service.env, OPERATOR, description, ask, here.naming(), dry_run=True)
 
 
 def stays(here: World, body: dict[str, Any]) -> Explanation | None:

@@ -100,8 +100,8 @@ def test_who_gave_up_places_waits_where_it_stood(allowed: Make) -> None:
     (told,) = [one for one in store.effects(low.lease.id) if one.kind is EffectKind.NOTIFY]
     assert told.details["waitlist_entry"] == entry.id
     # Once the other is gone, it is a lease again: the same places of the same ensemble.
-    cancel_lease(here.service.parts, TENANT, high.lease.id)
-    assert try_entry(here.service.parts, entry, seconds=5)
+    cancel_lease(here.service.env, TENANT, high.lease.id)
+    assert try_entry(here.service.env, entry, seconds=5)
     again = store.lease(entry.id)
     assert (again.state, again.ensemble_id) == (LeaseState.PENDING, low.lease.ensemble_id)
     assert again.project_id == low.lease.project_id
@@ -134,7 +134,7 @@ def test_one_that_begins_within_the_notice_is_safe(allowed: Make) -> None:
     here.go_to(0.01)
     with pytest.raises(Infeasible):
         here.lease(25, 30, vcpu=10, priority=5)
-    notice = here.service.parts.limits.preemption_notice
+    notice = here.service.env.limits.preemption_notice
     assert may_yield_until(now(here, first), notice, here.now) is None
     far = here.lease(FAR, FAR + 1, vcpu=10, priority=3)
     assert may_yield_until(far.lease, notice, here.now) == here.at(24)

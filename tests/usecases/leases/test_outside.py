@@ -61,7 +61,7 @@ def work(world: World, outside: OutwardActions) -> list[tuple[str, str]]:
     done: list[tuple[str, str]] = []
     for lane in Lane:
         due = world.service.store.due_effects(100, lane)
-        done += [(e.kind.value, carry_out(world.service.parts, outside, e).value) for e in due]
+        done += [(e.kind.value, carry_out(world.service.env, outside, e).value) for e in due]
     return done
 
 
@@ -122,7 +122,7 @@ def test_who_dies_between_taking_and_recording_leaves_it_to_others(world: Worlds
 
     (due,) = here.service.store.due_effects(1)
     with pytest.raises(KeyboardInterrupt):
-        carry_out(here.service.parts, OutwardActions(tell=killed, timeout=30 * SECOND), due)
+        carry_out(here.service.env, OutwardActions(tell=killed, timeout=30 * SECOND), due)
     assert work(here, outside) == []
     here.service.clock.pass_by(30 * SECOND)
     assert work(here, outside) == [("notify", "done")]
@@ -151,7 +151,7 @@ def test_who_comes_back_late_records_nothing(world: Worlds) -> None:
         return "much later"
 
     (due,) = here.service.store.due_effects(1)
-    assert carry_out(here.service.parts, OutwardActions(tell=slow), due) is EffectResult.NOTHING
+    assert carry_out(here.service.env, OutwardActions(tell=slow), due) is EffectResult.NOTHING
     assert here.service.store.effects("l")[0].outcome == "heard"
 
 
@@ -165,7 +165,7 @@ def test_who_always_dies_is_given_up_at_last(world: Worlds) -> None:
     for _ in range(3):
         (due,) = here.service.store.due_effects(1)
         with pytest.raises(KeyboardInterrupt):
-            carry_out(here.service.parts, OutwardActions(tell=killed, attempts=3), due)
+            carry_out(here.service.env, OutwardActions(tell=killed, attempts=3), due)
         here.service.clock.pass_by(HOUR)
     assert work(here, OutwardActions(tell=Heard(), attempts=3)) == [("notify", "failed")]
 
@@ -176,7 +176,7 @@ def test_what_fails_inside_is_put_off_and_never_given_up(world: Worlds) -> None:
     outside = OutwardActions(first_wait=SECOND, longest_wait=4 * SECOND)
     for _ in range(20):
         (due,) = here.service.store.due_effects(1)
-        postpone(here.service.parts, outside, due, "broken")
+        postpone(here.service.env, outside, due, "broken")
         assert here.service.store.due_effects(1) == []
         here.service.clock.pass_by(4 * SECOND)
     (due,) = here.service.store.due_effects(1)
@@ -200,7 +200,7 @@ def test_who_is_overrun_is_told_of_once_and_ended(world: Worlds) -> None:
     here, told, ender = world(4), Heard(), Heard()
     server = here.server(1, until=2)
     outside = OutwardActions(tell=told, end=ender)
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     lookout.look()
     here.go_to(1.9)
     lookout.look()
@@ -208,7 +208,7 @@ def test_who_is_overrun_is_told_of_once_and_ended(world: Worlds) -> None:
     here.go_to(2)
     for _ in range(3):
         lookout.look()
-        LeaseSweeper(here.service.parts).look()
+        LeaseSweeper(here.service.env).look()
     assert sorted(work(here, outside)) == [("delete", "again"), ("overrun", "done")]
     assert [one.subject for one in told.messages] == [server]
     here.service.store.commit(Changeset((DeleteAllocations(server),)))
@@ -223,7 +223,7 @@ def test_who_says_that_a_server_is_gone_is_not_believed(world: Worlds) -> None:
     server = here.server(1, until=2)
     outside = OutwardActions(end=liar, attempts=3)
     here.go_to(2)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     outcomes = []
     for _ in range(6):
         outcomes += [how for kind, how in work(here, outside) if kind == "delete"]
@@ -242,12 +242,12 @@ def test_who_has_got_more_time_is_not_ended(world: Worlds) -> None:
     here, ender = world(4), Heard()
     server = here.server(1, until=2)
     here.go_to(2)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     here.service.store.commit(Changeset((EndBookings(frozenset({server}), here.at(5)),)))
     assert ("delete", "done") in work(here, OutwardActions(end=ender))
     assert ender.messages == []
     here.go_to(5)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     assert len(of(here, server, EffectKind.OVERRUN)) == 2
 
 
@@ -267,10 +267,10 @@ def test_preemptible_servers_are_warned_and_evicted_in_their_order(world: Worlds
     here.service.clock.set(here.at(2) - 5 * MINUTE)
     assert work(here, outside) == [("evict", "done")] * 2 + [("delete", "again")] * 2
     assert [one.subject for one in ender.messages] == servers[::-1]
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     assert not of(here, servers[0], EffectKind.OVERRUN)
     here.go_to(2)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     assert of(here, servers[0], EffectKind.OVERRUN)
 
 
@@ -278,9 +278,9 @@ def test_who_need_not_yield_any_more_is_left_alone(world: Worlds) -> None:
     here, ender = world(4), Heard()
     server = here.server(3, preemptible=True)
     made = here.lease(2, 4, vcpu=4)
-    cancel_lease(here.service.parts, TENANT, made.lease.id)
+    cancel_lease(here.service.env, TENANT, made.lease.id)
     here.go_to(3)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     work(here, OutwardActions(end=ender))
     assert ender.messages == []
     assert not of(here, server, EffectKind.EVICT)
@@ -293,7 +293,7 @@ def test_a_lease_is_degraded_by_who_is_overrun_and_mended_when_that_goes(world: 
     here = world(4)
     server = here.server(3, until=2)
     made = here.lease(3, 5, vcpu=2, members=2)
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     lookout.look()
     lease = here.service.store.lease(made.lease.id)
     assert (lease.degraded, lease.missing) == (False, 0)
@@ -315,7 +315,7 @@ def test_a_lease_is_degraded_by_who_is_overrun_and_mended_when_that_goes(world: 
 def test_a_lease_is_degraded_where_capacity_is_lost(world: Worlds) -> None:
     here = world(4)
     made = here.lease(3, 5, vcpu=2, members=2)
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     lookout.look()
     for vcpu, missing in ((3, 1), (1, 2), (4, 0)):
         put = PutInventories(here.hosts[0], (Inventory("VCPU", vcpu),), None)
@@ -330,7 +330,7 @@ def test_a_lease_is_degraded_while_its_host_is_disabled(world: Worlds) -> None:
     for traits, missing in (({"COMPUTE_STATUS_DISABLED"}, 2), (set(), 0)):
         put = PutTraits(here.hosts[0], frozenset(traits), None)
         here.service.store.commit(Changeset((put,)))
-        LeaseSweeper(here.service.parts).look()
+        LeaseSweeper(here.service.env).look()
         assert here.service.store.lease(made.lease.id).missing == missing
 
 
@@ -339,7 +339,7 @@ def test_who_was_promised_first_keeps_what_is_left(world: Worlds) -> None:
     first, second = here.lease(3, 5, vcpu=2), here.lease(4, 6, vcpu=2)
     put = PutInventories(here.hosts[0], (Inventory("VCPU", 2),), None)
     here.service.store.commit(Changeset((put,)))
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     store = here.service.store
     assert [store.lease(one.lease.id).missing for one in (first, second)] == [0, 1]
     assert store.lease(second.lease.id).state is LeaseState.PENDING
@@ -350,7 +350,7 @@ def test_every_round_is_paged(world: Worlds, monkeypatch: pytest.MonkeyPatch) ->
     here = world(10)
     servers = [here.server(1, until=2) for _ in range(5)]
     here.go_to(2)
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     turns = [lookout.look() for _ in range(3)]
     assert turns == [True, True, False]
     assert all(len(of(here, one, EffectKind.OVERRUN)) == 1 for one in servers)

@@ -48,7 +48,7 @@ def test_a_priority_needs_a_quota_or_the_access_rule(world: Make) -> None:
         description=read_ensemble(described()),
         any_priority=True,
     )
-    assert create_lease(here.service.parts, TENANT, asked, here.naming()).lease.units == 1
+    assert create_lease(here.service.env, TENANT, asked, here.naming()).lease.units == 1
 
 
 def test_a_server_that_nova_draws_has_the_priority_of_its_lease(world: Make) -> None:
@@ -129,7 +129,7 @@ def test_nobody_ends_where_those_of_less_priority_would_do(
                 left -= vcpu
         snapshot = here.service.store.snapshot()
         period = Period(here.at(1), here.at(2))
-        there = displaceable(snapshot, period, here.service.parts.limits.notice, ())
+        there = displaceable(snapshot, period, here.service.env.limits.notice, ())
         place = Place(here.hosts[0], {here.hosts[0]: {"VCPU": wanted}})
         out = victims(snapshot, [place], there, period)
         assert out is not None
@@ -164,10 +164,10 @@ def test_the_room_that_is_left_goes_to_the_highest_priority(world: Make) -> None
     # Both are on the large host or apart: let both be where there is no room any more.
     resize(here, 0, 1)
     resize(here, 1, 1)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     assert all(now(here, one.lease).degraded for one in leases)
     resize(here, 0, 4)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     low, high = (now(here, one.lease) for one in leases)
     assert (low.degraded, high.degraded) == (True, False)
 
@@ -178,6 +178,6 @@ def test_what_is_left_of_a_host_stays_with_the_highest_priority(world: Make) -> 
     low = here.lease(1, 2, vcpu=4)
     high = here.lease(1, 2, vcpu=4, priority=9)
     resize(here, 0, 4)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     assert now(here, low.lease).degraded
     assert not now(here, high.lease).degraded

@@ -21,18 +21,18 @@ from moorage.usecases.ports import Page
 from moorage.usecases.shared import quotas
 
 if TYPE_CHECKING:
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 Make = Callable[..., World]
 
 
 def say(here: World, **limits: int | None) -> None:
     named = {QuotaName(name.replace("_", "-")): limit for name, limit in limits.items()}
-    quotas.set_quota(here.service.parts, OPERATOR, TENANT.project_id, named)
+    quotas.set_quota(here.service.env, OPERATOR, TENANT.project_id, named)
 
 
 def used(here: World, name: QuotaName) -> int | None:
-    seen = quotas.show_quota(here.service.parts, TENANT, TENANT.project_id)
+    seen = quotas.show_quota(here.service.env, TENANT, TENANT.project_id)
     return seen.limits[name].used
 
 
@@ -55,7 +55,7 @@ def test_each_limit_refuses_and_the_next_that_fits_passes(world: Make) -> None:
     with pytest.raises(QuotaExceeded, match="leases limit 2 used 2"):
         here.lease(6, 7)
     here.lease(6, 7, caller=OTHER)
-    cancel_lease(here.service.parts, TENANT, first.lease.id)
+    cancel_lease(here.service.env, TENANT, first.lease.id)
     here.lease(6, 7)
 
 
@@ -72,7 +72,7 @@ def test_growing_extending_and_moving_are_judged_and_what_takes_less_never_is(wo
         here.change(lease, start=5, end=6)
     here.change(lease, counts={"web": 3})
     say(here, lease_units=1)
-    seen = quotas.show_quota(here.service.parts, TENANT, TENANT.project_id).limits
+    seen = quotas.show_quota(here.service.env, TENANT, TENANT.project_id).limits
     assert seen[QuotaName.UNITS].over
     here.change(lease, counts={"web": 2})
     here.change(lease, end=2)
@@ -84,12 +84,12 @@ def test_growing_extending_and_moving_are_judged_and_what_takes_less_never_is(wo
 def test_unit_hours_count_what_was_used_and_not_what_was_cancelled(world: Make) -> None:
     here = world(64)
     say(here, lease_unit_hours=20)
-    parts = here.service.parts
+    env = here.service.env
     lease = here.lease(1, 6, members=4).lease.id
     with pytest.raises(QuotaExceeded, match="limit 20 used 20 requested 1 ") as refused:
         here.lease(7, 8)
     assert refused.value.passes_at == here.at(6) + 30 * DAY
-    cancel_lease(parts, TENANT, lease)
+    cancel_lease(env, TENANT, lease)
     assert used(here, QuotaName.UNIT_HOURS) == 0
     lease = here.lease(1, 6, members=4).lease.id
     here.go_to(2)
@@ -97,7 +97,7 @@ def test_unit_hours_count_what_was_used_and_not_what_was_cancelled(world: Make) 
     here.change(lease, counts={"web": 1})
     assert used(here, QuotaName.UNIT_HOURS) == 8
     here.go_to(3)
-    cancel_lease(parts, TENANT, lease)
+    cancel_lease(env, TENANT, lease)
     assert used(here, QuotaName.UNIT_HOURS) == 5
     here.lease(3, 18)
     with pytest.raises(QuotaExceeded):
@@ -129,35 +129,35 @@ def test_defaults_hold_until_something_is_said_and_again_afterwards(world: Make)
     here = world(64)
     service = here.service
     limits = replace(
-        service.parts.limits,
+        service.env.limits,
         quotas=QuotaDefaults(MappingProxyType({QuotaName.UNITS: 1}), 7 * DAY),
     )
-    parts: Parts = replace(service.parts, limits=limits)
-    here.service.parts = parts
+    env: UseCaseEnvironment = replace(service.env, limits=limits)
+    here.service.env = env
     with pytest.raises(QuotaExceeded):
         here.lease(1, 2, members=2)
     say(here, lease_units=UNLIMITED)
     here.lease(1, 2, members=2)
     say(here, lease_units=None)
-    (seen,) = quotas.list_quotas(parts, OPERATOR, Page(), all_projects=True)
+    (seen,) = quotas.list_quotas(env, OPERATOR, Page(), all_projects=True)
     assert (seen.project_id, seen.window) == (TENANT.project_id, 7 * DAY)
     assert (seen.limits[QuotaName.UNITS].limit, seen.limits[QuotaName.UNITS].own) == (1, False)
-    quotas.unset_quota(parts, OPERATOR, TENANT.project_id)
+    quotas.unset_quota(env, OPERATOR, TENANT.project_id)
     with pytest.raises(NotFound):
-        quotas.unset_quota(parts, OPERATOR, TENANT.project_id)
+        quotas.unset_quota(env, OPERATOR, TENANT.project_id)
     for forbidden in (
-        lambda: quotas.set_quota(parts, TENANT, TENANT.project_id, {}),
-        lambda: quotas.list_quotas(parts, TENANT, Page(), all_projects=True),
+        lambda: quotas.set_quota(env, TENANT, TENANT.project_id, {}),
+        lambda: quotas.list_quotas(env, TENANT, Page(), all_projects=True),
     ):
         with pytest.raises(Forbidden):
             forbidden()
 
 
 def test_another_projects_quota_is_not_there(world: Make) -> None:
-    parts = world(64).service.parts
+    env = world(64).service.env
     with pytest.raises(NotFound):
-        quotas.show_quota(parts, TENANT, OTHER.project_id)
-    assert quotas.show_quota(parts, OPERATOR, OTHER.project_id).project_id == OTHER.project_id
+        quotas.show_quota(env, TENANT, OTHER.project_id)
+    assert quotas.show_quota(env, OPERATOR, OTHER.project_id).project_id == OTHER.project_id
 
 
 def test_places_held_are_limited_by_the_projects_own_limit(world: Make) -> None:
@@ -172,13 +172,13 @@ def test_places_held_are_limited_by_the_projects_own_limit(world: Make) -> None:
 def test_capacity_is_told_how_many_places_a_quota_allows(world: Make) -> None:
     here = world(64)
     period = Period(here.at(2), here.at(4))
-    parts = here.service.parts
-    assert quotas.quota_allows(parts, TENANT.project_id, period) is None
+    env = here.service.env
+    assert quotas.quota_allows(env, TENANT.project_id, period) is None
     say(here, lease_units=10, lease_unit_hours=14)
     here.lease(3, 5, members=3)
-    assert quotas.quota_allows(parts, TENANT.project_id, period) == 4
+    assert quotas.quota_allows(env, TENANT.project_id, period) == 4
     say(here, leases=1)
-    assert quotas.quota_allows(parts, TENANT.project_id, period) == 0
+    assert quotas.quota_allows(env, TENANT.project_id, period) == 0
 
 
 STEPS = st.lists(
@@ -209,7 +209,7 @@ def test_no_committed_set_of_leases_is_more_than_the_quota(
                 elif what == "change":
                     here.change(made[-1], start=start, end=start + length, counts={"web": members})
                 else:
-                    cancel_lease(here.service.parts, TENANT, made.pop())
+                    cancel_lease(here.service.env, TENANT, made.pop())
             except (QuotaExceeded, Infeasible):
                 pass
             _within(here, units=5, leases=3, unit_hours=30)

@@ -300,7 +300,7 @@ def test_a_later_start_that_would_do_is_the_earliest_one(world: Make) -> None:
 def test_a_stay_may_last_until_its_host_is_away(world: Make) -> None:
     here = world(16)
     planning = PlanRequest(WindowKind.MAINTENANCE, ("h0",), start=here.at(4), end=here.at(6))
-    plan_window(here.service.parts, OPERATOR, planning, here.naming())
+    plan_window(here.service.env, OPERATOR, planning, here.naming())
     told = refused(lambda: here.ensemble(10, until=9))
     assert offered(told)["until"] == "2026-11-21T13:00:00Z"
     here.ensemble(10, until=4)

@@ -28,7 +28,7 @@ def series(here: World, vcpu: int, times: int = 3) -> SeriesResult:
         extent=Extent(times=times),
         start=to_datetime(here.at(24)),
     )
-    return create_series(here.service.parts, TENANT, asked, here.naming())
+    return create_series(here.service.env, TENANT, asked, here.naming())
 
 
 def warned(here: World, server: str) -> list[EffectKind]:
@@ -43,7 +43,7 @@ def test_a_preemptible_server_ends_before_the_first_of_them(world: Make) -> None
     assert booking.period.end == here.at(24) - 5 * MINUTE
     assert booking.yields_to == made.leases[0].id
     assert warned(here, server) == [EffectKind.WARN, EffectKind.EVICT]
-    cancel_series(here.service.parts, TENANT, made.series.id)
+    cancel_series(here.service.env, TENANT, made.series.id)
     assert here.booking(server).period.end == FOREVER
 
 

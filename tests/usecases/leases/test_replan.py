@@ -75,7 +75,7 @@ def lease(
     service: Service, period: Period, *sizes: int, caller: Caller = TENANT, **more: Any
 ) -> LeaseResult:
     asked = LeaseRequest("l", Terms(period), description=described(*sizes, **more))
-    return create_lease(service.parts, caller, asked, RequestIdentity(service.parts.ids.uuid()))
+    return create_lease(service.env, caller, asked, RequestIdentity(service.env.ids.uuid()))
 
 
 def hosts(service: Service, one: Lease) -> list[str]:
@@ -125,11 +125,11 @@ def test_back_to_back_leases_make_a_chain(service: Service) -> None:
 def test_an_ensemble_of_now_is_let_in_too(service: Service) -> None:
     planned = on(service, "l1", hours(10, 20))
     made = create_ensemble(
-        service.parts,
+        service.env,
         TENANT,
         described(16, name="now"),
         DecisionOptions(),
-        RequestIdentity(service.parts.ids.uuid()),
+        RequestIdentity(service.env.ids.uuid()),
     )
     assert made.decision is not None
     assert hosts(service, planned) == ["s1"]
@@ -283,7 +283,7 @@ def test_what_a_lease_leaves_by_moving_is_not_given_back_where_another_comes_to(
     first, second = here.lease(1, 3, vcpu=2), here.lease(3, 5, vcpu=4)
     assert here.host_of(first) == here.host_of(second) == here.hosts[0]
     assert here.booking(guest).period.end <= here.at(1)
-    cancel_lease(here.service.parts, TENANT, there.lease.id)
+    cancel_lease(here.service.env, TENANT, there.lease.id)
     earlier = here.change(second.lease.id, start=2)
     assert here.host_of(earlier) == here.hosts[0]
     (member,) = first.ensemble.members
@@ -363,12 +363,12 @@ def test_a_lease_that_is_moved_while_it_is_prepared_is_prepared_where_it_is_then
     def meanwhile() -> None:
         large = lease(service, hours(25, 30), 16, caller=OTHER)
         assert hosts(service, small) == ["s1"]
-        cancel_lease(service.parts, OTHER, large.lease.id)
+        cancel_lease(service.env, OTHER, large.lease.id)
 
     (effect, *_) = service.store.due_effects(1)
-    parts = replace(service.parts, store=Overtaken(service.store, meanwhile))
-    assert carry_out(parts, OutwardActions(), effect) is EffectResult.NOTHING
-    assert carry_out(service.parts, OutwardActions(), effect) is EffectResult.DONE
+    env = replace(service.env, store=Overtaken(service.store, meanwhile))
+    assert carry_out(env, OutwardActions(), effect) is EffectResult.NOTHING
+    assert carry_out(service.env, OutwardActions(), effect) is EffectResult.DONE
     (member,) = service.store.ensemble(small.ensemble_id).members
     ((_, booking),) = service.store.bookings(consumer=member.uuid)
     decision = service.store.decision(small.decision_id)

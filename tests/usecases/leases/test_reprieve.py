@@ -27,7 +27,7 @@ APART = [{"name": "apart", "type": "anti-affinity", "members": ["*"], "level": "
 
 
 def look(here: World) -> None:
-    ReplanWorker(here.service.parts).look(here.service.store.snapshot())
+    ReplanWorker(here.service.env).look(here.service.store.snapshot())
 
 
 def near(here: World, start: float) -> None:
@@ -138,13 +138,13 @@ def test_what_gains_nothing_is_left_as_it_is_and_not_asked_again(world: Make) ->
     server = here.server(16, 0, preemptible=True)
     made = here.lease(10, 12, vcpu=16)
     near(here, 10)
-    rounds = ReplanWorker(here.service.parts)
+    rounds = ReplanWorker(here.service.env)
     before = here.service.store.snapshot().revision
     for _ in range(2):
         rounds.look(here.service.store.snapshot())
     assert here.service.store.snapshot().revision == before
     assert here.booking(server).yields_to == made.lease.id
-    assert replan_lease(here.service.parts, made.lease.id) == 0
+    assert replan_lease(here.service.env, made.lease.id) == 0
 
 
 @dataclass
@@ -165,9 +165,9 @@ def test_in_vain_for_many_leases_takes_no_more_of_a_workers_time_than_for_one(wo
         here.server(16, host, preemptible=True)
     assert all(here.lease(10, 12, vcpu=16).displaced for _ in range(4))
     near(here, 10)
-    slow, waited = Slow(here.service.parts.solver), 0
+    slow, waited = Slow(here.service.env.solver), 0
     rounds = ReplanWorker(
-        replace(here.service.parts, solver=slow, stopwatch=lambda: waited + slow.seconds)
+        replace(here.service.env, solver=slow, stopwatch=lambda: waited + slow.seconds)
     )
     while rounds.look(here.service.store.snapshot()):
         pass
@@ -186,7 +186,7 @@ def test_a_lease_that_keeps_others_out_or_is_bound_stays(world: Make) -> None:
     alone = [{"name": "x", "type": "exclusive", "members": ["*"], "against": "others"}]
     made = here.lease(10, 12, body=described(policies=alone))
     release(here.service.store, firm)
-    assert replan_lease(here.service.parts, made.lease.id) == 0
+    assert replan_lease(here.service.env, made.lease.id) == 0
     assert hosts(here, made) == [here.hosts[0]]
 
 
@@ -218,7 +218,7 @@ def test_fewer_go_and_all_is_kept(
     servers: list[tuple[int, int, bool, bool]], leases: list[tuple[int, int, int]]
 ) -> None:
     here = build(16, 16, 16)
-    here.service.parts = replace(here.service.parts, limits=Limits(explanation_budget=1))
+    here.service.env = replace(here.service.env, limits=Limits(explanation_budget=1))
     try:
         firm: list[tuple[str, bool]] = []
         preemptible: list[tuple[str, bool]] = []

@@ -39,8 +39,8 @@ class Watch:
 
 def settle(service: Service, age: Duration | None = 90 * DAY) -> None:
     """Let one worker look until it finds nothing more."""
-    limits = replace(service.parts.limits, records_age=age)
-    rounds = Retention(replace(service.parts, limits=limits))
+    limits = replace(service.env.limits, records_age=age)
+    rounds = Retention(replace(service.env, limits=limits))
     for _ in range(100):
         if not rounds.look():
             return
@@ -92,10 +92,10 @@ def test_many_go_a_few_at_a_time_and_the_next_round_comes_later(world: Worlds) -
     here = world(4)
     store = here.service.store
     for _ in range(250):
-        cancel_lease(here.service.parts, OPERATOR, lease(here, 2, 3).id, None)
+        cancel_lease(here.service.env, OPERATOR, lease(here, 2, 3).id, None)
     here.go_to(100 * DAYS)
     watch = Watch()
-    rounds = Retention(replace(here.service.parts, stopwatch=watch))
+    rounds = Retention(replace(here.service.env, stopwatch=watch))
     sizes = []
     for _ in count():
         before = len(store.leases(project_id=None))
@@ -115,7 +115,7 @@ def test_many_go_a_few_at_a_time_and_the_next_round_comes_later(world: Worlds) -
 
 def test_for_ever_deletes_nothing_and_quotas_are_counted_to_their_end(world: Worlds) -> None:
     here = world(4)
-    cancel_lease(here.service.parts, OPERATOR, lease(here, 2, 3).id, None)
+    cancel_lease(here.service.env, OPERATOR, lease(here, 2, 3).id, None)
     here.go_to(10_000 * DAYS)
     settle(here.service, None)
     assert len(here.service.store.leases(project_id=None)) == 1

@@ -39,13 +39,13 @@ class Counted:
 
 def with_strategies(here: World, *makers: RoomMaker) -> World:
     """The world in which decisions have these strategies."""
-    parts = here.service.parts
-    here.service.parts = replace(parts, strategies=replace(parts.strategies, room_makers=makers))
+    env = here.service.env
+    here.service.env = replace(env, strategies=replace(env.strategies, room_makers=makers))
     return here
 
 
 def test_the_service_is_given_those_first_that_cost_others_least(world: Make) -> None:
-    makers = world(16).service.parts.strategies.room_makers
+    makers = world(16).service.env.strategies.room_makers
     assert [type(one) for one in makers] == [
         PlaceUnaided,
         EndPreemptible,

@@ -41,7 +41,7 @@ def nova(here: World, host: int, **amounts: int) -> str:
     server = here.naming().id
     owner = Consumer(server, "project-z", "zoe", "INSTANCE")
     write = ReplaceAllocations(owner, {here.hosts[host]: amounts}, None)
-    allocate(here.service.store, [write], ids=here.service.parts.ids)
+    allocate(here.service.store, [write], ids=here.service.env.ids)
     return server
 
 
@@ -82,7 +82,7 @@ def test_it_ends_for_whoever_comes_first(world: Make) -> None:
     late = solitary(here, 8, 9)
     early = here.lease(4, 6, vcpu=16)
     assert only(here, here.ensemble(1, preemptible=True)).yields_to == early.lease.id
-    cancel_lease(here.service.parts, TENANT, early.lease.id)
+    cancel_lease(here.service.env, TENANT, early.lease.id)
     booking = only(here, here.ensemble(1, preemptible=True))
     assert (booking.period.end, booking.yields_to) == (here.at(8) - NOTICE, late.lease.id)
 
@@ -102,7 +102,7 @@ def test_they_get_back_what_a_lease_gives_up_that_is_moved_or_cancelled(world: M
     here.change(lease.lease.id, caller=OTHER, start=10, end=12)
     booking = only(here, made)
     assert (booking.period.end, booking.yields_to) == (here.at(10) - NOTICE, lease.lease.id)
-    cancel_lease(here.service.parts, OTHER, lease.lease.id)
+    cancel_lease(here.service.env, OTHER, lease.lease.id)
     booking = only(here, made)
     assert (booking.period.end, booking.yields_to) == (FOREVER, None)
 

@@ -70,7 +70,7 @@ def test_an_offer_moves_them(world: Make) -> None:
     here = crowded(world)
     large = read_ensemble(LARGE)
     asked = OfferRequest("o", 24 * HOUR, here.at(240), description=large)
-    (offer,) = create_offers(here.service.parts, TENANT, asked, here.naming()).offers
+    (offer,) = create_offers(here.service.env, TENANT, asked, here.naming()).offers
     assert offer.terms.period.start == here.at(288)
     assert offer.offer is not None
     assert offer.offer.proved
@@ -81,7 +81,7 @@ def test_a_range_of_starts_is_leased_at_once_where_they_can_move(world: Make) ->
     terms = Terms(Period(here.at(240), here.at(264)))
     asked = LeaseRequest("l", terms, description=read_ensemble(LARGE))
     made = create_or_wait(
-        here.service.parts, TENANT, asked, WaitRequest(here.at(300)), here.naming(), dry_run=True
+        here.service.env, TENANT, asked, WaitRequest(here.at(300)), here.naming(), dry_run=True
     )
     assert isinstance(made, LeaseResult)
     assert made.lease.terms.period.start == here.at(288)
@@ -91,7 +91,7 @@ def test_an_estimate_counts_on_their_moving(world: Make) -> None:
     here = crowded(world)
     terms = Terms(Period(here.at(240), here.at(264)))
     asked = LeaseRequest("l", terms, description=read_ensemble(LARGE))
-    made = create_or_wait(here.service.parts, TENANT, asked, WaitRequest(), here.naming())
+    made = create_or_wait(here.service.env, TENANT, asked, WaitRequest(), here.naming())
     assert isinstance(made, ListedEntry)
     estimate = here.service.store.waitlist_entry(made.entry.id).estimate
     assert estimate is not None
@@ -202,5 +202,5 @@ def change(here: World, mine: LeaseResult, start: int, end: int, members: int) -
     """What would come of it: another window, and so many members."""
     asked = LeaseChange(start=here.at(start), end=here.at(end), counts={"a": members})
     return change_lease(
-        here.service.parts, TENANT, mine.lease.id, asked, None, here.naming(), dry_run=True
+        here.service.env, TENANT, mine.lease.id, asked, None, here.naming(), dry_run=True
     )

@@ -26,7 +26,7 @@ def test_growth_keeps_the_terms_of_an_ensemble(world: Make) -> None:
     here = world(16)
     made = here.ensemble(2, until=4, preemptible=True)
     change = ChangeRequest(members=[{"name": "web", "count": 2}])
-    grown = change_ensemble(here.service.parts, TENANT, made.ensemble.id, change, None)
+    grown = change_ensemble(here.service.env, TENANT, made.ensemble.id, change, None)
     assert grown.decision is not None
     assert grown.decision.preemptible
     assert len(grown.ensemble.members) == 2
@@ -40,16 +40,16 @@ def test_a_server_that_presents_a_claim_keeps_the_end_that_was_declared(world: M
     lease = here.lease(3, 5, vcpu=16)
     made = here.ensemble(2, until=8, preemptible=True)
     assert made.decision is not None
-    parts, naming = here.service.parts, here.naming()
+    env, naming = here.service.env, here.naming()
     second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 2}})
-    claim(parts, TENANT, made.decision.id, second, naming)
+    claim(env, TENANT, made.decision.id, second, naming)
     owner = Consumer(named(1), TENANT.project_id, "nova", "INSTANCE")
     write = ReplaceAllocations(owner, {here.hosts[0]: {"VCPU": 2}}, None)
-    allocate(parts.store, [write], ids=parts.ids, request_id=f"req-{naming.id}")
+    allocate(env.store, [write], ids=env.ids, request_id=f"req-{naming.id}")
     booking = here.booking(named(1))
     assert (booking.period.end, booking.yields_to) == (here.at(3) - 5 * MINUTE, lease.lease.id)
     assert booking.declared_end == here.at(8)
-    cancel_lease(parts, TENANT, lease.lease.id)
+    cancel_lease(env, TENANT, lease.lease.id)
     assert here.booking(named(1)).period.end == here.at(8)
 
 
@@ -58,12 +58,12 @@ def test_a_renewed_hold_and_its_server_yield_as_before(world: Make) -> None:
     lease = here.lease(3, 5, vcpu=16)
     made = here.ensemble(2, preemptible=True)
     assert made.decision is not None
-    parts = here.service.parts
-    renew(parts, TENANT, made.decision.id, here.now + 30 * MINUTE, None)
+    env = here.service.env
+    renew(env, TENANT, made.decision.id, here.now + 30 * MINUTE, None)
     naming = here.naming()
     second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 2}})
-    claim(parts, TENANT, made.decision.id, second, naming)
-    activate(parts, TENANT, naming.id, named(1))
+    claim(env, TENANT, made.decision.id, second, naming)
+    activate(env, TENANT, naming.id, named(1))
     booking = here.booking(named(1))
     assert booking.period.end == here.at(3) - 5 * MINUTE
     assert (booking.preemptible, booking.yields_to) == (True, lease.lease.id)
@@ -94,15 +94,15 @@ def test_a_preemptible_stay_lasts_until_its_host_is_away_or_a_lease_needs_it(wor
     assert ends == [needed, (here.at(3000), None), (here.at(3000), None)]
     because = {end.at: end.because for end in decided_ends(made.decision).values()}
     assert because == {needed[0]: EndReason.PREEMPTED, here.at(3000): EndReason.AWAY}
-    renew(here.service.parts, TENANT, made.decision.id, here.now + 30 * MINUTE, None)
-    parts, naming = here.service.parts, here.naming()
+    renew(here.service.env, TENANT, made.decision.id, here.now + 30 * MINUTE, None)
+    env, naming = here.service.env, here.naming()
     going = next(n for n, one in enumerate(made.ensemble.members) if one.name in made.decision.away)
     second = SecondDescription(MemberName("web", going), {"resources": {"VCPU": 28}})
-    claim(parts, TENANT, made.decision.id, second, naming)
+    claim(env, TENANT, made.decision.id, second, naming)
     owner = Consumer(named(1), TENANT.project_id, "nova", "INSTANCE")
     host = here.booking(made.ensemble.members[going].uuid).provider
     write = ReplaceAllocations(owner, {host: {"VCPU": 28}}, None)
-    allocate(parts.store, [write], ids=parts.ids, request_id=f"req-{naming.id}")
+    allocate(env.store, [write], ids=env.ids, request_id=f"req-{naming.id}")
     stored = here.service.store.ensemble(made.ensemble.id)
     stand = member_places(here.service.store.snapshot(), stored)
     assert len(stand.places) == 3
@@ -114,6 +114,6 @@ def test_a_preemptible_server_ends_when_its_host_is_away(world: Make) -> None:
     away(here, 0, start=24, end=48)
     owner = Consumer(named(1), "project-z", "zoe", "INSTANCE")
     given = {here.hosts[0]: {"VCPU": 28, PREEMPTIBLE: 1}}
-    parts = here.service.parts
-    allocate(parts.store, [ReplaceAllocations(owner, given, None)], ids=parts.ids)
+    env = here.service.env
+    allocate(env.store, [ReplaceAllocations(owner, given, None)], ids=env.ids)
     assert here.booking(named(1)).period.end == here.at(24)

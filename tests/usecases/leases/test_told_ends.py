@@ -50,7 +50,7 @@ def test_who_was_warned_is_told_that_it_may_stay(world: Make) -> None:
         "ends": end,
         **names,
     }
-    cancel_lease(here.service.parts, TENANT, lease.lease.id)
+    cancel_lease(here.service.env, TENANT, lease.lease.id)
     (reprieved,) = events(here, "member.reprieved")
     assert reprieved.subject == server
     assert reprieved.body == {"server": server, "ends": None, "declared_end": "forever", **names}
@@ -64,10 +64,10 @@ def test_who_yields_to_a_later_lease_instead_is_told_when(world: Make) -> None:
     here = world(16)
     server, _ = batch(here)
     first, second = here.lease(4, 6, vcpu=16), here.lease(8, 9, vcpu=16)
-    cancel_lease(here.service.parts, TENANT, first.lease.id)
+    cancel_lease(here.service.env, TENANT, first.lease.id)
     (reprieved,) = events(here, "member.reprieved")
     assert reprieved.body["ends"] == format_instant(here.at(8) - NOTICE)
-    cancel_lease(here.service.parts, TENANT, second.lease.id)
+    cancel_lease(here.service.env, TENANT, second.lease.id)
     assert [one.body["ends"] for one in events(here, "member.reprieved")][1:] == [None]
     assert here.booking(server).period.end == FOREVER
 
@@ -77,7 +77,7 @@ def test_it_may_happen_again_at_the_same_time(world: Make) -> None:
     batch(here)
     for _ in range(2):
         lease = here.lease(4, 6, vcpu=16)
-        cancel_lease(here.service.parts, TENANT, lease.lease.id)
+        cancel_lease(here.service.env, TENANT, lease.lease.id)
     assert len(events(here, "member.reprieved")) == 2
 
 
@@ -101,7 +101,7 @@ def test_one_is_evicted_when_whoever_ends_servers_has_ended_it(world: Make) -> N
         **names,
     }
     assert not here.service.store.bookings(consumer=server)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     assert not events(here, "member.overrun")
 
 
@@ -111,7 +111,7 @@ def test_where_nobody_ends_servers_it_is_overrun_and_not_evicted(world: Make) ->
     here.lease(4, 6, vcpu=16)
     for at in (here.at(4) - NOTICE, here.at(4)):
         here.service.clock.set(at)
-        LeaseSweeper(here.service.parts).look()
+        LeaseSweeper(here.service.env).look()
         work(here, OutwardActions())
     assert not events(here, "member.evicted")
     (overrun,) = events(here, "member.overrun")
@@ -124,7 +124,7 @@ def test_whoever_looks_first_tells_the_same_of_it(world: Make) -> None:
     _, names = batch(here)
     here.lease(4, 6, vcpu=16)
     here.service.clock.set(here.at(4) - NOTICE)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     (evicted,) = events(here, "member.evicted")
     assert said(evicted, "ensemble", "member", "order") == {**names, "order": 1}
@@ -135,7 +135,7 @@ def test_one_that_goes_by_itself_is_not_called_evicted(world: Make) -> None:
     server, _ = batch(here)
     here.lease(4, 6, vcpu=16)
     here.service.clock.set(here.at(4) - NOTICE)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     SimulatedServers(here.service.store)(Message("id", server, {}))
     work(here, OutwardActions(end=Heard()))
     assert not events(here, "member.evicted")
@@ -147,7 +147,7 @@ def test_a_bounded_server_is_ended_at_its_end(world: Make) -> None:
     server = here.server(4, until=3)
     here.lease(4, 6, vcpu=16)
     here.go_to(3)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     assert not here.service.store.bookings(consumer=server)
     assert (
@@ -159,7 +159,7 @@ def test_what_is_ended_in_time_degrades_no_lease_and_is_not_overrun(world: Make)
     here = world(4, limits=Limits(grace=NOTICE))
     server = here.server(4, until=3)
     lease = here.lease(4, 6, vcpu=4).lease.id
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     here.go_to(3)
     lookout.look()
     assert not here.service.store.lease(lease).degraded
@@ -177,7 +177,7 @@ def test_what_is_not_ended_in_time_is_overrun_and_degrades_the_lease(world: Make
     here = world(4, limits=Limits(grace=NOTICE))
     server = here.server(4, until=3)
     lease = here.lease(4, 6, vcpu=4).lease.id
-    lookout = LeaseSweeper(here.service.parts)
+    lookout = LeaseSweeper(here.service.env)
     here.go_to(3)
     lookout.look()
     work(here, OutwardActions(end=Heard()))
@@ -197,12 +197,12 @@ def test_whoever_was_ended_is_told_and_why(world: Make) -> None:
     here.begin(granted.lease.id)
     here.go_to(4)
     leased = booted(here, granted.decision.id)
-    LeaseSweeper(here.service.parts).look()
+    LeaseSweeper(here.service.env).look()
     work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     here.go_to(6)
     for _ in range(2):
         work(here, OutwardActions(end=SimulatedServers(here.service.store)))
-        LeaseSweeper(here.service.parts).look()
+        LeaseSweeper(here.service.env).look()
     names = ("because", "server", "ends", "ensemble", "member")
     assert [said(one, *names) for one in events(here, "member.evicted")] == [
         dict(zip(names, ("declared", own, hour(here, 3), made.ensemble.id, "web[0]"), strict=True)),
@@ -220,9 +220,9 @@ def booted(here: World, decision_id: str) -> str:
     """A server in the first place of a decision."""
     naming = here.naming()
     second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 2}})
-    claim(here.service.parts, TENANT, decision_id, second, naming)
+    claim(here.service.env, TENANT, decision_id, second, naming)
     server = named(next(here.numbers))
-    activate(here.service.parts, TENANT, naming.id, server)
+    activate(here.service.env, TENANT, naming.id, server)
     return server
 
 

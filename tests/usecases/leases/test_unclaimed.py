@@ -31,7 +31,7 @@ def claimed(here: World, made: LeaseResult) -> Claim:
     """A claim of ten minutes on the lease's only place."""
     second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 4}}, 10 * MINUTE)
     decision = here.service.store.lease(made.lease.id).decision_id
-    return claim(here.service.parts, TENANT, decision, second, here.naming()).claim
+    return claim(here.service.env, TENANT, decision, second, here.naming()).claim
 
 
 def active(here: World, **terms: Any) -> LeaseResult:
@@ -52,7 +52,7 @@ def check_kept(here: World, made: LeaseResult) -> None:
 def test_a_build_that_fails_gives_the_place_back(world: Make) -> None:
     here = world(4)
     made = active(here)
-    fail(here.service.parts, TENANT, claimed(here, made).id)
+    fail(here.service.env, TENANT, claimed(here, made).id)
     check_kept(here, made)
 
 
@@ -63,7 +63,7 @@ def test_a_claim_that_lapses_gives_the_place_back(world: Make) -> None:
     here.go_to(1)
     with pytest.raises(CapacityExceeded):
         here.server(1, until=2)
-    assert expire(here.service.parts, one)
+    assert expire(here.service.env, one)
     check_kept(here, made)
 
 
@@ -73,7 +73,7 @@ def test_a_lease_that_is_extended_before_anybody_notes_the_lapse_has_the_place(w
     one = claimed(here, made)
     here.go_to(1)
     here.change(made.lease.id, end=12)
-    assert not expire(here.service.parts, one)
+    assert not expire(here.service.env, one)
     check_kept(here, made)
 
 
@@ -85,7 +85,7 @@ def test_a_claim_outlives_the_extension_of_its_lease(world: Make) -> None:
     booking = here.booking(made.ensemble.members[0].uuid)
     assert (booking.state, booking.lapses_at) == (BookingState.CLAIMED, here.at(12))
     here.go_to(1)
-    assert expire(here.service.parts, one)
+    assert expire(here.service.env, one)
     check_kept(here, made)
 
 
@@ -95,14 +95,14 @@ def test_what_a_lease_does_not_keep_any_more_is_free(world: Make) -> None:
     one = claimed(here, made)
     here.go_to(1)
     here.server(4, until=2)
-    assert expire(here.service.parts, one)
+    assert expire(here.service.env, one)
     assert not here.service.store.bookings(consumer=made.ensemble.members[0].uuid)
 
 
 def test_a_place_is_claimed_again_whose_server_left_a_lease_that_was_extended(world: Make) -> None:
     here = world(4)
     made = active(here)
-    activate(here.service.parts, TENANT, claimed(here, made).id, named(1))
+    activate(here.service.env, TENANT, claimed(here, made).id, named(1))
     here.change(made.lease.id, end=12)
     release(here.service.store, named(1))
     check_kept(here, made)

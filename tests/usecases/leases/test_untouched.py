@@ -48,7 +48,7 @@ def test_where_nobody_is_let_in_others_are_elsewhere(world: Make) -> None:
         assert hosts == set(here.hosts) - {own}
     # Another lease is beside it in time, whatever it says.
     assert here.lease(1, 4, vcpu=16, caller=OTHER).decision.places
-    cancel_lease(here.service.parts, TENANT, lease.lease.id)
+    cancel_lease(here.service.env, TENANT, lease.lease.id)
     here.ensemble(4, 2, until=0.5)
 
 

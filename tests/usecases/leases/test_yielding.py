@@ -78,7 +78,7 @@ def test_a_lease_that_is_cancelled_gives_back_what_it_took(world: Make) -> None:
     bounded = here.server(6, until=30, preemptible=True)
     made = here.lease(10, 12, vcpu=16)
     assert here.booking(bounded).period.end == here.at(10) - 5 * MINUTE
-    cancel_lease(here.service.parts, TENANT, made.lease.id)
+    cancel_lease(here.service.env, TENANT, made.lease.id)
     for one, end in ((server, FOREVER), (bounded, here.at(30))):
         booking = here.booking(one)
         assert (booking.period.end, booking.yields_to, booking.declared_end) == (end, None, None)
@@ -90,7 +90,7 @@ def test_what_is_given_back_is_what_other_leases_leave(world: Make) -> None:
     later = here.lease(20, 21, vcpu=16)
     first = here.lease(10, 12, vcpu=16)
     assert here.booking(server).yields_to == first.lease.id
-    cancel_lease(here.service.parts, TENANT, first.lease.id)
+    cancel_lease(here.service.env, TENANT, first.lease.id)
     booking = here.booking(server)
     assert booking.period.end == here.at(20) - 5 * MINUTE
     assert (booking.yields_to, booking.declared_end) == (later.lease.id, FOREVER)
@@ -119,8 +119,8 @@ def test_what_is_given_back_is_looked_at_again_where_somebody_was_quicker(world:
     first = here.lease(10, 12, vcpu=16)
     later: list[Any] = []
     store = Overtaken(here.service.store, lambda: later.append(here.lease(20, 21, vcpu=16)))
-    parts = replace(here.service.parts, store=store)
-    assert cancel_lease(parts, TENANT, first.lease.id).state is LeaseState.CLOSED
+    env = replace(here.service.env, store=store)
+    assert cancel_lease(env, TENANT, first.lease.id).state is LeaseState.CLOSED
     booking = here.booking(server)
     assert booking.period.end == here.at(20) - 5 * MINUTE
     assert booking.yields_to == later[0].lease.id
@@ -148,7 +148,7 @@ def test_a_preemptible_ensemble_runs_until_a_lease_begins(world: Make) -> None:
         assert booking.preemptible
         assert booking.period.end == here.at(3) - 5 * MINUTE
         assert (booking.yields_to, booking.declared_end) == (lease.lease.id, FOREVER)
-    cancel_lease(here.service.parts, TENANT, lease.lease.id)
+    cancel_lease(here.service.env, TENANT, lease.lease.id)
     for member in made.ensemble.members:
         assert here.booking(member.uuid).period.end == FOREVER
 
@@ -244,7 +244,7 @@ def test_a_closed_lease_displaces_nobody_any_more(world: Make) -> None:
     assert [one.consumer for one in displaced_by(store, made.lease)] == [server]
     here.go_to(1)
     here.begin(made.lease.id)
-    cancel_lease(here.service.parts, TENANT, made.lease.id)
+    cancel_lease(here.service.env, TENANT, made.lease.id)
     here.go_to(3)
     lease = store.lease(made.lease.id)
     closed = replace(lease, state=LeaseState.CLOSED)

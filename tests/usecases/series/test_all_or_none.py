@@ -23,9 +23,9 @@ from moorage.domain.period import HOUR
 from moorage.domain.recurrence import parse_every
 from moorage.store import Ledger
 from moorage.testing.service import TENANT, SeededIds, Service
-from moorage.usecases.collaborators import Parts
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.effect_dispatch import OutwardActions, carry_out
+from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.offers.expiry import give_up_offer
 from moorage.usecases.series.change import cancel_series
 from moorage.usecases.series.create import create_series
@@ -53,19 +53,19 @@ def asked(first: int = 7, times: int = 3) -> SeriesRequest:
     )
 
 
-def created(parts: Parts, *, given: bool = False) -> SeriesResult:
-    naming = RequestIdentity(ID, "the same request") if given else RequestIdentity(parts.ids.uuid())
-    return create_series(parts, TENANT, asked(), naming)
+def created(env: UseCaseEnvironment, *, given: bool = False) -> SeriesResult:
+    naming = RequestIdentity(ID, "the same request") if given else RequestIdentity(env.ids.uuid())
+    return create_series(env, TENANT, asked(), naming)
 
 
-def hurried(parts: Parts) -> Parts:
+def hurried(env: UseCaseEnvironment) -> UseCaseEnvironment:
     """The same, where pauses are no time."""
     passed = [0.0]
 
     def pause(seconds: float) -> None:
         passed[0] += seconds
 
-    return replace(parts, stopwatch=lambda: passed[0], pause=pause)
+    return replace(env, stopwatch=lambda: passed[0], pause=pause)
 
 
 class Watched:
@@ -82,7 +82,7 @@ class Watched:
 def opened(database: str, seed: int) -> Service:
     """Another process' service: its ids are its own."""
     found = Service(database=database)
-    found.parts = replace(found.parts, ids=SeededIds(Random(seed)))
+    found.env = replace(found.env, ids=SeededIds(Random(seed)))
     return found
 
 
@@ -101,7 +101,7 @@ def killed(database: str, number: int, done: bool) -> None:  # noqa: FBT001 - a 
         return found
 
     store: Any = Watched(service.store, commit)
-    created(replace(service.parts, store=store), given=True)
+    created(replace(service.env, store=store), given=True)
 
 
 @pytest.fixture
@@ -141,22 +141,22 @@ def test_killed_at_any_point_it_is_whole_or_nothing_is_left(
             check_that_it_lapses(service)
         # The same request again gets the series, whatever the one before has left: once it is
         # seen that nobody makes it any more.
-        assert len(created(hurried(service.parts), given=True).leases) == 3
+        assert len(created(hurried(service.env), given=True).leases) == 3
 
 
 def check_that_it_lapses(service: Service) -> None:
     """What is kept goes without anybody doing anything, and all that was made for it."""
     store = service.store
     with pytest.raises(SeriesInfeasible):
-        created(service.parts)
+        created(service.env)
     service.clock.pass_by(KEPT)
-    made = created(service.parts)
+    made = created(service.env)
     assert len(made.leases) == 3
     while due := store.due_effects(1):
-        carry_out(service.parts, OutwardActions(), due[0])
+        carry_out(service.env, OutwardActions(), due[0])
     assert store.offers(project_id=None, series_id=ID) == []
     assert len(store.ensembles(project_id=None)) == 3
-    cancel_series(service.parts, TENANT, made.series.id)
+    cancel_series(service.env, TENANT, made.series.id)
 
 
 def test_of_two_that_race_for_the_same_places_one_is_granted(database: str) -> None:
@@ -165,10 +165,10 @@ def test_of_two_that_race_for_the_same_places_one_is_granted(database: str) -> N
 
     def ask(first: int) -> None:
         with closing(opened(database, first)) as service:
-            naming = RequestIdentity(service.parts.ids.uuid())
+            naming = RequestIdentity(service.env.ids.uuid())
             start.wait()
             try:
-                found.append(create_series(service.parts, TENANT, asked(first, 4), naming))
+                found.append(create_series(service.env, TENANT, asked(first, 4), naming))
             except SeriesInfeasible as refused:
                 found.append(refused)
 
@@ -190,8 +190,7 @@ def test_who_asks_for_the_same_meanwhile_waits_and_gets_it(database: str) -> Non
     with closing(Service(database=database)) as service:
         found: list[SeriesResult] = []
         others = [
-            Thread(target=lambda: found.append(created(service.parts, given=True)))
-            for _ in range(4)
+            Thread(target=lambda: found.append(created(service.env, given=True))) for _ in range(4)
         ]
         waiting: set[int] = set()
         all_wait = Event()
@@ -208,13 +207,13 @@ def test_who_asks_for_the_same_meanwhile_waits_and_gets_it(database: str) -> Non
                     one.start()
                 assert all_wait.wait(60)
                 with pytest.raises(Busy, match="is being made"):
-                    created(service.parts, given=True)
+                    created(service.env, given=True)
             return commit(changeset)
 
         commit = service.store.commit
         store: Any = Watched(service.store, watched)
-        service.parts = replace(service.parts, pause=pause)
-        found.append(created(replace(service.parts, store=store), given=True))
+        service.env = replace(service.env, pause=pause)
+        found.append(created(replace(service.env, store=store), given=True))
         for one in others:
             one.join()
         check_once(service, found)
@@ -224,7 +223,7 @@ def test_who_asks_for_the_same_elsewhere_waits_and_gets_it(database: str) -> Non
     """Another process sees that ever more is kept."""
     with closing(opened(database, 1)) as here, closing(opened(database, 2)) as there:
         found: list[SeriesResult] = []
-        second = Thread(target=lambda: found.append(created(there.parts, given=True)))
+        second = Thread(target=lambda: found.append(created(there.env, given=True)))
         waits = Event()
 
         def pause(_seconds: float) -> None:
@@ -240,8 +239,8 @@ def test_who_asks_for_the_same_elsewhere_waits_and_gets_it(database: str) -> Non
 
         commit = here.store.commit
         store: Any = Watched(here.store, watched)
-        there.parts = replace(there.parts, pause=pause)
-        found.append(created(replace(here.parts, store=store), given=True))
+        there.env = replace(there.env, pause=pause)
+        found.append(created(replace(here.env, store=store), given=True))
         second.join()
         check_once(here, found)
 
@@ -264,12 +263,12 @@ def test_what_somebody_takes_away_is_kept_anew(database: str) -> None:
             if not gone and any(isinstance(one, PutSeries) for one in changeset.changes):
                 (first, *_) = service.store.offers(project_id=None, series_id=ID)
                 gone.append(first.id)
-                give_up_offer(service.parts, first.id)
+                give_up_offer(service.env, first.id)
             return commit(changeset)
 
         commit = service.store.commit
         store: Any = Watched(service.store, take)
-        made = created(replace(service.parts, store=store), given=True)
+        made = created(replace(service.env, store=store), given=True)
         assert gone
         assert len(made.leases) == 3
         assert gone[0] not in {one.id for one in made.leases}

@@ -87,13 +87,13 @@ class Model:
             description=read_ensemble(described(members=asked.units)),
             any_priority=True,
         )
-        naming, parts = RequestIdentity(named(self.names)), world.service.parts
+        naming, env = RequestIdentity(named(self.names)), world.service.env
         if asked.waits is None:
             with contextlib.suppress(Infeasible):
-                create_lease(parts, TENANT, ask, naming)
+                create_lease(env, TENANT, ask, naming)
         else:
             wait = WaitRequest(latest=start + asked.waits * HOUR)
-            create_or_wait(parts, TENANT, ask, wait, naming)
+            create_or_wait(env, TENANT, ask, wait, naming)
 
 
 def fits(there: dict[str, tuple[Period, int]], period: Period, units: int) -> bool:
@@ -138,8 +138,8 @@ def check_nobody_was_overtaken(
 @given(STEPS)
 def test_nobody_gets_what_one_before_could_have_had(steps: list[Asked | str | int]) -> None:
     model = Model(build(UNITS))
-    parts = model.world.service.parts
-    worker = WaitlistWorker(parts)
+    env = model.world.service.env
+    worker = WaitlistWorker(env)
     try:
         for step in steps:
             before, order = model.leases(), model.line()
@@ -147,7 +147,7 @@ def test_nobody_gets_what_one_before_could_have_had(steps: list[Asked | str | in
                 model.ask(step)
             elif isinstance(step, int):
                 if before:
-                    cancel_lease(parts, TENANT, sorted(before)[step % len(before)], None)
+                    cancel_lease(env, TENANT, sorted(before)[step % len(before)], None)
                 continue
             else:
                 worker.look()
@@ -163,7 +163,7 @@ def test_nobody_gets_what_one_before_could_have_had(steps: list[Asked | str | in
 
 def check_estimates(model: Model) -> None:
     """Each is the earliest start beside those before it, in theirs."""
-    EstimateWorker(model.world.service.parts).look(model.line())
+    EstimateWorker(model.world.service.env).look(model.line())
     there = model.leases()
     for one in model.line():
         assert one.state is EntryState.WAITING

@@ -38,7 +38,7 @@ def waits(here: World, start: float, end: float, vcpu: int) -> str:
     terms = Terms(Period(here.at(start), here.at(end)))
     ask = LeaseRequest(name="w", terms=terms, description=read_ensemble(described(vcpu=vcpu)))
     naming = here.naming()
-    create_or_wait(here.service.parts, OTHER, ask, WaitRequest(latest=here.at(start)), naming)
+    create_or_wait(here.service.env, OTHER, ask, WaitRequest(latest=here.at(start)), naming)
     assert state(here, naming.id) is EntryState.WAITING
     return naming.id
 
@@ -48,7 +48,7 @@ def state(here: World, entry: str) -> EntryState:
 
 
 def cancel(here: World, lease: Any) -> None:
-    cancel_lease(here.service.parts, TENANT, lease.lease.id)
+    cancel_lease(here.service.env, TENANT, lease.lease.id)
 
 
 @pytest.mark.parametrize("lead", [None, HOUR], ids=["as it was offered", "longer"])
@@ -61,12 +61,12 @@ def test_an_offer_is_accepted_at_once_and_a_longer_one_in_its_turn(
     offer = offered(here, 8, 10, vcpu=16)
     cancel(here, first)
     if lead is None:
-        accepted = accept_offer(here.service.parts, TENANT, offer, AcceptanceTerms())
+        accepted = accept_offer(here.service.env, TENANT, offer, AcceptanceTerms())
         assert accepted.lease.state is LeaseState.PENDING
         assert state(here, entry) is EntryState.WAITING, "nothing of it was for those who wait"
         return
     with pytest.raises(Infeasible):
-        accept_offer(here.service.parts, TENANT, offer, AcceptanceTerms(lead=lead))
+        accept_offer(here.service.env, TENANT, offer, AcceptanceTerms(lead=lead))
     assert state(here, entry) is EntryState.GRANTED
 
 
@@ -79,7 +79,7 @@ def test_a_place_of_another_size_is_asked_for_in_its_turn(world: Make) -> None:
     cancel(here, first)
     second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 8}})
     with pytest.raises(Infeasible):
-        claim_or_redecide(here.service.parts, TENANT, made.decision.id, second, here.naming())
+        claim_or_redecide(here.service.env, TENANT, made.decision.id, second, here.naming())
     assert state(here, entry) is EntryState.GRANTED
 
 
@@ -92,7 +92,7 @@ def test_an_active_lease_takes_its_turn_for_a_larger_place_too(world: Make) -> N
     cancel(here, first)
     second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 8}})
     with pytest.raises(Infeasible):
-        claim_or_redecide(here.service.parts, TENANT, lease.decision.id, second, here.naming())
+        claim_or_redecide(here.service.env, TENANT, lease.decision.id, second, here.naming())
     assert state(here, entry) is EntryState.GRANTED
 
 
@@ -130,7 +130,7 @@ def test_who_is_alone_lets_those_have_their_turn_who_wait(
     first = here.lease(6, 8, vcpu=4)
     entry = waits(here, 6, 8, vcpu=16)
     store: Any = Quicker(here, lambda: cancel(here, first))
-    here.service.parts = replace(here.service.parts, store=store)
+    here.service.env = replace(here.service.env, store=store)
     with pytest.raises(Infeasible):
         here.ensemble(4)
     assert state(here, entry) is EntryState.GRANTED

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from moorage.http.microversion import Spoken
     from moorage.http.planner_client import Planner
     from moorage.http.wsgi import Application, Environ, StartResponse
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 VERSION: Final = "/v1"
 OPEN_PATHS: Final = ("", "/", "/versions", VERSION, f"{VERSION}/")
@@ -53,7 +53,7 @@ class Early(Exception):
 
 
 def create_app(
-    parts: Parts, *, access: Access = rules.by_default, planner: Planner | None = None
+    env: UseCaseEnvironment, *, access: Access = rules.by_default, planner: Planner | None = None
 ) -> Application:
     """The lease API as a WSGI application, to be mounted at `/reservation`.
 
@@ -67,7 +67,7 @@ def create_app(
     for route in ROUTES:
         by_path.setdefault(route.path, []).append(route)
     for path, some in by_path.items():
-        app.add_route(f"{VERSION}{path}", _Resource(parts, some, access, planner))
+        app.add_route(f"{VERSION}{path}", _Resource(env, some, access, planner))
     for path in ("/", "/versions"):
         app.add_route(path, _Versions())
     app.add_route(VERSION, _Version())
@@ -117,22 +117,20 @@ class _Resource:
     """The verbs of one path."""
 
     def __init__(
-        self, parts: Parts, routes: list[Route], access: Access, planner: Planner | None
+        self, env: UseCaseEnvironment, routes: list[Route], access: Access, planner: Planner | None
     ) -> None:
         by_method = {route.method: route for route in routes}
         allowed = ", ".join(sorted(by_method))
         for method in falcon.HTTP_METHODS:
             route = by_method.get(method)
             responder = (
-                _refuse_verb(allowed)
-                if route is None
-                else _responder(parts, route, access, planner)
+                _refuse_verb(allowed) if route is None else _responder(env, route, access, planner)
             )
             setattr(self, f"on_{method.lower()}", responder)
 
 
 def _responder(
-    parts: Parts, route: Route, access: Access, planner: Planner | None
+    env: UseCaseEnvironment, route: Route, access: Access, planner: Planner | None
 ) -> Callable[..., None]:
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         req.env[ROUTE] = f"{VERSION}{route.path}"
@@ -142,7 +140,7 @@ def _responder(
         caller: Caller = req.env.get("moorage.caller", _NOBODY)
         if not caller.project_scoped or not access(route.rule, caller, caller.project_id):
             raise Forbidden(f"Policy doesn't allow {route.rule} to be performed.")
-        with parts.admission.turn(caller) if route.expensive else nullcontext():
+        with env.admission.turn(caller) if route.expensive else nullcontext():
             if route.expensive and planner is not None:
                 planner(req.env).give(resp)
             else:
@@ -152,7 +150,7 @@ def _responder(
         req: falcon.Request, resp: falcon.Response, caller: Caller, path: dict[str, str]
     ) -> None:
         spoken: Spoken = req.context.spoken
-        reply: Reply = route.handler(Call(parts, caller, spoken, path, _query(req), _body(req)))
+        reply: Reply = route.handler(Call(env, caller, spoken, path, _query(req), _body(req)))
         resp.status = falcon.code_to_http_status(reply.status)
         if isinstance(reply.body, Collection):
             resp.content_type = falcon.MEDIA_JSON

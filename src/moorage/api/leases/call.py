@@ -13,7 +13,7 @@ from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
     from moorage.http.microversion import Spoken
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Call:
     """A request that passed routing, version and access rules."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     caller: Caller
     spoken: Spoken
     path: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -49,7 +49,7 @@ class Call:
         Raises:
             InvalidDescription: `limit` is no positive number.
         """
-        most = self.parts.limits.page
+        most = self.env.limits.page
         text = self.query.get("limit", str(most))
         if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
             raise InvalidDescription(f"limit is a positive number, not {text!r}")

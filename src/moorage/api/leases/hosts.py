@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 def listing(call: Call) -> Reply:
     """GET: every reservable host."""
     require_operator(call.caller)
-    found = reservables.offered_hosts(call.parts.store, call.parts.store.snapshot())
+    found = reservables.offered_hosts(call.env.store, call.env.store.snapshot())
     return Reply(Collection("hosts", (shapes.host(one, private=frozenset()) for one in found)))
 
 
 def show(call: Call) -> Reply:
     """GET: one reservable host."""
     require_operator(call.caller)
-    store = call.parts.store
+    store = call.env.store
     found = reservables.offered_host(store, store.snapshot(), call.path["id"])
     return Reply({"host": shapes.host(found, private=frozenset())})
 
@@ -41,7 +41,7 @@ def create(call: Call) -> Reply:
     name = body.pop("name", None) or body.pop("id", None)
     if not isinstance(name, str):
         raise Forbidden("A host needs a name")
-    made = reservables.offer_host(call.parts, call.caller, name, _texts(body))
+    made = reservables.offer_host(call.env, call.caller, name, _texts(body))
     return Reply({"host": shapes.host(made, private=frozenset())}, status=201)
 
 
@@ -49,20 +49,20 @@ def update(call: Call) -> Reply:
     """PUT: change a host's properties; null removes a key."""
     body = call.object()
     changed = {key: None if value is None else _text(key, value) for key, value in body.items()}
-    found = reservables.describe_host(call.parts, call.caller, call.path["id"], changed)
+    found = reservables.describe_host(call.env, call.caller, call.path["id"], changed)
     return Reply({"host": shapes.host(found, private=frozenset())})
 
 
 def delete(call: Call) -> Reply:
     """DELETE: make a host unreservable."""
-    reservables.withdraw_host(call.parts, call.caller, call.path["id"])
+    reservables.withdraw_host(call.env, call.caller, call.path["id"])
     return Reply(None, status=204)
 
 
 def properties(call: Call) -> Reply:
     """GET: property keys of hosts, with `detail` their values, with `all` private ones too."""
     require_operator(call.caller)
-    store = call.parts.store
+    store = call.env.store
     private = reservables.private_keys(store)
     told: list[dict[str, Any]] = []
     for key, values in reservables.host_keys(store).items():
@@ -80,7 +80,7 @@ def mark(call: Call) -> Reply:
     private = call.object().get("private")
     if not isinstance(private, bool):
         raise InvalidDescription("private is true or false")
-    found = reservables.mark_key(call.parts, call.caller, call.path["name"], private=private)
+    found = reservables.mark_key(call.env, call.caller, call.path["name"], private=private)
     return Reply(
         {
             "resource_property": {
@@ -106,7 +106,7 @@ def allocations(call: Call) -> Reply:
 def allocation(call: Call) -> Reply:
     """GET: allocations of one host."""
     require_operator(call.caller)
-    store = call.parts.store
+    store = call.env.store
     reservables.offered_host(store, store.snapshot(), call.path["id"])
     rows = _allocations(call)[call.path["id"]]
     return Reply({"allocation": shapes.allocation(call.path["id"], rows)})
@@ -114,7 +114,7 @@ def allocation(call: Call) -> Reply:
 
 def _allocations(call: Call) -> dict[str, list[tuple[str, Lease]]]:
     """Per host id the reservations with places there, and their leases."""
-    store = call.parts.store
+    store = call.env.store
     snapshot = store.snapshot()
     found: dict[str, list[tuple[str, Lease]]] = {}
     for one in reservables.offered_hosts(store, snapshot):
@@ -142,13 +142,13 @@ _RESERVED = frozenset(BookingState)
 
 def list_addresses(call: Call) -> Reply:
     """GET: every reservable address."""
-    found = reservables.addresses(call.parts.store)
+    found = reservables.addresses(call.env.store)
     return Reply({"floatingips": [shapes.floating_ip(one) for one in found]})
 
 
 def show_address(call: Call) -> Reply:
     """GET: one reservable address."""
-    found = reservables.address(call.parts.store, call.path["id"])
+    found = reservables.address(call.env.store, call.path["id"])
     return Reply({"floatingip": shapes.floating_ip(found)})
 
 
@@ -158,13 +158,13 @@ def create_address(call: Call) -> Reply:
     network, text = (body.pop(key, None) for key in ("floating_network_id", "floating_ip_address"))
     if not isinstance(network, str) or not isinstance(text, str):
         raise InvalidDescription("floating_network_id and floating_ip_address are needed")
-    made = reservables.offer_address(call.parts, call.caller, network, text, _texts(body))
+    made = reservables.offer_address(call.env, call.caller, network, text, _texts(body))
     return Reply({"floatingip": shapes.floating_ip(made)}, status=201)
 
 
 def delete_address(call: Call) -> Reply:
     """DELETE: make an address unreservable."""
-    reservables.withdraw_address(call.parts, call.caller, call.path["id"])
+    reservables.withdraw_address(call.env, call.caller, call.path["id"])
     return Reply(None, status=204)
 
 

@@ -46,7 +46,7 @@ def _listed(call: Call, page: Page) -> Iterator[Lease]:
     while left:
         page = replace(page, limit=min(_AT_ONCE, left))
         some = list_leases(
-            call.parts.store,
+            call.env.store,
             call.caller,
             all_projects=call.caller.operator,
             name=call.query.get("name") if call.has(BEYOND) else None,
@@ -80,7 +80,7 @@ def create(call: Call) -> Reply:
         return replace(asked, any_priority=call.caller.operator)
 
     choice = LeaseSizes(lease_request.count_sizes(wanted.parts), ask)
-    granted = grant_largest(call.parts, call.caller, choice, call.parts.ids.uuid)
+    granted = grant_largest(call.env, call.caller, choice, call.env.ids.uuid)
     return Reply({"lease": shapes.lease(granted.lease)}, status=201)
 
 
@@ -91,15 +91,15 @@ def update(call: Call) -> Reply:
         return Reply({"lease": shapes.lease(lease)})
     change = _change(call, lease, body)
     # Judged before anything is written: a change is made as a whole, or not at all.
-    _restated(lease, body, _period_after(lease, change), call.parts.store.now())
+    _restated(lease, body, _period_after(lease, change), call.env.store.now())
     if change != LeaseChange():
         granted = change_lease(
-            call.parts, call.caller, lease.id, change, None, RequestIdentity(call.parts.ids.uuid())
+            call.env, call.caller, lease.id, change, None, RequestIdentity(call.env.ids.uuid())
         )
         lease = granted.lease
-    said = _restated(lease, body, lease.terms.period, call.parts.store.now())
+    said = _restated(lease, body, lease.terms.period, call.env.store.now())
     if said != lease.annotations:
-        lease = annotate(call.parts, lease, said)
+        lease = annotate(call.env, lease, said)
     return Reply({"lease": shapes.lease(lease, status=shapes.UPDATING)})
 
 
@@ -107,8 +107,8 @@ def delete(call: Call) -> Reply:
     """DELETE: cancel a lease before its start, end a running one; Blazar shows neither any more."""
     lease = _own(call)
     if lease.state not in _OVER:
-        lease = cancel_lease(call.parts, call.caller, lease.id)
-    annotate(call.parts, lease, {**lease.annotations, shapes.DELETED: True})
+        lease = cancel_lease(call.env, call.caller, lease.id)
+    annotate(call.env, lease, {**lease.annotations, shapes.DELETED: True})
     return Reply(None, status=204)
 
 
@@ -116,7 +116,7 @@ def delete(call: Call) -> Reply:
 
 
 def _own(call: Call) -> Lease:
-    lease = own_lease(call.parts.store, call.caller, call.path["id"])
+    lease = own_lease(call.env.store, call.caller, call.path["id"])
     if _deleted(lease):
         raise NotFound("lease", lease.id)
     return lease
@@ -128,7 +128,7 @@ def _deleted(lease: Lease) -> bool:
 
 def _wanted(call: Call) -> lease_request.BlazarLeaseRequest:
     body = call.object()
-    now = call.parts.store.now()
+    now = call.env.store.now()
     period = reading.read_period(body, now)
     annotations: dict[str, Any] = {}
     if body.get("before_end_date") is not None:
@@ -147,7 +147,7 @@ def _wanted(call: Call) -> lease_request.BlazarLeaseRequest:
         terms,
         lease_request.read_parts(
             body.get("reservations"),
-            lease_request.OfferedResources(call.parts.store, partial(_properties, call)),
+            lease_request.OfferedResources(call.env.store, partial(_properties, call)),
         ),
         MappingProxyType(annotations),
     )
@@ -157,8 +157,8 @@ def _properties(call: Call) -> requirements.Properties:
     """The host properties that the caller may query: an operator all of them."""
     if call.caller.operator:
         return requirements.ALL
-    private = reservables.private_keys(call.parts.store)
-    return requirements.Properties(call.parts.limits.disclosure.host_properties, private)
+    private = reservables.private_keys(call.env.store)
+    return requirements.Properties(call.env.limits.disclosure.host_properties, private)
 
 
 def _before_end(body: Mapping[str, Any], period: Period, now: Instant) -> Instant:
@@ -188,7 +188,7 @@ def _priority(body: Mapping[str, Any]) -> int:
 
 
 def _change(call: Call, lease: Lease, body: Mapping[str, Any]) -> LeaseChange:
-    now = call.parts.store.now()
+    now = call.env.store.now()
     start = None if "start_date" not in body else dates.read(body["start_date"], now)
     end = None if "end_date" not in body else dates.read(body["end_date"], now)
     period = lease.terms.period
@@ -222,7 +222,7 @@ def _counts(call: Call, lease: Lease, body: Mapping[str, Any]) -> dict[str, int]
             if count != words["amount"]:
                 found[part.role] = count
         elif "max" in words:
-            present = call.parts.store.ensemble(lease.ensemble_id).count(part.role)
+            present = call.env.store.ensemble(lease.ensemble_id).count(part.role)
             if (count := _hosts(source, words, present)) != present:
                 found[part.role] = count
         for key in source:

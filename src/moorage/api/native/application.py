@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from moorage.api.native.route import Route
     from moorage.http.access_rules import Access
     from moorage.http.planner_client import Planner
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 _log = logging.getLogger(__name__)
 NOBODY: Final = Caller(user_id="", project_id="")
@@ -54,7 +54,7 @@ OPEN_PATHS: Final = ("", "/", "/openapi.json")
 
 
 def create_app(
-    parts: Parts,
+    env: UseCaseEnvironment,
     *,
     clock: SettableClock | None = None,
     access: Access = by_default,
@@ -67,11 +67,14 @@ def create_app(
     requests are handed to the planner, if there is one.
     """
     routes = ROUTES if clock is None else (*ROUTES, *simulation(clock))
-    return application(parts, routes, access, planner)
+    return application(env, routes, access, planner)
 
 
 def application(
-    parts: Parts, routes: tuple[Route, ...], access: Access, planner: Planner | None = None
+    env: UseCaseEnvironment,
+    routes: tuple[Route, ...],
+    access: Access,
+    planner: Planner | None = None,
 ) -> falcon.App[Any, Any]:
     """Make the application. All routes of a path become one resource.
 
@@ -89,7 +92,7 @@ def application(
         return msgspec.Raw(msgspec.json.encode(document(routes)))
 
     for path, some in by_path.items():
-        app.add_route(path.rstrip("/") or "/", Resource(parts, some, described, access, planner))
+        app.add_route(path.rstrip("/") or "/", Resource(env, some, described, access, planner))
     app.add_sink(_nothing_here)
     app.add_error_handler(Exception, _failed)
     app.add_middleware(Versioned())
@@ -101,7 +104,7 @@ class Resource:
 
     def __init__(
         self,
-        parts: Parts,
+        env: UseCaseEnvironment,
         routes: Sequence[Route],
         described: Callable[[], msgspec.Raw],
         access: Access,
@@ -116,7 +119,7 @@ class Resource:
             responder = (
                 _refuse_verb(method, allowed)
                 if route is None
-                else _responder(parts, route, described, access, planner)
+                else _responder(env, route, described, access, planner)
             )
             setattr(self, f"on_{method.lower()}", responder)
 
@@ -142,7 +145,7 @@ class Versioned:
 
 
 def _responder(
-    parts: Parts,
+    env: UseCaseEnvironment,
     route: Route,
     described: Callable[[], msgspec.Raw],
     access: Access,
@@ -153,7 +156,7 @@ def _responder(
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         req.env[ROUTE] = route.path
         caller = permit(access, route.access, route.rule, req.env.get("moorage.caller", NOBODY))
-        with parts.admission.turn(caller) if route.expensive else nullcontext():
+        with env.admission.turn(caller) if route.expensive else nullcontext():
             if route.expensive and planner is not None:
                 planner(req.env).give(resp)
             else:
@@ -164,7 +167,7 @@ def _responder(
     ) -> None:
         header = req.get_header("If-Match")
         call = Call(
-            parts=parts,
+            env=env,
             caller=caller,
             base=req.root_path,
             path=path,

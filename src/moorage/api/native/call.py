@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Call:
     """A request that passed routing, access rules, query and body checks."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     caller: Caller
     base: str
     """Where the API is mounted: the start of every link."""
@@ -79,7 +79,7 @@ class Call:
         Raises:
             InvalidDescription: `limit` is no positive number.
         """
-        most = self.parts.limits.page
+        most = self.env.limits.page
         text = self.query.get("limit", str(most))
         if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
             raise InvalidDescription(f"limit is a positive number, not {text!r}", path="limit")

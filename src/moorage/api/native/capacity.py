@@ -36,7 +36,7 @@ def show(call: Call) -> Reply:
     step = duration(call.query.get("step"), "step")
     seen = _sight(call)
     found = capacity_over_time(
-        *(call.parts, call.caller, _scope(call)),
+        *(call.env, call.caller, _scope(call)),
         step=step,
         by=call.query.get("by"),
         told=seen.instants,
@@ -67,16 +67,16 @@ def fit(call: Call) -> Reply:
         )
     if body.role is not None and body.ensemble_id is not None:
         found = fit_members(
-            call.parts, call.caller, body.ensemble_id, body.role, window, time_limit=limit
+            call.env, call.caller, body.ensemble_id, body.role, window, time_limit=limit
         )
         return Reply(wire.OneFit(_fit(found, _sight(call))))
     if body.role is not None:
         raise InvalidDescription("a role is one of an ensemble", path="fit.role")
     if body.ensemble_id is not None:
-        found = fit_more(call.parts, call.caller, body.ensemble_id, window, time_limit=limit)
+        found = fit_more(call.env, call.caller, body.ensemble_id, window, time_limit=limit)
     else:
         described = _described(call, body)
-        found = fit_described(call.parts, call.caller, described, window, time_limit=limit)
+        found = fit_described(call.env, call.caller, described, window, time_limit=limit)
     return Reply(wire.OneFit(_fit(found, _sight(call))))
 
 
@@ -84,7 +84,7 @@ def _described(call: Call, body: FitBody) -> EnsembleDescription:
     """The ensemble of a template, or one server of a flavor."""
     if body.template is not None:
         return instance(call, body.template)
-    name = call.parts.store.flavor(str(body.flavor)).name
+    name = call.env.store.flavor(str(body.flavor)).name
     return read_ensemble({"name": name, "members": [{"name": "server", "flavor": body.flavor}]})
 
 
@@ -96,7 +96,7 @@ def windows(call: Call) -> Reply:
         raise InvalidDescription("say for how long, such as duration=PT4H", path="duration")
     seen = _sight(call)
     found = free_windows(
-        *(call.parts, call.caller, _scope(call)), count=count, duration=length, told=seen.instants
+        *(call.env, call.caller, _scope(call)), count=count, duration=length, told=seen.instants
     )
     return Reply(
         wire.Windows(
@@ -119,7 +119,7 @@ def windows(call: Call) -> Reply:
 
 
 def _sight(call: Call) -> CapacityDisclosure:
-    return CapacityDisclosure(call.may(EXACT), call.parts.limits.disclosure)
+    return CapacityDisclosure(call.may(EXACT), call.env.limits.disclosure)
 
 
 def _scope(call: Call) -> Scope:
@@ -179,9 +179,7 @@ def _window(call: Call, body: WindowBody | None) -> Period | None:
     """The window in the body; both ends null is no window."""
     if body is None or (body.start is None and body.end is None):
         return None
-    start = (
-        call.parts.store.now() if body.start is None else instant(body.start, "fit.window.start")
-    )
+    start = call.env.store.now() if body.start is None else instant(body.start, "fit.window.start")
     end = FOREVER if body.end is None else instant(body.end, "fit.window.end")
     if end <= start:
         raise InvalidDescription(

@@ -41,7 +41,7 @@ def create(call: Call) -> Reply:
     )
     verb = claim_or_redecide if body.on_mismatch == "redecide_member" else claim_place
     naming = reading.naming(call, body, body.id)
-    made = verb(call.parts, call.caller, call.path["id"], second, naming, dry_run=call.dry_run)
+    made = verb(call.env, call.caller, call.path["id"], second, naming, dry_run=call.dry_run)
     view = claim_view(call, made.claim, made.comparison, dry_run=made.dry_run)
     return Reply(
         wire.OneClaim(view, _settled(call, made.settled)),
@@ -52,14 +52,14 @@ def create(call: Call) -> Reply:
 
 def listing(call: Call) -> Reply:
     """GET: a page of the claims of a decision."""
-    read = partial(list_claims, call.parts, call.caller, call.path["id"])
+    read = partial(list_claims, call.env, call.caller, call.path["id"])
     path = f"decisions/{call.path['id']}/claims"
     return listed(call, "claims", read, partial(_view, call), path=path)
 
 
 def show(call: Call) -> Reply:
     """GET: one claim."""
-    claim = own_claim(call.parts.store, call.caller, call.path["id"])
+    claim = own_claim(call.env.store, call.caller, call.path["id"])
     return Reply(wire.OneClaim(_view(call, claim)))
 
 
@@ -70,10 +70,10 @@ def change(call: Call) -> Reply:
     if body.status == "active":
         if body.server_id is None:
             raise InvalidDescription("an active claim needs its server_id", path="claim.server_id")
-        ended = activate(call.parts, call.caller, name, body.server_id, dry_run=call.dry_run)
+        ended = activate(call.env, call.caller, name, body.server_id, dry_run=call.dry_run)
     else:
         verb = fail_and_redecide if body.on_failure == "redecide" else fail
-        ended = verb(call.parts, call.caller, name, dry_run=call.dry_run)
+        ended = verb(call.env, call.caller, name, dry_run=call.dry_run)
     return Reply(wire.OneClaim(_view(call, ended.claim), _settled(call, ended.settled)))
 
 
@@ -84,7 +84,7 @@ def _view(call: Call, claim: Claim) -> wire.Claim:
 def _settled(call: Call, settled: DecisionResult | None) -> decisions_wire.Decision | UnsetType:
     if settled is None:
         return UNSET
-    claims = call.parts.store.claims(decision_id=settled.decision.id)
+    claims = call.env.store.claims(decision_id=settled.decision.id)
     return decision_view(
         call,
         settled.decision,
@@ -105,7 +105,7 @@ def claim_view(
         ensemble_id=claim.ensemble_id,
         project_id=claim.project_id,
         member=str(claim.member),
-        status=claim.state_at(call.parts.store.now()).value,
+        status=claim.state_at(call.env.store.now()).value,
         expires_at=instant(claim.lapses_at),
         server_id=claim.server_id,
         comparison=wire.Comparison(

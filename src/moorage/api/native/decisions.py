@@ -42,14 +42,14 @@ def create(call: Call) -> Reply:
     """POST: place all members jointly and hold the places."""
     body: DecisionBody = call.body.decision
     made = decide_ensemble(
-        call.parts,
+        call.env,
         call.caller,
         body.ensemble_id,
         reading.ask(call, body),
         reading.naming(call, body, body.id),
         dry_run=call.dry_run,
     )
-    claims = () if made.dry_run else call.parts.store.claims(decision_id=made.decision.id)
+    claims = () if made.dry_run else call.env.store.claims(decision_id=made.decision.id)
     view = decision_view(
         call, made.decision, made.ensemble, made.snapshot, claims, dry_run=made.dry_run
     )
@@ -65,7 +65,7 @@ def listing(call: Call) -> Reply:
     """GET: a page of decisions, newest first."""
     read = partial(
         list_decisions,
-        call.parts,
+        call.env,
         call.caller,
         ensemble_id=call.query.get("ensemble_id"),
         all_projects=call.flag("all_projects"),
@@ -75,7 +75,7 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one decision."""
-    decision = own_decision(call.parts.store, call.caller, call.path["id"])
+    decision = own_decision(call.env.store, call.caller, call.path["id"])
     return Reply(wire.OneDecision(view_of(call, decision)), generation=decision.generation)
 
 
@@ -83,7 +83,7 @@ def renew(call: Call) -> Reply:
     """PATCH: extend the hold."""
     body: DecisionPatchBody = call.body.decision
     renewed = renew_decision(
-        call.parts,
+        call.env,
         call.caller,
         call.path["id"],
         _until(call, body),
@@ -97,7 +97,7 @@ def renew(call: Call) -> Reply:
 def release(call: Call) -> Reply:
     """DELETE: release unclaimed places."""
     release_decision(
-        call.parts, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run
+        call.env, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run
     )
     return Reply()
 
@@ -105,7 +105,7 @@ def release(call: Call) -> Reply:
 def confirm(call: Call) -> Reply:
     """POST: confirm the claimed places, free the others."""
     done = confirm_decision(
-        call.parts, call.caller, call.path["id"], call.matched, dry_run=call.dry_run
+        call.env, call.caller, call.path["id"], call.matched, dry_run=call.dry_run
     )
     return Reply(
         wire.Confirmed(
@@ -122,7 +122,7 @@ def confirm(call: Call) -> Reply:
 
 def view_of(call: Call, decision: Decision, *, dry_run: bool = False) -> wire.Decision:
     """A stored decision."""
-    store = call.parts.store
+    store = call.env.store
     return decision_view(
         call,
         decision,
@@ -148,7 +148,7 @@ def _until(call: Call, body: DecisionPatchBody) -> Instant:
         return parse_instant(body.expires_at)
     hold = reading.duration(body.hold, "hold")
     assert hold is not None
-    return call.parts.store.now() + hold
+    return call.env.store.now() + hold
 
 
 def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
@@ -227,7 +227,7 @@ def additional_view(call: Call, count: int, *, exact: bool) -> wire.Additional:
     """How many more fit; rounded and capped for a tenant."""
     if call.caller.operator:
         return wire.Additional(count, exact)
-    limits = call.parts.limits
+    limits = call.env.limits
     told = limits.told_additional(count)
     return wire.Additional(told, exact and limits.disclosure.whole(count))
 
@@ -272,7 +272,7 @@ def _ends(
     if ensemble is None:
         return {}
     known = {decision.id: lease} if lease is not None or decision.lease_id is None else {}
-    return stay_ends(call.parts.store, member_places(snapshot, ensemble), known)
+    return stay_ends(call.env.store, member_places(snapshot, ensemble), known)
 
 
 def _claimants(now: Instant, claims: Sequence[Claim]) -> Mapping[MemberName, str]:

@@ -38,7 +38,7 @@ def create(call: Call) -> Reply:
     """POST: create an ensemble; with `decide` place and hold it at once."""
     body: EnsembleBody = call.body.ensemble
     created = create_ensemble(
-        call.parts,
+        call.env,
         call.caller,
         reading.description(body),
         None if body.decide is None else reading.ask(call, body.decide),
@@ -52,7 +52,7 @@ def listing(call: Call) -> Reply:
     """GET: a page of ensembles."""
     read = partial(
         list_ensembles,
-        call.parts,
+        call.env,
         call.caller,
         name=call.query.get("name"),
         project_id=call.query.get("project_id"),
@@ -63,10 +63,10 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one ensemble with its current decision."""
-    ensemble = own_ensemble(call.parts.store, call.caller, call.path["id"])
-    decision = current_decision(call.parts.store, ensemble)
+    ensemble = own_ensemble(call.env.store, call.caller, call.path["id"])
+    decision = current_decision(call.env.store, ensemble)
     compliance = (
-        violations_view(call, broken_policies(call.parts.store.snapshot(), ensemble))
+        violations_view(call, broken_policies(call.env.store.snapshot(), ensemble))
         if call.flag("compliance")
         else UNSET
     )
@@ -79,7 +79,7 @@ def change(call: Call) -> Reply:
     body: EnsembleChangeBody = call.body.ensemble
     source = reading.builtins(body)
     changed = change_ensemble(
-        call.parts,
+        call.env,
         call.caller,
         call.path["id"],
         ChangeRequest(
@@ -99,14 +99,14 @@ def change(call: Call) -> Reply:
 def delete(call: Call) -> Reply:
     """DELETE: delete it; its holds end, its servers stay."""
     delete_ensemble(
-        call.parts, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run
+        call.env, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run
     )
     return Reply()
 
 
 def survives(call: Call) -> Reply:
     """GET: how many members survive the loss of any one domain."""
-    found = survivability(call.parts, call.caller, call.path["id"])
+    found = survivability(call.env, call.caller, call.path["id"])
     return Reply(
         wire.Survivability(
             [
@@ -127,7 +127,7 @@ def survives(call: Call) -> Reply:
 def made(call: Call, made: EnsembleResult, *, location: bool) -> Reply:
     """The reply to the creation or change of an ensemble."""
     decision = _decision(call, made.ensemble, made.decision, dry_run=made.dry_run)
-    snapshot = call.parts.store.snapshot()
+    snapshot = call.env.store.snapshot()
     return Reply(
         wire.OneEnsemble(
             ensemble=ensemble_view(call, made.ensemble),
@@ -149,7 +149,7 @@ def _decision(
 ) -> Decision | None:
     if decision is None:
         return None
-    store = call.parts.store
+    store = call.env.store
     claims = () if dry_run else store.claims(decision_id=decision.id)
     return decision_view(call, decision, ensemble, store.snapshot(), claims, dry_run=dry_run)
 

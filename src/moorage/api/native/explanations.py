@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def show(call: Call) -> Reply:
     """GET: one explanation; with `instance` also the replayable problem, for operators."""
-    return _shown(call, own_explanation(call.parts.store, call.caller, call.path["id"]))
+    return _shown(call, own_explanation(call.env.store, call.caller, call.path["id"]))
 
 
 def listing(call: Call) -> Reply:
@@ -42,7 +42,7 @@ def listing(call: Call) -> Reply:
     since = call.query.get("since")
     read = partial(
         list_refusals,
-        call.parts,
+        call.env,
         call.caller,
         ensemble=call.query.get("ensemble"),
         stage=_stage(call.query.get("stage")),
@@ -80,7 +80,7 @@ def _in_short(call: Call, one: domain.Refusal) -> wire.Refusal:
 
 def of_decision(call: Call) -> Reply:
     """GET: the explanation of the refused decision of an idempotency key."""
-    return _shown(call, own_refusal(call.parts.store, call.caller, call.path["id"]))
+    return _shown(call, own_refusal(call.env.store, call.caller, call.path["id"]))
 
 
 def _shown(call: Call, found: tuple[domain.Explanation, str]) -> Reply:
@@ -96,7 +96,7 @@ def create(call: Call) -> Reply:
     """POST: judge an undeclared request; only the explanation is stored."""
     body: ExplanationBody = call.body.explanation
     ask = DecisionOptions(objective=Objective(body.objective), seed=body.seed)
-    judged = judge_feasibility(call.parts, call.caller, reading.undeclared(body), ask)
+    judged = judge_feasibility(call.env, call.caller, reading.undeclared(body), ask)
     return Reply(
         wire.Explained(
             verdict=judged.verdict,
@@ -179,4 +179,4 @@ def _named(call: Call, element: domain.Element) -> str:
 
 
 def _count(call: Call, count: int) -> int | str:
-    return count if call.caller.operator else call.parts.limits.disclosure.said(count)
+    return count if call.caller.operator else call.env.limits.disclosure.said(count)

@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 def listing(call: Call) -> Reply:
     """GET: a page of flavors, by name."""
-    return listed(call, "flavors", call.parts.store.flavors, _view)
+    return listed(call, "flavors", call.env.store.flavors, _view)
 
 
 def show(call: Call) -> Reply:
     """GET: a flavor by id or name."""
-    return Reply(wire.OneFlavor(_view(call.parts.store.flavor(call.path["name"]))))
+    return Reply(wire.OneFlavor(_view(call.env.store.flavor(call.path["name"]))))
 
 
 def create(call: Call) -> Reply:
     """POST: create a flavor, or replace the one with its id."""
     body: FlavorBody = call.body.flavor
-    flavor = flavor_of(body, body.id or call.parts.ids.uuid())
-    put_flavors(call.parts, call.caller, [flavor], dry_run=call.dry_run)
+    flavor = flavor_of(body, body.id or call.env.ids.uuid())
+    put_flavors(call.env, call.caller, [flavor], dry_run=call.dry_run)
     return Reply(wire.OneFlavor(_view(flavor)), location=f"{call.base}/flavors/{flavor.id}")
 
 
 def load(call: Call) -> Reply:
     """POST: load the JSON of `openstack flavor list --long`; reports refused flavors."""
-    loaded = load_flavors(call.parts, call.caller, call.body.flavors, dry_run=call.dry_run)
+    loaded = load_flavors(call.env, call.caller, call.body.flavors, dry_run=call.dry_run)
     return Reply(
         wire.LoadedFlavors(
             [_view(one) for one in loaded.flavors],
@@ -51,7 +51,7 @@ def load(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: delete a flavor."""
-    delete_flavor(call.parts, call.caller, call.path["name"], dry_run=call.dry_run)
+    delete_flavor(call.env, call.caller, call.path["name"], dry_run=call.dry_run)
     return Reply()
 
 

@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 def show_topology(call: Call) -> Reply:
     """GET: all trees."""
-    return Reply(parts=_topology_parts(call.parts.store.snapshot()))
+    return Reply(parts=_topology_parts(call.env.store.snapshot()))
 
 
 def put(call: Call) -> Reply:
     """PUT: replace all trees."""
-    put_topology(call.parts, call.caller, topology_of(call.body.topology), dry_run=call.dry_run)
-    return Reply(parts=_topology_parts(call.parts.store.snapshot()))
+    put_topology(call.env, call.caller, topology_of(call.body.topology), dry_run=call.dry_run)
+    return Reply(parts=_topology_parts(call.env.store.snapshot()))
 
 
 def show(call: Call) -> Reply:
     """GET: a page of hosts with their domains, capacity and use."""
-    fleet = view_fleet(call.parts, call.caller)
+    fleet = view_fleet(call.env, call.caller)
     snapshot = fleet.snapshot
     listing = Listing(
         call,
@@ -85,7 +85,7 @@ def load(call: Call) -> Reply:
         topology=None if body.topology is None else topology_of(body.topology),
         lines={one.uuid: one.line for one in body.providers if one.line is not None},
     )
-    done = load_fleet(call.parts.store, call.caller, part)
+    done = load_fleet(call.env.store, call.caller, part)
     return Reply(
         wire.FleetLoaded(
             hosts=done.hosts,
@@ -101,7 +101,7 @@ def bookings(call: Call) -> Reply:
     """GET: live bookings of every state."""
     read = partial(
         list_bookings,
-        call.parts,
+        call.env,
         call.caller,
         provider=call.query.get("provider"),
         consumer=call.query.get("consumer"),

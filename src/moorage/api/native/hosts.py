@@ -22,7 +22,7 @@ def listing(call: Call) -> Reply:
     listing_ = Listing(
         call,
         "hosts",
-        partial(list_hosts, call.parts, call.caller),
+        partial(list_hosts, call.env, call.caller),
         lambda found: ((one.uuid, wire.HostStatus(**_fields(one))) for one in found),
     )
     return listing_.reply("hosts")
@@ -32,7 +32,7 @@ def show(call: Call) -> Reply:
     """GET: one host, with a page of its bookings."""
     page = call.page()
     name = call.path["name"]
-    status, found = show_host(call.parts, call.caller, name, page)
+    status, found = show_host(call.env, call.caller, name, page)
     links = call.next_links(f"hosts/{status.uuid}", [one.consumer.uuid for one in found], page)
     bookings = [_booking(one) for one in found]
     host = wire.ShownHost(**_fields(status), bookings=bookings, bookings_links=links)

@@ -129,7 +129,7 @@ def instance(call: Call, template: ChosenTemplate) -> EnsembleDescription:
     Raises:
         NotFound: no such template for this caller.
     """
-    return instantiate(call.parts.store, call.caller, template.name, template.parameters)
+    return instantiate(call.env.store, call.caller, template.name, template.parameters)
 
 
 def _period(body: LeaseBody, now: Instant) -> Period:

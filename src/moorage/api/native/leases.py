@@ -54,17 +54,15 @@ GRANTED = {one.value: one for one in LeaseState if one is not LeaseState.OFFERED
 def create(call: Call) -> Reply:
     """POST: grant a lease, put it on the waitlist where it may wait, or explain the refusal."""
     body: LeaseBody = call.body.lease
-    ask = lease_requests.asked(
-        body, call.parts.store.now(), any_priority=call.may(reading.PRIORITY)
-    )
+    ask = lease_requests.asked(body, call.env.store.now(), any_priority=call.may(reading.PRIORITY))
     if body.template is not None:
         ask = replace(ask, description=lease_requests.instance(call, body.template))
     naming = reading.naming(call, body, body.id)
     wait = waitlist.wait_of(body)
     if wait is None:
-        granted = create_lease(call.parts, call.caller, ask, naming, dry_run=call.dry_run)
+        granted = create_lease(call.env, call.caller, ask, naming, dry_run=call.dry_run)
         return granted_reply(call, granted, created=True)
-    found = create_or_wait(call.parts, call.caller, ask, wait, naming, dry_run=call.dry_run)
+    found = create_or_wait(call.env, call.caller, ask, wait, naming, dry_run=call.dry_run)
     if isinstance(found, ListedEntry):
         return waitlist.entered_reply(call, found)
     return granted_reply(call, found, created=True)
@@ -74,7 +72,7 @@ def listing(call: Call) -> Reply:
     """GET: a page of leases, oldest first."""
     read = partial(
         list_leases,
-        call.parts.store,
+        call.env.store,
         call.caller,
         all_projects=call.flag("all_projects"),
         project_id=call.query.get("project_id"),
@@ -82,14 +80,14 @@ def listing(call: Call) -> Reply:
         state=_state(call.query.get("state")),
         series_id=call.query.get("series"),
     )
-    computed = {"computed_at": instant(call.parts.store.now())}
+    computed = {"computed_at": instant(call.env.store.now())}
     view = partial(lease_view, call)
     return listed(call, "leases", lambda page: read(page=page), view, computed)
 
 
 def show(call: Call) -> Reply:
     """GET: one lease."""
-    store = call.parts.store
+    store = call.env.store
     lease = own_lease(store, call.caller, call.path["id"])
     view = lease_view(call, lease, remaining(store, lease), displaced_by(store, lease))
     if lease.degraded:
@@ -101,10 +99,10 @@ def change(call: Call) -> Reply:
     """PATCH: extend, shrink, grow, move or rename a lease in one step."""
     body: LeaseChangeBody = call.body.lease
     granted = change_lease(
-        call.parts,
+        call.env,
         call.caller,
         call.path["id"],
-        lease_requests.changed(body, call.parts.store.now()),
+        lease_requests.changed(body, call.env.store.now()),
         call.expected(body.generation),
         reading.naming(call, body, None),
         dry_run=call.dry_run,
@@ -114,15 +112,13 @@ def change(call: Call) -> Reply:
 
 def cancel(call: Call) -> Reply:
     """DELETE: cancel a lease; one that has started ends now."""
-    cancel_lease(
-        call.parts, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run
-    )
+    cancel_lease(call.env, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run)
     return Reply()
 
 
 def events(call: Call) -> Reply:
     """GET: a page of a lease's effects, in the order of their writing."""
-    store = call.parts.store
+    store = call.env.store
     lease = own_lease(store, call.caller, call.path["id"])
 
     def shown(found: Sequence[Effect]) -> Iterator[tuple[str, Struct]]:
@@ -248,10 +244,10 @@ def _guarantee(lease: Lease) -> str:
 
 
 def _may_yield(call: Call, lease: Lease) -> wire.MayYield | None:
-    notice = call.parts.limits.preemption_notice
+    notice = call.env.limits.preemption_notice
     if notice is None:
         return None
-    until = may_yield_until(lease, notice, call.parts.store.now())
+    until = may_yield_until(lease, notice, call.env.store.now())
     return None if until is None else wire.MayYield(lease.terms.priority, format_instant(until))
 
 
@@ -294,7 +290,7 @@ def _places(call: Call, change: Mapping[str, object]) -> dict[str, str] | UnsetT
     places = change.get("places")
     if not call.caller.operator or not isinstance(places, dict):
         return UNSET
-    snapshot = call.parts.store.snapshot()
+    snapshot = call.env.store.snapshot()
     rows = {member: snapshot.row_of.get(host) for member, host in places.items()}
     return {str(one): snapshot.names[row] for one, row in rows.items() if row is not None}
 

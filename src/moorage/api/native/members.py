@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def listing(call: Call) -> Reply:
     """GET: a page of the members and where they stand."""
-    found = list_members(call.parts, call.caller, call.path["id"])
+    found = list_members(call.env, call.caller, call.path["id"])
     names = [member.name for member in found.ensemble.members]
     view = member_viewer(call, found.snapshot, found.ensemble, found.stand)
     listing_ = Listing(
@@ -54,7 +54,7 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one member."""
-    found = list_members(call.parts, call.caller, call.path["id"])
+    found = list_members(call.env, call.caller, call.path["id"])
     name = reading.member_name(call.path["name"])
     view = member_view(call, found.snapshot, found.ensemble, found.stand, name)
     return Reply(wire.OneMember(view))
@@ -71,7 +71,7 @@ def add(call: Call) -> Reply:
 def remove(call: Call) -> Reply:
     """DELETE: take a member out; a server's allocations stay."""
     leave(
-        call.parts,
+        call.env,
         call.caller,
         call.path["id"],
         reading.member_name(call.path["name"]),
@@ -83,7 +83,7 @@ def remove(call: Call) -> Reply:
 
 def _describe(call: Call, body: MemberBody) -> Reply:
     made = add_members(
-        call.parts,
+        call.env,
         call.caller,
         call.path["id"],
         MemberAddition(
@@ -100,7 +100,7 @@ def _describe(call: Call, body: MemberBody) -> Reply:
             call,
             made.decision,
             made.ensemble,
-            call.parts.store.snapshot(),
+            call.env.store.snapshot(),
             dry_run=made.dry_run,
         )
     )
@@ -116,14 +116,14 @@ def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
     if body.name is None:
         raise InvalidDescription("say which role the server joins", path="member.name")
     joined = join(
-        call.parts,
+        call.env,
         call.caller,
         call.path["id"],
         JoinRequest(body.name, server_id, reject=body.on_violation == "reject"),
         reading.naming(call, body, body.id),
         dry_run=call.dry_run,
     )
-    snapshot = call.parts.store.snapshot()
+    snapshot = call.env.store.snapshot()
     return Reply(
         wire.Added(
             ensemble=ensemble_view(call, joined.ensemble),
@@ -154,7 +154,7 @@ def member_viewer(
     call: Call, snapshot: Snapshot, ensemble: Ensemble, stand: MemberPlaces
 ) -> Callable[[MemberName], wire.Member]:
     """A function that shows members and their present places."""
-    ends = stay_ends(call.parts.store, stand)
+    ends = stay_ends(call.env.store, stand)
     members = {one.name: one for one in ensemble.members}
     kinds = {role.name: role.kind for role in ensemble.roles}
     return lambda name: _member_view(
@@ -174,7 +174,7 @@ def _member_view(  # noqa: PLR0913, PLR0917 - what it says, and what it is read 
     name = member.name
     place = stand.places.get(name)
     first = stand.bookings[name][0] if name in stand.bookings else None
-    overrun = first is not None and is_overrun(first, stand.at, call.parts.limits)
+    overrun = first is not None and is_overrun(first, stand.at, call.env.limits)
     return wire.Member(
         name=str(name),
         role=name.role,

@@ -33,7 +33,7 @@ def create(call: Call) -> Reply:
     """POST: find and hold windows in a range of starts, or explain why there is none."""
     body: OfferBody = call.body.offer_request
     offered = create_offers(
-        call.parts,
+        call.env,
         call.caller,
         asked(call, body),
         reading.naming(call, body, body.id),
@@ -56,13 +56,13 @@ def listing(call: Call) -> Reply:
     """GET: a page of open offers, oldest first."""
     read = partial(
         list_offers,
-        call.parts.store,
+        call.env.store,
         call.caller,
         all_projects=call.flag("all_projects"),
         over=call.flag("over"),
     )
     # The fields that only offers for a request have are as they are without one.
-    others = wire.Offers([], [], format_instant(call.parts.store.now()))
+    others = wire.Offers([], [], format_instant(call.env.store.now()))
     more = structs.asdict(others)
     del more["offers"], more["offers_links"]
     view = partial(offer_view, call)
@@ -71,20 +71,20 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one offer, in any state."""
-    lease, _ = own_offer(call.parts.store, call.caller, call.path["id"])
+    lease, _ = own_offer(call.env.store, call.caller, call.path["id"])
     return Reply(wire.OneOffer(offer_view(call, lease)))
 
 
 def withdraw(call: Call) -> Reply:
     """DELETE: withdraw an offer; its places are free at once."""
-    withdraw_offer(call.parts, call.caller, call.path["id"], dry_run=call.dry_run)
+    withdraw_offer(call.env, call.caller, call.path["id"], dry_run=call.dry_run)
     return Reply()
 
 
 def accept(call: Call) -> Reply:
     """POST: accept an offer, which becomes a lease."""
     granted = accept_offer(
-        call.parts,
+        call.env,
         call.caller,
         call.path["id"],
         accepted(call.body.lease, any_priority=call.may(reading.PRIORITY)),
@@ -147,7 +147,7 @@ def offer_view(call: Call, lease: Lease) -> wire.Offer:
     """An offer with its present state."""
     offer, terms = lease.offer, lease.terms
     assert offer is not None, "only offers are shown so"
-    state = offer.state_at(call.parts.store.now())
+    state = offer.state_at(call.env.store.now())
     taken = state is OfferState.ACCEPTED
     links = [call.link("self", "offers", lease.id)]
     if taken:
@@ -196,7 +196,7 @@ def _barred(one: QuotaBarredWindow) -> wire.Barred:
 def _name(call: Call, body: OfferBody) -> str:
     """The default name of the leases."""
     if body.ensemble_id is not None:
-        return own_ensemble(call.parts.store, call.caller, body.ensemble_id).name
+        return own_ensemble(call.env.store, call.caller, body.ensemble_id).name
     if body.template is not None:
         return body.template.name.partition("@")[0]
     if body.amount is not None and body.amount.flavor is not None:

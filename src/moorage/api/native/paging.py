@@ -71,7 +71,7 @@ class Listing(Generic[T]):
         self._read = read
         self._shown = shown
         self._page = call.page()
-        self._left = call.parts.limits.page_bytes
+        self._left = call.env.limits.page_bytes
         self._markers: list[str] = []
         self._ended = False
         """Whether the page is complete."""

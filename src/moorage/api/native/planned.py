@@ -32,7 +32,7 @@ def listing(call: Call) -> Reply:
     listing_ = Listing(
         call,
         "capacity/planned",
-        partial(list_windows, call.parts, call.caller),
+        partial(list_windows, call.env, call.caller),
         lambda found: ((one.window.id, _view(call, one, UNSET, UNSET)) for one in found),
     )
     return listing_.reply("windows")
@@ -40,7 +40,7 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one window, and the bookings on its hosts."""
-    found = show_window(call.parts, call.caller, call.path["id"])
+    found = show_window(call.env, call.caller, call.path["id"])
     return Reply(wire.OnePlanned(_view(call, found, _staying(found), UNSET)))
 
 
@@ -48,7 +48,7 @@ def create(call: Call) -> Reply:
     """POST: plan that hosts are unavailable."""
     body: PlannedBody = call.body.window
     made = plan_window(
-        call.parts,
+        call.env,
         call.caller,
         PlanRequest(
             kind=WindowKind(body.kind),
@@ -70,7 +70,7 @@ def create(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: delete the window."""
-    drop_window(call.parts, call.caller, call.path["id"], dry_run=call.dry_run)
+    drop_window(call.env, call.caller, call.path["id"], dry_run=call.dry_run)
     return Reply()
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def listing(call: Call) -> Reply:
     """GET: a page of the ensemble's policies."""
-    ensemble = own_ensemble(call.parts.store, call.caller, call.path["id"])
+    ensemble = own_ensemble(call.env.store, call.caller, call.path["id"])
     listing_ = Listing(
         call,
         f"ensembles/{ensemble.id}/policies",
@@ -48,7 +48,7 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one policy."""
-    ensemble = own_ensemble(call.parts.store, call.caller, call.path["id"])
+    ensemble = own_ensemble(call.env.store, call.caller, call.path["id"])
     statement = policy_named(ensemble, call.path["name"])
     return Reply(
         wire.OnePolicy(statement_view(call, ensemble, statement)),
@@ -63,7 +63,7 @@ def put(call: Call) -> Reply:
     if body.policy.get("name", name) != name:
         raise InvalidDescription("the name in the body differs from the path", path="policy.name")
     effect = put_policy(
-        call.parts,
+        call.env,
         call.caller,
         call.path["id"],
         read_statement({**body.policy, "name": name}, "policy"),
@@ -85,7 +85,7 @@ def put(call: Call) -> Reply:
 def delete(call: Call) -> Reply:
     """DELETE: delete a policy."""
     delete_policy(
-        call.parts,
+        call.env,
         call.caller,
         call.path["id"],
         call.path["name"],
@@ -133,7 +133,7 @@ def statement_view(call: Call, ensemble: Ensemble, statement: PolicyStatement) -
     names = written.get("domains")
     if call.caller.operator or not isinstance(names, list):
         return written
-    snapshot, disclosure = call.parts.store.snapshot(), call.parts.limits.disclosure
+    snapshot, disclosure = call.env.store.snapshot(), call.env.limits.disclosure
     known = disclosure.names_of(snapshot.topology) | frozenset(snapshot.aggregates)
     told = [
         name if name in known else place_label(ensemble.salt, snapshot.topology, name)

@@ -24,7 +24,7 @@ _UNLIMITED = "unlimited"
 def listing(call: Call) -> Reply:
     """GET: the caller's own quota, or a page of the quotas set for projects."""
     every = call.flag("all_projects")
-    read = partial(quotas.list_quotas, call.parts, call.caller, all_projects=every)
+    read = partial(quotas.list_quotas, call.env, call.caller, all_projects=every)
     listing_ = Listing(
         call, "quotas", read, lambda found: ((one.project_id, _view(one)) for one in found)
     )
@@ -33,14 +33,14 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: a project's quota and its use."""
-    return _one(quotas.show_quota(call.parts, call.caller, call.path["project_id"]))
+    return _one(quotas.show_quota(call.env, call.caller, call.path["project_id"]))
 
 
 def change(call: Call) -> Reply:
     """PATCH: set limits of a project."""
     return _one(
         quotas.set_quota(
-            call.parts,
+            call.env,
             call.caller,
             call.path["project_id"],
             limits(call.body.quota),
@@ -51,7 +51,7 @@ def change(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: reset a project to the defaults."""
-    quotas.unset_quota(call.parts, call.caller, call.path["project_id"], dry_run=call.dry_run)
+    quotas.unset_quota(call.env, call.caller, call.path["project_id"], dry_run=call.dry_run)
     return Reply()
 
 

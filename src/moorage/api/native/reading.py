@@ -36,7 +36,7 @@ def builtins(body: object) -> dict[str, Any]:
 def naming(call: Call, body: msgspec.Struct, given: str | None) -> RequestIdentity:
     """The client's idempotency key with the request's fingerprint, or a new id."""
     if given is None:
-        return RequestIdentity(call.parts.ids.uuid())
+        return RequestIdentity(call.env.ids.uuid())
     return RequestIdentity(given, digest(builtins(body)))
 
 

@@ -41,7 +41,7 @@ def create(call: Call) -> Reply:
     """POST: grant all occurrences, or report those that do not fit."""
     body: SeriesBody = call.body.series
     made = create_series(
-        call.parts,
+        call.env,
         call.caller,
         asked(call, body),
         reading.naming(call, body, body.id),
@@ -54,7 +54,7 @@ def listing(call: Call) -> Reply:
     """GET: a page of series, oldest first."""
     read = partial(
         list_series,
-        call.parts.store,
+        call.env.store,
         call.caller,
         all_projects=call.flag("all_projects"),
         name=call.query.get("name"),
@@ -65,12 +65,12 @@ def listing(call: Call) -> Reply:
         lambda page: read(page=page),
         lambda found: ((one.id, _view(call, one, counts)) for one, counts in found),
     )
-    return listing_.reply("series", {"computed_at": format_instant(call.parts.store.now())})
+    return listing_.reply("series", {"computed_at": format_instant(call.env.store.now())})
 
 
 def show(call: Call) -> Reply:
     """GET: one series with its leases."""
-    store = call.parts.store
+    store = call.env.store
     return _made(call, series_with_leases(store, own_series(store, call.caller, call.path["id"])))
 
 
@@ -78,7 +78,7 @@ def rename(call: Call) -> Reply:
     """PATCH: rename a series and its leases."""
     body = call.body.series
     made = rename_series(
-        call.parts,
+        call.env,
         call.caller,
         call.path["id"],
         body.name,
@@ -92,7 +92,7 @@ def extend(call: Call) -> Reply:
     """POST: grant further occurrences, or report those that do not fit."""
     body: ExtensionBody = call.body.series
     made = extend_series(
-        call.parts,
+        call.env,
         call.caller,
         call.path["id"],
         Extension(_extent(body), body.as_many_as_fit, call.may(reading.PRIORITY)),
@@ -108,7 +108,7 @@ def cancel(call: Call) -> Reply:
     if since is not None and only is not None:
         raise InvalidDescription("give from or only, and not both", path="only")
     cancelled = cancel_series(
-        call.parts, call.caller, call.path["id"], since=since, only=only, dry_run=call.dry_run
+        call.env, call.caller, call.path["id"], since=since, only=only, dry_run=call.dry_run
     )
     return Reply(wire.Cancelled([_occurrence(one) for one in cancelled], call.dry_run))
 
@@ -230,7 +230,7 @@ def _view(
         name=series.name,
         project_id=series.project_id,
         user_id=series.user_id,
-        status=state_of(series, counts.keys(), call.parts.store.now()).value,
+        status=state_of(series, counts.keys(), call.env.store.now()).value,
         generation=series.generation,
         every=str(recurrence.every),
         start=wall(recurrence.start),

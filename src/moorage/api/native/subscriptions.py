@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def create(call: Call) -> Reply:
     """POST: create a subscription; only this answer has the secret."""
-    made = subscribe(call.parts, call.caller, _asked(call.body.subscription), dry_run=call.dry_run)
+    made = subscribe(call.env, call.caller, _asked(call.body.subscription), dry_run=call.dry_run)
     view = _view(call, made, secret=True)
     return Reply(
         wire.OneSubscription(view, dry_run=call.dry_run),
@@ -48,11 +48,11 @@ def create(call: Call) -> Reply:
 def listing(call: Call) -> Reply:
     """GET: a page of subscriptions, oldest first."""
     read = partial(
-        list_subscriptions, call.parts, call.caller, all_projects=call.flag("all_projects")
+        list_subscriptions, call.env, call.caller, all_projects=call.flag("all_projects")
     )
 
     def shown(found: Sequence[Subscription]) -> Iterator[tuple[str, Struct]]:
-        dead = call.parts.store.told.dead([one.id for one in found])
+        dead = call.env.store.told.dead([one.id for one in found])
         for one in found:
             yield one.id, _view(call, one, dead=dead.get(one.id, 0))
 
@@ -61,21 +61,21 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one subscription."""
-    found = own_subscription(call.parts, call.caller, call.path["id"])
-    dead = call.parts.store.told.dead([found.id]).get(found.id, 0)
+    found = own_subscription(call.env, call.caller, call.path["id"])
+    dead = call.env.store.told.dead([found.id]).get(found.id, 0)
     return Reply(wire.OneSubscription(_view(call, found, dead=dead)))
 
 
 def delete(call: Call) -> Reply:
     """DELETE: delete a subscription with its dead letters."""
-    unsubscribe(call.parts, call.caller, call.path["id"], dry_run=call.dry_run)
+    unsubscribe(call.env, call.caller, call.path["id"], dry_run=call.dry_run)
     return Reply()
 
 
 def letters(call: Call) -> Reply:
     """GET: a page of dead letters, oldest first."""
     id_ = call.path["id"]
-    read = partial(dead_letters, call.parts, call.caller, id_)
+    read = partial(dead_letters, call.env, call.caller, id_)
     path = f"subscriptions/{id_}/dead-letters"
     return listed(call, "dead_letters", read, partial(_letter, call), path=path)
 
@@ -84,7 +84,7 @@ def send_again(call: Call) -> Reply:
     """POST: queue dead letters to be sent again."""
     body: ResendBody = call.body.resend
     number = resend(
-        call.parts,
+        call.env,
         call.caller,
         call.path["id"],
         body.dead_letters,

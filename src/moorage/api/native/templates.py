@@ -37,7 +37,7 @@ def create(call: Call) -> Reply:
     )
     naming = reading.naming(call, body, body.id)
     return _made(
-        call, create_template(call.parts, call.caller, written, naming, dry_run=call.dry_run)
+        call, create_template(call.env, call.caller, written, naming, dry_run=call.dry_run)
     )
 
 
@@ -48,7 +48,7 @@ def revise(call: Call) -> Reply:
         "", TemplateFormat(body.format), reading.builtins(body.source), body.shared
     )
     reference = call.path["id"]
-    made = revise_template(call.parts, call.caller, reference, written, dry_run=call.dry_run)
+    made = revise_template(call.env, call.caller, reference, written, dry_run=call.dry_run)
     return _made(call, made)
 
 
@@ -56,7 +56,7 @@ def listing(call: Call) -> Reply:
     """GET: a page of the newest versions."""
     read = partial(
         list_templates,
-        call.parts,
+        call.env,
         call.caller,
         name=call.query.get("name"),
         all_projects=call.flag("all_projects"),
@@ -72,13 +72,13 @@ def show(call: Call) -> Reply:
             raise InvalidDescription("the version is named twice", path="version")
         reference = f"{reference}@{call.query['version']}"
     return Reply(
-        wire.OneTemplate(_view(call, usable_template(call.parts.store, call.caller, reference)))
+        wire.OneTemplate(_view(call, usable_template(call.env.store, call.caller, reference)))
     )
 
 
 def delete(call: Call) -> Reply:
     """DELETE: delete every version."""
-    delete_template(call.parts, call.caller, call.path["id"], dry_run=call.dry_run)
+    delete_template(call.env, call.caller, call.path["id"], dry_run=call.dry_run)
     return Reply()
 
 
@@ -86,9 +86,9 @@ def create_instance(call: Call) -> Reply:
     """POST: create an ensemble from a template; with `decide` place and hold it at once."""
     body: InstanceBody = call.body.instance
     made = create_ensemble(
-        call.parts,
+        call.env,
         call.caller,
-        instantiate(call.parts.store, call.caller, call.path["id"], body.parameters, body.name),
+        instantiate(call.env.store, call.caller, call.path["id"], body.parameters, body.name),
         None if body.decide is None else reading.ask(call, body.decide),
         reading.naming(call, body, body.id),
         dry_run=call.dry_run,

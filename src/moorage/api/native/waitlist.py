@@ -32,7 +32,7 @@ ACCEPTED: Final = 202
 
 def listing(call: Call) -> Reply:
     """GET: a page of the project's entries."""
-    store = call.parts.store
+    store = call.env.store
     read = partial(
         list_entries,
         store,
@@ -52,7 +52,7 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one entry."""
-    store = call.parts.store
+    store = call.env.store
     entry = own_entry(store, call.caller, call.path["id"])
     view = entry_view(call, listed_entry(store, entry))
     return Reply(wire.OneWaitlistEntry(view), generation=entry.generation)
@@ -61,7 +61,7 @@ def show(call: Call) -> Reply:
 def cancel(call: Call) -> Reply:
     """DELETE: cancel an entry."""
     generation = call.matched if call.match_given else None
-    cancel_entry(call.parts, call.caller, call.path["id"], generation, dry_run=call.dry_run)
+    cancel_entry(call.env, call.caller, call.path["id"], generation, dry_run=call.dry_run)
     return Reply()
 
 

@@ -14,25 +14,25 @@ from moorage.usecases.ledger import providers as usecase
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moorage.api.placement.request import Parts, Request
+    from moorage.api.placement.request import Environment, Request
     from moorage.domain.period import Instant
 
 
-def show(parts: Parts, request: Request) -> Response:
+def show(env: Environment, request: Request) -> Response:
     """The aggregates a provider is a member of."""
-    provider = usecase.find_provider(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(env.store, request.path["uuid"])
     return _shown(sorted(provider.aggregates), provider.generation, just_now())
 
 
-def replace(parts: Parts, request: Request) -> Response:
+def replace(env: Environment, request: Request) -> Response:
     """Replace the aggregates; `resource_provider_generation` None: neither checked nor moved."""
     try:
         body, uuid = request.json(), request.path["uuid"]
         aggregates, expected = body["aggregates"], body["resource_provider_generation"]
         change = PutAggregates(uuid, frozenset(aggregates), expected)
-        committed = parts.store.commit(Changeset((change,)))
+        committed = env.store.commit(Changeset((change,)))
     except MoorageError:
-        refuse_first(parts, request)
+        refuse_first(env, request)
         raise
     return _shown(aggregates, committed.provider_generations[uuid], committed.at)
 

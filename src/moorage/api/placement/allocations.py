@@ -17,15 +17,15 @@ from moorage.usecases.ledger import allocations
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from moorage.api.placement.request import Parts, Request
+    from moorage.api.placement.request import Environment, Request
     from moorage.domain.bookings import Booking
     from moorage.domain.resources import Amounts
     from moorage.http.microversion import JSON
 
 
-def show(parts: Parts, request: Request) -> Response:
+def show(env: Environment, request: Request) -> Response:
     """A consumer's allocations; never 404, for any UUID may be a consumer's."""
-    found = parts.store.allocations_of_consumer(request.path["consumer_uuid"])
+    found = env.store.allocations_of_consumer(request.path["consumer_uuid"])
     if found is None:
         return Response(body={"allocations": {}}, modified=just_now())
     consumer, bookings, generations = found
@@ -43,9 +43,9 @@ def show(parts: Parts, request: Request) -> Response:
     return Response(body=body, modified=_newest(bookings))
 
 
-def of_provider(parts: Parts, request: Request) -> Response:
+def of_provider(env: Environment, request: Request) -> Response:
     """The allocations on a provider, by consumer."""
-    generation, found = parts.store.allocations_of_provider(request.path["uuid"])
+    generation, found = env.store.allocations_of_provider(request.path["uuid"])
     shown: dict[str, Any] = {}
     for consumer, booking in found:
         before = shown.get(consumer.uuid, {"resources": {}})["resources"]
@@ -57,36 +57,36 @@ def of_provider(parts: Parts, request: Request) -> Response:
     return Response(body=body, modified=_newest([booking for _, booking in found]))
 
 
-def replace(parts: Parts, request: Request) -> Response:
+def replace(env: Environment, request: Request) -> Response:
     """Replace one consumer's allocations."""
     text = request.path["consumer_uuid"]
     if not is_uuid_like(text):
         raise InvalidDescription(f"Malformed consumer_uuid: {text}")
     written = write_of(canonical(text), request.json())
-    _allocate(parts, request, [written])
+    _allocate(env, request, [written])
     return Response(status=204)
 
 
-def write(parts: Parts, request: Request) -> Response:
+def write(env: Environment, request: Request) -> Response:
     """Replace several consumers' allocations, all or none of them."""
     writes = [write_of(consumer, body) for consumer, body in request.json().items()]
-    _allocate(parts, request, writes)
+    _allocate(env, request, writes)
     return Response(status=204)
 
 
-def _allocate(parts: Parts, request: Request, writes: Sequence[ReplaceAllocations]) -> None:
+def _allocate(env: Environment, request: Request, writes: Sequence[ReplaceAllocations]) -> None:
     allocations.allocate(
-        parts.store,
+        env.store,
         writes,
-        ids=parts.ids,
-        lifetimes=parts.lifetimes,
+        ids=env.ids,
+        lifetimes=env.lifetimes,
         request_id=request.global_request_id,
     )
 
 
-def delete(parts: Parts, request: Request) -> Response:
+def delete(env: Environment, request: Request) -> Response:
     """Delete a consumer's allocations."""
-    allocations.release(parts.store, request.path["consumer_uuid"])
+    allocations.release(env.store, request.path["consumer_uuid"])
     return Response(status=204)
 
 

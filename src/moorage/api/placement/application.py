@@ -120,7 +120,7 @@ class _Dialect:
         return body
 
     def shapes(self, mount: str) -> Fragments:
-        """See `Parts`."""
+        """See `Environment`."""
         found = self._shapes.get(mount)
         if found is None:
             if len(self._shapes) >= MOUNTS:

@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 
     from moorage.api.placement.candidate_texts import Rows
     from moorage.api.placement.rendering import Text
-    from moorage.api.placement.request import Parts, Request
+    from moorage.api.placement.request import Environment, Request
     from moorage.engine.candidates.enumerate import Candidate
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.fleet_view import Ints
     from moorage.engine.state.snapshot import Snapshot
 
 
-def list_all(parts: Parts, request: Request) -> Response:
+def list_all(env: Environment, request: Request) -> Response:
     """All candidates up to the limit, and a summary of their providers."""
     query = candidate_query.read(request)
-    shown = presented_claim(parts.store, request.global_request_id)
-    snapshot = parts.store.snapshot()
-    if not names_exist(parts, snapshot, query):
+    shown = presented_claim(env.store, request.global_request_id)
+    snapshot = env.store.snapshot()
+    if not names_exist(env, snapshot, query):
         return Response(
             body={"allocation_requests": [], "provider_summaries": {}}, modified=snapshot.taken_at
         )
     limit = candidate_query.limit(request)
-    drawn = reservation_candidates(parts.store, snapshot, query)
+    drawn = reservation_candidates(env.store, snapshot, query)
     if drawn is not None:
         requests, used = _few(drawn.snapshot, drawn.candidates, limit)
     elif shown is not None:
         requests, used = _few(snapshot, candidates_for(snapshot, query, shown), limit)
     else:
-        seen = fleet_for_query(snapshot, query, parts.lifetimes)
+        seen = fleet_for_query(snapshot, query, env.lifetimes)
         found = first(batches(seen, query, limit), limit)
         requests, used = batched_requests(seen, query.shape.slots, found)
     rows = summary_rows(snapshot, used, whole_trees=not query.one_provider_per_tree)
@@ -54,7 +54,7 @@ def list_all(parts: Parts, request: Request) -> Response:
         b'{"allocation_requests":[',
         requests,
         b'],"provider_summaries":{',
-        _summaries(parts, snapshot if drawn is None else drawn.snapshot, query, rows),
+        _summaries(env, snapshot if drawn is None else drawn.snapshot, query, rows),
         b"}}",
     )
     return Response(body=body, modified=snapshot.taken_at)
@@ -70,14 +70,14 @@ def _few(
 
 
 def _summaries(
-    parts: Parts, snapshot: Snapshot, query: CandidateQuery, rows: Ints
+    env: Environment, snapshot: Snapshot, query: CandidateQuery, rows: Ints
 ) -> Sequence[Text]:
     """Provider summaries; cached, except those with a lease's reservations."""
     wish = query.wish
     if wish is None:
-        return parts.summaries.of(snapshot, rows)
+        return env.summaries.of(snapshot, rows)
     if not wish.reservations:
-        return parts.summaries_with_terms.of(snapshot, rows)
+        return env.summaries_with_terms.of(snapshot, rows)
     encode = summary_with_terms if wish.terms else summary
     each = (encode(snapshot, row, snapshot.state(row)) for row in rows.tolist())
     return [b",".join(each)]

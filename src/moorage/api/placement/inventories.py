@@ -19,7 +19,7 @@ from moorage.usecases.ledger import withdrawal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from moorage.api.placement.request import Parts, Request
+    from moorage.api.placement.request import Environment, Request
     from moorage.domain.providers import ResourceProvider
     from moorage.http.microversion import JSON
 
@@ -43,9 +43,9 @@ def shape_all(inventories: Iterable[Inventory], generation: int) -> JSON:
     }
 
 
-def list_all(parts: Parts, request: Request) -> Response:
+def list_all(env: Environment, request: Request) -> Response:
     """Every inventory of a provider."""
-    provider = usecase.find_provider(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(env.store, request.path["uuid"])
     newest = max((one.updated_at for one in provider.inventories), default=None)
     return Response(
         body=shape_all(provider.inventories, provider.generation),
@@ -54,34 +54,34 @@ def list_all(parts: Parts, request: Request) -> Response:
     )
 
 
-def show(parts: Parts, request: Request) -> Response:
+def show(env: Environment, request: Request) -> Response:
     """The inventory of one class."""
-    provider = usecase.find_provider(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(env.store, request.path["uuid"])
     found = _find(provider, request.path["resource_class"])
     if found is None:
         raise NotFound("inventory", request.path["resource_class"])
     return _one(found, provider.generation, modified=found.updated_at)
 
 
-def create(parts: Parts, request: Request) -> Response:
+def create(env: Environment, request: Request) -> Response:
     """A first inventory of a class."""
-    provider = usecase.find_provider(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(env.store, request.path["uuid"])
     body = request.json()
     inventory = read(request, body["resource_class"], body, "create", provider.uuid)
-    written = _write(parts, PutInventories(provider.uuid, (inventory,), None, create=True))
+    written = _write(env, PutInventories(provider.uuid, (inventory,), None, create=True))
     location = f"/resource_providers/{provider.uuid}/inventories/{inventory.resource_class}"
     return _one(inventory, *written, status=201, location=location)
 
 
-def update(parts: Parts, request: Request) -> Response:
+def update(env: Environment, request: Request) -> Response:
     """A new content for the inventory of one class."""
-    provider = usecase.find_provider(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(env.store, request.path["uuid"])
     body = request.json()
     name = request.path["resource_class"]
     _expect(provider, body)
     inventory = read(request, name, body, "update", provider.uuid)
     if _find(provider, name) is None:
-        if unknown_classes(parts.store, parts.store.snapshot(), [name]):
+        if unknown_classes(env.store, env.store.snapshot(), [name]):
             raise NotFound("resource class", name)
         raise InvalidDescription(
             f"No inventory record with resource class for resource provider {provider.uuid}: "
@@ -89,10 +89,10 @@ def update(parts: Parts, request: Request) -> Response:
         )
     generation = body["resource_provider_generation"]
     change = PutInventories(provider.uuid, (inventory,), generation, update=True)
-    return _one(inventory, *_write(parts, change))
+    return _one(inventory, *_write(env, change))
 
 
-def replace_all(parts: Parts, request: Request) -> Response:
+def replace_all(env: Environment, request: Request) -> Response:
     """All inventories of a provider; a class left out is dropped."""
     try:
         body, uuid = request.json(), request.path["uuid"]
@@ -101,26 +101,26 @@ def replace_all(parts: Parts, request: Request) -> Response:
         )
         expected = body["resource_provider_generation"]
         change = PutInventories(uuid, inventories, expected, replace_all=True)
-        generation, at = _write(parts, change)
+        generation, at = _write(env, change)
     except MoorageError:
-        refuse_first(parts, request)
+        refuse_first(env, request)
         raise
     body = shape_all(inventories, generation)
     return Response(body=body, modified=at, undated=not inventories)
 
 
-def clear(parts: Parts, request: Request) -> Response:
+def clear(env: Environment, request: Request) -> Response:
     """Drop every inventory of a provider."""
-    provider = usecase.find_provider(parts.store, request.path["uuid"])
-    withdrawal.commit_with_withdrawal(parts.store, Changeset((DeleteInventories(provider.uuid),)))
+    provider = usecase.find_provider(env.store, request.path["uuid"])
+    withdrawal.commit_with_withdrawal(env.store, Changeset((DeleteInventories(provider.uuid),)))
     return Response(status=204)
 
 
-def delete(parts: Parts, request: Request) -> Response:
+def delete(env: Environment, request: Request) -> Response:
     """Drop the inventory of one class."""
-    provider = usecase.find_provider(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(env.store, request.path["uuid"])
     change = DeleteInventories(provider.uuid, request.path["resource_class"])
-    withdrawal.commit_with_withdrawal(parts.store, Changeset((change,)))
+    withdrawal.commit_with_withdrawal(env.store, Changeset((change,)))
     return Response(status=204)
 
 
@@ -184,7 +184,7 @@ def read(
     return inventory
 
 
-def _write(parts: Parts, change: PutInventories) -> tuple[int, int]:
+def _write(env: Environment, change: PutInventories) -> tuple[int, int]:
     """Commit; return the provider's new generation and the instant of the commit."""
-    committed = withdrawal.commit_with_withdrawal(parts.store, Changeset((change,)))
+    committed = withdrawal.commit_with_withdrawal(env.store, Changeset((change,)))
     return committed.provider_generations[change.provider], committed.at

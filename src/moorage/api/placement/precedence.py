@@ -13,10 +13,10 @@ from moorage.domain.errors import ProviderConflict
 from moorage.usecases.ledger import providers as usecase
 
 if TYPE_CHECKING:
-    from moorage.api.placement.request import Parts, Request
+    from moorage.api.placement.request import Environment, Request
 
 
-def refuse_first(parts: Parts, request: Request) -> None:
+def refuse_first(env: Environment, request: Request) -> None:
     """Raise the first error in the reference's order, if the provider has one.
 
     Raises:
@@ -24,7 +24,7 @@ def refuse_first(parts: Parts, request: Request) -> None:
         InvalidDescription: the body is no JSON, or not what the schema asks.
         ProviderConflict: the body names another generation than the provider's.
     """
-    provider = usecase.find_provider(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(env.store, request.path["uuid"])
     expected = request.json()["resource_provider_generation"]
     if expected is not None and expected != provider.generation:
         raise ProviderConflict(

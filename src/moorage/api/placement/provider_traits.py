@@ -13,26 +13,26 @@ from moorage.http.microversion import Response
 from moorage.usecases.ledger import providers as usecase
 
 if TYPE_CHECKING:
-    from moorage.api.placement.request import Parts, Request
+    from moorage.api.placement.request import Environment, Request
     from moorage.domain.period import Instant
 
 
-def list_all(parts: Parts, request: Request) -> Response:
+def list_all(env: Environment, request: Request) -> Response:
     """The traits of a provider."""
-    provider = usecase.find_provider(parts.store, request.path["uuid"])
-    return _shown(provider.traits, provider.generation, newest(parts, provider.traits))
+    provider = usecase.find_provider(env.store, request.path["uuid"])
+    return _shown(provider.traits, provider.generation, newest(env, provider.traits))
 
 
-def replace_all(parts: Parts, request: Request) -> Response:
+def replace_all(env: Environment, request: Request) -> Response:
     """A new set of traits, all of them known."""
     body = request.json()
     uuid, expected = request.path["uuid"], body["resource_provider_generation"]
     traits = frozenset(body["traits"])
     try:
-        committed = parts.store.commit(Changeset((PutTraits(uuid, traits, expected),)))
+        committed = env.store.commit(Changeset((PutTraits(uuid, traits, expected),)))
     except MoorageError:
-        refuse_first(parts, request)
-        unknown = traits.difference(one.name for one in parts.store.traits(traits))
+        refuse_first(env, request)
+        unknown = traits.difference(one.name for one in env.store.traits(traits))
         if unknown:
             raise UnknownName("trait", ", ".join(sorted(unknown))) from None
         raise
@@ -42,10 +42,10 @@ def replace_all(parts: Parts, request: Request) -> Response:
     return _shown(traits, generation, modified)
 
 
-def clear(parts: Parts, request: Request) -> Response:
+def clear(env: Environment, request: Request) -> Response:
     """Take every trait from a provider."""
-    provider = usecase.find_provider(parts.store, request.path["uuid"])
-    parts.store.commit(Changeset((PutTraits(provider.uuid, frozenset(), None),)))
+    provider = usecase.find_provider(env.store, request.path["uuid"])
+    env.store.commit(Changeset((PutTraits(provider.uuid, frozenset(), None),)))
     return Response(status=204)
 
 

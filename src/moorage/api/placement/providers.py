@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.api.placement.fragments import Encode
-    from moorage.api.placement.request import Parts, Request
+    from moorage.api.placement.request import Environment, Request
     from moorage.domain.providers import ResourceProvider
     from moorage.engine.state.snapshot import Snapshot
     from moorage.http.microversion import JSON
@@ -56,14 +56,14 @@ def modified(provider: ResourceProvider) -> int:
     return provider.updated_at or provider.created_at
 
 
-def list_all(parts: Parts, request: Request) -> Response:
+def list_all(env: Environment, request: Request) -> Response:
     """Providers that pass every filter of the query."""
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     group = _filters(request)
-    if not filters_exist(parts, snapshot, group):
+    if not filters_exist(env, snapshot, group):
         return Response(body={"resource_providers": []}, modified=snapshot.taken_at)
     rows = usecase.matching(snapshot, group, name=request.value("name"), uuid=request.value("uuid"))
-    shown = parts.shapes(request.mount)
+    shown = env.shapes(request.mount)
     return Response(
         body=assembled(b'{"resource_providers":[', shown.of(snapshot, rows), b"]}"),
         modified=_newest(snapshot, rows) if len(rows) else snapshot.taken_at,
@@ -92,13 +92,13 @@ def _filters(request: Request) -> RequestGroup:
     )
 
 
-def create(parts: Parts, request: Request) -> Response:
+def create(env: Environment, request: Request) -> Response:
     """Create a provider, with a generated UUID if the body names none."""
     body = request.json()
     given = body.get("uuid")
-    uuid = str(UUID(given)) if given else parts.ids.uuid()
+    uuid = str(UUID(given)) if given else env.ids.uuid()
     created = usecase.create(
-        parts.store, uuid=uuid, name=body["name"], parent=body.get("parent_provider_uuid")
+        env.store, uuid=uuid, name=body["name"], parent=body.get("parent_provider_uuid")
     )
     return Response(
         body=shape(created, request.mount),
@@ -107,32 +107,32 @@ def create(parts: Parts, request: Request) -> Response:
     )
 
 
-def show(parts: Parts, request: Request) -> Response:
+def show(env: Environment, request: Request) -> Response:
     """One provider."""
-    provider = usecase.find_provider(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(env.store, request.path["uuid"])
     return Response(body=shape(provider, request.mount), modified=modified(provider))
 
 
-def update(parts: Parts, request: Request) -> Response:
+def update(env: Environment, request: Request) -> Response:
     """Change the name, and where the body names a parent (or null) the parent."""
-    provider = usecase.find_provider(parts.store, request.path["uuid"])
+    provider = usecase.find_provider(env.store, request.path["uuid"])
     body = request.json()
     if "parent_provider_uuid" in body:
         updated = usecase.update(
-            parts.store,
+            env.store,
             provider.uuid,
             name=body["name"],
             parent=body["parent_provider_uuid"],
             movable=usecase.ANYWHERE if request.has("re-parenting") else usecase.FROM_ROOT_ONLY,
         )
     else:
-        updated = usecase.rename(parts.store, provider.uuid, body["name"])
+        updated = usecase.rename(env.store, provider.uuid, body["name"])
     # The reference dates the answer by the change before this one; to become a root is one.
     first = provider.parent_uuid is not None and provider.updated_at in {0, provider.created_at}
     return Response(body=shape(updated, request.mount), modified=modified(updated), undated=first)
 
 
-def delete(parts: Parts, request: Request) -> Response:
+def delete(env: Environment, request: Request) -> Response:
     """Remove a provider with its inventories, traits and aggregate links."""
-    usecase.delete(parts.store, request.path["uuid"])
+    usecase.delete(env.store, request.path["uuid"])
     return Response(status=204)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller, Ids, Store
 
 
-class Parts(Protocol):
-    """The collaborators that handlers may use besides the request."""
+class Environment(Protocol):
+    """What handlers may use besides the request."""
 
     @property
     def store(self) -> Store:

@@ -15,19 +15,19 @@ from moorage.usecases.ledger import allocations
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.api.placement.request import Parts, Request
+    from moorage.api.placement.request import Environment, Request
     from moorage.engine.state.snapshot import Snapshot
 
 
-def reshape(parts: Parts, request: Request) -> Response:
+def reshape(env: Environment, request: Request) -> Response:
     """Replace inventories of providers and allocations of consumers together."""
     body = request.json()
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     inventories = [
         _put(request, snapshot, uuid, given) for uuid, given in body["inventories"].items()
     ]
     writes = [write_of(consumer, given) for consumer, given in body["allocations"].items()]
-    allocations.reshape(parts.store, inventories, writes)
+    allocations.reshape(env.store, inventories, writes)
     return Response(status=204)
 
 

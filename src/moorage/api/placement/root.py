@@ -9,10 +9,10 @@ from moorage.api.placement.versions import HISTORY
 from moorage.http.microversion import Response
 
 if TYPE_CHECKING:
-    from moorage.api.placement.request import Parts, Request
+    from moorage.api.placement.request import Environment, Request
 
 
-def show(_parts: Parts, _request: Request) -> Response:
+def show(_env: Environment, _request: Request) -> Response:
     """The version document; its link points to the requested address."""
     version = {
         "id": f"v{HISTORY.minimum}",

@@ -27,14 +27,14 @@ from moorage.api.placement import (
     usages,
 )
 from moorage.api.placement.refusals import Refusal
-from moorage.api.placement.request import Parts, Request
+from moorage.api.placement.request import Environment, Request
 from moorage.api.placement.validation import body_schema
 from moorage.http.microversion import Response
 
 if TYPE_CHECKING:
     from moorage.http.microversion import Spoken
 
-Handler: TypeAlias = Callable[[Parts, Request], Response]
+Handler: TypeAlias = Callable[[Environment, Request], Response]
 
 # fmt: off
 TABLE: Final[tuple[tuple[str, str, str, Handler, str], ...]] = (

@@ -16,24 +16,24 @@ from moorage.http.microversion import Response
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from moorage.api.placement.request import Parts, Request
+    from moorage.api.placement.request import Environment, Request
 
 
-def newest(parts: Parts, names: Collection[str]) -> int:
+def newest(env: Environment, names: Collection[str]) -> int:
     """When the newest of these traits was made, or now for none."""
-    found = [one.updated_at for one in parts.store.traits(names)] if names else []
+    found = [one.updated_at for one in env.store.traits(names)] if names else []
     return max(found) if found else just_now()
 
 
-def list_all(parts: Parts, request: Request) -> Response:
+def list_all(env: Environment, request: Request) -> Response:
     """Traits, by name (`in:A,B` or `startswith:P`) and by whether any provider has them."""
     wanted = _by_name(request.value("name"))
     carried = _associated(request.value("associated"))
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     used = {name for name, mask in snapshot.traits.items() if mask.any()}
     found = [
         one
-        for one in parts.store.traits()
+        for one in env.store.traits()
         if wanted(one.name) and (carried is None or (one.name in used) == carried)
     ]
     return Response(
@@ -67,15 +67,15 @@ def _associated(text: str | None) -> bool | None:
     return text.lower() == "true"
 
 
-def show(parts: Parts, request: Request) -> Response:
+def show(env: Environment, request: Request) -> Response:
     """Whether a trait exists: 204, or 404."""
     name = request.path["name"]
-    for one in parts.store.traits([name]):
+    for one in env.store.traits([name]):
         return Response(status=204, modified=one.updated_at)
     raise NotFound("trait", name)
 
 
-def ensure(parts: Parts, request: Request) -> Response:
+def ensure(env: Environment, request: Request) -> Response:
     """Create a custom trait unless it is there: 201 or 204."""
     name = request.path["name"]
     if check_value(name, schemas.CUSTOM_TRAIT) is not None:
@@ -83,18 +83,18 @@ def ensure(parts: Parts, request: Request) -> Response:
             "The trait is invalid. A valid trait must be no longer than 255 characters, start "
             'with the prefix "CUSTOM_" and use following characters: "A"-"Z", "0"-"9" and "_"'
         )
-    committed = parts.store.commit(Changeset((CreateTrait(name),)))
+    committed = env.store.commit(Changeset((CreateTrait(name),)))
     return Response(
         status=201 if name in committed.created else 204,
         location=f"/traits/{name}",
-        modified=newest(parts, {name}),
+        modified=newest(env, {name}),
     )
 
 
-def delete(parts: Parts, request: Request) -> Response:
+def delete(env: Environment, request: Request) -> Response:
     """Delete a custom trait that no provider has."""
     name = request.path["name"]
     if name in STANDARD_TRAITS:
         raise InvalidDescription(f"Cannot delete standard trait {name}.")
-    parts.store.commit(Changeset((DeleteTrait(name),)))
+    env.store.commit(Changeset((DeleteTrait(name),)))
     return Response(status=204)

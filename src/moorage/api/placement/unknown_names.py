@@ -22,7 +22,7 @@ from moorage.usecases.claims.server_stay import fleet_for_query
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moorage.api.placement.request import Parts
+    from moorage.api.placement.request import Environment
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.provider_filters import Bools
     from moorage.engine.state.snapshot import Snapshot
@@ -33,7 +33,7 @@ _NO_TRAIT: Final = "No such trait(s):"
 _NO_FILTER: Final = 'Invalid trait(s) in "required" parameter: No such trait(s):'
 
 
-def names_exist(parts: Parts, snapshot: Snapshot, query: CandidateQuery) -> bool:
+def names_exist(env: Environment, snapshot: Snapshot, query: CandidateQuery) -> bool:
     """Whether all names in a query for candidates exist.
 
     False also means that there are no candidates: some names were not even come to.
@@ -41,8 +41,8 @@ def names_exist(parts: Parts, snapshot: Snapshot, query: CandidateQuery) -> bool
     Raises:
         BadQuery: something does not exist, and everything that is asked before it can be had.
     """
-    classes = unknown_classes(parts.store, snapshot, query.classes)
-    traits = unknown_traits(parts.store, snapshot, query.traits)
+    classes = unknown_classes(env.store, snapshot, query.classes)
+    traits = unknown_traits(env.store, snapshot, query.traits)
     if not classes and not traits:
         return True
     if query.wish is not None:  # what is asked for by virtual classes is found in other ways
@@ -58,12 +58,12 @@ def names_exist(parts: Parts, snapshot: Snapshot, query: CandidateQuery) -> bool
             return False
         _refuse(traits, group.forbidden.union(*group.required), _NO_TRAIT)
         alone = replace(query, groups=(group,), rules=Rules(), one_provider_per_tree=False)
-        if not first(batches(fleet_for_query(snapshot, alone, parts.lifetimes), alone, 1), 1):
+        if not first(batches(fleet_for_query(snapshot, alone, env.lifetimes), alone, 1), 1):
             return False
     return False
 
 
-def filters_exist(parts: Parts, snapshot: Snapshot, group: RequestGroup) -> bool:
+def filters_exist(env: Environment, snapshot: Snapshot, group: RequestGroup) -> bool:
     """Whether all names in a query for providers exist.
 
     False also means that no provider is found: some names were not even come to.
@@ -71,8 +71,8 @@ def filters_exist(parts: Parts, snapshot: Snapshot, group: RequestGroup) -> bool
     Raises:
         BadQuery: something does not exist, and everything that is asked before it can be had.
     """
-    classes = unknown_classes(parts.store, snapshot, group.resources)
-    traits = unknown_traits(parts.store, snapshot, group.forbidden.union(*group.required))
+    classes = unknown_classes(env.store, snapshot, group.resources)
+    traits = unknown_traits(env.store, snapshot, group.forbidden.union(*group.required))
     if not classes and not traits:
         return True
     if group.in_tree is not None and group.in_tree not in snapshot.row_of:

@@ -12,7 +12,7 @@ from moorage.http.microversion import Response
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from moorage.api.placement.request import Parts, Request
+    from moorage.api.placement.request import Environment, Request
     from moorage.domain.bookings import Booking
     from moorage.domain.consumers import Consumer
     from moorage.http.microversion import JSON
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 ALL: Final = "all"
 
 
-def of_provider(parts: Parts, request: Request) -> Response:
+def of_provider(env: Environment, request: Request) -> Response:
     """What is allocated of every class the provider has, zeros included."""
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     row = snapshot.row(request.path["uuid"])
     usages = {}
     for inventory in snapshot.inventories_of(row):
@@ -32,7 +32,7 @@ def of_provider(parts: Parts, request: Request) -> Response:
     return Response(body=body, modified=snapshot.taken_at)
 
 
-def of_project(parts: Parts, request: Request) -> Response:
+def of_project(env: Environment, request: Request) -> Response:
     """What a project (and user) has allocated, by type of consumer.
 
     `consumer_type=all` puts every type under that one key.
@@ -41,7 +41,7 @@ def of_project(parts: Parts, request: Request) -> Response:
     assert project is not None, "the query schema requires it"
     wanted = request.value("consumer_type")
     groups: dict[str, list[tuple[Consumer, Booking]]] = defaultdict(list)
-    for consumer, booking in parts.store.usages(project, request.value("user_id")):
+    for consumer, booking in env.store.usages(project, request.value("user_id")):
         kind = consumer.type or UNKNOWN_TYPE
         if wanted in {None, ALL, kind}:
             groups[ALL if wanted == ALL else kind].append((consumer, booking))

@@ -22,7 +22,7 @@ from moorage.usecases.leases.create import create_lease
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.leases.requests import LeaseRequest, LeaseResult
     from moorage.usecases.ports import Caller
 
@@ -38,7 +38,7 @@ class LeaseSizes:
 
 
 def grant_largest(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     choice: LeaseSizes,
     id_: Callable[[], str],
@@ -52,7 +52,7 @@ def grant_largest(
     and one that does, the latter is granted.
 
     Args:
-        parts: the service's.
+        env: the service's.
         caller: who asks.
         choice: the sizes.
         id_: the id of each lease that is tried.
@@ -63,15 +63,15 @@ def grant_largest(
         Infeasible: not even the smallest fits.
         QuotaExceeded and others: see `create_lease`; what the largest size meets.
     """
-    with deadline.within(parts.stopwatch, parts.limits.time_limit / SECOND):
-        return _Search(parts, caller, choice, id_, dry_run, explained).granted()
+    with deadline.within(env.stopwatch, env.limits.time_limit / SECOND):
+        return _Search(env, caller, choice, id_, dry_run, explained).granted()
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
     """One request for the largest."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     caller: Caller
     choice: LeaseSizes
     id_: Callable[[], str]
@@ -115,7 +115,7 @@ class _Search:
         ask = replace(self.choice.ask(number), unexplained=True)
         try:
             with deadline.anew():
-                return create_lease(self.parts, self.caller, ask, self._naming(), dry_run=dry_run)
+                return create_lease(self.env, self.caller, ask, self._naming(), dry_run=dry_run)
         except Infeasible:
             return None
 
@@ -129,7 +129,7 @@ class _Search:
             self._least(dry_run=True)  # a refusal that is written leaves its explanation
         ask = self.choice.ask(self.choice.count - 1)
         with deadline.anew():
-            return create_lease(self.parts, self.caller, ask, self._naming(), dry_run=dry_run)
+            return create_lease(self.env, self.caller, ask, self._naming(), dry_run=dry_run)
 
     def _naming(self) -> RequestIdentity:
         return RequestIdentity(self.id_(), explained=self.explained)

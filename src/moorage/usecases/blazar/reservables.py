@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
 
 MAX_KEY: Final = 64
@@ -107,7 +107,7 @@ def offered_host(store: Store, snapshot: Snapshot, id_: str) -> OfferedHost:
 
 
 def offer_host(
-    parts: Parts, caller: Caller, name: str, properties: Mapping[str, str]
+    env: UseCaseEnvironment, caller: Caller, name: str, properties: Mapping[str, str]
 ) -> OfferedHost:
     """Offer a host of the fleet, by the name of its root provider.
 
@@ -121,16 +121,16 @@ def offer_host(
     require_operator(caller)
     _check_keys(properties)
     _check_values(properties)
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     root = _root(snapshot, name)
-    _check_new(parts.store, name)
+    _check_new(env.store, name)
     if is_used(snapshot, root):
         raise InUse("host", name)
-    return _enrolled(parts, snapshot, root, properties, None)
+    return _enrolled(env, snapshot, root, properties, None)
 
 
 def enrol_host(
-    parts: Parts, caller: Caller, name: str, properties: Mapping[str, str], id_: str
+    env: UseCaseEnvironment, caller: Caller, name: str, properties: Mapping[str, str], id_: str
 ) -> OfferedHost:
     """Offer a host as another service does, whoever runs there, under its id if that is free.
 
@@ -139,10 +139,10 @@ def enrol_host(
     """
     require_operator(caller)
     _check_keys(properties)
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     root = _root(snapshot, name)
-    _check_new(parts.store, name)
-    return _enrolled(parts, snapshot, root, properties, id_)
+    _check_new(env.store, name)
+    return _enrolled(env, snapshot, root, properties, id_)
 
 
 def _check_new(store: Store, name: str) -> None:
@@ -151,12 +151,16 @@ def _check_new(store: Store, name: str) -> None:
 
 
 def _enrolled(
-    parts: Parts, snapshot: Snapshot, root: int, properties: Mapping[str, str], id_: str | None
+    env: UseCaseEnvironment,
+    snapshot: Snapshot,
+    root: int,
+    properties: Mapping[str, str],
+    id_: str | None,
 ) -> OfferedHost:
     """The host with its unit; where Blazar's provider is there already, the unit is its."""
-    store, now, name = parts.store, parts.store.now(), snapshot.names[root]
+    store, now, name = env.store, env.store.now(), snapshot.names[root]
     theirs = [row for row in snapshot.tree(root).tolist() if snapshot.names[row] == UNIT + name]
-    unit = snapshot.uuids[theirs[0]] if theirs else parts.ids.uuid()
+    unit = snapshot.uuids[theirs[0]] if theirs else env.ids.uuid()
     made = Reservable(
         ReservableKind.HOST,
         _number(store, id_),
@@ -193,7 +197,7 @@ _NUMBER: Final = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 
 
 def describe_host(
-    parts: Parts, caller: Caller, id_: str, properties: Mapping[str, str | None]
+    env: UseCaseEnvironment, caller: Caller, id_: str, properties: Mapping[str, str | None]
 ) -> OfferedHost:
     """Change what is said of a host; None takes a key away.
 
@@ -203,7 +207,7 @@ def describe_host(
         InvalidDescription: nothing changes, a key or value that is too long, or too many.
     """
     require_operator(caller)
-    found = offered_host(parts.store, parts.store.snapshot(), id_).reservable
+    found = offered_host(env.store, env.store.snapshot(), id_).reservable
     if not properties:
         raise InvalidDescription("nothing to change")
     _check_keys(properties)
@@ -214,13 +218,13 @@ def describe_host(
     changed = replace(
         found,
         properties=MappingProxyType({k: v for k, v in kept.items() if v is not None}),
-        updated_at=parts.store.now(),
+        updated_at=env.store.now(),
     )
-    parts.store.commit(Changeset((PutReservable(changed, new=False),)))
-    return offered_host(parts.store, parts.store.snapshot(), id_)
+    env.store.commit(Changeset((PutReservable(changed, new=False),)))
+    return offered_host(env.store, env.store.snapshot(), id_)
 
 
-def withdraw_host(parts: Parts, caller: Caller, id_: str) -> None:
+def withdraw_host(env: UseCaseEnvironment, caller: Caller, id_: str) -> None:
     """Offer a host no more.
 
     Raises:
@@ -229,12 +233,12 @@ def withdraw_host(parts: Parts, caller: Caller, id_: str) -> None:
         InUse: something on it is reserved.
     """
     require_operator(caller)
-    snapshot = parts.store.snapshot()
-    found = offered_host(parts.store, snapshot, id_)
+    snapshot = env.store.snapshot()
+    found = offered_host(env.store, snapshot, id_)
     if _booked(snapshot, snapshot.row_of[found.root]):
         raise InUse("host", id_)
     assert found.reservable.provider is not None, "offered hosts have a unit"
-    parts.store.commit(
+    env.store.commit(
         Changeset(
             (DeleteProvider(found.reservable.provider), DropReservable(ReservableKind.HOST, id_)),
         )
@@ -262,7 +266,7 @@ def address(store: Store, id_: str) -> Reservable:
 
 
 def offer_address(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     network: str,
     text: str,
@@ -281,7 +285,7 @@ def offer_address(
     plain_values.text(network, "floating_network_id", most=_LONGEST_NETWORK)
     _check_keys(more)
     _check_values(more)
-    unit, now = id_ or parts.ids.uuid(), parts.store.now()
+    unit, now = id_ or env.ids.uuid(), env.store.now()
     made = Reservable(
         ReservableKind.FLOATING_IP,
         unit,
@@ -291,9 +295,9 @@ def offer_address(
         now,
         now,
     )
-    if any(one.name == text for one in addresses(parts.store)):
+    if any(one.name == text for one in addresses(env.store)):
         raise DuplicateName("floating ip", text)
-    parts.store.commit(
+    env.store.commit(
         Changeset(
             (
                 CreateProvider(unit, f"floatingip_{text}"),
@@ -306,7 +310,7 @@ def offer_address(
     return made
 
 
-def withdraw_address(parts: Parts, caller: Caller, id_: str) -> None:
+def withdraw_address(env: UseCaseEnvironment, caller: Caller, id_: str) -> None:
     """Offer an address no more.
 
     Raises:
@@ -315,12 +319,12 @@ def withdraw_address(parts: Parts, caller: Caller, id_: str) -> None:
         InUse: it is reserved.
     """
     require_operator(caller)
-    found = address(parts.store, id_)
-    snapshot = parts.store.snapshot()
+    found = address(env.store, id_)
+    snapshot = env.store.snapshot()
     row = snapshot.row_of.get(found.id)
     if row is not None and _booked(snapshot, row):
         raise InUse("floating ip", id_)
-    parts.store.commit(
+    env.store.commit(
         Changeset((DeleteProvider(found.id), DropReservable(ReservableKind.FLOATING_IP, id_)))
     )
 
@@ -346,7 +350,7 @@ def private_keys(store: Store) -> frozenset[str]:
     )
 
 
-def mark_key(parts: Parts, caller: Caller, key: str, *, private: bool) -> Reservable:
+def mark_key(env: UseCaseEnvironment, caller: Caller, key: str, *, private: bool) -> Reservable:
     """Say whether a key is told to operators only.
 
     Raises:
@@ -354,17 +358,17 @@ def mark_key(parts: Parts, caller: Caller, key: str, *, private: bool) -> Reserv
         NotFound: no host has it.
     """
     require_operator(caller)
-    if key not in host_keys(parts.store):
+    if key not in host_keys(env.store):
         raise NotFound("property", key)
-    now = parts.store.now()
+    now = env.store.now()
     said = MappingProxyType({_PRIVATE: "true" if private else "false"})
-    known = [one for one in parts.store.reservables(ReservableKind.PROPERTY) if one.name == key]
+    known = [one for one in env.store.reservables(ReservableKind.PROPERTY) if one.name == key]
     made = (
         replace(known[0], properties=said, updated_at=now)
         if known
-        else Reservable(ReservableKind.PROPERTY, parts.ids.uuid(), key, None, said, now, now)
+        else Reservable(ReservableKind.PROPERTY, env.ids.uuid(), key, None, said, now, now)
     )
-    parts.store.commit(Changeset((PutReservable(made, new=not known),)))
+    env.store.commit(Changeset((PutReservable(made, new=not known),)))
     return made
 
 

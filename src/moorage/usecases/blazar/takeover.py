@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         GrantedLease,
         ReservationContent,
     )
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Store
 
     _Step: TypeAlias = tuple[str, str, str, Callable[[], object]]
@@ -171,7 +171,7 @@ def missing(store: Store, content: ReservationContent) -> MissingRecords:
 
 
 def take_over(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     lacking: MissingRecords,
     *,
@@ -186,7 +186,7 @@ def take_over(
     """
     require_operator(caller)
     refused: list[NotTakenOver] = []
-    for kind, id_, name, act in _steps(parts, caller, lacking):
+    for kind, id_, name, act in _steps(env, caller, lacking):
         try:
             act()
         except MoorageError as error:
@@ -195,44 +195,50 @@ def take_over(
     return tuple(refused)
 
 
-def _steps(parts: Parts, caller: Caller, lacking: MissingRecords) -> Iterator[_Step]:
+def _steps(env: UseCaseEnvironment, caller: Caller, lacking: MissingRecords) -> Iterator[_Step]:
     for host in lacking.hosts:
-        yield HOST, host.id, host.name, partial(_enrol, parts, caller, host)
+        yield HOST, host.id, host.name, partial(_enrol, env, caller, host)
     for key in lacking.private:
-        yield PROPERTY, key, key, partial(reservables.mark_key, parts, caller, key, private=True)
+        yield PROPERTY, key, key, partial(reservables.mark_key, env, caller, key, private=True)
     for address in lacking.addresses:
-        yield ADDRESS, address.id, address.text, partial(_offer, parts, caller, address)
-    offered = OfferedResources(parts.store)
+        yield ADDRESS, address.id, address.text, partial(_offer, env, caller, address)
+    offered = OfferedResources(env.store)
     for lease in lacking.leases:
-        yield LEASE, lease.id, lease.name, partial(grant, parts, lease, offered)
+        yield LEASE, lease.id, lease.name, partial(grant, env, lease, offered)
 
 
-def foreseeable_refusals(parts: Parts, lacking: MissingRecords) -> tuple[NotTakenOver, ...]:
+def foreseeable_refusals(
+    env: UseCaseEnvironment, lacking: MissingRecords
+) -> tuple[NotTakenOver, ...]:
     """What could not be taken over, as far as that is known before anything is written.
 
     Each lease is judged as if it were the only one, and not at all where hosts or addresses have
     to be offered first.
     """
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     names = {snapshot.names[row] for row in snapshot.roots.tolist()}
     found = [
         NotTakenOver(HOST, one.id, one.name, str(NotFound("host", one.name)))
         for one in lacking.hosts
         if one.name not in names
     ]
-    offered = OfferedResources(parts.store)
+    offered = OfferedResources(env.store)
     for lease in lacking.leases:
         if lacking.hosts or lacking.addresses:
             break
         try:
-            grant(parts, lease, offered, dry_run=True)
+            grant(env, lease, offered, dry_run=True)
         except MoorageError as error:
             found.append(NotTakenOver(LEASE, lease.id, lease.name, error.message))
     return tuple(found)
 
 
 def grant(
-    parts: Parts, lease: GrantedLease, offered: OfferedResources, *, dry_run: bool = False
+    env: UseCaseEnvironment,
+    lease: GrantedLease,
+    offered: OfferedResources,
+    *,
+    dry_run: bool = False,
 ) -> None:
     """Grant a lease as another service did: to its owner, under its ids.
 
@@ -244,9 +250,9 @@ def grant(
     if lease.status in _UNFINISHED:
         raise WrongState(f"its state is {lease.status}")
     owner = Caller(lease.user_id, lease.project_id)
-    sizes = lease_sizes(lease, offered, parts.store.snapshot())
+    sizes = lease_sizes(lease, offered, env.store.snapshot())
     # A refusal that is written leaves an explanation, and one more each time it is tried.
-    grant_largest(parts, owner, sizes, lambda: kept_id(lease.id), dry_run=dry_run, explained=False)
+    grant_largest(env, owner, sizes, lambda: kept_id(lease.id), dry_run=dry_run, explained=False)
 
 
 def _is_known(store: Store, lease: GrantedLease) -> bool:
@@ -261,10 +267,10 @@ def _in_order(leases: Iterable[GrantedLease], now: Instant) -> Sequence[GrantedL
     return sorted(leases, key=lambda one: (one.period.start > now, one.created_at, one.id))
 
 
-def _enrol(parts: Parts, caller: Caller, one: EnrolledHost) -> None:
-    reservables.enrol_host(parts, caller, one.name, one.properties, one.id)
+def _enrol(env: UseCaseEnvironment, caller: Caller, one: EnrolledHost) -> None:
+    reservables.enrol_host(env, caller, one.name, one.properties, one.id)
 
 
-def _offer(parts: Parts, caller: Caller, one: EnrolledAddress) -> None:
+def _offer(env: UseCaseEnvironment, caller: Caller, one: EnrolledAddress) -> None:
     id_ = kept_id(one.id)
-    reservables.offer_address(parts, caller, one.network, one.text, one.more, id_)
+    reservables.offer_address(env, caller, one.network, one.text, one.more, id_)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Period
     from moorage.engine.joint.build import Built
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 _MEMBERS: Final = 5_000
@@ -42,7 +42,7 @@ _MEMBERS: Final = 5_000
 
 
 def fit_described(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     description: EnsembleDescription,
     window: Period | None,
@@ -55,18 +55,16 @@ def fit_described(
         UnknownName, InvalidDescription, UnknownPolicy, Contradiction: as for an ensemble.
         Busy: time ran out before it was clear whether one fits.
     """
-    ensemble = ensemble_from_description(
-        parts, caller, description, RequestIdentity(parts.ids.uuid())
-    )
-    snapshot = parts.store.snapshot()
+    ensemble = ensemble_from_description(env, caller, description, RequestIdentity(env.ids.uuid()))
+    snapshot = env.store.snapshot()
     check_policies(snapshot.topology, ensemble)
-    check_names(parts, caller, snapshot, ensemble)
-    told = parts.told_to(operator=caller.operator)
+    check_names(env, caller, snapshot, ensemble)
+    told = env.told_to(operator=caller.operator)
     return fit_copies(told, ensemble, window, time_limit=time_limit)
 
 
 def fit_more(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble_id: str,
     window: Period | None,
@@ -79,19 +77,23 @@ def fit_more(
         NotFound: no such ensemble for this caller.
         InvalidDescription, Busy: as for others.
     """
-    stored = own_ensemble(parts.store, caller, ensemble_id)
-    fresh = tuple(Member(one.name, parts.ids.uuid()) for one in stored.members)
-    another = replace(stored, id=parts.ids.uuid(), members=fresh, salt=parts.ids.salt())
-    return fit_copies(parts, another, window, time_limit=time_limit)
+    stored = own_ensemble(env.store, caller, ensemble_id)
+    fresh = tuple(Member(one.name, env.ids.uuid()) for one in stored.members)
+    another = replace(stored, id=env.ids.uuid(), members=fresh, salt=env.ids.salt())
+    return fit_copies(env, another, window, time_limit=time_limit)
 
 
 def fit_copies(
-    parts: Parts, ensemble: Ensemble, window: Period | None, *, time_limit: Duration | None
+    env: UseCaseEnvironment,
+    ensemble: Ensemble,
+    window: Period | None,
+    *,
+    time_limit: Duration | None,
 ) -> Fit:
     """How many ensembles like this one fit, all at once, each under its own policies.
 
     Args:
-        parts: the ports.
+        env: the ports.
         ensemble: one of them; it is placed nowhere.
         window: when; None: from now on, for ever.
         time_limit: for counting; then as long again to say what is in the way.
@@ -100,53 +102,53 @@ def fit_copies(
         InvalidDescription: it has no members, or the window lies in the past.
         Busy: time ran out before it was clear whether one fits.
     """
-    limit = time_limit_within(parts.limits, time_limit)
-    keepers = parts.store.keepers()
-    snapshot = parts.store.snapshot()
+    limit = time_limit_within(env.limits, time_limit)
+    keepers = env.store.keepers()
+    snapshot = env.store.snapshot()
     if not ensemble.members:
         raise InvalidDescription("there is nothing to place: no role has members", path="fit")
-    period = period_of(parts, None, window, snapshot.taken_at)
+    period = period_of(env, None, window, snapshot.taken_at)
     stand = member_places(snapshot, ensemble)
     everyone = frozenset(one.name for one in ensemble.members)
     request = request_for(ensemble, stand, everyone, period, Objective.PACK)
     closed = closed_hosts(keepers.ensembles, snapshot, ensemble, period)
     built = build(request, snapshot, closed=closed)
-    began, taken = parts.stopwatch(), list[Place]()
+    began, taken = env.stopwatch(), list[Place]()
     if len(ensemble.members) == 1 and not ensemble.policies:
         # One role of one member: copies are members of a single ensemble without policies.
         alone = replace(request, members=())
         none = build(alone, snapshot, closed=closed)
         room = count_additional(
-            parts.solver,
+            env.solver,
             placement_as_is(none),
             ensemble.roles[0],
-            most=parts.limits.additional,
+            most=env.limits.additional,
             time_limit=limit,
         )
         name = ensemble.roles[0].name
         more = tuple(MemberName(name, i) for i in range(room.count + 1))
         next_one = state(replace(request, members=more), built.terrain, closed=closed)
     else:
-        copies = _Copies(parts, built, snapshot, ensemble, limit)
+        copies = _Copies(env, built, snapshot, ensemble, limit)
         room = copies.count()
         next_one, taken = copies.refused, copies.taken
-    left = limit / SECOND * 2 - (parts.stopwatch() - began)
+    left = limit / SECOND * 2 - (env.stopwatch() - began)
     return Fit(
         additional=room.count,
         exact=room.exact,
-        limited_by=limiting_factors(parts, next_one, snapshot, left, taken) if room.exact else (),
-        quota_allows=_quota_of_copies(parts, ensemble, period),
+        limited_by=limiting_factors(env, next_one, snapshot, left, taken) if room.exact else (),
+        quota_allows=_quota_of_copies(env, ensemble, period),
         window=period,
         snapshot=snapshot,
     )
 
 
-def _quota_of_copies(parts: Parts, ensemble: Ensemble, period: Period) -> int | None:
+def _quota_of_copies(env: UseCaseEnvironment, ensemble: Ensemble, period: Period) -> int | None:
     """How many copies the project may hold, or lease where the period has an end."""
     if period.open_ended:
-        held = held_limit(parts, ensemble.project_id) - parts.store.held(ensemble.project_id)
+        held = held_limit(env, ensemble.project_id) - env.store.held(ensemble.project_id)
         return max(held // len(ensemble.members), 0)
-    leased = quota_allows(parts, ensemble.project_id, period)
+    leased = quota_allows(env, ensemble.project_id, period)
     return None if leased is None else leased // len(ensemble.members)
 
 
@@ -154,13 +156,18 @@ class _Copies:
     """Places copy after copy; where the next has no room, asks for all of them jointly."""
 
     def __init__(
-        self, parts: Parts, built: Built, snapshot: Snapshot, ensemble: Ensemble, limit: Duration
+        self,
+        env: UseCaseEnvironment,
+        built: Built,
+        snapshot: Snapshot,
+        ensemble: Ensemble,
+        limit: Duration,
     ) -> None:
-        self._parts = parts
+        self._env = env
         self._built = built
         self._snapshot = snapshot
         self._ensemble = ensemble
-        self._ends = parts.stopwatch() + limit / SECOND
+        self._ends = env.stopwatch() + limit / SECOND
         self.refused = built
         """The copy that had no room where the others stand."""
         self.taken: list[Place] = []
@@ -170,12 +177,12 @@ class _Copies:
         """How many there are room for."""
         number, most = (
             0,
-            min(self._parts.limits.additional, _MEMBERS // len(self._built.request.members)),
+            min(self._env.limits.additional, _MEMBERS // len(self._built.request.members)),
         )
         try:
             while number < most:
                 found = solve_and_verify(
-                    self._parts.solver, self.refused, time_limit=self._left(), seed=number
+                    self._env.solver, self.refused, time_limit=self._left(), seed=number
                 )
                 if found is None:
                     return self._jointly(number)
@@ -200,7 +207,7 @@ class _Copies:
         while (number + 1) * len(self._built.request.members) <= _MEMBERS:
             problem = any_placement(joint([party] * (number + 1), self._snapshot))
             try:
-                outcome = solve(self._parts.solver, problem, time_limit=self._left(), seed=number)
+                outcome = solve(self._env.solver, problem, time_limit=self._left(), seed=number)
             except Busy:
                 break
             if outcome.verdict is Verdict.INFEASIBLE:
@@ -211,7 +218,7 @@ class _Copies:
         return AdditionalMembers(number, exact=False)
 
     def _left(self) -> Duration:
-        left = self._ends - self._parts.stopwatch()
+        left = self._ends - self._env.stopwatch()
         if left <= 0:
             raise Busy("time ran out while counting", retry_after=5)
         return max(int(left * SECOND), 1)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from moorage.domain.placement import Place
     from moorage.engine.joint.build import Built
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 _BEYOND: Final = 20
@@ -78,7 +78,7 @@ class Fit:
 
 
 def fit_members(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble_id: str,
     role_name: str,
@@ -89,7 +89,7 @@ def fit_members(
     """How many more members of a role fit beside those that are placed.
 
     Args:
-        parts: the ports.
+        env: the ports.
         caller: who asks.
         ensemble_id: whose members.
         role_name: of which role.
@@ -100,30 +100,30 @@ def fit_members(
         NotFound: no such ensemble for this caller.
         InvalidDescription: it has no such role, or the window lies in the past.
     """
-    parts = parts.told_to(operator=caller.operator)
-    limit = time_limit_within(parts.limits, time_limit)
-    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+    env = env.told_to(operator=caller.operator)
+    limit = time_limit_within(env.limits, time_limit)
+    ensemble = own_ensemble(env.store, caller, ensemble_id)
     role = next((one for one in ensemble.roles if one.name == role_name), None)
     if role is None:
         raise InvalidDescription(f"no role {role_name}", path="fit.role")
-    keepers = parts.store.keepers()
-    decision = current_decision(parts.store, ensemble)
-    snapshot = parts.store.snapshot()
+    keepers = env.store.keepers()
+    decision = current_decision(env.store, ensemble)
+    snapshot = env.store.snapshot()
     stand = member_places(snapshot, ensemble)
-    period = period_of(parts, decision, window, snapshot.taken_at)
+    period = period_of(env, decision, window, snapshot.taken_at)
     objective = Objective.SPREAD if decision is None else decision.objective
     request = request_for(ensemble, stand, frozenset(), period, objective)
     built = build(
         request, snapshot, closed=closed_hosts(keepers.ensembles, snapshot, ensemble, period)
     )
-    began = parts.stopwatch()
+    began = env.stopwatch()
     room = count_additional(
-        parts.solver, placement_as_is(built), role, most=parts.limits.additional, time_limit=limit
+        env.solver, placement_as_is(built), role, most=env.limits.additional, time_limit=limit
     )
     count = room.count
-    if window is None and room.exact and not _leased(parts, decision):
+    if window is None and room.exact and not _leased(env, decision):
         observation = Observation(snapshot, stand, keepers.ensembles)
-        room = _moving(parts, ensemble, decision, role, room, observation, limit)
+        room = _moving(env, ensemble, decision, role, room, observation, limit)
         count = room.count
     first = max((m.index for m in request.members if m.role == role.name), default=-1) + 1
     more = tuple(MemberName(role.name, first + i) for i in range(count + 1))
@@ -132,12 +132,12 @@ def fit_members(
         built.terrain,
         closed=built.closed,
     )
-    left = limit / SECOND * 2 - (parts.stopwatch() - began)
+    left = limit / SECOND * 2 - (env.stopwatch() - began)
     return Fit(
         additional=count,
         exact=room.exact,
-        limited_by=limiting_factors(parts, grown, snapshot, left) if room.exact else (),
-        quota_allows=_quota(parts, ensemble),
+        limited_by=limiting_factors(env, grown, snapshot, left) if room.exact else (),
+        quota_allows=_quota(env, ensemble),
         window=period,
         snapshot=snapshot,
     )
@@ -156,7 +156,7 @@ def placement_as_is(built: Built) -> VerifiedPlacement:
 
 
 def period_of(
-    parts: Parts, decision: Decision | None, window: Period | None, now: Instant
+    env: UseCaseEnvironment, decision: Decision | None, window: Period | None, now: Instant
 ) -> Period:
     """When they shall fit.
 
@@ -169,20 +169,20 @@ def period_of(
         return Period(from_now_on(window.start, now), window.end)
     if decision is None:
         return Period(now)
-    if _leased(parts, decision):
+    if _leased(env, decision):
         return Period(max(decision.period.start, now), max(decision.period.end, now + 1))
     return Period(now, decision.period.end if decision.period.end > now else FOREVER)
 
 
-def _leased(parts: Parts, decision: Decision | None) -> bool:
+def _leased(env: UseCaseEnvironment, decision: Decision | None) -> bool:
     """Whether the places are an open lease's."""
     if decision is None or decision.lease_id is None:
         return False
-    return parts.store.lease(decision.lease_id).state is not LeaseState.CLOSED
+    return env.store.lease(decision.lease_id).state is not LeaseState.CLOSED
 
 
 def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for with
-    parts: Parts,
+    env: UseCaseEnvironment,
     ensemble: Ensemble,
     decision: Decision | None,
     role: Role,
@@ -194,38 +194,42 @@ def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for
     ask = DecisionOptions() if decision is None else options_like(decision)
     present = [m.name.index for m in ensemble.members if m.name.role == role.name]
     first, count = max(present, default=-1) + 1, room.count
-    ends = parts.stopwatch() + time_limit / SECOND
+    ends = env.stopwatch() + time_limit / SECOND
     for _ in range(_BEYOND):
         names = range(first, first + count + 1)
-        grown = ensemble.grown(role.name, new_members(parts.ids, role.name, names))
+        grown = ensemble.grown(role.name, new_members(env.ids, role.name, names))
         fresh = frozenset(MemberName(role.name, index) for index in names)
         proposal = Proposal(grown, ensemble.generation, (lambda _, fresh=fresh: fresh,))
         try:
-            result = SearchPlan(parts, proposal, ask, time_limit).search(observation)
+            result = SearchPlan(env, proposal, ask, time_limit).search(observation)
         except Busy:
             return AdditionalMembers(count, exact=False)
         if result.found is None:
             return AdditionalMembers(count, exact=True)
         count += 1
-        if parts.stopwatch() > ends:
+        if env.stopwatch() > ends:
             break
     return AdditionalMembers(count, exact=False)
 
 
-def _quota(parts: Parts, ensemble: Ensemble) -> int:
+def _quota(env: UseCaseEnvironment, ensemble: Ensemble) -> int:
     """How many more members the project's limits allow."""
-    limits = parts.limits
-    held = held_limit(parts, ensemble.project_id) - parts.store.held(ensemble.project_id)
+    limits = env.limits
+    held = held_limit(env, ensemble.project_id) - env.store.held(ensemble.project_id)
     return max(min(limits.members - len(ensemble.members), held), 0)
 
 
 def limiting_factors(
-    parts: Parts, built: Built, snapshot: Snapshot, seconds: float, taken: Sequence[Place] = ()
+    env: UseCaseEnvironment,
+    built: Built,
+    snapshot: Snapshot,
+    seconds: float,
+    taken: Sequence[Place] = (),
 ) -> tuple[LimitingFactor, ...]:
     """What stands in the way of a request that has no answer, as far as that is found in time.
 
     Args:
-        parts: the solver and the stopwatch.
+        env: the solver and the stopwatch.
         built: the request.
         snapshot: the fleet.
         seconds: for all of it.
@@ -233,13 +237,13 @@ def limiting_factors(
     """
     if seconds <= 0:
         return ()
-    ends = parts.stopwatch() + seconds
-    oracle = Oracle(parts.solver, lambda: ends - parts.stopwatch())
+    ends = env.stopwatch() + seconds
+    oracle = Oracle(env.solver, lambda: ends - env.stopwatch())
     core = next(Deletion(built, oracle).conflicts(), None)
     if core is None:
         return ()
     turns = binding(built, core, oracle)
-    return _away(parts, built, snapshot, oracle, taken) + tuple(
+    return _away(env, built, snapshot, oracle, taken) + tuple(
         LimitingFactor(
             policy=one.name if one.kind == POLICY else None,
             role=None if one.kind in {POLICY, CLOSED} else one.name,
@@ -252,7 +256,11 @@ def limiting_factors(
 
 
 def _away(
-    parts: Parts, built: Built, snapshot: Snapshot, oracle: Oracle, taken: Sequence[Place]
+    env: UseCaseEnvironment,
+    built: Built,
+    snapshot: Snapshot,
+    oracle: Oracle,
+    taken: Sequence[Place],
 ) -> tuple[LimitingFactor, ...]:
     """Hosts that are planned to be away, where one more would fit until then."""
     request = built.request
@@ -265,7 +273,7 @@ def _away(
         return ()
     states = [snapshot.state(row) for row in snapshot.roots.tolist()]
     going = [one for one in states if any(away.start == first for away in one.down)]
-    rough = parts.limits.disclosure
+    rough = env.limits.disclosure
     hosts = counted(len(going), "host") if rough.exact else f"{rough.said(len(going))} hosts"
     since = format_instant(rough.since(first))
     return (LimitingFactor(None, None, (), f"{hosts} planned to be away from {since}", ()),)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant, Period
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.capacity.scope import Scope
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 MOST: Final = 100
@@ -44,7 +44,7 @@ class FreeWindows:
 
 
 def free_windows(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     scope: Scope,
     *,
@@ -60,9 +60,9 @@ def free_windows(
         InvalidDescription: nothing said of the size, or a time shorter than the stay.
         NotFound, UnknownName, LimitExceeded: as for capacity over time.
     """
-    snapshot = parts.store.snapshot()
-    window = window_of(parts, scope, snapshot.taken_at)
-    size = size_of(parts, scope)
+    snapshot = env.store.snapshot()
+    window = window_of(env, scope, snapshot.taken_at)
+    size = size_of(env, scope)
     if not size.resources:
         raise InvalidDescription("say what shall fit: a flavor or resources", path="flavor")
     if duration > window.end - window.start:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from moorage.engine.capacity.capacity_over_time import Profile
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.capacity.scope import HostGroup, MemberSize, Scope
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
     Bools: TypeAlias = NDArray[np.bool_]
@@ -87,7 +87,7 @@ class CapacityOverTime:
 
 
 def capacity_over_time(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     scope: Scope,
     *,
@@ -98,7 +98,7 @@ def capacity_over_time(
     """Total, reserved, allocated and available by resource class, and how many of a size fit.
 
     Args:
-        parts: the ports.
+        env: the ports.
         caller: which domains exist for it.
         scope: when and where, and what shall fit; without a size every class is told.
         step: tell the worst of each step of this length, instead of every change.
@@ -110,10 +110,10 @@ def capacity_over_time(
         NotFound: no such flavor. UnknownName: no such domain, level, class or trait.
         Forbidden: domains that are not for tenants. LimitExceeded: beyond the horizon.
     """
-    snapshot = parts.store.snapshot()
-    window = window_of(parts, scope, snapshot.taken_at)
+    snapshot = env.store.snapshot()
+    window = window_of(env, scope, snapshot.taken_at)
     starts = None if step is None else grid(window, step, MOST_ROWS)
-    size = size_of(parts, scope)
+    size = size_of(env, scope)
     hosts = hosts_of(snapshot, caller, scope, size)
     some = parts_by(snapshot, caller, hosts, by, scope.zone)
     if told.exact:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.period import Instant
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Page
     from moorage.usecases.relocation.movable_leases import LeaseMove
 
@@ -72,7 +72,7 @@ class PlannedWindow:
 
 
 def plan_window(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     planning: PlanRequest,
     naming: RequestIdentity,
@@ -98,16 +98,21 @@ def plan_window(
     """
     require_operator(caller)
     line(planning.reason, "window.reason")
-    if (made := _made_before(parts, caller, naming)) is not None:
+    if (made := _made_before(env, caller, naming)) is not None:
         return made
-    return retry(parts, lambda: _plan(parts, caller, planning, naming, dry_run=dry_run))
+    return retry(env, lambda: _plan(env, caller, planning, naming, dry_run=dry_run))
 
 
 def _plan(
-    parts: Parts, caller: Caller, planning: PlanRequest, naming: RequestIdentity, *, dry_run: bool
+    env: UseCaseEnvironment,
+    caller: Caller,
+    planning: PlanRequest,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool,
 ) -> PlannedWindow:
-    keepers = parts.store.keepers()
-    snapshot = parts.store.snapshot()
+    keepers = env.store.keepers()
+    snapshot = env.store.snapshot()
     now = snapshot.taken_at
     hosts = resolve_hosts(snapshot, planning.hosts, planning.domains)
     window = CapacityWindow(
@@ -122,20 +127,20 @@ def _plan(
         created_at=now,
     )
     found = clear_hosts(
-        parts, snapshot, hosts, window.period, keepers.ensembles, parts.limits.time_limit
+        env, snapshot, hosts, window.period, keepers.ensembles, env.limits.time_limit
     )
     if found.stuck:
-        raise window_refusal(parts, snapshot, window, found, keepers.ensembles)
+        raise window_refusal(env, snapshot, window, found, keepers.ensembles)
     moved = tuple(one.planned.lease.id for one in found.moved)
     if not dry_run:
         changes: list[Change] = [change for one in found.moved for change in one.changes(now)]
-        changes += [one for each in found.moved for one in each.endings(parts.store, now)]
+        changes += [one for each in found.moved for one in each.endings(env.store, now)]
         changes += _room_given_back(
-            parts, with_hosts_away(snapshot, hosts, window.period), found.moved
+            env, with_hosts_away(snapshot, hosts, window.period), found.moved
         )
         changes += [
             PutCapacityWindow(window),
-            *window_notices(snapshot, window, parts.limits.notice),
+            *window_notices(snapshot, window, env.limits.notice),
         ]
         relied = _relied(snapshot, hosts)
         standing: dict[str, frozenset[str]] = {}
@@ -155,7 +160,7 @@ def _plan(
             keepers_revision=keepers.revision,
         )
         try:
-            parts.store.commit(changeset)
+            env.store.commit(changeset)
         except CapacityExceeded as overtaken:
             # Where a later end was given back somebody else has come meanwhile: look again.
             raise ConcurrentUpdate(overtaken.message, subject=window.id) from overtaken
@@ -169,11 +174,13 @@ def _plan(
     )
 
 
-def _room_given_back(parts: Parts, view: Snapshot, moved: Sequence[LeaseMove]) -> list[Change]:
+def _room_given_back(
+    env: UseCaseEnvironment, view: Snapshot, moved: Sequence[LeaseMove]
+) -> list[Change]:
     """Later ends for those who yielded to leases in the places that these have left.
 
     Args:
-        parts: the ports.
+        env: the ports.
         view: the fleet with the hosts away.
         moved: the leases that get other places.
     """
@@ -183,58 +190,62 @@ def _room_given_back(parts: Parts, view: Snapshot, moved: Sequence[LeaseMove]) -
     ending = {one.consumer for one in displaced}
     return [
         one
-        for one in restored_ends(parts.store, view, leases, instead, parts.limits.notice)
+        for one in restored_ends(env.store, view, leases, instead, env.limits.notice)
         if not (isinstance(one, EndBookings) and one.consumers & ending)
     ]
 
 
-def list_windows(parts: Parts, caller: Caller, page: Page) -> tuple[PlannedWindow, ...]:
+def list_windows(env: UseCaseEnvironment, caller: Caller, page: Page) -> tuple[PlannedWindow, ...]:
     """Every window by creation, those that are over too, without who is there.
 
     Raises:
         Forbidden: the caller is no operator.
     """
     require_operator(caller)
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     return tuple(
         PlannedWindow(one, host_names(snapshot, one), snapshot.taken_at)
-        for one in parts.store.capacity_windows(page=page)
+        for one in env.store.capacity_windows(page=page)
     )
 
 
-def show_window(parts: Parts, caller: Caller, window_id: str) -> PlannedWindow:
+def show_window(env: UseCaseEnvironment, caller: Caller, window_id: str) -> PlannedWindow:
     """A window, and who is on its hosts at some time of it.
 
     Raises:
         Forbidden: the caller is no operator. NotFound: there is none.
     """
     require_operator(caller)
-    return _shown(parts, parts.store.capacity_window(window_id))
+    return _shown(env, env.store.capacity_window(window_id))
 
 
-def drop_window(parts: Parts, caller: Caller, window_id: str, *, dry_run: bool = False) -> None:
+def drop_window(
+    env: UseCaseEnvironment, caller: Caller, window_id: str, *, dry_run: bool = False
+) -> None:
     """Let its hosts be there; one that has begun ends now. Leases that moved stay where they are.
 
     Raises:
         Forbidden: the caller is no operator. NotFound: there is none.
     """
     require_operator(caller)
-    parts.store.capacity_window(window_id)
+    env.store.capacity_window(window_id)
     if not dry_run:
-        parts.store.commit(Changeset((DropCapacityWindow(window_id), DropEffects(window_id))))
+        env.store.commit(Changeset((DropCapacityWindow(window_id), DropEffects(window_id))))
 
 
-def _made_before(parts: Parts, caller: Caller, naming: RequestIdentity) -> PlannedWindow | None:
+def _made_before(
+    env: UseCaseEnvironment, caller: Caller, naming: RequestIdentity
+) -> PlannedWindow | None:
     known = made_by_request(
-        caller, "capacity window", naming.id, naming.digest, parts.store.capacity_window
+        caller, "capacity window", naming.id, naming.digest, env.store.capacity_window
     )
     if known is None:
         return None
-    return _shown(parts, known)
+    return _shown(env, known)
 
 
-def _shown(parts: Parts, window: CapacityWindow) -> PlannedWindow:
-    snapshot = parts.store.snapshot()
+def _shown(env: UseCaseEnvironment, window: CapacityWindow) -> PlannedWindow:
+    snapshot = env.store.snapshot()
     there = remaining_occupants(snapshot, window)
     return PlannedWindow(window, host_names(snapshot, window), snapshot.taken_at, there)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 MOST_HOSTS: Final = 5_000
 """Of one window."""
@@ -77,7 +77,7 @@ _HOURS: Final[Duration] = 3 * DAY
 
 
 def window_refusal(
-    parts: Parts,
+    env: UseCaseEnvironment,
     snapshot: Snapshot,
     window: CapacityWindow,
     found: Clearance,
@@ -96,10 +96,10 @@ def window_refusal(
     since = max(period.start // DAY * DAY, now)
     what = "time" if forever else f"{_hours(length)} window"
     after = f"after {format_instant(period.start // DAY * DAY - 1)[:10]}"
-    for at in (since, *lease_ends(parts, snapshot, window.hosts, since))[:_EARLIEST]:
+    for at in (since, *lease_ends(env, snapshot, window.hosts, since))[:_EARLIEST]:
         other = Period(at, FOREVER if forever else at + length)
         if not clear_hosts(
-            parts, snapshot, window.hosts, other, keepers, parts.limits.time_limit
+            env, snapshot, window.hosts, other, keepers, env.limits.time_limit
         ).stuck:
             said = f"earliest {what} {after}: {_minute(at)}"
             return WouldBreakLease(leases, earliest=at, instead=said)

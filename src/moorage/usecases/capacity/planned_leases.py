@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.engine.joint.build import Built
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.preemption.victims import PreemptionCandidate
     from moorage.usecases.relocation.displacements import PreemptionPool
     from moorage.usecases.relocation.movable_leases import MovableLease
@@ -93,13 +93,13 @@ def bookings_on(
     ]
 
 
-def open_leases_of(parts: Parts, bookings: Iterable[Booking]) -> list[Lease]:
+def open_leases_of(env: UseCaseEnvironment, bookings: Iterable[Booking]) -> list[Lease]:
     """The open leases that bookings are for: places kept for them, and servers drawn from them."""
     found: dict[str, Lease] = {}
     for decision_id in sorted({one.decision for one in bookings if one.decision is not None}):
         try:
-            lease_id = parts.store.decision(decision_id).lease_id
-            lease = None if lease_id is None else parts.store.lease(lease_id)
+            lease_id = env.store.decision(decision_id).lease_id
+            lease = None if lease_id is None else env.store.lease(lease_id)
         except NotFound:
             continue
         if lease is not None and lease.state is not LeaseState.CLOSED:
@@ -108,7 +108,7 @@ def open_leases_of(parts: Parts, bookings: Iterable[Booking]) -> list[Lease]:
 
 
 def clear_hosts(
-    parts: Parts,
+    env: UseCaseEnvironment,
     snapshot: Snapshot,
     hosts: Sequence[str],
     period: Period,
@@ -118,7 +118,7 @@ def clear_hosts(
     """Look for other places for every lease that holds some on these hosts then.
 
     Args:
-        parts: the ports.
+        env: the ports.
         snapshot: the fleet as it is.
         hosts: UUIDs of root providers that are to be away.
         period: when.
@@ -126,7 +126,7 @@ def clear_hosts(
         time_limit: for each solve.
     """
     bookings = [one for _, one in bookings_on(snapshot, hosts, period)]
-    leases = open_leases_of(parts, bookings)
+    leases = open_leases_of(env, bookings)
     if not leases:
         return Clearance((), ())
     consumers = frozenset(one.consumer for one in bookings)
@@ -134,23 +134,23 @@ def clear_hosts(
     moving: list[MovableLease] = []
     fixed: list[BlockingLease] = []
     for lease in leases:
-        planned = movable(parts.store, snapshot, lease.decision_id)
+        planned = movable(env.store, snapshot, lease.decision_id)
         if planned is None or planned.decision.period.start <= snapshot.taken_at:
             fixed.append(BlockingLease(lease, _why_fixed(lease)))
         else:
             moving.append(planned)
     if fixed:
         return Clearance((), tuple(fixed))
-    one_by_one, stuck = _one_by_one(parts, view, moving, consumers, keepers, time_limit)
+    one_by_one, stuck = _one_by_one(env, view, moving, consumers, keepers, time_limit)
     if stuck is None:
         return Clearance(tuple(one_by_one), ())
-    together = _together(parts, view, moving, keepers, time_limit)
+    together = _together(env, view, moving, keepers, time_limit)
     if together is None:
-        together = _with_ends(parts, view, moving, keepers, time_limit)
+        together = _with_ends(env, view, moving, keepers, time_limit)
     if together is not None:
         return Clearance(together, ())
     lease, built = stuck
-    return Clearance((), (BlockingLease(lease, _why(parts, built)),))
+    return Clearance((), (BlockingLease(lease, _why(env, built)),))
 
 
 def _why_fixed(lease: Lease) -> str:
@@ -159,7 +159,7 @@ def _why_fixed(lease: Lease) -> str:
 
 
 def _one_by_one(
-    parts: Parts,
+    env: UseCaseEnvironment,
     view: Snapshot,
     moving: Sequence[MovableLease],
     consumers: frozenset[str],
@@ -178,7 +178,7 @@ def _one_by_one(
         for anew in dict.fromkeys((hurt, everyone)):
             asked = _built(view, planned, anew, keepers)
             try:
-                found = solve_and_verify(parts.solver, asked, time_limit=time_limit, seed=0)
+                found = solve_and_verify(env.solver, asked, time_limit=time_limit, seed=0)
             except Busy:
                 found = None
             if found is not None:
@@ -204,7 +204,7 @@ def _built(
 
 
 def _together(
-    parts: Parts,
+    env: UseCaseEnvironment,
     view: Snapshot,
     moving: Sequence[MovableLease],
     keepers: Sequence[Ensemble],
@@ -217,7 +217,7 @@ def _together(
     first = min(one.decision.period.start for one in moving)
     last = max(one.decision.period.end for one in moving)
     own = frozenset[str]().union(*(one.consumers for one in moving))
-    planned = [*moving, *movable_in(parts.store, view, Period(first, last), own)]
+    planned = [*moving, *movable_in(env.store, view, Period(first, last), own)]
     released = frozenset[str]().union(*(one.consumers for one in planned))
     there = view if giving is None else giving.soon(view)
     bare = exchanged(there, dict.fromkeys(released, ()))
@@ -227,7 +227,7 @@ def _together(
         problem = prefer_untouched_hosts(
             problem, parties, exchanged(view, dict.fromkeys(released, ()))
         )
-    outcome = parts.solver.solve(problem, time_limit=time_limit, seed=0)
+    outcome = env.solver.solve(problem, time_limit=time_limit, seed=0)
     if outcome.verdict is not Verdict.FEASIBLE or outcome.hosts is None:
         return None
     if not holds(problem, outcome.hosts[None, :])[0]:
@@ -256,29 +256,29 @@ def _together(
 
 
 def _with_ends(
-    parts: Parts,
+    env: UseCaseEnvironment,
     view: Snapshot,
     moving: Sequence[MovableLease],
     keepers: Sequence[Ensemble],
     time_limit: Duration,
 ) -> tuple[LeaseMove, ...] | None:
     """The same with preemptible users who end for leases that move."""
-    giving = preemption_pool(view, parts.limits.notice, frozenset())
+    giving = preemption_pool(view, env.limits.notice, frozenset())
     if not giving.candidates:
         return None
 
     def jointly(few: Mapping[str, PreemptionCandidate]) -> tuple[LeaseMove, ...] | None:
         some = replace(giving, candidates=few)
-        return _together(parts, view, moving, keepers, time_limit, some)
+        return _together(env, view, moving, keepers, time_limit, some)
 
     every = giving.candidates
     return with_least_priority(every, jointly(every), jointly)
 
 
-def _why(parts: Parts, built: Built) -> str:
+def _why(env: UseCaseEnvironment, built: Built) -> str:
     """`needs 4 hosts one-per-host, 3 left`, or whatever is known."""
-    ends = parts.stopwatch() + _WHY
-    oracle = Oracle(parts.solver, lambda: ends - parts.stopwatch())
+    ends = env.stopwatch() + _WHY
+    oracle = Oracle(env.solver, lambda: ends - env.stopwatch())
     core = next(Deletion(built, oracle).conflicts(), None)
     if core is None:
         return "no other places were found"
@@ -296,11 +296,11 @@ def _why(parts: Parts, built: Built) -> str:
 
 
 def lease_ends(
-    parts: Parts, snapshot: Snapshot, hosts: Iterable[str], since: Instant
+    env: UseCaseEnvironment, snapshot: Snapshot, hosts: Iterable[str], since: Instant
 ) -> list[Instant]:
     """When leases leave these hosts, after `since`, ascending: where being away may fit first."""
     every = [one for _, one in bookings_on(snapshot, hosts, Period(since, FOREVER))]
-    leases = open_leases_of(parts, every)
+    leases = open_leases_of(env, every)
     decisions = {one.decision_id for one in leases}
     ends = {
         one.period.end

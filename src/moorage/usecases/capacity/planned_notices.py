@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from moorage.domain.effects import Effect
     from moorage.domain.period import Duration, Instant
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +103,16 @@ def window_notices(snapshot: Snapshot, window: CapacityWindow, notice: Duration)
     ]
 
 
-def affected_servers(parts: Parts, effect: Effect) -> Mapping[str, object]:
+def affected_servers(env: UseCaseEnvironment, effect: Effect) -> Mapping[str, object]:
     """Details added when a notice is sent: servers on the hosts in the window."""
     id_ = effect.details.get(WINDOW)
     if effect.kind is not EffectKind.NOTIFY or id_ is None:
         return {}
     try:
-        window = parts.store.capacity_window(str(id_))
+        window = env.store.capacity_window(str(id_))
     except NotFound:
         return {}
-    found = remaining_occupants(parts.store.snapshot(), window)
+    found = remaining_occupants(env.store.snapshot(), window)
     servers = [
         {
             "server": one.consumer,

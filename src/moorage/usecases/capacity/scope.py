@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.domain.resources import Amounts, Trait
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
     Bools: TypeAlias = NDArray[np.bool_]
@@ -107,7 +107,7 @@ class MemberSize:
     forbidden: frozenset[Trait]
 
 
-def window_of(parts: Parts, scope: Scope, now: Instant) -> Period:
+def window_of(env: UseCaseEnvironment, scope: Scope, now: Instant) -> Period:
     """The time in question.
 
     Raises:
@@ -120,7 +120,7 @@ def window_of(parts: Parts, scope: Scope, now: Instant) -> Period:
         raise InvalidDescription(
             f"it must end after it starts, at {format_instant(start)}", path="to"
         )
-    horizon = parts.limits.horizon
+    horizon = env.limits.horizon
     if end - now > horizon:
         raise too_long(
             "capacity is told ahead of now", "lease_horizon", limit=horizon, requested=end - now
@@ -128,18 +128,18 @@ def window_of(parts: Parts, scope: Scope, now: Instant) -> Period:
     return Period(start, end)
 
 
-def size_of(parts: Parts, scope: Scope) -> MemberSize:
+def size_of(env: UseCaseEnvironment, scope: Scope) -> MemberSize:
     """What shall fit: a flavor, and amounts instead of or besides its own.
 
     Raises:
         NotFound: no such flavor. UnknownName: no such resource class or trait.
     """
-    known = LedgerNames(parts.store)
+    known = LedgerNames(env.store)
     known.check_classes(frozenset(scope.resources), "resources")
     known.check_traits(scope.forbidden.union(*scope.required), "required")
     if scope.flavor is None:
         return MemberSize(scope.resources, scope.required, scope.forbidden)
-    flavor = parts.store.flavor(scope.flavor)
+    flavor = env.store.flavor(scope.flavor)
     return MemberSize(
         MappingProxyType({**flavor.resources, **scope.resources}),
         (*flavor.required, *scope.required),

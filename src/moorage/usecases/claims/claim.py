@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from moorage.domain.placement import Place
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.claims.comparison import RequestedServer
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.loop import DecisionResult
     from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
 
 ZONES = frozenset({"zone", "az", "availability_zone"})
@@ -76,7 +76,7 @@ class ClaimResult:
 
 
 def claim(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     decision_id: str,
     second: SecondDescription,
@@ -100,11 +100,11 @@ def claim(
         Busy: too many claims of the decision at once.
     """
     # Claims of one decision are written one after the other; the slower ones look again.
-    return retry(parts, lambda: _claim(parts, caller, decision_id, second, naming, dry_run=dry_run))
+    return retry(env, lambda: _claim(env, caller, decision_id, second, naming, dry_run=dry_run))
 
 
 def _claim(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     decision_id: str,
     second: SecondDescription,
@@ -112,19 +112,19 @@ def _claim(
     *,
     dry_run: bool,
 ) -> ClaimResult:
-    decision = own_decision(parts.store, caller, decision_id)
-    ensemble = parts.store.ensemble(decision.ensemble_id)
-    if (made := _made_before(parts, caller, ensemble, naming)) is not None:
+    decision = own_decision(env.store, caller, decision_id)
+    ensemble = env.store.ensemble(decision.ensemble_id)
+    if (made := _made_before(env, caller, ensemble, naming)) is not None:
         return made
-    requested = read_server_request(parts.store, second.server)
-    snapshot = parts.store.snapshot()
+    requested = read_server_request(env.store, second.server)
+    snapshot = env.store.snapshot()
     now = snapshot.taken_at
     check_held(decision, now)
-    check_lease_active(parts.store, decision, now)
+    check_lease_active(env.store, decision, now)
     place, held = _free_place(snapshot, ensemble, decision, second.member)
     comparison = compare_at_place(snapshot, ensemble, second.member, requested, place)
     check_agreement(second.member, comparison)
-    lapses_at = now + claim_within(parts.limits, second.lifetime)
+    lapses_at = now + claim_within(env.limits, second.lifetime)
     made_claim = new_claim(decision, second, comparison, naming, Period(now, lapses_at))
     if dry_run:
         return ClaimResult(made_claim, ensemble, comparison, dry_run=True)
@@ -132,8 +132,8 @@ def _claim(
     groups = as_requested(role, requested.lists)
     taken = narrowed(place, role, requested.resources, groups)
     changes = claim_changes(ensemble, decision, taken, made_claim, held)
-    parts.store.commit(Changeset(changes, relies_on=preemptible_revisions(snapshot, held)))
-    return ClaimResult(parts.store.claim(made_claim.id), ensemble, comparison)
+    env.store.commit(Changeset(changes, relies_on=preemptible_revisions(snapshot, held)))
+    return ClaimResult(env.store.claim(made_claim.id), ensemble, comparison)
 
 
 def check_lease_active(store: Store, decision: Decision, now: Instant) -> None:
@@ -260,9 +260,9 @@ def _free_place(
 
 
 def _made_before(
-    parts: Parts, caller: Caller, ensemble: Ensemble, naming: RequestIdentity
+    env: UseCaseEnvironment, caller: Caller, ensemble: Ensemble, naming: RequestIdentity
 ) -> ClaimResult | None:
-    known = made_by_request(caller, "claim", naming.id, naming.digest, parts.store.claim)
+    known = made_by_request(caller, "claim", naming.id, naming.digest, env.store.claim)
     if known is None:
         return None
     return ClaimResult(known, ensemble, comparison_of(known))

@@ -17,8 +17,8 @@ from moorage.usecases.shared.retry import retry
 if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, MemberName
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 _CLAIMED = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
@@ -38,7 +38,7 @@ class ConfirmResult:
 
 
 def confirm(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     decision_id: str,
     generation: int | None,
@@ -57,21 +57,21 @@ def confirm(
     """
 
     def attempt() -> ConfirmResult:
-        decision = own_decision(parts.store, caller, decision_id)
+        decision = own_decision(env.store, caller, decision_id)
         if decision.state in _CONFIRMED:
-            return _told_again(parts, decision)
+            return _told_again(env, decision)
         check_generation(decision, generation)
-        return _confirm(parts, decision, dry_run=dry_run)
+        return _confirm(env, decision, dry_run=dry_run)
 
-    return retry(parts, attempt)
+    return retry(env, attempt)
 
 
-def _confirm(parts: Parts, decision: Decision, *, dry_run: bool) -> ConfirmResult:
-    snapshot = parts.store.snapshot()
+def _confirm(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> ConfirmResult:
+    snapshot = env.store.snapshot()
     check_held(decision, snapshot.taken_at)
-    check_lease_active(parts.store, decision, snapshot.taken_at)
+    check_lease_active(env.store, decision, snapshot.taken_at)
     state = decision_after(decision.state, DecisionStep.CONFIRM)
-    ensemble = parts.store.ensemble(decision.ensemble_id)
+    ensemble = env.store.ensemble(decision.ensemble_id)
     stand = member_places(snapshot, ensemble)
     freed = held_members(stand, ensemble, decision)
     building = _building(stand, decision)
@@ -83,7 +83,7 @@ def _confirm(parts: Parts, decision: Decision, *, dry_run: bool) -> ConfirmResul
         decision, state=state, places=MappingProxyType(kept), updated_at=snapshot.taken_at
     )
     if not dry_run:
-        parts.store.commit(
+        env.store.commit(
             Changeset(
                 (
                     PutDecision(confirmed, decision.generation, not_after=decision.expires_at),
@@ -92,7 +92,7 @@ def _confirm(parts: Parts, decision: Decision, *, dry_run: bool) -> ConfirmResul
                 )
             )
         )
-        confirmed = parts.store.decision(decision.id)
+        confirmed = env.store.decision(decision.id)
     return ConfirmResult(
         decision=confirmed,
         ensemble=ensemble,
@@ -103,10 +103,10 @@ def _confirm(parts: Parts, decision: Decision, *, dry_run: bool) -> ConfirmResul
     )
 
 
-def _told_again(parts: Parts, decision: Decision) -> ConfirmResult:
+def _told_again(env: UseCaseEnvironment, decision: Decision) -> ConfirmResult:
     """The same confirmation once more: nothing changes, and nothing more is freed."""
-    ensemble = parts.store.ensemble(decision.ensemble_id)
-    stand = member_places(parts.store.snapshot(), ensemble)
+    ensemble = env.store.ensemble(decision.ensemble_id)
+    stand = member_places(env.store.snapshot(), ensemble)
     return ConfirmResult(
         decision=decision,
         ensemble=ensemble,

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Member
     from moorage.domain.period import Instant
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
 def renew(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     decision_id: str,
     until: Instant,
@@ -51,16 +51,18 @@ def renew(
     """
 
     def attempt() -> Decision:
-        decision = own_decision(parts.store, caller, decision_id)
+        decision = own_decision(env.store, caller, decision_id)
         check_generation(decision, generation)
         _check_free(decision)
-        return _renew(parts, decision, until, dry_run=dry_run)
+        return _renew(env, decision, until, dry_run=dry_run)
 
-    return retry(parts, attempt)
+    return retry(env, attempt)
 
 
-def _renew(parts: Parts, decision: Decision, until: Instant, *, dry_run: bool) -> Decision:
-    snapshot, limits = parts.store.snapshot(), parts.limits
+def _renew(
+    env: UseCaseEnvironment, decision: Decision, until: Instant, *, dry_run: bool
+) -> Decision:
+    snapshot, limits = env.store.snapshot(), env.limits
     now = snapshot.taken_at
     check_held(decision, now)
     if not now < until <= now + limits.longest_hold:
@@ -78,7 +80,7 @@ def _renew(parts: Parts, decision: Decision, until: Instant, *, dry_run: bool) -
     )
     if dry_run:
         return renewed
-    ensemble = parts.store.ensemble(decision.ensemble_id)
+    ensemble = env.store.ensemble(decision.ensemble_id)
     changes: list[Change] = [
         PutDecision(renewed, decision.generation, not_after=decision.expires_at),
         ExpectEnsemble(ensemble.id, ensemble.generation),
@@ -89,12 +91,12 @@ def _renew(parts: Parts, decision: Decision, until: Instant, *, dry_run: bool) -
         bookings = tuple(replace(one, lapses_at=until) for one in stand.bookings[member.name])
         changes.append(PutBookings(member_consumer(ensemble, member), bookings))
         ends |= preemptible_revisions(snapshot, bookings)
-    parts.store.commit(Changeset(tuple(changes), relies_on=ends))
-    return parts.store.decision(decision.id)
+    env.store.commit(Changeset(tuple(changes), relies_on=ends))
+    return env.store.decision(decision.id)
 
 
 def release(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     decision_id: str,
     generation: int | None,
@@ -110,23 +112,23 @@ def release(
     """
 
     def attempt() -> Decision:
-        decision = own_decision(parts.store, caller, decision_id)
+        decision = own_decision(env.store, caller, decision_id)
         check_generation(decision, generation)
         _check_free(decision)
-        return _release(parts, decision, dry_run=dry_run)
+        return _release(env, decision, dry_run=dry_run)
 
-    return retry(parts, attempt)
+    return retry(env, attempt)
 
 
-def _release(parts: Parts, decision: Decision, *, dry_run: bool) -> Decision:
-    now = parts.store.now()
+def _release(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> Decision:
+    now = env.store.now()
     state = decision_after(decision.state_at(now), DecisionStep.RELEASE)
     released = replace(decision, state=state, updated_at=now)
     if dry_run:
         return released
-    ensemble = parts.store.ensemble(decision.ensemble_id)
+    ensemble = env.store.ensemble(decision.ensemble_id)
     members = frozenset(member.uuid for member in ensemble.members)
-    parts.store.commit(
+    env.store.commit(
         Changeset(
             (
                 PutDecision(released, decision.generation),
@@ -134,7 +136,7 @@ def _release(parts: Parts, decision: Decision, *, dry_run: bool) -> Decision:
             )
         )
     )
-    return parts.store.decision(decision.id)
+    return env.store.decision(decision.id)
 
 
 def _check_free(decision: Decision) -> None:

@@ -53,40 +53,40 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.period import Instant
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
 
 
-def expire(parts: Parts, due: Decision | Claim) -> bool:
+def expire(env: UseCaseEnvironment, due: Decision | Claim) -> bool:
     """Expire what is due, read anew; False if there was nothing left to do."""
     try:
         if isinstance(due, Decision):
-            return _expire_decision(parts, due.id)
-        return _expire_claim(parts, due.id)
+            return _expire_decision(env, due.id)
+        return _expire_claim(env, due.id)
     except (ConcurrentUpdate, NotFound):
         # Renewed, claimed, expired or deleted meanwhile; if it is still due it comes again.
         return False
 
 
-def _expire_decision(parts: Parts, decision_id: str) -> bool:
-    decision = parts.store.decision(decision_id)
-    now = parts.store.now()
+def _expire_decision(env: UseCaseEnvironment, decision_id: str) -> bool:
+    decision = env.store.decision(decision_id)
+    now = env.store.now()
     if decision.state is not DecisionState.HELD or decision.expires_at > now:
         return False
     state = decision_after(decision.state, DecisionStep.LAPSE)
     expired = replace(decision, state=state, updated_at=now)
-    parts.store.commit(Changeset((PutDecision(expired, decision.generation),)))
+    env.store.commit(Changeset((PutDecision(expired, decision.generation),)))
     return True
 
 
-def _expire_claim(parts: Parts, claim_id: str) -> bool:
+def _expire_claim(env: UseCaseEnvironment, claim_id: str) -> bool:
     """Note a lapsed claim, though its member or its whole ensemble is gone."""
-    ensemble = _ensemble(parts, parts.store.claim(claim_id).ensemble_id)
-    claim = parts.store.claim(claim_id)
-    now = parts.store.now()
+    ensemble = _ensemble(env, env.store.claim(claim_id).ensemble_id)
+    claim = env.store.claim(claim_id)
+    now = env.store.now()
     if claim.state is not ClaimState.BUILDING or claim.lapses_at > now:
         return False
-    decision = parts.store.decision(claim.decision_id)
+    decision = env.store.decision(claim.decision_id)
     expected: tuple[Change, ...] = ()
     if ensemble is not None:
         expected = (ExpectEnsemble(ensemble.id, ensemble.generation),)
@@ -94,14 +94,14 @@ def _expire_claim(parts: Parts, claim_id: str) -> bool:
             one.name == claim.member for one in ensemble.members
         ):
             expected = (*expected, return_unclaimed_place(ensemble, decision, claim, now))
-    rest = decision_after_claims(parts.store, decision, {claim.id}, now)
-    parts.store.commit(Changeset((*expected, end_claim(claim, now), *rest)))
+    rest = decision_after_claims(env.store, decision, {claim.id}, now)
+    env.store.commit(Changeset((*expected, end_claim(claim, now), *rest)))
     return True
 
 
-def _ensemble(parts: Parts, ensemble_id: str) -> Ensemble | None:
+def _ensemble(env: UseCaseEnvironment, ensemble_id: str) -> Ensemble | None:
     try:
-        return parts.store.ensemble(ensemble_id)
+        return env.store.ensemble(ensemble_id)
     except NotFound:
         return None
 
@@ -138,7 +138,7 @@ class ClaimOutcome:
 
 
 def activate(
-    parts: Parts, caller: Caller, claim_id: str, server_id: str, *, dry_run: bool = False
+    env: UseCaseEnvironment, caller: Caller, claim_id: str, server_id: str, *, dry_run: bool = False
 ) -> ClaimOutcome:
     """The claim's place becomes the server's allocation, in one transaction.
 
@@ -152,20 +152,22 @@ def activate(
     """
 
     def attempt() -> ClaimOutcome:
-        own_claim(parts.store, caller, claim_id)
-        claim, ensemble = claim_and_ensemble(parts.store, claim_id)
+        own_claim(env.store, caller, claim_id)
+        claim, ensemble = claim_and_ensemble(env.store, claim_id)
         if claim.state is ClaimState.ACTIVE and claim.server_id == server_id:
             return ClaimOutcome(claim, ensemble)
-        active = active_claim(claim, server_id, parts.store.now())
+        active = active_claim(claim, server_id, env.store.now())
         if dry_run:
             return ClaimOutcome(active, ensemble, dry_run=True)
-        parts.store.commit(Changeset(_activation(parts.store, ensemble, active)))
-        return ClaimOutcome(parts.store.claim(claim.id), parts.store.ensemble(ensemble.id))
+        env.store.commit(Changeset(_activation(env.store, ensemble, active)))
+        return ClaimOutcome(env.store.claim(claim.id), env.store.ensemble(ensemble.id))
 
-    return retry(parts, attempt)
+    return retry(env, attempt)
 
 
-def fail(parts: Parts, caller: Caller, claim_id: str, *, dry_run: bool = False) -> ClaimOutcome:
+def fail(
+    env: UseCaseEnvironment, caller: Caller, claim_id: str, *, dry_run: bool = False
+) -> ClaimOutcome:
     """The build failed: the place is freed, or its lease's again.
 
     Telling the same outcome again changes nothing.
@@ -177,31 +179,31 @@ def fail(parts: Parts, caller: Caller, claim_id: str, *, dry_run: bool = False) 
     """
 
     def attempt() -> ClaimOutcome:
-        own_claim(parts.store, caller, claim_id)
-        claim, ensemble = claim_and_ensemble(parts.store, claim_id)
+        own_claim(env.store, caller, claim_id)
+        claim, ensemble = claim_and_ensemble(env.store, claim_id)
         if claim.state is ClaimState.FAILED:
             return ClaimOutcome(claim, ensemble)
-        decision = parts.store.decision(claim.decision_id)
-        failed = _failed(claim, parts.store.now())
+        decision = env.store.decision(claim.decision_id)
+        failed = _failed(claim, env.store.now())
         if dry_run:
             return ClaimOutcome(failed, ensemble, dry_run=True)
-        parts.store.commit(
+        env.store.commit(
             Changeset(
                 (
                     ExpectEnsemble(ensemble.id, ensemble.generation),
                     PutClaim(failed, ClaimState.BUILDING.value, not_after=claim.lapses_at),
                     return_unclaimed_place(ensemble, decision, claim, failed.updated_at),
-                    *decision_after_claims(parts.store, decision, {claim.id}, failed.updated_at),
+                    *decision_after_claims(env.store, decision, {claim.id}, failed.updated_at),
                 )
             )
         )
-        return ClaimOutcome(parts.store.claim(claim.id), ensemble)
+        return ClaimOutcome(env.store.claim(claim.id), ensemble)
 
-    return retry(parts, attempt)
+    return retry(env, attempt)
 
 
 def fail_and_redecide(
-    parts: Parts, caller: Caller, claim_id: str, *, dry_run: bool = False
+    env: UseCaseEnvironment, caller: Caller, claim_id: str, *, dry_run: bool = False
 ) -> ClaimOutcome:
     """The build failed: place the member elsewhere, all others staying put.
 
@@ -215,26 +217,26 @@ def fail_and_redecide(
         Infeasible: there is no other place; the claim is still building.
     """
     return run_decision(
-        parts,
-        lambda: _fail_and_redecide(parts, caller, claim_id, dry_run=dry_run),
+        env,
+        lambda: _fail_and_redecide(env, caller, claim_id, dry_run=dry_run),
         dry_run=dry_run,
     )
 
 
 def _fail_and_redecide(
-    parts: Parts, caller: Caller, claim_id: str, *, dry_run: bool
+    env: UseCaseEnvironment, caller: Caller, claim_id: str, *, dry_run: bool
 ) -> DecisionFlow[ClaimOutcome]:
-    own_claim(parts.store, caller, claim_id)
-    claim, ensemble = claim_and_ensemble(parts.store, claim_id)
-    snapshot = parts.store.snapshot()
+    own_claim(env.store, caller, claim_id)
+    claim, ensemble = claim_and_ensemble(env.store, claim_id)
+    snapshot = env.store.snapshot()
     stand = member_places(snapshot, ensemble)
     if claim.state is ClaimState.FAILED and stand.of(claim.member) is MemberStatus.HELD:
         return ClaimOutcome(claim, ensemble)
     failed = _failed(claim, snapshot.taken_at)
-    decision = parts.store.decision(claim.decision_id)
+    decision = env.store.decision(claim.decision_id)
     place = decision.places.get(claim.member)
     member: frozenset[MemberName] = frozenset({claim.member})
-    carried = continuation_of(parts, decision)
+    carried = continuation_of(env, decision)
     proposal = Proposal(
         ensemble,
         ensemble.generation,
@@ -255,9 +257,9 @@ def _fail_and_redecide(
         ),
     )
     settled = yield DecisionRequest(
-        proposal, options_like(decision), RequestIdentity(parts.ids.uuid())
+        proposal, options_like(decision), RequestIdentity(env.ids.uuid())
     )
-    ended = failed if dry_run else parts.store.claim(claim.id)
+    ended = failed if dry_run else env.store.claim(claim.id)
     return ClaimOutcome(ended, settled.ensemble, settled, dry_run)
 
 

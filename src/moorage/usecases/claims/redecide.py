@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.claims.claim import SecondDescription
     from moorage.usecases.claims.comparison import RequestedServer
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
     from moorage.usecases.waitlist_turn import WaitlistTurn
 
 
 def claim_or_redecide(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     decision_id: str,
     second: SecondDescription,
@@ -66,17 +66,17 @@ def claim_or_redecide(
         WrongState, HoldExpired, NotFound, InvalidDescription: as for `claim`.
     """
     try:
-        return claim(parts, caller, decision_id, second, naming, dry_run=dry_run)
+        return claim(env, caller, decision_id, second, naming, dry_run=dry_run)
     except DescriptionMismatch:
         return run_decision(
-            parts,
-            lambda: _redecide(parts, caller, decision_id, second, naming, dry_run=dry_run),
+            env,
+            lambda: _redecide(env, caller, decision_id, second, naming, dry_run=dry_run),
             dry_run=dry_run,
         )
 
 
 def _redecide(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     decision_id: str,
     second: SecondDescription,
@@ -84,22 +84,22 @@ def _redecide(
     *,
     dry_run: bool,
 ) -> DecisionFlow[ClaimResult]:
-    decision = own_decision(parts.store, caller, decision_id)
-    ensemble = parts.store.ensemble(decision.ensemble_id)
-    snapshot = parts.store.snapshot()
+    decision = own_decision(env.store, caller, decision_id)
+    ensemble = env.store.ensemble(decision.ensemble_id)
+    snapshot = env.store.snapshot()
     check_held(decision, snapshot.taken_at)
     if decision.state is not DecisionState.HELD:
         raise WrongState(f"cannot claim from a decision that is {decision.state}")
     status = member_places(snapshot, ensemble).of(second.member)
     if status is not MemberStatus.HELD:
         raise WrongState(f"the place of {second.member} is not free to claim: it is {status}")
-    requested = read_server_request(parts.store, second.server)
+    requested = read_server_request(env.store, second.server)
     role = ensemble.role(second.member.role)
     comparison = compare(role, requested, frozenset())
-    lifetime = claim_within(parts.limits, second.lifetime)
+    lifetime = claim_within(env.limits, second.lifetime)
     made: list[Claim] = []
-    check_lease_active(parts.store, decision, snapshot.taken_at)
-    carried = continuation_of(parts, decision)
+    check_lease_active(env.store, decision, snapshot.taken_at)
+    carried = continuation_of(env, decision)
 
     def also(fresh: Decision) -> tuple[Change, ...]:
         life = Period(fresh.created_at, fresh.created_at + lifetime)
@@ -114,16 +114,14 @@ def _redecide(
         roles=roles,
         promise=carried.promise,
         known=KnownHosts(barred={"availability_zone": _elsewhere(snapshot, requested.zone)}),
-        allowed=DecisionHooks(
-            turn=_turn(parts, ensemble, roles, decision, carried.lease), also=also
-        ),
+        allowed=DecisionHooks(turn=_turn(env, ensemble, roles, decision, carried.lease), also=also),
     )
     settled = yield DecisionRequest(
-        proposal, options_like(decision), RequestIdentity(parts.ids.uuid())
+        proposal, options_like(decision), RequestIdentity(env.ids.uuid())
     )
     if dry_run:
         also(settled.decision)
-    taken = made[0] if dry_run else parts.store.claim(naming.id)
+    taken = made[0] if dry_run else env.store.claim(naming.id)
     return ClaimResult(taken, settled.ensemble, _accepted(comparison), settled, dry_run)
 
 
@@ -146,7 +144,7 @@ def _roles(ensemble: Ensemble, role: Role, requested: RequestedServer) -> tuple[
 
 
 def _turn(
-    parts: Parts,
+    env: UseCaseEnvironment,
     ensemble: Ensemble,
     roles: tuple[Role, ...],
     decision: Decision,
@@ -155,9 +153,9 @@ def _turn(
     """The waitlist gate: the changed member competes with waiting entries."""
     asked = replace(ensemble, roles=roles)
     if lease is not None:
-        return turn_of_window(parts, asked, lease.terms)
+        return turn_of_window(env, asked, lease.terms)
     period = decision.period
-    return turn_of_stay(parts, asked, None if period.open_ended else period.end)
+    return turn_of_stay(env, asked, None if period.open_ended else period.end)
 
 
 def _elsewhere(snapshot: Snapshot, zone: str | None) -> frozenset[str]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Member
     from moorage.domain.leases import Lease
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
@@ -97,7 +97,7 @@ class ChangeRequest:
 
 
 def change_ensemble(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble_id: str,
     change: ChangeRequest,
@@ -124,14 +124,14 @@ def change_ensemble(
         Infeasible: the changed ensemble cannot be placed; nothing was changed.
     """
     return run_decision(
-        parts,
-        lambda: change_flow(parts, caller, ensemble_id, change, ask, dry_run=dry_run),
+        env,
+        lambda: change_flow(env, caller, ensemble_id, change, ask, dry_run=dry_run),
         dry_run=dry_run,
     )
 
 
 def change_flow(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble_id: str,
     change: ChangeRequest,
@@ -140,13 +140,13 @@ def change_flow(
     dry_run: bool,
 ) -> DecisionFlow[EnsembleResult]:
     """The decision flow of `change_ensemble`."""
-    stored = own_ensemble(parts.store, caller, ensemble_id)
+    stored = own_ensemble(env.store, caller, ensemble_id)
     check_generation(stored, change.generation)
-    return (yield from _change(parts, caller, stored, change, ask, dry_run=dry_run))
+    return (yield from _change(env, caller, stored, change, ask, dry_run=dry_run))
 
 
 def _change(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     stored: Ensemble,
     change: ChangeRequest,
@@ -154,24 +154,24 @@ def _change(
     *,
     dry_run: bool,
 ) -> DecisionFlow[EnsembleResult]:
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     stand = member_places(snapshot, stored)
-    changed = changed_ensemble(parts, stored, change, stand.status)
+    changed = changed_ensemble(env, stored, change, stand.status)
     if change.naming is not None:
         changed = with_addition_recorded(changed, change.naming)
     check_policies(snapshot.topology, changed, own=False)
-    check_names(parts, caller, snapshot, changed, stored.policies)
+    check_names(env, caller, snapshot, changed, stored.policies)
     named = unique_name_condition(changed) if changed.name != stored.name else None
-    decision = current_decision(parts.store, stored)
+    decision = current_decision(env.store, stored)
     if change.placing and (ask is not None or stand.places):
-        condition = reclaimed_name_condition(parts.store, stored) if named is None else named
+        condition = reclaimed_name_condition(env.store, stored) if named is None else named
         if decision is not None:
             ask = (
                 options_like(decision)
                 if ask is None
                 else options_for_joining(ask, decision, snapshot.taken_at)
             )
-        lease = None if decision is None or change.members else _open_lease(parts, decision)
+        lease = None if decision is None or change.members else _open_lease(env, decision)
         carried = LeaseContinuation(lease)
         proposal = Proposal(
             changed,
@@ -183,33 +183,33 @@ def _change(
             if lease is None or decision is None
             else unchanged_promise(lease, decision),
             allowed=DecisionHooks(
-                turn=turn_of_stay(parts, changed, None if ask is None else ask.until),
+                turn=turn_of_stay(env, changed, None if ask is None else ask.until),
                 also=lambda made: (*condition, *carried.also(made)),
             ),
         )
         settled = yield DecisionRequest(
-            proposal, ask or DecisionOptions(), RequestIdentity(parts.ids.uuid())
+            proposal, ask or DecisionOptions(), RequestIdentity(env.ids.uuid())
         )
         return EnsembleResult(settled.ensemble, settled.decision, dry_run)
     if dry_run:
         return EnsembleResult(changed, None, dry_run=True)
     now = snapshot.taken_at
     gone = {one.name for one in stored.members} - {one.name for one in changed.members}
-    parts.store.commit(
+    env.store.commit(
         Changeset(
             (
                 PutEnsemble(replace(changed, updated_at=now), stored.generation),
                 *(named or ()),
-                *member_departure_changes(parts.store, stored, gone, now),
+                *member_departure_changes(env.store, stored, gone, now),
             )
         )
     )
-    return EnsembleResult(parts.store.ensemble(stored.id), None)
+    return EnsembleResult(env.store.ensemble(stored.id), None)
 
 
-def _open_lease(parts: Parts, decision: Decision) -> Lease | None:
+def _open_lease(env: UseCaseEnvironment, decision: Decision) -> Lease | None:
     """The lease whose placement a decision is, unless that is over."""
-    lease = continuation_of(parts, decision).lease
+    lease = continuation_of(env, decision).lease
     return None if lease is None or lease.state is LeaseState.CLOSED else lease
 
 
@@ -219,16 +219,16 @@ def _gone(stored: Ensemble, changed: Ensemble) -> frozenset[str]:
 
 
 def changed_ensemble(
-    parts: Parts,
+    env: UseCaseEnvironment,
     stored: Ensemble,
     change: ChangeRequest,
     status: Mapping[MemberName, MemberStatus],
 ) -> Ensemble:
     """The ensemble after the change; nothing is placed yet."""
     changed = stored
-    known = LedgerNames(parts.store)
+    known = LedgerNames(env.store)
     for index, source in enumerate(change.members):
-        changed = _with_role(parts, changed, source, known, f"members[{index}]", status)
+        changed = _with_role(env, changed, source, known, f"members[{index}]", status)
     changed = replace(
         changed,
         name=change.name or stored.name,
@@ -237,12 +237,12 @@ def changed_ensemble(
         else MappingProxyType(dict(change.metadata)),
         policies=_policies(stored, change),
     )
-    check_size(parts.limits, changed, stored)
+    check_size(env.limits, changed, stored)
     return changed
 
 
 def _with_role(
-    parts: Parts,
+    env: UseCaseEnvironment,
     ensemble: Ensemble,
     source: Mapping[str, object],
     known: LedgerNames,
@@ -260,7 +260,7 @@ def _with_role(
         described = read_role(source, path)
         role = resolve_role(described, known, path)
         wider = replace(ensemble, roles=(*ensemble.roles, role))
-        return wider.grown(role.name, new_members(parts.ids, role.name, range(described.count)))
+        return wider.grown(role.name, new_members(env.ids, role.name, range(described.count)))
     name = str(source["name"])
     extra = sorted(set(source) - {"name", "count"})
     if extra:
@@ -269,11 +269,11 @@ def _with_role(
             path=f"{path}.{extra[0]}",
         )
     count = read_role({**source, "resources": {"VCPU": 1}}, path).count
-    return _with_count(parts, ensemble, name, count, status)
+    return _with_count(env, ensemble, name, count, status)
 
 
 def _with_count(
-    parts: Parts,
+    env: UseCaseEnvironment,
     ensemble: Ensemble,
     role: str,
     count: int,
@@ -287,7 +287,7 @@ def _with_count(
             if index not in taken:
                 fresh.append(index)
             index += 1
-        return ensemble.grown(role, new_members(parts.ids, role, fresh))
+        return ensemble.grown(role, new_members(env.ids, role, fresh))
     free = [i for i in present if status.get(MemberName(role, i)) not in _BUSY]
     surplus = len(present) - count
     if surplus > len(free):

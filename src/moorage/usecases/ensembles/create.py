@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
     from moorage.domain.decisions import Decision
     from moorage.domain.describe import EnsembleDescription, RoleDescription
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Ids
 
 
 def check_feasible(
-    parts: Parts, ensemble: Ensemble, naming: RequestIdentity, *, dry_run: bool
+    env: UseCaseEnvironment, ensemble: Ensemble, naming: RequestIdentity, *, dry_run: bool
 ) -> None:
     """Refuse an ensemble that does not fit this fleet even when it is empty.
 
@@ -50,17 +50,17 @@ def check_feasible(
     """
     if not ensemble.members:
         return
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     period = Period(snapshot.taken_at, FOREVER)
     everyone = frozenset(member.name for member in ensemble.members)
     stand = member_places(snapshot, ensemble)
     built = build(request_for(ensemble, stand, everyone, period, Objective.SPREAD), snapshot)
-    budget = parts.limits.explanation_budget / SECOND
-    oracle = Oracle(parts.solver, lambda: budget)
+    budget = env.limits.explanation_budget / SECOND
+    oracle = Oracle(env.solver, lambda: budget)
     empty = emptied(built.request, built)
     if oracle.feasible(empty.problem) is False:
-        why = explain_static(parts, built, snapshot, seed=0, helps=NOW)
-        raise refusal(parts, empty, why, naming, ensemble=ensemble, stored=not dry_run)
+        why = explain_static(env, built, snapshot, seed=0, helps=NOW)
+        raise refusal(env, empty, why, naming, ensemble=ensemble, stored=not dry_run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class EnsembleResult:
 
 
 def create_ensemble(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     description: EnsembleDescription,
     ask: DecisionOptions | None,
@@ -95,21 +95,21 @@ def create_ensemble(
         LimitExceeded: it is too large, or too many places are held.
         QuotaExceeded: the project has as many ensembles as it may.
     """
-    if (made := _made_before(parts, caller, naming)) is not None:
+    if (made := _made_before(env, caller, naming)) is not None:
         return made
-    if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
+    if not dry_run and (refused := known_refusal(env, caller, naming)) is not None:
         raise refused
-    ensemble = ensemble_from_description(parts, caller, description, naming)
-    snapshot = parts.store.snapshot()
+    ensemble = ensemble_from_description(env, caller, description, naming)
+    snapshot = env.store.snapshot()
     check_policies(snapshot.topology, ensemble)
-    check_names(parts, caller, snapshot, ensemble)
+    check_names(env, caller, snapshot, ensemble)
     try:
-        check_unique_name(parts.store, ensemble)
-        check_stored(parts, ensemble.project_id, QuotaName.ENSEMBLES)
-        return _store(parts, caller, ensemble, ask, naming, dry_run=dry_run)
+        check_unique_name(env.store, ensemble)
+        check_stored(env, ensemble.project_id, QuotaName.ENSEMBLES)
+        return _store(env, caller, ensemble, ask, naming, dry_run=dry_run)
     except (DuplicateName, Infeasible):
         # The same request on another connection was quicker (and took the room): one answer.
-        if naming.digest and (made := _made_before(parts, caller, naming)) is not None:
+        if naming.digest and (made := _made_before(env, caller, naming)) is not None:
             return made
         raise
 
@@ -120,7 +120,7 @@ def new_members(ids: Ids, role: str, indexes: Sequence[int]) -> tuple[Member, ..
 
 
 def _store(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble: Ensemble,
     ask: DecisionOptions | None,
@@ -130,10 +130,10 @@ def _store(
 ) -> EnsembleResult:
     conditions = (
         *unique_name_condition(ensemble),
-        bound_stored(parts, ensemble.project_id, QuotaName.ENSEMBLES),
+        bound_stored(env, ensemble.project_id, QuotaName.ENSEMBLES),
     )
     if ask is not None:
-        turn = turn_of_stay(parts, ensemble, ask.until)
+        turn = turn_of_stay(env, ensemble, ask.until)
         proposal = Proposal(
             ensemble,
             None,
@@ -142,25 +142,30 @@ def _store(
                 turn=turn, also=lambda _: conditions, reader=RefusalReader(operator=caller.operator)
             ),
         )
-        own = RequestIdentity(parts.ids.uuid(), within=naming)
-        settled = decide_proposal(parts, proposal, ask, own, dry_run=dry_run)
+        own = RequestIdentity(env.ids.uuid(), within=naming)
+        settled = decide_proposal(env, proposal, ask, own, dry_run=dry_run)
         return EnsembleResult(settled.ensemble, settled.decision, dry_run)
-    check_feasible(parts, ensemble, naming, dry_run=dry_run)
+    check_feasible(env, ensemble, naming, dry_run=dry_run)
     if dry_run:
         return EnsembleResult(ensemble, None, dry_run=True)
-    parts.store.commit(Changeset((PutEnsemble(ensemble, None), *conditions)))
-    return EnsembleResult(parts.store.ensemble(ensemble.id), None)
+    env.store.commit(Changeset((PutEnsemble(ensemble, None), *conditions)))
+    return EnsembleResult(env.store.ensemble(ensemble.id), None)
 
 
-def _made_before(parts: Parts, caller: Caller, naming: RequestIdentity) -> EnsembleResult | None:
-    known = made_by_request(caller, "ensemble", naming.id, naming.digest, parts.store.ensemble)
+def _made_before(
+    env: UseCaseEnvironment, caller: Caller, naming: RequestIdentity
+) -> EnsembleResult | None:
+    known = made_by_request(caller, "ensemble", naming.id, naming.digest, env.store.ensemble)
     if known is None:
         return None
-    return EnsembleResult(known, current_decision(parts.store, known))
+    return EnsembleResult(known, current_decision(env.store, known))
 
 
 def ensemble_from_description(
-    parts: Parts, caller: Caller, description: EnsembleDescription, naming: RequestIdentity
+    env: UseCaseEnvironment,
+    caller: Caller,
+    description: EnsembleDescription,
+    naming: RequestIdentity,
 ) -> Ensemble:
     """The ensemble a description means, with flavors resolved; not stored.
 
@@ -168,29 +173,29 @@ def ensemble_from_description(
         UnknownName: a flavor, resource class or trait that is not known here.
         LimitExceeded: it is too large.
     """
-    roles = resolve(parts.store, description.roles)
-    now = parts.store.now()
+    roles = resolve(env.store, description.roles)
+    now = env.store.now()
     ensemble = Ensemble(
         id=naming.id,
         project_id=caller.project_id,
         user_id=caller.user_id,
         name=description.name,
         roles=roles,
-        members=members_of(parts, description.roles, roles),
+        members=members_of(env, description.roles, roles),
         policies=description.policies,
         metadata=description.metadata,
-        salt=parts.ids.salt(),
+        salt=env.ids.salt(),
         digest=naming.digest,
         created_at=now,
         updated_at=now,
         template=description.template,
     )
-    check_size(parts.limits, ensemble)
+    check_size(env.limits, ensemble)
     return ensemble
 
 
 def members_of(
-    parts: Parts, descriptions: Sequence[RoleDescription], roles: Sequence[Role]
+    env: UseCaseEnvironment, descriptions: Sequence[RoleDescription], roles: Sequence[Role]
 ) -> tuple[Member, ...]:
     """The members that described roles count.
 
@@ -198,9 +203,9 @@ def members_of(
         LimitExceeded: more than one ensemble may have.
     """
     wanted = sum(role.count for role in descriptions)
-    check_member_count(parts.limits, wanted)
+    check_member_count(env.limits, wanted)
     return tuple(
         member
         for role, one in zip(roles, descriptions, strict=True)
-        for member in new_members(parts.ids, role.name, range(one.count))
+        for member in new_members(env.ids, role.name, range(one.count))
     )

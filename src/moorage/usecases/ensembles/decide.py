@@ -22,14 +22,14 @@ from moorage.usecases.shared.access import made_by_request, own_ensemble
 from moorage.usecases.waitlist_turn import turn_of_stay
 
 if TYPE_CHECKING:
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
 def decide_ensemble(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble_id: str,
     ask: DecisionOptions,
@@ -53,16 +53,16 @@ def decide_ensemble(
         NameTaken: its places were given back, and another ensemble has its name meanwhile.
         DuplicateName: the id was used by another request.
     """
-    if (made := _made_before(parts, caller, naming)) is not None:
+    if (made := _made_before(env, caller, naming)) is not None:
         return made
-    if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
+    if not dry_run and (refused := known_refusal(env, caller, naming)) is not None:
         raise refused
-    first = current_decision(parts.store, own_ensemble(parts.store, caller, ensemble_id))
+    first = current_decision(env.store, own_ensemble(env.store, caller, ensemble_id))
 
     def attempt() -> DecisionFlow[DecisionResult]:
-        ensemble = own_ensemble(parts.store, caller, ensemble_id)
-        turn = turn_of_stay(parts, ensemble, ask.until)
-        named = reclaimed_name_condition(parts.store, ensemble)
+        ensemble = own_ensemble(env.store, caller, ensemble_id)
+        turn = turn_of_stay(env, ensemble, ask.until)
+        named = reclaimed_name_condition(env.store, ensemble)
         proposal = Proposal(
             ensemble,
             ensemble.generation,
@@ -75,21 +75,23 @@ def decide_ensemble(
         return (yield DecisionRequest(proposal, lasting, naming))
 
     def decided_meanwhile(_: ConcurrentUpdate) -> bool:
-        ensemble = own_ensemble(parts.store, caller, ensemble_id)
-        now = current_decision(parts.store, ensemble)
+        ensemble = own_ensemble(env.store, caller, ensemble_id)
+        now = current_decision(env.store, ensemble)
         return now is not None and (first is None or now.id != first.id)
 
     try:
-        return run_decision(parts, attempt, dry_run=dry_run, must_know=decided_meanwhile)
+        return run_decision(env, attempt, dry_run=dry_run, must_know=decided_meanwhile)
     except (ConcurrentUpdate, DuplicateName, Infeasible):
         # The same request on another connection was quicker: both get one answer.
-        if naming.digest and (made := _made_before(parts, caller, naming)) is not None:
+        if naming.digest and (made := _made_before(env, caller, naming)) is not None:
             return made
         raise
 
 
-def _made_before(parts: Parts, caller: Caller, naming: RequestIdentity) -> DecisionResult | None:
-    known = made_by_request(caller, "decision", naming.id, naming.digest, parts.store.decision)
+def _made_before(
+    env: UseCaseEnvironment, caller: Caller, naming: RequestIdentity
+) -> DecisionResult | None:
+    known = made_by_request(caller, "decision", naming.id, naming.digest, env.store.decision)
     if known is None:
         return None
-    return DecisionResult(known, parts.store.ensemble(known.ensemble_id), parts.store.snapshot())
+    return DecisionResult(known, env.store.ensemble(known.ensemble_id), env.store.snapshot())

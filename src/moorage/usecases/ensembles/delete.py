@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moorage.domain.ensembles import Ensemble
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
 def delete_ensemble(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble_id: str,
     generation: int | None,
@@ -50,28 +50,28 @@ def delete_ensemble(
     """
 
     def attempt() -> Ensemble:
-        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        ensemble = own_ensemble(env.store, caller, ensemble_id)
         check_generation(ensemble, generation)
-        if any(one.state is not LeaseState.CLOSED for one in parts.store.leases_of(ensemble.id)):
+        if any(one.state is not LeaseState.CLOSED for one in env.store.leases_of(ensemble.id)):
             raise InUse("ensemble", ensemble.id, "it has a lease")
         if not dry_run:
-            parts.store.commit(Changeset(tuple(_changes(parts, ensemble))))
+            env.store.commit(Changeset(tuple(_changes(env, ensemble))))
         return ensemble
 
-    return retry(parts, attempt)
+    return retry(env, attempt)
 
 
-def _changes(parts: Parts, ensemble: Ensemble) -> Iterator[Change]:
-    now = parts.store.now()
+def _changes(env: UseCaseEnvironment, ensemble: Ensemble) -> Iterator[Change]:
+    now = env.store.now()
     yield DropBookings(frozenset(member.uuid for member in ensemble.members))
-    decision = current_decision(parts.store, ensemble)
+    decision = current_decision(env.store, ensemble)
     if decision is not None:
         if (decision.state, DecisionStep.RELEASE) in DECISION_TABLE:
             lapsed = decision.state_at(now) is DecisionState.EXPIRED
             step = DecisionStep.LAPSE if lapsed else DecisionStep.RELEASE
             state = decision_after(decision.state, step)
             yield PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
-        for claim in parts.store.claims(decision_id=decision.id):
+        for claim in env.store.claims(decision_id=decision.id):
             if claim.state is ClaimState.BUILDING:
                 yield end_claim(claim, now)
     yield DeleteEnsemble(ensemble.id, ensemble.generation)

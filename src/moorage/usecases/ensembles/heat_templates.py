@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, PolicyStatement, Role
     from moorage.heat.compile import Compiled, Source
     from moorage.heat.placed_template import Emission
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
 
 
@@ -158,7 +158,7 @@ class PlacedTemplate:
 
 
 def place_template(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     source: Source,
     ask: DecisionOptions,
@@ -174,13 +174,13 @@ def place_template(
         InvalidDescription: the template, with path and line.
         Contradiction, Infeasible, LimitExceeded, Busy: as for any ensemble.
     """
-    time_limit = time_limit_within(parts.limits, ask.time_limit)
-    with deadline.within(parts.stopwatch, time_limit / SECOND):
+    time_limit = time_limit_within(env.limits, ask.time_limit)
+    with deadline.within(env.stopwatch, time_limit / SECOND):
         compiled, emission = _read(source)
         try:
             with deadline.leaving(len(compiled.keys) * _ANNOTATING):
                 made = create_ensemble(
-                    parts, caller, compiled.description, ask, naming, dry_run=dry_run
+                    env, caller, compiled.description, ask, naming, dry_run=dry_run
                 )
         except InvalidDescription as error:
             raise compiled.located(error) from error
@@ -196,11 +196,11 @@ def place_template(
             dry_run=True,
         )
     with deadline.over():
-        return _placed(parts, compiled, emission, made.ensemble, made.decision)
+        return _placed(env, compiled, emission, made.ensemble, made.decision)
 
 
 def match_template(
-    parts: Parts, caller: Caller, source: Source, ensemble_id: str
+    env: UseCaseEnvironment, caller: Caller, source: Source, ensemble_id: str
 ) -> PlacedTemplate:
     """Find a template's members in an ensemble by their names, and use its decision.
 
@@ -211,15 +211,15 @@ def match_template(
         HoldExpired: the ensemble has no decision whose places are still there.
     """
     compiled, emission = _read(source)
-    ensemble = own_ensemble(parts.store, caller, ensemble_id)
+    ensemble = own_ensemble(env.store, caller, ensemble_id)
     try:
-        diff = differences(parts.store, compiled.description, ensemble)
+        diff = differences(env.store, compiled.description, ensemble)
     except InvalidDescription as error:
         raise compiled.located(error) from error
     if diff:
         raise DescriptionMismatch("the template", diff)
-    decision = _usable(parts, compiled, ensemble)
-    return _placed(parts, compiled, emission, ensemble, decision)
+    decision = _usable(env, compiled, ensemble)
+    return _placed(env, compiled, emission, ensemble, decision)
 
 
 def _read(source: Source) -> tuple[Compiled, Emission]:
@@ -234,14 +234,14 @@ def _read(source: Source) -> tuple[Compiled, Emission]:
     return compiled, prepare(source, compiled)
 
 
-def _usable(parts: Parts, compiled: Compiled, ensemble: Ensemble) -> Decision:
+def _usable(env: UseCaseEnvironment, compiled: Compiled, ensemble: Ensemble) -> Decision:
     """The present decision, if the places of all the template's members are still theirs.
 
     Raises:
         HoldExpired: there is none, it is over, or some of its places have been freed.
     """
-    decision = current_decision(parts.store, ensemble)
-    snapshot = parts.store.snapshot()
+    decision = current_decision(env.store, ensemble)
+    snapshot = env.store.snapshot()
     state = None if decision is None else decision.state_at(snapshot.taken_at)
     if decision is None or state not in USABLE:
         why = "none was made" if state is None else f"its last decision is {state}"
@@ -256,10 +256,14 @@ def _usable(parts: Parts, compiled: Compiled, ensemble: Ensemble) -> Decision:
 
 
 def _placed(
-    parts: Parts, compiled: Compiled, emission: Emission, ensemble: Ensemble, decision: Decision
+    env: UseCaseEnvironment,
+    compiled: Compiled,
+    emission: Emission,
+    ensemble: Ensemble,
+    decision: Decision,
 ) -> PlacedTemplate:
     """The template with its decision. A host that has left the fleet since has no domains."""
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     places = {}
     for member in compiled.keys:
         row = snapshot.row_of.get(decision.places[member].host)

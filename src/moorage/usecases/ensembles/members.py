@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import Ensemble, Role
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
@@ -62,7 +62,7 @@ class MemberAddition:
 
 
 def add_members(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble_id: str,
     adding: MemberAddition,
@@ -83,14 +83,14 @@ def add_members(
     """
 
     def attempt() -> DecisionFlow[EnsembleResult]:
-        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        ensemble = own_ensemble(env.store, caller, ensemble_id)
         if already_added(ensemble, naming):
-            return EnsembleResult(ensemble, current_decision(parts.store, ensemble))
+            return EnsembleResult(ensemble, current_decision(env.store, ensemble))
         change = _change(ensemble, adding.described, naming)
         try:
             return (
                 yield from change_flow(
-                    parts, caller, ensemble_id, change, adding.ask, dry_run=dry_run
+                    env, caller, ensemble_id, change, adding.ask, dry_run=dry_run
                 )
             )
         except StaleGeneration as moved:
@@ -98,12 +98,12 @@ def add_members(
             raise ConcurrentUpdate(moved.message, subject=moved.subject) from moved
         except Infeasible:
             # The same request on another connection was quicker, and took the room: one answer.
-            ensemble = own_ensemble(parts.store, caller, ensemble_id)
+            ensemble = own_ensemble(env.store, caller, ensemble_id)
             if already_added(ensemble, naming):
-                return EnsembleResult(ensemble, current_decision(parts.store, ensemble))
+                return EnsembleResult(ensemble, current_decision(env.store, ensemble))
             raise
 
-    return run_decision(parts, attempt, dry_run=dry_run)
+    return run_decision(env, attempt, dry_run=dry_run)
 
 
 def _change(
@@ -159,19 +159,19 @@ class MemberListing:
     snapshot: Snapshot
 
 
-def list_members(parts: Parts, caller: Caller, ensemble_id: str) -> MemberListing:
+def list_members(env: UseCaseEnvironment, caller: Caller, ensemble_id: str) -> MemberListing:
     """The members and where they stand.
 
     Raises:
         NotFound: no such ensemble for this caller.
     """
-    ensemble = own_ensemble(parts.store, caller, ensemble_id)
-    snapshot = parts.store.snapshot()
+    ensemble = own_ensemble(env.store, caller, ensemble_id)
+    snapshot = env.store.snapshot()
     return MemberListing(ensemble, member_places(snapshot, ensemble), snapshot)
 
 
 def join(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble_id: str,
     joining: JoinRequest,
@@ -195,23 +195,23 @@ def join(
     """
 
     def attempt() -> JoinResult:
-        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        ensemble = own_ensemble(env.store, caller, ensemble_id)
         if already_added(ensemble, naming):
-            return _joined_before(parts, ensemble, joining)
-        return _join(parts, caller, ensemble, joining, naming, dry_run=dry_run)
+            return _joined_before(env, ensemble, joining)
+        return _join(env, caller, ensemble, joining, naming, dry_run=dry_run)
 
-    return retry(parts, attempt)
+    return retry(env, attempt)
 
 
-def _joined_before(parts: Parts, ensemble: Ensemble, joining: JoinRequest) -> JoinResult:
+def _joined_before(env: UseCaseEnvironment, ensemble: Ensemble, joining: JoinRequest) -> JoinResult:
     for member in ensemble.members:
         if member.server_id == joining.server_id:
-            return JoinResult(member, ensemble, broken_policies(parts.store.snapshot(), ensemble))
+            return JoinResult(member, ensemble, broken_policies(env.store.snapshot(), ensemble))
     raise WrongState(f"server {joining.server_id} has left the ensemble since")
 
 
 def _join(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble: Ensemble,
     joining: JoinRequest,
@@ -224,13 +224,13 @@ def _join(
         raise InvalidDescription(f"no role {joining.role}", path="member.name")
     if any(member.server_id == joining.server_id for member in ensemble.members):
         raise InUse("server", joining.server_id)
-    check_member_count(parts.limits, len(ensemble.members) + 1)
-    snapshot = parts.store.snapshot()
-    size = compare(role, _size(parts, caller, snapshot, role, joining.server_id), frozenset())
+    check_member_count(env.limits, len(ensemble.members) + 1)
+    snapshot = env.store.snapshot()
+    size = compare(role, _size(env, caller, snapshot, role, joining.server_id), frozenset())
     index = 1 + max(
         (m.name.index for m in ensemble.members if m.name.role == joining.role), default=-1
     )
-    member = Member(MemberName(joining.role, index), parts.ids.uuid(), joining.server_id)
+    member = Member(MemberName(joining.role, index), env.ids.uuid(), joining.server_id)
     grown = with_addition_recorded(ensemble.grown(joining.role, (member,)), naming)
     broken = broken_policies(snapshot, grown)
     before = {one.policy for one in broken_policies(snapshot, ensemble)}
@@ -241,9 +241,9 @@ def _join(
     if fresh and joining.reject:
         raise JoinBreaksPolicies(joining.server_id, fresh)
     if not dry_run:
-        grown = replace(grown, updated_at=parts.store.now())
-        parts.store.commit(Changeset((PutEnsemble(grown, ensemble.generation),)))
-        grown = parts.store.ensemble(ensemble.id)
+        grown = replace(grown, updated_at=env.store.now())
+        env.store.commit(Changeset((PutEnsemble(grown, ensemble.generation),)))
+        grown = env.store.ensemble(ensemble.id)
     return JoinResult(member, grown, broken, size.diff, dry_run)
 
 
@@ -260,7 +260,7 @@ class JoinRequest:
 
 
 def leave(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble_id: str,
     name: MemberName,
@@ -279,33 +279,33 @@ def leave(
     """
 
     def attempt() -> Ensemble:
-        ensemble = own_ensemble(parts.store, caller, ensemble_id)
+        ensemble = own_ensemble(env.store, caller, ensemble_id)
         member = ensemble.member(name)
-        now = parts.store.now()
+        now = env.store.now()
         # Read before its standing is judged: a claim made in between moves the decision.
-        ended = tuple(member_departure_changes(parts.store, ensemble, {name}, now))
-        stand = member_places(parts.store.snapshot(), ensemble)
+        ended = tuple(member_departure_changes(env.store, ensemble, {name}, now))
+        stand = member_places(env.store.snapshot(), ensemble)
         if keep_resources and stand.of(name) is MemberStatus.BUILDING:
             raise InUse("member", str(name), "its server is still being built")
         smaller = replace(without_members(ensemble, {name}), updated_at=now)
         if dry_run:
             return replace(smaller, updated_at=ensemble.updated_at)
         drop = DropBookings(frozenset({member.uuid}))
-        parts.store.commit(Changeset((PutEnsemble(smaller, ensemble.generation), drop, *ended)))
-        return parts.store.ensemble(ensemble_id)
+        env.store.commit(Changeset((PutEnsemble(smaller, ensemble.generation), drop, *ended)))
+        return env.store.ensemble(ensemble_id)
 
-    return retry(parts, attempt)
+    return retry(env, attempt)
 
 
 def _size(
-    parts: Parts, caller: Caller, snapshot: Snapshot, role: Role, server_id: str
+    env: UseCaseEnvironment, caller: Caller, snapshot: Snapshot, role: Role, server_id: str
 ) -> RequestedServer:
     """What a running server takes. Of traits it says nothing, so the role's are taken for its own.
 
     Raises:
         NotFound: no such server for this caller, or it stands nowhere.
     """
-    found = parts.store.consumer(server_id)
+    found = env.store.consumer(server_id)
     bookings = bookings_of(snapshot, server_id)
     if found is None or not sees(caller, found[0].project_id) or not bookings:
         raise NotFound("server", server_id)

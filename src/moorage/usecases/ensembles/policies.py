@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.domain.ensembles import Ensemble, PolicyStatement
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.ensembles.policy_checks import PolicyViolation
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
@@ -80,7 +80,7 @@ def policy_named(ensemble: Ensemble, name: str) -> PolicyStatement:
 
 
 def put_policy(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble_id: str,
     statement: PolicyStatement,
@@ -95,18 +95,18 @@ def put_policy(
         UnknownPolicy, UnknownName, InvalidDescription, Contradiction: as at creation.
         ConcurrentUpdate: the ensemble has another generation.
     """
-    stored = own_ensemble(parts.store, caller, ensemble_id)
+    stored = own_ensemble(env.store, caller, ensemble_id)
     check_generation(stored, generation)
     by_name = {one.name: one for one in stored.policies} | {statement.name: statement}
     policies = tuple(by_name.values())
     changed = replace(stored, policies=policies)
-    check_size(parts.limits, changed, stored)
-    check_names(parts, caller, parts.store.snapshot(), changed, stored.policies)
-    return _write(parts, stored, policies, statement.name, dry_run=dry_run)
+    check_size(env.limits, changed, stored)
+    check_names(env, caller, env.store.snapshot(), changed, stored.policies)
+    return _write(env, stored, policies, statement.name, dry_run=dry_run)
 
 
 def delete_policy(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     ensemble_id: str,
     name: str,
@@ -120,27 +120,27 @@ def delete_policy(
         NotFound: no such ensemble, or policy of it, for this caller.
         ConcurrentUpdate: the ensemble has another generation.
     """
-    stored = own_ensemble(parts.store, caller, ensemble_id)
+    stored = own_ensemble(env.store, caller, ensemble_id)
     check_generation(stored, generation)
     policy_named(stored, name)
     rest = tuple(one for one in stored.policies if one.name != name)
-    return _write(parts, stored, rest, name, dry_run=dry_run)
+    return _write(env, stored, rest, name, dry_run=dry_run)
 
 
 def _write(
-    parts: Parts,
+    env: UseCaseEnvironment,
     stored: Ensemble,
     policies: tuple[PolicyStatement, ...],
     name: str,
     *,
     dry_run: bool,
 ) -> PolicyChangeResult:
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     changed = replace(stored, policies=policies)
     check_policies(snapshot.topology, changed, own=False)
     broken = tuple(one for one in broken_policies(snapshot, changed) if one.policy == name)
     if not dry_run:
-        changed = replace(changed, updated_at=parts.store.now())
-        parts.store.commit(Changeset((PutEnsemble(changed, stored.generation),)))
-        changed = parts.store.ensemble(stored.id)
+        changed = replace(changed, updated_at=env.store.now())
+        env.store.commit(Changeset((PutEnsemble(changed, stored.generation),)))
+        changed = env.store.ensemble(stored.id)
     return PolicyChangeResult(changed, broken, dry_run)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.topology import Topology
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
@@ -130,7 +130,7 @@ def _bound_edges(ensemble: Ensemble) -> None:
 
 
 def check_names(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     snapshot: Snapshot,
     ensemble: Ensemble,
@@ -149,12 +149,12 @@ def check_names(
     Raises:
         UnknownName: it means nothing here, or nothing that a tenant may know.
     """
-    disclosure = parts.limits.disclosure
+    disclosure = env.limits.disclosure
     kind = f"{disclosure.words()} or aggregate"
     if caller.operator:
         kind = "host, domain or aggregate"
     known: frozenset[str] | None = None
-    traits = LedgerNames(parts.store)
+    traits = LedgerNames(env.store)
     for index, statement in enumerate(ensemble.policies):
         if statement in stored or statement.name in compiled:
             continue

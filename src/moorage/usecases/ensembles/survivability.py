@@ -13,7 +13,7 @@ from moorage.usecases.shared.access import own_ensemble
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
@@ -43,14 +43,16 @@ class LevelLoss:
     roles: tuple[RoleLoss, ...]
 
 
-def survivability(parts: Parts, caller: Caller, ensemble_id: str) -> tuple[LevelLoss, ...]:
+def survivability(
+    env: UseCaseEnvironment, caller: Caller, ensemble_id: str
+) -> tuple[LevelLoss, ...]:
     """The worst loss per level and role, over members that stand; widest level first.
 
     Raises:
         NotFound: no such ensemble for this caller.
     """
-    ensemble = own_ensemble(parts.store, caller, ensemble_id)
-    snapshot = parts.store.snapshot()
+    ensemble = own_ensemble(env.store, caller, ensemble_id)
+    snapshot = env.store.snapshot()
     hosts = {
         name: snapshot.row_of[place.host]
         for name, place in member_places(snapshot, ensemble).places.items()

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.describe import EnsembleDescription
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Page, Store
 
 PARAMETERS: Final = "parameters"
@@ -51,7 +51,7 @@ class TemplateDraft:
 
 
 def create_template(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     written: TemplateDraft,
     naming: RequestIdentity,
@@ -67,9 +67,9 @@ def create_template(
         Forbidden: only operators share templates with every project.
         DuplicateName: the project has one of that name, or the id was used by another request.
     """
-    made = _checked(parts, caller, written, naming)
+    made = _checked(env, caller, written, naming)
     try:
-        known = parts.store.template(made.id)
+        known = env.store.template(made.id)
     except NotFound:
         pass
     else:
@@ -79,14 +79,19 @@ def create_template(
         return known
     if any(
         one.project_id == made.project_id
-        for one in parts.store.templates(project_id=caller.project_id, name=written.name)
+        for one in env.store.templates(project_id=caller.project_id, name=written.name)
     ):
         raise DuplicateName("template", written.name)
-    return _keep(parts, made, dry_run=dry_run)
+    return _keep(env, made, dry_run=dry_run)
 
 
 def revise_template(
-    parts: Parts, caller: Caller, reference: str, written: TemplateDraft, *, dry_run: bool = False
+    env: UseCaseEnvironment,
+    caller: Caller,
+    reference: str,
+    written: TemplateDraft,
+    *,
+    dry_run: bool = False,
 ) -> Template:
     """Create the next version of a template; its name and earlier versions do not change.
 
@@ -95,8 +100,8 @@ def revise_template(
         InvalidDescription, Forbidden: as for a new one.
         ConcurrentUpdate: somebody else wrote a version meanwhile.
     """
-    newest = own_template(parts.store, caller, reference)
-    made = _checked(parts, caller, replace(written, name=newest.name), None)
+    newest = own_template(env.store, caller, reference)
+    made = _checked(env, caller, replace(written, name=newest.name), None)
     following = replace(
         made,
         id=newest.id,
@@ -104,25 +109,25 @@ def revise_template(
         project_id=newest.project_id,
         shared=newest.shared or written.shared,
     )
-    return _keep(parts, following, dry_run=dry_run)
+    return _keep(env, following, dry_run=dry_run)
 
 
 def delete_template(
-    parts: Parts, caller: Caller, reference: str, *, dry_run: bool = False
+    env: UseCaseEnvironment, caller: Caller, reference: str, *, dry_run: bool = False
 ) -> Template:
     """Delete all versions of a template; ensembles made from it stay.
 
     Raises:
         NotFound: no such template of this caller's.
     """
-    found = own_template(parts.store, caller, reference)
+    found = own_template(env.store, caller, reference)
     if not dry_run:
-        parts.store.commit(Changeset((DeleteTemplate(found.id),)))
+        env.store.commit(Changeset((DeleteTemplate(found.id),)))
     return found
 
 
 def list_templates(
-    parts: Parts, caller: Caller, page: Page, *, name: str | None, all_projects: bool
+    env: UseCaseEnvironment, caller: Caller, page: Page, *, name: str | None, all_projects: bool
 ) -> Sequence[Template]:
     """The newest versions of the caller's templates and of shared ones, oldest template first.
 
@@ -132,8 +137,8 @@ def list_templates(
     """
     project = visible_project(caller, all_projects=all_projects, project_id=None)
     if page.marker is not None:
-        usable_template(parts.store, caller, page.marker)
-    return parts.store.templates(project_id=project, name=name, page=page)
+        usable_template(env.store, caller, page.marker)
+    return env.store.templates(project_id=project, name=name, page=page)
 
 
 def usable_template(store: Store, caller: Caller, reference: str) -> Template:
@@ -238,7 +243,7 @@ def _heat_source(source: Mapping[str, object]) -> Source:
 
 
 def _checked(
-    parts: Parts, caller: Caller, written: TemplateDraft, naming: RequestIdentity | None
+    env: UseCaseEnvironment, caller: Caller, written: TemplateDraft, naming: RequestIdentity | None
 ) -> Template:
     """Version 1 of what was written, understood as far as it can be without values."""
     if written.shared:
@@ -254,7 +259,7 @@ def _checked(
         parameters = read_parameters(source.pop(PARAMETERS, {}))
         _check_description(written.name, source, parameters)
     return Template(
-        id=parts.ids.uuid() if naming is None else naming.id,
+        id=env.ids.uuid() if naming is None else naming.id,
         version=1,
         project_id=caller.project_id,
         user_id=caller.user_id,
@@ -264,7 +269,7 @@ def _checked(
         parameters=parameters,
         shared=written.shared,
         digest="" if naming is None else naming.digest,
-        created_at=parts.store.now(),
+        created_at=env.store.now(),
     )
 
 
@@ -284,12 +289,12 @@ def _check_description(
         read_ensemble({"name": name, **fill_placeholders(source, parameter_values(parameters, {}))})
 
 
-def _keep(parts: Parts, template: Template, *, dry_run: bool) -> Template:
-    check_template_size(parts.limits, template.source)
-    check_stored(parts, template.project_id, QuotaName.TEMPLATES)
+def _keep(env: UseCaseEnvironment, template: Template, *, dry_run: bool) -> Template:
+    check_template_size(env.limits, template.source)
+    check_stored(env, template.project_id, QuotaName.TEMPLATES)
     if not dry_run:
-        bound = bound_stored(parts, template.project_id, QuotaName.TEMPLATES)
-        parts.store.commit(Changeset((PutTemplate(template), bound)))
+        bound = bound_stored(env, template.project_id, QuotaName.TEMPLATES)
+        env.store.commit(Changeset((PutTemplate(template), bound)))
     return template
 
 

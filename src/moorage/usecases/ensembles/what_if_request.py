@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Solve
     from moorage.domain.describe import EnsembleDescription
     from moorage.domain.period import Instant
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
@@ -33,7 +33,7 @@ class FeasibilityResult:
 
 
 def judge_feasibility(
-    parts: Parts, caller: Caller, description: EnsembleDescription, ask: DecisionOptions
+    env: UseCaseEnvironment, caller: Caller, description: EnsembleDescription, ask: DecisionOptions
 ) -> FeasibilityResult:
     """Judge a request as a decision would; only an explanation is stored.
 
@@ -41,11 +41,11 @@ def judge_feasibility(
         InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as for an ensemble.
         Busy: time ran out before an answer or a proof.
     """
-    naming = RequestIdentity(parts.ids.uuid(), explained=True)
-    ensemble = ensemble_from_description(parts, caller, description, naming)
-    snapshot = parts.store.snapshot()
+    naming = RequestIdentity(env.ids.uuid(), explained=True)
+    ensemble = ensemble_from_description(env, caller, description, naming)
+    snapshot = env.store.snapshot()
     check_policies(snapshot.topology, ensemble)
-    check_names(parts, caller, snapshot, ensemble)
+    check_names(env, caller, snapshot, ensemble)
     proposal = Proposal(
         ensemble,
         None,
@@ -53,7 +53,7 @@ def judge_feasibility(
         allowed=DecisionHooks(reader=RefusalReader(operator=caller.operator)),
     )
     try:
-        settled = decide_proposal(parts, proposal, ask, naming, dry_run=True)
+        settled = decide_proposal(env, proposal, ask, naming, dry_run=True)
     except Infeasible as error:
         found = error.explanation
         assert isinstance(found, Explanation)

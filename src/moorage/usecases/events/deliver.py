@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from moorage.domain.events import EventCursor
     from moorage.domain.period import Duration, Instant
     from moorage.domain.subscriptions import Subscription
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 BURST: Final = 50
 """Events that one turn delivers at most, or gives up at a time."""
@@ -90,14 +90,14 @@ class DeliveryRound:
 NOTHING: Final = DeliveryRound()
 
 
-def deliver(parts: Parts, delivery: Delivery, one: Subscription) -> DeliveryRound:
+def deliver(env: UseCaseEnvironment, delivery: Delivery, one: Subscription) -> DeliveryRound:
     """Deliver what is due to a subscription, as it was read.
 
     Raises:
         MoorageError: the ledger is out of reach; what was taken comes again.
     """
     try:
-        return _Turn(parts, delivery, one).take()
+        return _Turn(env, delivery, one).take()
     except (ConcurrentUpdate, NotFound):
         return NOTHING  # somebody else delivers, or it was deleted
 
@@ -105,14 +105,14 @@ def deliver(parts: Parts, delivery: Delivery, one: Subscription) -> DeliveryRoun
 class _Turn:
     """One delivery round of one subscription."""
 
-    def __init__(self, parts: Parts, delivery: Delivery, one: Subscription) -> None:
-        self._parts = parts
+    def __init__(self, env: UseCaseEnvironment, delivery: Delivery, one: Subscription) -> None:
+        self._env = env
         self._delivery = delivery
         self._one = one
         self._delivered = 0
 
     def take(self) -> DeliveryRound:
-        told, one = self._parts.store.told, self._one
+        told, one = self._env.store.told, self._one
         letters = told.dead_letters(one.id, Page(BURST), queued=True)
         pending = told.pending(one, BURST)
         events = pending.events
@@ -184,7 +184,7 @@ class _Turn:
             number += len(old)
             letters = tuple(self._dead(event, problem) for event in old)
             one = self._one
-            keep = PutDeadLetters(one.id, letters, self._parts.limits.dead_letters)
+            keep = PutDeadLetters(one.id, letters, self._env.limits.dead_letters)
             self._write(
                 replace(
                     one,
@@ -195,7 +195,7 @@ class _Turn:
             )
             if len(old) < len(events):
                 break
-            events = self._parts.store.told.pending(self._one, BURST).events
+            events = self._env.store.told.pending(self._one, BURST).events
         if number:
             _log.error("subscription %s: %d events are given up: %s", self._one.id, number, problem)
         return number
@@ -217,7 +217,7 @@ class _Turn:
             self._one = replace(self._one, attempts=0, failing_since=None)
         else:
             kept = replace(letter, queued=False, problem=outcome, attempts=letter.attempts + 1)
-            after = PutDeadLetters(one.id, (kept,), self._parts.limits.dead_letters)
+            after = PutDeadLetters(one.id, (kept,), self._env.limits.dead_letters)
         self._delivered += good
         soon = replace(self._one, not_before=one.not_before, outcome=outcome)
         self._write(replace(soon, delivered=soon.delivered + good), after)
@@ -225,11 +225,11 @@ class _Turn:
     # --- the ledger -------------------------------------------------------------------------
 
     def _now(self) -> Instant:
-        return self._parts.store.now()
+        return self._env.store.now()
 
     def _write(self, one: Subscription, *also: Change) -> None:
         put = PutSubscription(replace(one, updated_at=self._now()), self._one.generation)
-        self._parts.store.commit(Changeset((put, *also)))
+        self._env.store.commit(Changeset((put, *also)))
         self._one = replace(put.subscription, generation=put.subscription.generation + 1)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.events import Event, EventFilter
     from moorage.domain.period import Duration
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 LONGEST_WAIT: Final = 30 * SECOND
@@ -36,7 +36,7 @@ class EventQuery:
     all_projects: bool = False
 
 
-def read_events(parts: Parts, caller: Caller, ask: EventQuery) -> EventPage:
+def read_events(env: UseCaseEnvironment, caller: Caller, ask: EventQuery) -> EventPage:
     """The next events after a cursor, in the order of the ledger.
 
     Where as many requests wait as may (`Admission.waiting`), this one is answered at once.
@@ -48,27 +48,27 @@ def read_events(parts: Parts, caller: Caller, ask: EventQuery) -> EventPage:
     project = visible_project(caller, all_projects=ask.all_projects, project_id=ask.project_id)
     if not caller.operator:
         ask = replace(ask, wanted=replace(ask.wanted, hidden=OPERATORS_ONLY))
-    told = parts.store.told
+    told = env.store.told
     if ask.after is None:
         return EventPage((), told.newest(), more=False)
     found = told.page(project, ask.after, ask.wanted, ask.limit)
-    waiting = parts.admission.waiting
+    waiting = env.admission.waiting
     if found.events or found.more or not ask.wait or not waiting.acquire(blocking=False):
         return found
     try:
-        deadline = parts.stopwatch() + min(ask.wait, LONGEST_WAIT) / SECOND
+        deadline = env.stopwatch() + min(ask.wait, LONGEST_WAIT) / SECOND
         while not found.events and not found.more:
-            left = deadline - parts.stopwatch()
+            left = deadline - env.stopwatch()
             if left <= 0:
                 break
-            parts.pause(min(_PAUSE, left))
+            env.pause(min(_PAUSE, left))
             found = told.page(project, found.cursor, ask.wanted, ask.limit)
     finally:
         waiting.release()
     return found
 
 
-def disclosed_body(parts: Parts, caller: Caller, event: Event) -> Mapping[str, object]:
+def disclosed_body(env: UseCaseEnvironment, caller: Caller, event: Event) -> Mapping[str, object]:
     """An event's body as the caller may see it.
 
     A tenant may read what a subscription of its project caused that an operator has made there:
@@ -83,7 +83,7 @@ def disclosed_body(parts: Parts, caller: Caller, event: Event) -> Mapping[str, o
         return body
     counts = {name: body.get(name) for name in ("before", "now")}
     told = {
-        name: parts.limits.told_additional(int(count))
+        name: env.limits.told_additional(int(count))
         for name, count in counts.items()
         if isinstance(count, int | float)
     }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.subscriptions import DeadLetter, SubscriptionFilter, Threshold
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Page
 
 SECRET: Final = "whsec_"  # noqa: S105 - a prefix, as the Standard Webhooks convention has it
@@ -44,7 +44,7 @@ class SubscriptionRequest:
 
 
 def subscribe(
-    parts: Parts, caller: Caller, ask: SubscriptionRequest, *, dry_run: bool = False
+    env: UseCaseEnvironment, caller: Caller, ask: SubscriptionRequest, *, dry_run: bool = False
 ) -> Subscription:
     """Create a subscription to events from now on.
 
@@ -60,18 +60,18 @@ def subscribe(
     )
     if not wants.types:
         raise InvalidDescription("say which events", path=_EVENTS)
-    check_target(ask.url, public_only=parts.limits.public_targets)
-    _check_threshold(parts, caller, wants, ask.threshold)
-    _check_things(parts, caller, wants, ask.threshold)
-    now, newest = parts.store.now(), parts.store.told.newest()
+    check_target(ask.url, public_only=env.limits.public_targets)
+    _check_threshold(env, caller, wants, ask.threshold)
+    _check_things(env, caller, wants, ask.threshold)
+    now, newest = env.store.now(), env.store.told.newest()
     made = Subscription(
-        id=parts.ids.uuid(),
+        id=env.ids.uuid(),
         project_id=caller.project_id,
         user_id=caller.user_id,
         name=ask.name,
         wants=wants,
         url=ask.url,
-        secret=_secret(parts, ask.secret),
+        secret=_secret(env, ask.secret),
         threshold=ask.threshold,
         operator=caller.operator,
         began=newest.position,
@@ -81,29 +81,29 @@ def subscribe(
         updated_at=now,
     )
     if not dry_run:
-        limit = defaults(parts.limits).limit(QuotaName.SUBSCRIPTIONS, None)
+        limit = defaults(env.limits).limit(QuotaName.SUBSCRIPTIONS, None)
         put = PutSubscription(made, None, limit=limit)
-        parts.store.commit(Changeset((put,)))
+        env.store.commit(Changeset((put,)))
     return made
 
 
 _EVENTS: Final = "subscription.events"
 
 
-def own_subscription(parts: Parts, caller: Caller, id_: str) -> Subscription:
+def own_subscription(env: UseCaseEnvironment, caller: Caller, id_: str) -> Subscription:
     """The subscription, if it is the caller's.
 
     Raises:
         NotFound: there is none, or it is another project's.
     """
-    found = parts.store.told.subscription(id_)
+    found = env.store.told.subscription(id_)
     if not sees(caller, found.project_id):
         raise NotFound("subscription", id_)
     return found
 
 
 def list_subscriptions(
-    parts: Parts, caller: Caller, page: Page, *, all_projects: bool = False
+    env: UseCaseEnvironment, caller: Caller, page: Page, *, all_projects: bool = False
 ) -> Sequence[Subscription]:
     """The caller's subscriptions, oldest first.
 
@@ -113,32 +113,36 @@ def list_subscriptions(
     """
     project = visible_project(caller, all_projects=all_projects, project_id=None)
     if page.marker is not None:
-        own_subscription(parts, caller, page.marker)
-    return parts.store.told.subscriptions(project, page)
+        own_subscription(env, caller, page.marker)
+    return env.store.told.subscriptions(project, page)
 
 
-def unsubscribe(parts: Parts, caller: Caller, id_: str, *, dry_run: bool = False) -> None:
+def unsubscribe(
+    env: UseCaseEnvironment, caller: Caller, id_: str, *, dry_run: bool = False
+) -> None:
     """Delete a subscription with its dead letters.
 
     Raises:
         NotFound: there is none, or it is another project's.
     """
-    found = own_subscription(parts, caller, id_)
+    found = own_subscription(env, caller, id_)
     if not dry_run:
-        parts.store.commit(Changeset((DeleteSubscription(found.id),)))
+        env.store.commit(Changeset((DeleteSubscription(found.id),)))
 
 
-def dead_letters(parts: Parts, caller: Caller, id_: str, page: Page) -> Sequence[DeadLetter]:
+def dead_letters(
+    env: UseCaseEnvironment, caller: Caller, id_: str, page: Page
+) -> Sequence[DeadLetter]:
     """What was given up for a subscription, the oldest first.
 
     Raises:
         NotFound: no such subscription, or marker, for this caller.
     """
-    return parts.store.told.dead_letters(own_subscription(parts, caller, id_).id, page)
+    return env.store.told.dead_letters(own_subscription(env, caller, id_).id, page)
 
 
 def resend(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     id_: str,
     letters: Collection[str] | None,
@@ -154,27 +158,27 @@ def resend(
     Raises:
         NotFound: no such subscription for this caller, or no such letter.
     """
-    found = {letter.id: letter for letter in dead_letters(parts, caller, id_, page)}
+    found = {letter.id: letter for letter in dead_letters(env, caller, id_, page)}
     for name in letters or ():
         if name not in found:
             raise NotFound("dead letter", name)
     chosen = [found[name] for name in dict.fromkeys(found if letters is None else letters)]
     queued = tuple(replace(letter, queued=True) for letter in chosen)
     if queued and not dry_run:
-        _queue(parts, id_, queued)
+        _queue(env, id_, queued)
     return len(queued)
 
 
-def _queue(parts: Parts, id_: str, queued: tuple[DeadLetter, ...]) -> None:
+def _queue(env: UseCaseEnvironment, id_: str, queued: tuple[DeadLetter, ...]) -> None:
     """One that waits because it failed is due at once."""
-    kept = PutDeadLetters(id_, queued, parts.limits.dead_letters)
-    for left in reversed(range(parts.limits.attempts)):
-        one, now = parts.store.told.subscription(id_), parts.store.now()
+    kept = PutDeadLetters(id_, queued, env.limits.dead_letters)
+    for left in reversed(range(env.limits.attempts)):
+        one, now = env.store.told.subscription(id_), env.store.now()
         changes: tuple[Change, ...] = (kept,)
         if one.failing_since is not None and one.not_before > now:
             changes = (kept, PutSubscription(replace(one, not_before=now), one.generation))
         try:
-            parts.store.commit(Changeset(changes))
+            env.store.commit(Changeset(changes))
         except ConcurrentUpdate:
             if not left:
                 raise
@@ -182,9 +186,9 @@ def _queue(parts: Parts, id_: str, queued: tuple[DeadLetter, ...]) -> None:
             return
 
 
-def _secret(parts: Parts, given: str | None) -> str:
+def _secret(env: UseCaseEnvironment, given: str | None) -> str:
     if given is None:
-        made = bytes.fromhex(parts.ids.salt() + parts.ids.salt())
+        made = bytes.fromhex(env.ids.salt() + env.ids.salt())
         return SECRET + base64.b64encode(made).decode()
     try:
         key = base64.b64decode(given.removeprefix(SECRET), validate=True)
@@ -199,27 +203,27 @@ def _secret(parts: Parts, given: str | None) -> str:
 
 
 def _check_things(
-    parts: Parts, caller: Caller, wants: SubscriptionFilter, threshold: Threshold
+    env: UseCaseEnvironment, caller: Caller, wants: SubscriptionFilter, threshold: Threshold
 ) -> None:
     """Let pass what names things that are there, and the caller's."""
     if wants.lease is not None:
-        own_lease(parts.store, caller, wants.lease)
+        own_lease(env.store, caller, wants.lease)
     if wants.ensemble is not None:
-        ensemble = own_ensemble(parts.store, caller, wants.ensemble)
+        ensemble = own_ensemble(env.store, caller, wants.ensemble)
         if wants.role is not None and all(one.name != wants.role for one in ensemble.roles):
             raise NotFound("role", wants.role)
     if threshold.flavor is not None:
-        parts.store.flavor(threshold.flavor)
+        env.store.flavor(threshold.flavor)
     if threshold.resource_class is not None and all(
-        one.name != threshold.resource_class for one in parts.store.resource_classes()
+        one.name != threshold.resource_class for one in env.store.resource_classes()
     ):
         raise NotFound("resource class", threshold.resource_class)
     if threshold.zone is not None:
-        check_domain(parts.store.snapshot(), caller, threshold.zone, "subscription.zone")
+        check_domain(env.store.snapshot(), caller, threshold.zone, "subscription.zone")
 
 
 def _check_threshold(
-    parts: Parts, caller: Caller, wants: SubscriptionFilter, asked: Threshold
+    env: UseCaseEnvironment, caller: Caller, wants: SubscriptionFilter, asked: Threshold
 ) -> None:
     """Let a threshold pass that goes with the types, and types that have theirs."""
     time, room, capacity = (name in wants.types for name in _OWN)
@@ -241,7 +245,7 @@ def _check_threshold(
     if asked.before is not None and not 0 < asked.before <= _LONGEST_BEFORE:
         raise _bad("before", "a time between nothing and a year")
     if room and not caller.operator:
-        most = parts.limits.told_additional(parts.limits.tenant_additional)
+        most = env.limits.told_additional(env.limits.tenant_additional)
         if (asked.below or 0) > most:
             raise _bad("below", f"at most {most}: no larger count is told to tenants")
     if capacity:

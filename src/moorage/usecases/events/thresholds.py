@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.subscriptions import Subscription
     from moorage.engine.state.snapshot import Bools, Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 
 ALIVE: Final = (LeaseState.PENDING, LeaseState.STARTING, LeaseState.ACTIVE)
@@ -64,13 +64,13 @@ Last: TypeAlias = "MutableMapping[str, float]"
 # --- time left --------------------------------------------------------------------------------
 
 
-def time_left(parts: Parts, one: Subscription) -> Iterator[Crossing]:
+def time_left(env: UseCaseEnvironment, one: Subscription) -> Iterator[Crossing]:
     """Crossings of leases whose edge is near, once for each edge."""
     before = one.threshold.before
     if before is None or not one.wants.has(TIME):
         return
-    now = parts.store.now()
-    for lease in _leases(parts, one):
+    now = env.store.now()
+    for lease in _leases(env, one):
         period = lease.terms.period
         at = period.start if one.threshold.edge is LeaseEdge.START else period.end
         if not now < at <= now + before:
@@ -89,16 +89,16 @@ def time_left(parts: Parts, one: Subscription) -> Iterator[Crossing]:
         )
 
 
-def _leases(parts: Parts, one: Subscription) -> Iterator[Lease]:
+def _leases(env: UseCaseEnvironment, one: Subscription) -> Iterator[Lease]:
     if one.wants.lease is not None:
-        lease = parts.store.lease(one.wants.lease)
+        lease = env.store.lease(one.wants.lease)
         if lease.state in ALIVE:
             yield lease
         return
     for state_ in ALIVE:
         marker: str | None = None
         while True:
-            page = parts.store.leases(
+            page = env.store.leases(
                 project_id=one.project_id, state=state_, page=Page(_MOST, marker)
             )
             yield from (lease for lease in page if one.wants.ensemble in {None, lease.ensemble_id})
@@ -110,36 +110,36 @@ def _leases(parts: Parts, one: Subscription) -> Iterator[Lease]:
 # --- room -------------------------------------------------------------------------------------
 
 
-def ensembles(parts: Parts, one: Subscription) -> Iterator[Ensemble]:
+def ensembles(env: UseCaseEnvironment, one: Subscription) -> Iterator[Ensemble]:
     """The ensembles of its project that have the role it asks about."""
     if one.wants.ensemble is not None:
-        yield parts.store.ensemble(one.wants.ensemble)
+        yield env.store.ensemble(one.wants.ensemble)
         return
-    for ensemble in parts.store.ensembles(project_id=one.project_id, page=Page(_MOST)):
+    for ensemble in env.store.ensembles(project_id=one.project_id, page=Page(_MOST)):
         if any(role.name == one.wants.role for role in ensemble.roles):
             yield ensemble
 
 
 def room(
-    parts: Parts, one: Subscription, ensemble: Ensemble, snapshot: Snapshot, last: Last
+    env: UseCaseEnvironment, one: Subscription, ensemble: Ensemble, snapshot: Snapshot, last: Last
 ) -> Iterator[Crossing]:
     """Whether fewer of a role fit than is asked for. Only of ensembles that stand somewhere."""
     role = next((role for role in ensemble.roles if role.name == one.wants.role), None)
     below = one.threshold.below
     if role is None or below is None:
         return
-    few = parts.limits.tenant_additional
+    few = env.limits.tenant_additional
     most = max(below, few) if one.operator else few
-    count = max_additional(parts, ensemble, role, snapshot, most=most)
+    count = max_additional(env, ensemble, role, snapshot, most=most)
     if count is None:
         return
     if not one.operator:
         # The crossing is judged by what is told, or `below` would find out the count.
-        count = parts.limits.told_additional(count)
+        count = env.limits.told_additional(count)
     key = f"{ROOM} {ensemble.id}"
     was = one.standing.get(key)
     if was is not None and not one.operator:
-        was = parts.limits.told_additional(was)  # noted before counts were rounded
+        was = env.limits.told_additional(was)  # noted before counts were rounded
     if (count < below) == (was is not None and was < below):
         last[f"{one.id} {key}"] = count
         yield Crossing(key, count if was is None else was)
@@ -159,7 +159,7 @@ def room(
 
 
 def max_additional(
-    parts: Parts, ensemble: Ensemble, role: Role, snapshot: Snapshot, *, most: int
+    env: UseCaseEnvironment, ensemble: Ensemble, role: Role, snapshot: Snapshot, *, most: int
 ) -> int | None:
     """How many more of a role fit now, at most `most`, everybody staying; None: nobody stands.
 
@@ -171,19 +171,21 @@ def max_additional(
         return None
     period = Period(snapshot.taken_at)
     request = request_for(ensemble, stand, frozenset(), period, Objective.SPREAD)
-    closed = closed_hosts(parts.store.keepers().ensembles, snapshot, ensemble, period)
-    limit = parts.limits.time_limit // 2
+    closed = closed_hosts(env.store.keepers().ensembles, snapshot, ensemble, period)
+    limit = env.limits.time_limit // 2
     built = state(request, survey(snapshot, request), closed=closed)
-    found = solve_and_verify(parts.solver, built, time_limit=limit, seed=0)
+    found = solve_and_verify(env.solver, built, time_limit=limit, seed=0)
     if found is None:
         return 0  # those who stand break a required policy: nothing joins them
-    return count_additional(parts.solver, found, role, most=most, time_limit=limit).count
+    return count_additional(env.solver, found, role, most=most, time_limit=limit).count
 
 
 # --- capacity ---------------------------------------------------------------------------------
 
 
-def capacity(parts: Parts, one: Subscription, snapshot: Snapshot, last: Last) -> Iterator[Crossing]:
+def capacity(
+    env: UseCaseEnvironment, one: Subscription, snapshot: Snapshot, last: Last
+) -> Iterator[Crossing]:
     """Whether less is free, or more used, than an operator asks for."""
     asked = one.threshold
     if not one.wants.has(CAPACITY) or (asked.flavor is None and asked.resource_class is None):
@@ -195,7 +197,7 @@ def capacity(parts: Parts, one: Subscription, snapshot: Snapshot, last: Last) ->
         crossed, side = measured > asked.above_share, "above"
     else:
         amounts = (
-            parts.store.flavor(asked.flavor).resources
+            env.store.flavor(asked.flavor).resources
             if asked.flavor is not None
             else {str(asked.resource_class): 1}
         )
@@ -242,7 +244,7 @@ _log = logging.getLogger(__name__)
 class ThresholdWatcher:
     """Measures thresholds in one worker. Its cache only saves work."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     _next: float = 0.0
     _until: int = 0
     """When time alone may change an answer."""
@@ -256,19 +258,19 @@ class ThresholdWatcher:
         Raises:
             MoorageError: the ledger is out of reach.
         """
-        parts, began = self.parts, self.parts.stopwatch()
+        env, began = self.env, self.env.stopwatch()
         if began < self._next:
             return False
-        self._next = began + parts.limits.thresholds / SECOND
-        some = parts.store.told.with_thresholds()
+        self._next = began + env.limits.thresholds / SECOND
+        some = env.store.told.with_thresholds()
         if some:
             self._look_at(some)
-        took = parts.stopwatch() - began
+        took = env.stopwatch() - began
         self._next = max(self._next, began + took * (1 + REST))
         return False
 
     def _look_at(self, some: Sequence[Subscription]) -> None:
-        snapshot = self.parts.store.snapshot()
+        snapshot = self.env.store.snapshot()
         fleet, due = _digest(snapshot), snapshot.taken_at >= self._until
         self._until = snapshot.valid_until
         known: dict[str, object] = {}
@@ -286,18 +288,18 @@ class ThresholdWatcher:
     def _one(
         self, one: Subscription, snapshot: Snapshot, fleet: bytes, *, due: bool
     ) -> tuple[object, ...]:
-        parts = self.parts
-        some = list(ensembles(parts, one)) if one.wants.has(ROOM) and _asks_for_room(one) else []
+        env = self.env
+        some = list(ensembles(env, one)) if one.wants.has(ROOM) and _asks_for_room(one) else []
         basis = (fleet, one.threshold, tuple((each.id, each.generation) for each in some))
-        crossings = list(time_left(parts, one))
+        crossings = list(time_left(env, one))
         kept: Mapping[str, int] = {}
         if due or self._seen.get(one.id) != basis:
             for each in some:
-                crossings += room(parts, one, each, snapshot, self._last)
-            crossings += capacity(parts, one, snapshot, self._last)
+                crossings += room(env, one, each, snapshot, self._last)
+            crossings += capacity(env, one, snapshot, self._last)
         else:
             kept = {key: value for key, value in one.standing.items() if not key.startswith(TIME)}
-        _write(parts, one, crossings, kept)
+        _write(env, one, crossings, kept)
         return basis
 
 
@@ -312,7 +314,7 @@ def _asks_for_room(one: Subscription) -> bool:
 
 
 def _write(
-    parts: Parts, one: Subscription, crossings: list[Crossing], kept: Mapping[str, int]
+    env: UseCaseEnvironment, one: Subscription, crossings: list[Crossing], kept: Mapping[str, int]
 ) -> None:
     """What has crossed, with how it stands now; nothing where nothing has."""
     stands = {**kept, **{each.key: each.stands for each in crossings}}
@@ -323,5 +325,5 @@ def _write(
         for each in crossings
         if each.event is not None and one.standing.get(each.key) != each.stands
     ]
-    after = replace(one, standing=stands, updated_at=parts.store.now())
-    parts.store.commit(Changeset((PutSubscription(after, one.generation), *told)))
+    after = replace(one, standing=stands, updated_at=env.store.now())
+    env.store.commit(Changeset((PutSubscription(after, one.generation), *told)))

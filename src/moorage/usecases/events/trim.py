@@ -11,36 +11,36 @@ from moorage.domain.period import MINUTE, SECOND
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 AT_ONCE: Final = 5_000
 """Events forgotten in one transaction."""
 EVERY: Final = 5 * MINUTE
 
 
-def trim(parts: Parts) -> bool:
+def trim(env: UseCaseEnvironment) -> bool:
     """Delete one batch of old events; whether there may be more."""
-    limits, told = parts.limits, parts.store.told
-    bound = parts.store.now() - limits.events_age
+    limits, told = env.limits, env.store.told
+    bound = env.store.now() - limits.events_age
     if not told.surplus(bound, limits.events):  # a quiet ledger stays as it is
         return False
     before = told.oldest()
-    parts.store.commit(Changeset((TrimEvents(bound, limits.events, AT_ONCE),)))
+    env.store.commit(Changeset((TrimEvents(bound, limits.events, AT_ONCE),)))
     return told.oldest() != before
 
 
-def record_passed(parts: Parts, passed: Sequence[tuple[str, int, int]]) -> None:
+def record_passed(env: UseCaseEnvironment, passed: Sequence[tuple[str, int, int]]) -> None:
     """Record that no pending event matches these subscriptions."""
     moved = tuple(one for one in passed if one[1] < one[2])
     if moved:
-        parts.store.commit(Changeset((PassEvents(moved),)))
+        env.store.commit(Changeset((PassEvents(moved),)))
 
 
 @dataclass
 class EventTrimmer:
     """One worker's rounds."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     _next: float = 0.0
 
     def look(self) -> bool:
@@ -49,10 +49,10 @@ class EventTrimmer:
         Raises:
             MoorageError: the ledger is out of reach.
         """
-        now = self.parts.stopwatch()
+        now = self.env.stopwatch()
         if now < self._next:
             return False
-        more = trim(self.parts)
+        more = trim(self.env)
         if not more:
             self._next = now + EVERY / SECOND
         return more

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from moorage.domain.leases import Lease
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Store
 
 
-def annotate(parts: Parts, lease: Lease, annotations: Mapping[str, object]) -> Lease:
+def annotate(env: UseCaseEnvironment, lease: Lease, annotations: Mapping[str, object]) -> Lease:
     """The lease with these annotations instead of its own; nothing else of it changes.
 
     Raises:
@@ -27,12 +27,12 @@ def annotate(parts: Parts, lease: Lease, annotations: Mapping[str, object]) -> L
     """
 
     def write() -> Lease:
-        stored = parts.store.lease(lease.id)
+        stored = env.store.lease(lease.id)
         changed = replace(stored, annotations=MappingProxyType(dict(annotations)))
-        parts.store.commit(Changeset((PutLease(changed, stored.generation),)))
-        return parts.store.lease(lease.id)
+        env.store.commit(Changeset((PutLease(changed, stored.generation),)))
+        return env.store.lease(lease.id)
 
-    return retry(parts, write)
+    return retry(env, write)
 
 
 def reservations_of(store: Store, booked: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Lease]]:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
 def cancel_lease(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     lease_id: str,
     generation: int | None = None,
@@ -51,29 +51,29 @@ def cancel_lease(
     """
 
     def attempt() -> Lease:
-        lease = own_lease(parts.store, caller, lease_id)
+        lease = own_lease(env.store, caller, lease_id)
         check_generation(lease, generation)
-        now = parts.store.now()
+        now = env.store.now()
         way = _ended if lease.state is LeaseState.ACTIVE else _never
-        cancelled, changes = way(parts, lease, now)
+        cancelled, changes = way(env, lease, now)
         if dry_run:
             return cancelled
-        keepers = parts.store.keepers().revision
-        back = tuple(_given_back(parts, lease))
-        every = (*changes, *timers_after_change(cancelled, parts.ids, now), *back)
+        keepers = env.store.keepers().revision
+        back = tuple(_given_back(env, lease))
+        every = (*changes, *timers_after_change(cancelled, env.ids, now), *back)
         try:
-            parts.store.commit(Changeset(every, keepers_revision=keepers if back else None))
+            env.store.commit(Changeset(every, keepers_revision=keepers if back else None))
         except (CapacityExceeded, ProviderConflict) as overtaken:
             # Where a later end was given back somebody else has come meanwhile: look again.
             raise ConcurrentUpdate(overtaken.message, subject=lease_id) from overtaken
-        return parts.store.lease(lease_id)
+        return env.store.lease(lease_id)
 
-    return retry(parts, attempt)
+    return retry(env, attempt)
 
 
-def _never(parts: Parts, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
+def _never(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
     """Close a lease that is not active yet."""
-    store = parts.store
+    store = env.store
     cancelled = _closed(lease, _unbegun(lease.state), now)
     ensemble = store.ensemble(lease.ensemble_id)
     decision = store.decision(lease.decision_id)
@@ -104,13 +104,13 @@ def _unbegun(state: LeaseState) -> LeaseState:
     return lease_after(state, LeaseStep.CLOSE)
 
 
-def _ended(parts: Parts, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
+def _ended(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
     """End an active lease now.
 
     One that has begun this very instant, and that nobody has used, has no time that it could have
     lasted: it is closed with the period that it was to have, as if it had not begun.
     """
-    walk = progress_of(parts, replace(lease, terms=_over(lease.terms, now)))
+    walk = progress_of(env, replace(lease, terms=_over(lease.terms, now)))
     if now > lease.terms.period.start or walk.used:
         walk.to(LeaseStep.END)
     else:
@@ -135,10 +135,10 @@ def _over(terms: Terms, now: Instant) -> Terms:
     return replace(terms, period=period, expiry=terms.expiry if early else None)
 
 
-def _given_back(parts: Parts, lease: Lease) -> Iterator[Change]:
+def _given_back(env: UseCaseEnvironment, lease: Lease) -> Iterator[Change]:
     """Later ends for consumers that ended early for it."""
-    snapshot = parts.store.snapshot()
-    ensemble = parts.store.ensemble(lease.ensemble_id)
+    snapshot = env.store.snapshot()
+    ensemble = env.store.ensemble(lease.ensemble_id)
     stand = member_places(snapshot, ensemble)
     freed = {one.uuid: () for one in ensemble.members if stand.of(one.name) is MemberStatus.HELD}
-    yield from restored_ends(parts.store, snapshot, [lease.id], freed, parts.limits.notice)
+    yield from restored_ends(env.store, snapshot, [lease.id], freed, env.limits.notice)

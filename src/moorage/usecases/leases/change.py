@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.leases import Lease, Terms
     from moorage.domain.period import Instant
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
     from moorage.usecases.shared.limits import Limits
 
@@ -57,7 +57,7 @@ __all__ = ["LeaseChange", "LeaseResult", "change_lease"]
 
 
 def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how, called what
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     lease_id: str,
     change: LeaseChange,
@@ -84,15 +84,15 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
     """
 
     def attempt() -> DecisionFlow[LeaseResult]:
-        lease = own_lease(parts.store, caller, lease_id)
+        lease = own_lease(env.store, caller, lease_id)
         check_generation(lease, generation)
-        return (yield from _change(parts, caller, lease, change, naming, dry_run=dry_run))
+        return (yield from _change(env, caller, lease, change, naming, dry_run=dry_run))
 
-    return run_decision(parts, attempt, dry_run=dry_run)
+    return run_decision(env, attempt, dry_run=dry_run)
 
 
 def _change(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     lease: Lease,
     change: LeaseChange,
@@ -100,22 +100,22 @@ def _change(
     *,
     dry_run: bool,
 ) -> DecisionFlow[LeaseResult]:
-    now = parts.store.now()
-    terms = _terms(parts.limits, lease, change, now)
+    now = env.store.now()
+    terms = _terms(env.limits, lease, change, now)
     if change.name is not None:
         check_change(lease.state, Aspect.NAME)
     renamed = replace(lease, name=change.name or lease.name, updated_at=now)
-    ensemble = parts.store.ensemble(lease.ensemble_id)
+    ensemble = env.store.ensemble(lease.ensemble_id)
     if terms == lease.terms and all(
         ensemble.count(role) == count for role, count in change.counts.items()
     ):
-        return _renamed(parts, lease, renamed, ensemble, dry_run=dry_run)
+        return _renamed(env, lease, renamed, ensemble, dry_run=dry_run)
     if change.counts:
         check_change(lease.state, Aspect.MEMBERS)
     state = lease_after(lease.state, LeaseStep.CHANGE)
     return (
         yield from _replaced(
-            parts,
+            env,
             caller,
             lease,
             replace(renamed, terms=terms, state=state),
@@ -128,18 +128,18 @@ def _change(
 
 
 def _renamed(
-    parts: Parts, lease: Lease, renamed: Lease, ensemble: Ensemble, *, dry_run: bool
+    env: UseCaseEnvironment, lease: Lease, renamed: Lease, ensemble: Ensemble, *, dry_run: bool
 ) -> LeaseResult:
     """A change that is none of the places."""
     if not dry_run and renamed.name != lease.name:
-        parts.store.commit(Changeset((PutLease(renamed, lease.generation),)))
+        env.store.commit(Changeset((PutLease(renamed, lease.generation),)))
     return LeaseResult(
-        lease=renamed if dry_run else parts.store.lease(lease.id),
-        decision=parts.store.decision(lease.decision_id),
+        lease=renamed if dry_run else env.store.lease(lease.id),
+        decision=env.store.decision(lease.decision_id),
         ensemble=ensemble,
-        snapshot=parts.store.snapshot(),
-        displaced=displaced_for(parts.store, lease.id),
-        claims=() if dry_run else parts.store.claims(decision_id=lease.decision_id),
+        snapshot=env.store.snapshot(),
+        displaced=displaced_for(env.store, lease.id),
+        claims=() if dry_run else env.store.claims(decision_id=lease.decision_id),
         dry_run=dry_run,
     )
 
@@ -173,7 +173,7 @@ def _resized_from(before: Ensemble, after: Ensemble) -> dict[str, int]:
 
 
 def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked for
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     before: Lease,
     after: Lease,
@@ -184,28 +184,28 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     dry_run: bool,
 ) -> DecisionFlow[LeaseResult]:
     """A change of the window or of the members, decided jointly."""
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     stand = member_places(snapshot, ensemble)
-    decision = parts.store.decision(before.decision_id)
-    changed = resized(parts, snapshot, ensemble, stand, change.counts, decision.period)
+    decision = env.store.decision(before.decision_id)
+    changed = resized(env, snapshot, ensemble, stand, change.counts, decision.period)
     if change.counts:  # so many may be too few for what the policies ask for, wherever they are
         check_policies(snapshot.topology, changed, own=False)
-    check_members(parts.limits, changed)
+    check_members(env.limits, changed)
     after = replace(after, units=len(changed.members))
-    check_quota(parts, after, before)
+    check_quota(env, after, before)
     present = {one.name for one in ensemble.members}
     fresh = frozenset(one.name for one in changed.members if one.name not in present)
     pending = before.state is LeaseState.PENDING
     promised = promise(after, at=snapshot.taken_at if fresh else None)
 
-    question = CheckRequest(parts, caller, UPDATE, lease_for_check(before, ensemble))
+    question = CheckRequest(env, caller, UPDATE, lease_for_check(before, ensemble))
 
     def also(made: Decision) -> tuple[Change, ...]:
         placed = replace(after, decision_id=made.id, updated_at=made.updated_at)
         placed = question.put(placed, changed)
         return (
-            PutLease(placed, before.generation, defaults(parts.limits)),
-            *timers_after_change(placed, parts.ids, made.updated_at),
+            PutLease(placed, before.generation, defaults(env.limits)),
+            *timers_after_change(placed, env.ids, made.updated_at),
         )
 
     reader = RefusalReader(
@@ -220,19 +220,19 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         - {one.uuid for one in changed.members},
         promise=replace(promised, outranks=after.terms.priority, gives_back=True),
         allowed=DecisionHooks(
-            turn=turn_of_window(parts, changed, after.terms), also=also, reader=reader
+            turn=turn_of_window(env, changed, after.terms), also=also, reader=reader
         ),
     )
     ask = DecisionOptions(objective=decision.objective, seed=decision.solve.seed)
-    settled = yield DecisionRequest(proposal, ask, RequestIdentity(parts.ids.uuid(), within=naming))
+    settled = yield DecisionRequest(proposal, ask, RequestIdentity(env.ids.uuid(), within=naming))
     return LeaseResult(
-        lease=after if dry_run else parts.store.lease(before.id),
+        lease=after if dry_run else env.store.lease(before.id),
         decision=settled.decision,
         ensemble=settled.ensemble,
         snapshot=settled.snapshot,
-        displaced=settled.displaced if dry_run else displaced_for(parts.store, before.id),
+        displaced=settled.displaced if dry_run else displaced_for(env.store, before.id),
         preempted=preempted_leases(settled.concessions),
-        claims=() if dry_run else parts.store.claims(decision_id=settled.decision.id),
+        claims=() if dry_run else env.store.claims(decision_id=settled.decision.id),
         dry_run=dry_run,
     )
 

@@ -58,14 +58,14 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
 
 __all__ = ["Displaced", "LeaseRequest", "LeaseResult", "create_lease"]
 
 
 def create_lease(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     asked: LeaseRequest,
     naming: RequestIdentity,
@@ -91,44 +91,49 @@ def create_lease(
         CheckRefused: the operator's own check says no.
         Busy: time ran out, too many conflicting commits, or the check gives no answer.
     """
-    if (made := made_before(parts.store, caller, naming)) is not None:
+    if (made := made_before(env.store, caller, naming)) is not None:
         return made
-    if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
+    if not dry_run and (refused := known_refusal(env, caller, naming)) is not None:
         raise refused
     try:
         return run_decision(
-            parts,
-            lambda: _create(parts, caller, asked, naming, dry_run=dry_run),
+            env,
+            lambda: _create(env, caller, asked, naming, dry_run=dry_run),
             dry_run=dry_run,
         )
     except (DuplicateName, Infeasible, WrongState):
         # The same request on another connection was quicker: both get one answer.
-        if naming.digest and (made := made_before(parts.store, caller, naming)) is not None:
+        if naming.digest and (made := made_before(env.store, caller, naming)) is not None:
             return made
         raise
 
 
 def _create(
-    parts: Parts, caller: Caller, asked: LeaseRequest, naming: RequestIdentity, *, dry_run: bool
+    env: UseCaseEnvironment,
+    caller: Caller,
+    asked: LeaseRequest,
+    naming: RequestIdentity,
+    *,
+    dry_run: bool,
 ) -> DecisionFlow[LeaseResult]:
-    now = parts.store.now()
-    asked = _renewed(parts.store, asked)
+    now = env.store.now()
+    asked = _renewed(env.store, asked)
     terms = asked.terms
     if asked.brought is None:
-        check_margins(parts.limits, lead=terms.lead, cleaning=terms.cleaning)
+        check_margins(env.limits, lead=terms.lead, cleaning=terms.cleaning)
         terms = checked_lead(checked_start(terms, now), now)
-    terms = checked_end(parts.limits, terms, now)
-    ensemble, generation = _ensemble(parts, caller, asked)
-    check_members(parts.limits, ensemble)
-    lease = _lease(parts, caller, asked, naming, terms, ensemble)
+    terms = checked_end(env.limits, terms, now)
+    ensemble, generation = _ensemble(env, caller, asked)
+    check_members(env.limits, ensemble)
+    lease = _lease(env, caller, asked, naming, terms, ensemble)
     within = None
     if asked.brought is None:  # what another service has granted stands
-        within = quota_limits(parts.limits, any_priority=asked.any_priority)
-        check_quota(parts, lease, None, within)
-    question = CheckRequest(parts, caller, CREATE)
+        within = quota_limits(env.limits, any_priority=asked.any_priority)
+        check_quota(env, lease, None, within)
+    question = CheckRequest(env, caller, CREATE)
     # Who waits, or was granted elsewhere, has been promised more than a name.
     again_named = generation is not None and asked.entry is None and asked.brought is None
-    named = reclaimed_name_condition(parts.store, ensemble) if again_named else ()
+    named = reclaimed_name_condition(env.store, ensemble) if again_named else ()
 
     def also(decision: Decision) -> tuple[Change, ...]:
         placed = _placed(lease, decision)
@@ -137,7 +142,7 @@ def _create(
         return (
             *named,
             PutLease(placed, None, within),
-            *first_timers(placed, parts.ids, decision.created_at),
+            *first_timers(placed, env.ids, decision.created_at),
             *_ended_with(ensemble, terms, asked.brought),
             *_left(asked.entry, decision.created_at),
         )
@@ -148,13 +153,13 @@ def _create(
         (unplaced(ensemble),),
         promise=replace(promise(lease), outranks=0 if asked.brought else terms.priority),
         allowed=DecisionHooks(
-            turn=_turn(parts, lease, ensemble, asked),
+            turn=_turn(env, lease, ensemble, asked),
             also=also,
             reader=RefusalReader(operator=caller.operator, detail=_detail(asked)),
         ),
     )
     ask = DecisionOptions(time_limit=asked.time_limit, objective=asked.objective, seed=asked.seed)
-    own = RequestIdentity(parts.ids.uuid(), explained=naming.explained, within=naming)
+    own = RequestIdentity(env.ids.uuid(), explained=naming.explained, within=naming)
     settled = yield DecisionRequest(proposal, ask, own)
     return LeaseResult(
         lease=replace(_placed(lease, settled.decision), serial=settled.serials.get(lease.id, 0)),
@@ -168,7 +173,7 @@ def _create(
 
 
 def _lease(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     asked: LeaseRequest,
     naming: RequestIdentity,
@@ -187,7 +192,7 @@ def _lease(
         terms=terms,
         state=LeaseState.PENDING,
         reservations=tuple(
-            Reservation(brought.get(role.name) or parts.ids.uuid(), role.name)
+            Reservation(brought.get(role.name) or env.ids.uuid(), role.name)
             for role in ensemble.roles
         ),
         units=len(ensemble.members),
@@ -197,11 +202,13 @@ def _lease(
     )
 
 
-def _turn(parts: Parts, lease: Lease, ensemble: Ensemble, asked: LeaseRequest) -> WaitlistGate:
+def _turn(
+    env: UseCaseEnvironment, lease: Lease, ensemble: Ensemble, asked: LeaseRequest
+) -> WaitlistGate:
     """The waitlist gate; none for a lease that another service has granted."""
     if asked.brought is not None:
         return ignore_waitlist
-    turn = turn_of_window(parts, ensemble, lease.terms)
+    turn = turn_of_window(env, ensemble, lease.terms)
     return turn if asked.entry is None else replace(turn, entry=asked.entry.id)
 
 
@@ -241,7 +248,9 @@ def _placed(lease: Lease, decision: Decision) -> Lease:
     return replace(lease, decision_id=decision.id, created_at=at, updated_at=at)
 
 
-def _ensemble(parts: Parts, caller: Caller, asked: LeaseRequest) -> tuple[Ensemble, int | None]:
+def _ensemble(
+    env: UseCaseEnvironment, caller: Caller, asked: LeaseRequest
+) -> tuple[Ensemble, int | None]:
     """The ensemble that is to be placed, and its stored generation if it is there already."""
     if asked.entry is not None and asked.entry.ensemble is not None:
         return asked.entry.ensemble, None
@@ -249,17 +258,17 @@ def _ensemble(parts: Parts, caller: Caller, asked: LeaseRequest) -> tuple[Ensemb
         raise InvalidDescription(
             "a lease is of an ensemble, or of one that is described", path="lease.ensemble"
         )
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     if asked.description is not None:
         ensemble = ensemble_from_description(
-            parts, caller, asked.description, RequestIdentity(parts.ids.uuid())
+            env, caller, asked.description, RequestIdentity(env.ids.uuid())
         )
         check_policies(snapshot.topology, ensemble, own=not asked.compiled)
-        check_names(parts, caller, snapshot, ensemble, compiled=asked.compiled)
+        check_names(env, caller, snapshot, ensemble, compiled=asked.compiled)
         return _with_servers(ensemble, asked.brought), None
     assert asked.ensemble_id is not None
-    ensemble = own_ensemble(parts.store, caller, asked.ensemble_id)
-    check_placeless(parts.store, snapshot, ensemble)
+    ensemble = own_ensemble(env.store, caller, asked.ensemble_id)
+    check_placeless(env.store, snapshot, ensemble)
     return ensemble, ensemble.generation
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Lease
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
     from moorage.usecases.shared.lease_check import LeaseCheck
 
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 class CheckRequest:
     """The operator's check of one request; asked once, however often the decision is retried."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     caller: Caller
     what: str
     before: Mapping[str, object] | None = None
@@ -46,7 +46,7 @@ class CheckRequest:
             CheckRefused: it may not.
             Busy: there is no answer, and that refuses.
         """
-        check = self.parts.check
+        check = self.env.check
         if check is None:
             return lease
         if not self._asked:

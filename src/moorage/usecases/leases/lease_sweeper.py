@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import PutEffect
     from moorage.domain.period import Duration, Instant
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import OverrunConsumer
     from moorage.usecases.shared.limits import Limits
 
@@ -53,18 +53,18 @@ class OverrunScan:
     """Ids of effects that are written, with the ends they are about."""
 
 
-def report_overrun(parts: Parts, seen: OverrunScan) -> OverrunScan:
+def report_overrun(env: UseCaseEnvironment, seen: OverrunScan) -> OverrunScan:
     """Write the effects of servers whose end has passed since the last scan."""
-    now, notice = parts.store.now(), parts.limits.notice
+    now, notice = env.store.now(), env.limits.notice
     after = seen.after
     if not seen.more:
         after = (max(min(after[0], now) - max(_BACK, 2 * notice), 0), "")
-    page = parts.store.overrun(after, PAGE)
+    page = env.store.overrun(after, PAGE)
     known = {one: end for one, end in seen.known.items() if end >= after[0] or seen.more}
     for one in page:
-        first, asked = _due(one, now, _patience(parts.limits, one.yields_to))
+        first, asked = _due(one, now, _patience(env.limits, one.yields_to))
         if first.effect.id not in known:
-            _write(parts, first, asked)
+            _write(env, first, asked)
             known[first.effect.id] = one.end
     if len(page) == PAGE:
         return OverrunScan((page[-1].end, page[-1].consumer.uuid), more=True, known=known)
@@ -118,17 +118,17 @@ def _due(
     )
 
 
-def _write(parts: Parts, first: PutEffect, asked: PutEffect | None) -> None:
+def _write(env: UseCaseEnvironment, first: PutEffect, asked: PutEffect | None) -> None:
     """Write what is not written yet. A server that somebody is ending is not asked for twice."""
     server = first.effect.subject
-    earlier = parts.store.effects(server)
+    earlier = env.store.effects(server)
     if any(effect.id == first.effect.id for effect in earlier):
         return
     busy = any(
         effect.kind is EffectKind.DELETE and effect.state is EffectState.PENDING
         for effect in earlier
     )
-    told = owner_details(parts.store, server)
+    told = owner_details(env.store, server)
     if first.effect.kind is EffectKind.DELETE:
         if busy:
             return  # its lease has ended, too
@@ -140,7 +140,7 @@ def _write(parts: Parts, first: PutEffect, asked: PutEffect | None) -> None:
         details = {**told, **asked.effect.details}
         every.append(replace(asked, effect=replace(asked.effect, details=details)))
     try:
-        parts.store.commit(Changeset(tuple(every)))
+        env.store.commit(Changeset(tuple(every)))
     except DuplicateName:
         return  # another worker was quicker
 
@@ -156,14 +156,14 @@ AGAIN: Final = 20
 class LeaseSweeper:
     """Runs in one worker. Its cache only saves work."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     _rounds: int = 0
     _seen: OverrunScan = field(default_factory=OverrunScan)
     _healing: RepairWorker | None = None
     _reprieving: ReplanWorker = field(init=False)
 
     def __post_init__(self) -> None:
-        self._reprieving = ReplanWorker(self.parts)
+        self._reprieving = ReplanWorker(self.env)
 
     def look(self) -> bool:
         """Look once; True if there is more to be looked at now.
@@ -173,12 +173,12 @@ class LeaseSweeper:
         """
         if self._healing is None or self._rounds % AFRESH == 0:
             self._seen = OverrunScan()
-            self._healing = RepairWorker(self.parts, lease_health.degraded(self.parts.store))
+            self._healing = RepairWorker(self.env, lease_health.degraded(self.env.store))
         elif self._rounds % AGAIN == 0:
             # Other processes write leases as degraded, too.
-            self._healing.know(lease_health.degraded(self.parts.store))
+            self._healing.know(lease_health.degraded(self.env.store))
         self._rounds += 1
-        self._seen = report_overrun(self.parts, self._seen)
-        more = self._healing.look(self.parts.store.snapshot())
-        late = self._reprieving.look(self.parts.store.snapshot())
+        self._seen = report_overrun(self.env, self._seen)
+        more = self._healing.look(self.env.store.snapshot())
+        late = self._reprieving.look(self.env.store.snapshot())
         return self._seen.more or more or late

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Member
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.environment import UseCaseEnvironment
 
 _STEPS: Final[Mapping[EffectKind, LeaseStep]] = MappingProxyType(
     {
@@ -65,53 +65,53 @@ _FROM: Final[Mapping[LeaseState, int]] = MappingProxyType(
 """How many of the steps a lease has behind it."""
 
 
-def carry_out(parts: Parts, effect: Effect) -> str:
+def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
     """Do what a due timer of a lease says; return what came of it.
 
     Raises:
         ConcurrentUpdate, NotFound: somebody else was quicker, with the effect or the lease.
     """
     try:
-        walk = progress_of(parts, parts.store.lease(effect.subject))
+        walk = progress_of(env, env.store.lease(effect.subject))
     except NotFound:
-        return finish(parts.store, effect, "the lease is gone")
+        return finish(env.store, effect, "the lease is gone")
     if effect.kind is EffectKind.ACT:
-        return _act(parts, effect, walk)
+        return _act(env, effect, walk)
     if walk.lease.state is LeaseState.CLOSED:
-        return finish(parts.store, effect, "the lease is closed")
+        return finish(env.store, effect, "the lease is closed")
     edge = edge_instant(walk.lease, effect.kind)
     if edge > walk.now:
-        parts.store.commit(Changeset((postponed(effect, edge, walk.now),)))
+        env.store.commit(Changeset((postponed(effect, edge, walk.now),)))
         return "not yet"
     step = _STEPS.get(effect.kind)
     outcome = walk.expire() if step is None else walk.to(step)
-    return _commit(parts, effect, walk, outcome)
+    return _commit(env, effect, walk, outcome)
 
 
-def progress_of(parts: Parts, lease: Lease) -> LeaseProgress:
+def progress_of(env: UseCaseEnvironment, lease: Lease) -> LeaseProgress:
     """The progress of a lease from its stored state.
 
     Raises:
         NotFound: its decision is gone.
     """
-    decision = parts.store.decision(lease.decision_id)
+    decision = env.store.decision(lease.decision_id)
     try:
-        ensemble: Ensemble | None = parts.store.ensemble(lease.ensemble_id)
+        ensemble: Ensemble | None = env.store.ensemble(lease.ensemble_id)
     except NotFound:
         ensemble = None
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     stand = None if ensemble is None else member_places(snapshot, ensemble)
     return LeaseProgress(lease, decision, ensemble, stand, snapshot.taken_at)
 
 
-def _commit(parts: Parts, effect: Effect, walk: LeaseProgress, outcome: str) -> str:
+def _commit(env: UseCaseEnvironment, effect: Effect, walk: LeaseProgress, outcome: str) -> str:
     """Write what has changed, and the effect as done.
 
     A step names the lease's and the decision's generation, so who claims or changes meanwhile
     makes it look again.
     """
     done = effect_finished(effect, outcome, walk.now)
-    parts.store.commit(Changeset((*walk.changes(), done)))
+    env.store.commit(Changeset((*walk.changes(), done)))
     return outcome
 
 
@@ -271,16 +271,16 @@ class LeaseProgress:
         return [one for one in self.ensemble.members if self.stand.of(one.name) is status]
 
 
-def _act(parts: Parts, effect: Effect, walk: LeaseProgress) -> str:
+def _act(env: UseCaseEnvironment, effect: Effect, walk: LeaseProgress) -> str:
     """An owner's action before an edge: as long as the edge is where it was."""
     edge = Edge(str(effect.details["edge"]))
     action = read_action(str(effect.details["action"]), edge)
     period = walk.lease.terms.period
     at = period.start if edge is Edge.ON_START else period.end
     if walk.lease.state is LeaseState.CLOSED or at != effect.details["at"]:
-        return finish(parts.store, effect, "the lease has another edge")
+        return finish(env.store, effect, "the lease has another edge")
     if effect.due > walk.now:
-        parts.store.commit(Changeset((postponed(effect, effect.due, walk.now),)))
+        env.store.commit(Changeset((postponed(effect, effect.due, walk.now),)))
         return "not yet"
     walk.follows += notifications.action_effects(walk.lease, edge, action, at, walk.now)
     outcome = "said"
@@ -290,10 +290,10 @@ def _act(parts: Parts, effect: Effect, walk: LeaseProgress) -> str:
         ended = walk.delete("its owner wants it ended", effect.due)
         outcome = f"{_servers(ended)} to be ended"
     try:
-        return _commit(parts, effect, walk, outcome)
+        return _commit(env, effect, walk, outcome)
     except DuplicateName:
         # Said before the lease was changed, and written anew with the change.
-        return finish(parts.store, effect, "said before")
+        return finish(env.store, effect, "said before")
 
 
 def _places(number: int) -> str:

@@ -11,7 +11,7 @@ from moorage.domain.records import RecordKind, RecordPlace
 
 if TYPE_CHECKING:
     from moorage.domain.period import Duration
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.shared.limits import Limits
 
 AT_ONCE: Final = 100
@@ -37,7 +37,7 @@ class Retention:
     Several workers may look at the same ones: who comes later finds them gone.
     """
 
-    parts: Parts
+    env: UseCaseEnvironment
     _next: float = 0.0
     _kind: int = 0
     """The place of the kind whose turn it is."""
@@ -49,10 +49,10 @@ class Retention:
         Raises:
             MoorageError: the ledger is out of reach.
         """
-        age, now = retention_period(self.parts.limits), self.parts.stopwatch()
+        age, now = retention_period(self.env.limits), self.env.stopwatch()
         if age is None or now < self._next:
             return False
-        store, kind = self.parts.store, _KINDS[self._kind]
+        store, kind = self.env.store, _KINDS[self._kind]
         before = store.now() - age
         found = store.records.deletable(kind, before, self._after, AT_ONCE)
         if found.ids:  # a quiet ledger stays as it is

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Terms
     from moorage.domain.period import Duration, Instant
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.shared.limits import Limits
 
 LATE: Final[Duration] = MINUTE
@@ -126,7 +126,7 @@ def check_members(limits: Limits, ensemble: Ensemble) -> None:
 
 
 def resized(
-    parts: Parts,
+    env: UseCaseEnvironment,
     snapshot: Snapshot,
     ensemble: Ensemble,
     stand: MemberPlaces,
@@ -150,21 +150,21 @@ def resized(
             raise InvalidDescription(f"the lease has no role {role}", path=path)
         if count < 0:
             raise InvalidDescription("a count is not negative", path=path)
-        check_member_count(parts.limits, count)
+        check_member_count(env.limits, count)
         present = ensemble.count(role)
         if count > present:
-            ensemble = _grown(parts, ensemble, role, count - present)
+            ensemble = _grown(env, ensemble, role, count - present)
         elif count < present:
             ensemble = _Shrinking(snapshot, ensemble, stand, period).by(role, present - count)
-    check_member_count(parts.limits, len(ensemble.members))
+    check_member_count(env.limits, len(ensemble.members))
     return ensemble
 
 
-def _grown(parts: Parts, ensemble: Ensemble, role: str, more: int) -> Ensemble:
+def _grown(env: UseCaseEnvironment, ensemble: Ensemble, role: str, more: int) -> Ensemble:
     taken = {one.name.index for one in ensemble.members if one.name.role == role}
     free = (index for index in range(len(taken) + more) if index not in taken)
     fresh = [index for index, _ in zip(free, range(more), strict=False)]
-    return ensemble.grown(role, new_members(parts.ids, role, fresh))
+    return ensemble.grown(role, new_members(env.ids, role, fresh))
 
 
 class _Shrinking:

@@ -32,7 +32,7 @@ from moorage.usecases.shared.role_resolution import LedgerNames
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
@@ -152,7 +152,7 @@ def _text(value: object, path: str) -> str:
 
 
 def put_flavors(
-    parts: Parts, caller: Caller, flavors: Sequence[Flavor], *, dry_run: bool = False
+    env: UseCaseEnvironment, caller: Caller, flavors: Sequence[Flavor], *, dry_run: bool = False
 ) -> None:
     """Write flavors, all or none; one of the same id is replaced.
 
@@ -162,17 +162,17 @@ def put_flavors(
         DuplicateName: another flavor has the name already.
     """
     require_operator(caller)
-    known = LedgerNames(parts.store, operator=True)
+    known = LedgerNames(env.store, operator=True)
     names: dict[str, str] = {}
     for index, flavor in enumerate(flavors):
         _check_names(known, flavor, f"flavors[{index}]")
         if names.setdefault(flavor.name, flavor.id) != flavor.id:
             raise DuplicateName("flavor", flavor.name)
-    for other in parts.store.flavors():
+    for other in env.store.flavors():
         if names.get(other.name, other.id) != other.id:
             raise DuplicateName("flavor", other.name)
     if not dry_run:
-        parts.store.commit(Changeset(tuple(PutFlavor(flavor) for flavor in flavors)))
+        env.store.commit(Changeset(tuple(PutFlavor(flavor) for flavor in flavors)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class FlavorLoadResult:
 
 
 def load_flavors(
-    parts: Parts, caller: Caller, rows: Sequence[object], *, dry_run: bool = False
+    env: UseCaseEnvironment, caller: Caller, rows: Sequence[object], *, dry_run: bool = False
 ) -> FlavorLoadResult:
     """Write the flavors of Nova's listing; one that cannot be read keeps no other out.
 
@@ -192,8 +192,8 @@ def load_flavors(
         Forbidden: the caller is no operator.
     """
     require_operator(caller)
-    known = LedgerNames(parts.store, operator=True)
-    taken = {other.name: other.id for other in parts.store.flavors()}
+    known = LedgerNames(env.store, operator=True)
+    taken = {other.name: other.id for other in env.store.flavors()}
     found: dict[str, Flavor] = {}
     out: list[UnreadableFlavor] = []
     for index, row in enumerate(rows):
@@ -210,7 +210,7 @@ def load_flavors(
         found[flavor.id] = flavor
     flavors = tuple(found.values())
     if flavors and not dry_run:
-        parts.store.commit(Changeset(tuple(PutFlavor(flavor) for flavor in flavors)))
+        env.store.commit(Changeset(tuple(PutFlavor(flavor) for flavor in flavors)))
     return FlavorLoadResult(flavors, tuple(out))
 
 
@@ -220,7 +220,9 @@ def _check_names(known: LedgerNames, flavor: Flavor, path: str) -> None:
     known.check_traits(flavor.forbidden, f"{path}.forbidden")
 
 
-def delete_flavor(parts: Parts, caller: Caller, name: str, *, dry_run: bool = False) -> None:
+def delete_flavor(
+    env: UseCaseEnvironment, caller: Caller, name: str, *, dry_run: bool = False
+) -> None:
     """Forget a flavor; ensembles keep what it meant when they were described.
 
     Raises:
@@ -228,8 +230,8 @@ def delete_flavor(parts: Parts, caller: Caller, name: str, *, dry_run: bool = Fa
         NotFound: there is none of that id or name.
     """
     require_operator(caller)
-    flavor = parts.store.flavor(name)
+    flavor = env.store.flavor(name)
     if name not in (flavor.id, flavor.name):
         raise NotFound("flavor", name)
     if not dry_run:
-        parts.store.commit(Changeset((DeleteFlavor(flavor.id),)))
+        env.store.commit(Changeset((DeleteFlavor(flavor.id),)))

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from moorage.domain.providers import Inventory, ResourceProvider
     from moorage.domain.topology import Topology
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
 
 
 def put_topology(
-    parts: Parts, caller: Caller, topology: Topology, *, dry_run: bool = False
+    env: UseCaseEnvironment, caller: Caller, topology: Topology, *, dry_run: bool = False
 ) -> None:
     """Replace the whole topology.
 
@@ -52,14 +52,14 @@ def put_topology(
         UnknownName: it places a host that is no root provider.
     """
     require_operator(caller)
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     roots = {snapshot.names[row] for row in snapshot.roots.tolist()}
     for tree, host in topology.attachments:
         if host not in roots:
             line = topology.lines.get((tree, host))
             raise UnknownName("host", host, path=f"attachments.{host}", line=line)
     if not dry_run:
-        parts.store.commit(Changeset((PutTopology(topology),)))
+        env.store.commit(Changeset((PutTopology(topology),)))
 
 
 SHOWN: Final = 5

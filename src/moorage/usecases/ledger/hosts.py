@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from moorage.domain.resources import Amounts
     from moorage.domain.topology import Level
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
 
 
@@ -86,20 +86,20 @@ class FleetView:
         )
 
 
-def view_fleet(parts: Parts, caller: Caller) -> FleetView:
+def view_fleet(env: UseCaseEnvironment, caller: Caller) -> FleetView:
     """Every host, as of one snapshot.
 
     Raises:
         Forbidden: the caller is no operator.
     """
     require_operator(caller)
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     rows = sorted(snapshot.roots.tolist(), key=lambda row: snapshot.names[row])
     return FleetView(
         snapshot,
         tuple(snapshot.uuids[row] for row in rows),
         _fills(snapshot),
-        windows_by_host(parts.store, snapshot.taken_at),
+        windows_by_host(env.store, snapshot.taken_at),
     )
 
 
@@ -193,7 +193,7 @@ class Occupancy:
     lease: str | None = None
 
 
-def list_hosts(parts: Parts, caller: Caller, page: Page) -> tuple[HostStatus, ...]:
+def list_hosts(env: UseCaseEnvironment, caller: Caller, page: Page) -> tuple[HostStatus, ...]:
     """A page of hosts by UUID.
 
     Raises:
@@ -201,17 +201,17 @@ def list_hosts(parts: Parts, caller: Caller, page: Page) -> tuple[HostStatus, ..
         NotFound: the page's marker is no host.
     """
     require_operator(caller)
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     if page.marker is not None:
         _root(snapshot, page.marker)
     rows = sorted(snapshot.roots.tolist(), key=lambda row: snapshot.uuids[row])
     after = (row for row in rows if page.marker is None or snapshot.uuids[row] > page.marker)
-    windows = windows_by_host(parts.store, snapshot.taken_at)
+    windows = windows_by_host(env.store, snapshot.taken_at)
     return tuple(_status(snapshot, row, windows) for row in islice(after, page.limit))
 
 
 def show_host(
-    parts: Parts, caller: Caller, name: str, page: Page
+    env: UseCaseEnvironment, caller: Caller, name: str, page: Page
 ) -> tuple[HostStatus, tuple[Occupancy, ...]]:
     """A host by name or UUID, with a page of those on it, by the consumer's UUID.
 
@@ -220,7 +220,7 @@ def show_host(
         NotFound: no such host.
     """
     require_operator(caller)
-    store, snapshot = parts.store, parts.store.snapshot()
+    store, snapshot = env.store, env.store.snapshot()
     row = _root(snapshot, name)
     windows = windows_by_host(store, snapshot.taken_at)
     return _status(snapshot, row, windows), tuple(_occupancies(store, snapshot, row, page))

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Member, MemberName
     from moorage.domain.period import Instant
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Store
 
 ATTEMPTS: Final = 20
@@ -148,7 +148,7 @@ def _lost(
 # --- the effect -----------------------------------------------------------------------------
 
 
-def carry_out(parts: Parts, effect: Effect) -> str:
+def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
     """Place the members anew that lost their places, all others staying put.
 
     The new decision is held for as long as the present one. Where there is no room the members
@@ -162,19 +162,17 @@ def carry_out(parts: Parts, effect: Effect) -> str:
         Busy: time ran out; the effect is pending still.
     """
     try:
-        ensemble = parts.store.ensemble(effect.subject)
+        ensemble = env.store.ensemble(effect.subject)
     except NotFound:
-        return finish(parts.store, effect, "the ensemble is gone")
-    decision, snapshot = current_decision(parts.store, ensemble), parts.store.snapshot()
+        return finish(env.store, effect, "the ensemble is gone")
+    decision, snapshot = current_decision(env.store, ensemble), env.store.snapshot()
     if decision is None or decision.id != effect.details["decision"]:
-        return finish(parts.store, effect, "another decision has taken its place")
+        return finish(env.store, effect, "another decision has taken its place")
     if decision.state_at(snapshot.taken_at) is not DecisionState.HELD:
-        return finish(
-            parts.store, effect, f"the decision is {decision.state_at(snapshot.taken_at)}"
-        )
+        return finish(env.store, effect, f"the decision is {decision.state_at(snapshot.taken_at)}")
     lost = _lost_of(effect, ensemble)
     if not _unplaced(member_places(snapshot, ensemble), lost):
-        return finish(parts.store, effect, "its members have places again")
+        return finish(env.store, effect, "its members have places again")
     outcome = "placed anew"
     proposal = Proposal(
         ensemble,
@@ -187,14 +185,14 @@ def carry_out(parts: Parts, effect: Effect) -> str:
     )
     try:
         decide_proposal(
-            parts,
+            env,
             proposal,
             options_like(decision),
-            RequestIdentity(parts.ids.uuid()),
+            RequestIdentity(env.ids.uuid()),
             dry_run=False,
         )
     except Infeasible as error:
-        return finish(parts.store, effect, f"there are no other places: {error.message}")
+        return finish(env.store, effect, f"there are no other places: {error.message}")
     return outcome
 
 

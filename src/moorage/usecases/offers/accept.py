@@ -52,15 +52,20 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.offers import Offer
     from moorage.domain.period import Instant
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.request import WaitlistGate
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 __all__ = ["AcceptanceTerms", "accept_offer"]
 
 
 def accept_offer(
-    parts: Parts, caller: Caller, offer_id: str, accepted: AcceptanceTerms, *, dry_run: bool = False
+    env: UseCaseEnvironment,
+    caller: Caller,
+    offer_id: str,
+    accepted: AcceptanceTerms,
+    *,
+    dry_run: bool = False,
 ) -> LeaseResult:
     """Make an offer a lease under the same id, in one transaction.
 
@@ -79,18 +84,18 @@ def accept_offer(
     """
 
     def attempt() -> DecisionFlow[LeaseResult]:
-        now = parts.store.now()
-        lease, offer = open_offer(parts.store, caller, offer_id, now)
-        taking = _Taking(parts, caller, lease, offer, _terms(parts, lease, accepted, now))
+        now = env.store.now()
+        lease, offer = open_offer(env.store, caller, offer_id, now)
+        taking = _Taking(env, caller, lease, offer, _terms(env, lease, accepted, now))
         try:
             return (yield from taking.granted(accepted, dry_run=dry_run))
         except NotFound as gone:
-            offer_lost(parts.store, caller, offer_id, gone)
+            offer_lost(env.store, caller, offer_id, gone)
 
-    return run_decision(parts, attempt, dry_run=dry_run)
+    return run_decision(env, attempt, dry_run=dry_run)
 
 
-def _terms(parts: Parts, lease: Lease, accepted: AcceptanceTerms, now: Instant) -> Terms:
+def _terms(env: UseCaseEnvironment, lease: Lease, accepted: AcceptanceTerms, now: Instant) -> Terms:
     offered = lease.terms
     terms = Terms(
         period=offered.period,
@@ -103,18 +108,18 @@ def _terms(parts: Parts, lease: Lease, accepted: AcceptanceTerms, now: Instant) 
     # An offer whose start has come while it was held begins now.
     if terms.period.start < now < terms.period.end:
         terms = terms.moved(replace(terms.period, start=now))
-    check_margins(parts.limits, lead=terms.lead, cleaning=terms.cleaning)
+    check_margins(env.limits, lead=terms.lead, cleaning=terms.cleaning)
     terms = checked_start(terms, now)
     if terms.lead > offered.lead:  # what is offered is kept free already
         terms = checked_lead(terms, now)
-    return checked_end(parts.limits, terms, now)
+    return checked_end(env.limits, terms, now)
 
 
 @dataclass(frozen=True, eq=False)
 class _Taking:
     """One offer on its way to be a lease."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     caller: Caller
     lease: Lease
     offer: Offer
@@ -122,7 +127,7 @@ class _Taking:
 
     def granted(self, accepted: AcceptanceTerms, *, dry_run: bool) -> DecisionFlow[LeaseResult]:
         """The lease, decided and written."""
-        parts, store = self.parts, self.parts.store
+        env, store = self.env, self.env.store
         kept = store.ensemble(self.lease.ensemble_id)
         held = store.decision(self.lease.decision_id)
         ensemble = self._ensemble(kept)
@@ -137,10 +142,10 @@ class _Taking:
             offer=replace(self.offer, state=OfferState.ACCEPTED),
             units=len(ensemble.members),
         )
-        within = quota_limits(parts.limits, any_priority=accepted.any_priority)
-        check_quota(parts, taken, None, within)
+        within = quota_limits(env.limits, any_priority=accepted.any_priority)
+        check_quota(env, taken, None, within)
         promised = promise(taken)
-        question = CheckRequest(parts, self.caller, CREATE)
+        question = CheckRequest(env, self.caller, CREATE)
 
         def also(made: Decision) -> tuple[Change, ...]:
             at = made.updated_at
@@ -148,7 +153,7 @@ class _Taking:
             placed = question.put(placed, ensemble)
             return (
                 PutLease(placed, self.lease.generation, within),
-                *timers_after_change(placed, parts.ids, at),
+                *timers_after_change(placed, env.ids, at),
                 *self._told(made),
                 *self._without_copy(kept, ensemble, held, at),
                 *self._siblings(at),
@@ -171,7 +176,7 @@ class _Taking:
             ),
         )
         ask = DecisionOptions(objective=held.objective, seed=held.solve.seed)
-        settled = yield DecisionRequest(proposal, ask, RequestIdentity(parts.ids.uuid()))
+        settled = yield DecisionRequest(proposal, ask, RequestIdentity(env.ids.uuid()))
         return LeaseResult(
             lease=replace(taken, decision_id=settled.decision.id)
             if dry_run
@@ -189,13 +194,13 @@ class _Taking:
         kept, wanted = self.lease.terms.occupied, self.terms.occupied
         if kept.start <= wanted.start and wanted.end <= kept.end:
             return ignore_waitlist
-        return turn_of_window(self.parts, ensemble, self.terms)
+        return turn_of_window(self.env, ensemble, self.terms)
 
     def _ensemble(self, kept: Ensemble) -> Ensemble:
         """Whose places they are from now on: of the ensemble that was asked for, or of its own."""
         if self.offer.of is None:
             return kept
-        store = self.parts.store
+        store = self.env.store
         try:
             ensemble = store.ensemble(self.offer.of)
         except NotFound:
@@ -207,10 +212,10 @@ class _Taking:
 
     def _told(self, made: Decision) -> Iterator[Change]:
         """Warnings for consumers that were given an end by the offer."""
-        end = last_end(made.created_at, made.period.start, self.parts.limits.notice)
+        end = last_end(made.created_at, made.period.start, self.env.limits.notice)
         if end is not None:
-            silent = displaced_for(self.parts.store, self.lease.id)
-            yield from warnings(self.parts.store, [one for one in silent if one.end <= end], made)
+            silent = displaced_for(self.env.store, self.lease.id)
+            yield from warnings(self.env.store, [one for one in silent if one.end <= end], made)
 
     def _without_copy(
         self, kept: Ensemble, ensemble: Ensemble, held: Decision, now: Instant
@@ -225,12 +230,12 @@ class _Taking:
 
     def _siblings(self, now: Instant) -> Iterator[Change]:
         """The other offers of the same request, given up."""
-        for one in self.parts.store.offers(project_id=self.lease.project_id):
+        for one in self.env.store.offers(project_id=self.lease.project_id):
             offer = one.offer
             if offer is None or offer.request != self.offer.request or one.id == self.lease.id:
                 continue
-            yield from offer_end_changes(self.parts, one, OfferState.WITHDRAWN, now)
-            yield from due_at_once(self.parts, one, now)
+            yield from offer_end_changes(self.env, one, OfferState.WITHDRAWN, now)
+            yield from due_at_once(self.env, one, now)
 
 
 def _description(ensemble: Ensemble) -> tuple[object, ...]:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Instant
     from moorage.engine.capacity.earliest_start import Sought
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
 
 __all__ = ["OfferRequest", "OfferResult", "create_offers"]
@@ -72,7 +72,7 @@ _TRIES: Final = 20
 
 
 def create_offers(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     asked: OfferRequest,
     naming: RequestIdentity,
@@ -96,15 +96,15 @@ def create_offers(
         DuplicateName: the id was used by another request.
         Busy: time ran out before a window was found, or too many conflicting commits.
     """
-    if (made := _made_before(parts.store, caller, naming)) is not None:
+    if (made := _made_before(env.store, caller, naming)) is not None:
         return made
-    if not dry_run and (refused := known_refusal(parts, caller, naming)) is not None:
+    if not dry_run and (refused := known_refusal(env, caller, naming)) is not None:
         raise refused
     try:
-        return _Making(parts, caller, asked, naming, dry_run=dry_run).offers()
+        return _Making(env, caller, asked, naming, dry_run=dry_run).offers()
     except DuplicateName:
         # The same request on another connection was quicker: both get its offers.
-        if (made := _made_before(parts.store, caller, naming)) is not None:
+        if (made := _made_before(env.store, caller, naming)) is not None:
             return made
         raise
 
@@ -114,22 +114,22 @@ class _Making:
 
     def __init__(
         self,
-        parts: Parts,
+        env: UseCaseEnvironment,
         caller: Caller,
         asked: OfferRequest,
         naming: RequestIdentity,
         *,
         dry_run: bool,
     ) -> None:
-        self._parts = parts
+        self._env = env
         self._caller = caller
         self._asked = asked
         self._naming = naming
         self._dry_run = dry_run
-        self._ensemble = _ensemble(parts, caller, asked)
-        self._bounds = search_range(parts, asked, self._ensemble.project_id)
+        self._ensemble = _ensemble(env, caller, asked)
+        self._bounds = search_range(env, asked, self._ensemble.project_id)
         self._barred: list[QuotaBarredWindow] = []
-        check_members(parts.limits, self._ensemble)
+        check_members(env.limits, self._ensemble)
 
     def offers(self) -> OfferResult:
         """All of them; at least one."""
@@ -138,7 +138,7 @@ class _Making:
             self._give_way()
         while len(made) < self._asked.most:
             try:
-                check_offer_quota(self._parts, self._ensemble)
+                check_offer_quota(self._env, self._ensemble)
                 found = self._next(made)
             except (Busy, LimitExceeded):
                 if not made:
@@ -150,7 +150,7 @@ class _Making:
             if self._dry_run:
                 # What is not held is no obstacle to a second one: it would be the same again.
                 break
-        snapshot = self._parts.store.snapshot()
+        snapshot = self._env.store.snapshot()
         return OfferResult(
             tuple(made),
             snapshot.taken_at,
@@ -162,7 +162,7 @@ class _Making:
     def _give_way(self) -> None:
         """Let those have their turn who wait for what may be found."""
         whole = self._starts(self._bounds.first).whole
-        WaitlistTurn(self._parts, 0, whole, needed(self._ensemble)).give_way()
+        WaitlistTurn(self._env, 0, whole, needed(self._ensemble)).give_way()
 
     def _next(self, made: list[Lease]) -> Lease | None:
         """The earliest window after those that were found; None where there is none any more.
@@ -179,7 +179,7 @@ class _Making:
             start = sought.start + self._asked.lead
             try:
                 return run_decision(
-                    self._parts,
+                    self._env,
                     partial(self._held, start, made, proved=proved),
                     dry_run=self._dry_run,
                 )
@@ -202,7 +202,7 @@ class _Making:
         if not known:
             raise Busy("time ran out before a window was found, or a proof that there is none")
         raise raise_no_window(
-            self._parts,
+            self._env,
             self._ahead(),
             self._starts(first),
             self._naming,
@@ -224,13 +224,13 @@ class _Making:
         # Of several offers only the first may begin at the end of the range.
         find = earliest_start if later else disclosed_earliest_start
         starts, limit = self._starts(first), self._bounds.time_limit
-        return find(self._parts, self._ahead(), starts, time_limit=limit, later=later)
+        return find(self._env, self._ahead(), starts, time_limit=limit, later=later)
 
     @property
     def _told(self) -> Disclosure:
         """The disclosure of starts: a tenant's offers begin on the grid after others' ends."""
-        parts = self._parts.told_to(operator=self._caller.operator)
-        return parts.limits.disclosure
+        env = self._env.told_to(operator=self._caller.operator)
+        return env.limits.disclosure
 
     def _starts(self, first: Instant) -> Starts:
         """The range of what is booked: with lead and cleaning."""
@@ -240,9 +240,9 @@ class _Making:
         return Starts(first - lead, self._bounds.last - lead, length, self._told)
 
     def _ahead(self) -> WindowRequest:
-        parts = self._parts
-        keepers = parts.store.keepers()
-        snapshot = parts.store.snapshot()
+        env = self._env
+        keepers = env.store.keepers()
+        snapshot = env.store.snapshot()
         members = frozenset(one.name for one in self._ensemble.members)
         stand = member_places(snapshot, self._ensemble)
         whole = self._starts(self._bounds.first).whole
@@ -256,16 +256,16 @@ class _Making:
             request_for(self._ensemble, stand, members, whole, self._asked.objective),
             snapshot,
             keepers.ensembles,
-            displacing_from=expires_at + 2 * parts.limits.notice,
+            displacing_from=expires_at + 2 * env.limits.notice,
             seed=self._asked.seed,
-            trial=Trial(parts, proposal, promise, ask, observation),
+            trial=Trial(env, proposal, promise, ask, observation),
         )
 
     def _held(self, start: Instant, made: list[Lease], *, proved: bool) -> DecisionFlow[Lease]:
         """The offer of one window, booked."""
-        parts, asked = self._parts, self._asked
-        ensemble = _copied(parts, self._ensemble)
-        expires_at = parts.store.now() + self._bounds.hold
+        env, asked = self._env, self._asked
+        ensemble = _copied(env, self._ensemble)
+        expires_at = env.store.now() + self._bounds.hold
         terms = Terms(Period(start, start + asked.duration), asked.lead, asked.cleaning)
         offer = Offer(
             request=self._naming.id,
@@ -284,19 +284,19 @@ class _Making:
             decision_id="",
             terms=terms,
             state=LeaseState.OFFERED,
-            reservations=tuple(Reservation(parts.ids.uuid(), role.name) for role in ensemble.roles),
+            reservations=tuple(Reservation(env.ids.uuid(), role.name) for role in ensemble.roles),
             digest=self._naming.digest,
             offer=offer,
         )
 
-        check_quota(parts, replace(lease, units=offer.places), None)
+        check_quota(env, replace(lease, units=offer.places), None)
 
         def also(decision: Decision) -> tuple[Change, ...]:
             placed = _placed(lease, decision)
             return (
                 PutLease(placed, None),
-                offer_conditions(parts, ensemble),
-                *first_timers(placed, parts.ids, decision.created_at),
+                offer_conditions(env, ensemble),
+                *first_timers(placed, env.ids, decision.created_at),
             )
 
         proposal = Proposal(
@@ -307,7 +307,7 @@ class _Making:
                 lease.id, terms.occupied, expires_at, lead=asked.lead, offered=True
             ),
             allowed=DecisionHooks(
-                turn=turn_of_window(parts, ensemble, terms),
+                turn=turn_of_window(env, ensemble, terms),
                 also=also,
                 reader=RefusalReader(operator=self._caller.operator, detail=RefusalDetail.UNSTORED),
             ),
@@ -315,8 +315,8 @@ class _Making:
         ask = DecisionOptions(
             time_limit=self._bounds.time_limit, objective=asked.objective, seed=asked.seed
         )
-        settled = yield DecisionRequest(proposal, ask, RequestIdentity(parts.ids.uuid()))
-        return _placed(lease, settled.decision) if self._dry_run else parts.store.lease(lease.id)
+        settled = yield DecisionRequest(proposal, ask, RequestIdentity(env.ids.uuid()))
+        return _placed(lease, settled.decision) if self._dry_run else env.store.lease(lease.id)
 
 
 def _placed(lease: Lease, decision: Decision) -> Lease:
@@ -334,34 +334,34 @@ def _score(start: Instant, made: list[Lease], last: Instant) -> float:
     return 1.0 if start == best else round(1 - (start - best) / (last - best), 4)
 
 
-def _ensemble(parts: Parts, caller: Caller, asked: OfferRequest) -> Ensemble:
+def _ensemble(env: UseCaseEnvironment, caller: Caller, asked: OfferRequest) -> Ensemble:
     """What is to be placed: not stored, or not touched."""
     if (asked.ensemble_id is None) is (asked.description is None):
         raise InvalidDescription(
             "an offer is for an ensemble, or for one that is described", path="offer.ensemble_id"
         )
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     if asked.description is not None:
         ensemble = ensemble_from_description(
-            parts, caller, asked.description, RequestIdentity(parts.ids.uuid())
+            env, caller, asked.description, RequestIdentity(env.ids.uuid())
         )
         check_policies(snapshot.topology, ensemble)
-        check_names(parts, caller, snapshot, ensemble)
+        check_names(env, caller, snapshot, ensemble)
         return ensemble
     assert asked.ensemble_id is not None
-    ensemble = own_ensemble(parts.store, caller, asked.ensemble_id)
-    check_placeless(parts.store, snapshot, ensemble)
+    ensemble = own_ensemble(env.store, caller, asked.ensemble_id)
+    check_placeless(env.store, snapshot, ensemble)
     return ensemble
 
 
-def _copied(parts: Parts, ensemble: Ensemble) -> Ensemble:
+def _copied(env: UseCaseEnvironment, ensemble: Ensemble) -> Ensemble:
     """The same description with members of its own: each offer keeps its places with one."""
-    now = parts.store.now()
+    now = env.store.now()
     return replace(
         ensemble,
-        id=parts.ids.uuid(),
+        id=env.ids.uuid(),
         members=tuple(
-            replace(one, uuid=parts.ids.uuid(), server_id=None) for one in ensemble.members
+            replace(one, uuid=env.ids.uuid(), server_id=None) for one in ensemble.members
         ),
         digest="",
         generation=0,

@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
-def withdraw_offer(parts: Parts, caller: Caller, offer_id: str, *, dry_run: bool = False) -> None:
+def withdraw_offer(
+    env: UseCaseEnvironment, caller: Caller, offer_id: str, *, dry_run: bool = False
+) -> None:
     """Give an offer up: its places are free at once.
 
     Raises:
@@ -45,66 +47,66 @@ def withdraw_offer(parts: Parts, caller: Caller, offer_id: str, *, dry_run: bool
     """
 
     def attempt() -> None:
-        now = parts.store.now()
-        lease, _ = open_offer(parts.store, caller, offer_id, now)
+        now = env.store.now()
+        lease, _ = open_offer(env.store, caller, offer_id, now)
         if dry_run:
             return
         try:
-            _commit(parts, lease, tuple(offer_end_changes(parts, lease, OfferState.WITHDRAWN, now)))
+            _commit(env, lease, tuple(offer_end_changes(env, lease, OfferState.WITHDRAWN, now)))
         except NotFound as gone:
-            offer_lost(parts.store, caller, offer_id, gone)
+            offer_lost(env.store, caller, offer_id, gone)
 
-    retry(parts, attempt)
+    retry(env, attempt)
 
 
-def give_up_offer(parts: Parts, lease_id: str) -> None:
+def give_up_offer(env: UseCaseEnvironment, lease_id: str) -> None:
     """Let go of what was kept while a series was made; nothing where it is over or granted."""
 
     def attempt() -> None:
-        lease = parts.store.lease(lease_id)
+        lease = env.store.lease(lease_id)
         if lease.state is LeaseState.OFFERED:
-            now = parts.store.now()
-            _commit(parts, lease, tuple(offer_end_changes(parts, lease, OfferState.WITHDRAWN, now)))
+            now = env.store.now()
+            _commit(env, lease, tuple(offer_end_changes(env, lease, OfferState.WITHDRAWN, now)))
 
-    retry(parts, attempt)
+    retry(env, attempt)
 
 
-def carry_out(parts: Parts, effect: Effect) -> str:
+def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
     """End an offer that has expired, and give back what was to make room for one that is over.
 
     Raises:
         ConcurrentUpdate, NotFound: somebody else was quicker.
     """
-    now = parts.store.now()
+    now = env.store.now()
     try:
-        lease = parts.store.lease(effect.subject)
+        lease = env.store.lease(effect.subject)
     except NotFound:
-        return finish(parts.store, effect, "the offer is gone")
+        return finish(env.store, effect, "the offer is gone")
     if lease.offer is None or not lease.proposed:
-        return finish(parts.store, effect, "it was accepted")
+        return finish(env.store, effect, "it was accepted")
     if lease.state is LeaseState.CLOSED:
-        _commit(parts, lease, (effect_finished(effect, "it is over", now),))
+        _commit(env, lease, (effect_finished(effect, "it is over", now),))
         return "it is over"
     if lease.offer.expires_at > now:
-        parts.store.commit(Changeset((postponed(effect, lease.offer.expires_at, now),)))
+        env.store.commit(Changeset((postponed(effect, lease.offer.expires_at, now),)))
         return "not yet"
     # The effect is among the timers of the lease: it is written as done, not forgotten.
     changes = [
         one
-        for one in offer_end_changes(parts, lease, OfferState.EXPIRED, now)
+        for one in offer_end_changes(env, lease, OfferState.EXPIRED, now)
         if not isinstance(one, DropEffects)
     ]
-    _commit(parts, lease, (*changes, effect_finished(effect, "it has expired", now)))
+    _commit(env, lease, (*changes, effect_finished(effect, "it has expired", now)))
     return "it has expired"
 
 
 def offer_end_changes(
-    parts: Parts, lease: Lease, state: OfferState, now: Instant, *, ensemble: bool = True
+    env: UseCaseEnvironment, lease: Lease, state: OfferState, now: Instant, *, ensemble: bool = True
 ) -> Iterator[Change]:
     """What the end of an offer changes; whoever yields to it is for `_returned`.
 
     Args:
-        parts: where its decision and its ensemble are.
+        env: where its decision and its ensemble are.
         lease: the offer.
         state: what became of it.
         now: when.
@@ -119,30 +121,35 @@ def offer_end_changes(
     )
     yield PutLease(closed, lease.generation)
     yield DropEffects(lease.id, TIMERS)
-    yield from offer_deletion_changes(parts, lease, DecisionStep.RELEASE, now, ensemble=ensemble)
+    yield from offer_deletion_changes(env, lease, DecisionStep.RELEASE, now, ensemble=ensemble)
 
 
 def offer_deletion_changes(
-    parts: Parts, lease: Lease, step: DecisionStep, now: Instant, *, ensemble: bool = True
+    env: UseCaseEnvironment,
+    lease: Lease,
+    step: DecisionStep,
+    now: Instant,
+    *,
+    ensemble: bool = True,
 ) -> Iterator[Change]:
     """The end of an offer's places, and of the ensemble that had them."""
-    decision = parts.store.decision(lease.decision_id)
+    decision = env.store.decision(lease.decision_id)
     if decision.state is DecisionState.HELD:
         lapsed = decision.state_at(now) is not DecisionState.HELD
         state = decision_after(decision.state, DecisionStep.LAPSE if lapsed else step)
         yield PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
-    stored = parts.store.ensemble(lease.ensemble_id)
+    stored = env.store.ensemble(lease.ensemble_id)
     yield DropBookings(frozenset(one.uuid for one in stored.members), decision=decision.id)
     if ensemble:
         yield DeleteEnsemble(stored.id, stored.generation)
 
 
-def due_at_once(parts: Parts, lease: Lease, now: Instant) -> Iterator[Change]:
+def due_at_once(env: UseCaseEnvironment, lease: Lease, now: Instant) -> Iterator[Change]:
     """Have a worker give back what was to make room for an offer that ends in this changeset."""
-    if displaced_for(parts.store, lease.id):
+    if displaced_for(env.store, lease.id):
         yield PutEffect(
             Effect(
-                id=parts.ids.uuid(),
+                id=env.ids.uuid(),
                 kind=EffectKind.EXPIRE,
                 subject=lease.id,
                 project_id=lease.project_id,
@@ -155,23 +162,23 @@ def due_at_once(parts: Parts, lease: Lease, now: Instant) -> Iterator[Change]:
         )
 
 
-def _returned(parts: Parts, lease: Lease) -> Iterator[Change]:
+def _returned(env: UseCaseEnvironment, lease: Lease) -> Iterator[Change]:
     """Their former ends for those who would have ended for the offer, as far as there is room."""
-    snapshot = parts.store.snapshot()
+    snapshot = env.store.snapshot()
     try:
-        members = parts.store.ensemble(lease.ensemble_id).members
+        members = env.store.ensemble(lease.ensemble_id).members
     except NotFound:
         members = ()
     nothing = {one.uuid: () for one in members}
-    yield from restored_ends(parts.store, snapshot, [lease.id], nothing, parts.limits.notice)
+    yield from restored_ends(env.store, snapshot, [lease.id], nothing, env.limits.notice)
 
 
-def _commit(parts: Parts, lease: Lease, changes: tuple[Change, ...]) -> None:
+def _commit(env: UseCaseEnvironment, lease: Lease, changes: tuple[Change, ...]) -> None:
     """Write these, and give back what was to make room for the offer."""
-    keepers = parts.store.keepers().revision
-    back = tuple(_returned(parts, lease))
+    keepers = env.store.keepers().revision
+    back = tuple(_returned(env, lease))
     try:
-        parts.store.commit(Changeset((*changes, *back), keepers_revision=keepers if back else None))
+        env.store.commit(Changeset((*changes, *back), keepers_revision=keepers if back else None))
     except (CapacityExceeded, ProviderConflict) as overtaken:
         # Where a later end was given back somebody else has come meanwhile: look again.
         raise ConcurrentUpdate(overtaken.message, subject=lease.id) from overtaken

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration
     from moorage.engine.capacity.starts import Starts
     from moorage.engine.joint.build import Built
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.refusals.trial import WindowRequest
 
 
 def raise_no_window(  # noqa: PLR0913 - what, where, for whom, and whether it is kept
-    parts: Parts,
+    env: UseCaseEnvironment,
     ahead: WindowRequest,
     starts: Starts,
     naming: RequestIdentity,
@@ -44,7 +44,7 @@ def raise_no_window(  # noqa: PLR0913 - what, where, for whom, and whether it is
     """The refusal of a range: of stage `static` where an empty fleet would not do either.
 
     Args:
-        parts: the solver, and the budget.
+        env: the solver, and the budget.
         ahead: what was looked for in vain.
         starts: the range.
         naming: the request.
@@ -54,36 +54,36 @@ def raise_no_window(  # noqa: PLR0913 - what, where, for whom, and whether it is
         operator: whether who asks may know other projects' leases by their ids.
         stored: whether the explanation is kept.
     """
-    parts = parts.told_to(operator=operator)
+    env = env.told_to(operator=operator)
     built = ahead.stated(starts, starts.first, ahead.snapshot)
-    if (never := _never(parts, ahead, built)) is not None:
-        return refusal(parts, built, never, naming, ensemble=ahead.ensemble, stored=stored)
-    why = explain_request(parts, built, ahead.snapshot, seed=ahead.seed)
+    if (never := _never(env, ahead, built)) is not None:
+        return refusal(env, built, never, naming, ensemble=ahead.ensemble, stored=stored)
+    why = explain_request(env, built, ahead.snapshot, seed=ahead.seed)
     otherwise = None if ahead.trial is None else ahead.trial.at(starts.window(starts.first))
     if otherwise is not None:
-        why = with_nearest_relaxations(parts, why, built, otherwise)
-    why = in_time(parts, why, built, ahead.snapshot, operator=operator, lease=True)
+        why = with_nearest_relaxations(env, why, built, otherwise)
+    why = in_time(env, why, built, ahead.snapshot, operator=operator, lease=True)
     if why.stage is not Stage.STATIC:
         first, last = format_instant(starts.first), format_instant(starts.last)
         unmoved = "" if proved else ", with leases where they are"
         note = f"no start from {first} to {last}{unmoved}: this is why not at the first"
         why = replace(why, note=f"{note}; {UNTRIED}" if why.note == UNTRIED else note)
-        latest = ahead.snapshot.taken_at + parts.limits.horizon - starts.length
+        latest = ahead.snapshot.taken_at + env.limits.horizon - starts.length
         after = replace(starts, first=starts.last, last=max(latest, starts.last))
         why = with_alternatives(
-            parts, why, ahead, built, otherwise, after, lead=lead, cleaning=cleaning
+            env, why, ahead, built, otherwise, after, lead=lead, cleaning=cleaning
         )
-    return refusal(parts, built, why, naming, ensemble=ahead.ensemble, stored=stored)
+    return refusal(env, built, why, naming, ensemble=ahead.ensemble, stored=stored)
 
 
 THEN: Final = "fits then"
 """What is known of relaxations that help at the first start."""
 
 
-def _never(parts: Parts, ahead: WindowRequest, built: Built) -> Explanation | None:
+def _never(env: UseCaseEnvironment, ahead: WindowRequest, built: Built) -> Explanation | None:
     """The explanation where no start would do, as an empty fleet would not."""
-    seconds = parts.limits.explanation_budget / SECOND
-    oracle = Oracle(parts.solver, lambda: seconds, ahead.seed)
+    seconds = env.limits.explanation_budget / SECOND
+    oracle = Oracle(env.solver, lambda: seconds, ahead.seed)
     if oracle.asks(lambda: emptied(built.request, built).problem) is not False:
         return None
-    return explain_static(parts, built, ahead.snapshot, seed=ahead.seed, helps=THEN)
+    return explain_static(env, built, ahead.snapshot, seed=ahead.seed, helps=THEN)

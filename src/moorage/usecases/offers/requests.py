@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.errors import QuotaExceeded
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class SearchRange:
     time_limit: Duration
 
 
-def search_range(parts: Parts, asked: OfferRequest, project_id: str) -> SearchRange:
+def search_range(env: UseCaseEnvironment, asked: OfferRequest, project_id: str) -> SearchRange:
     """The range of starts, from now on.
 
     Raises:
@@ -46,7 +46,7 @@ def search_range(parts: Parts, asked: OfferRequest, project_id: str) -> SearchRa
         LimitExceeded: too long, too far ahead, or held for too long.
         QuotaExceeded: more offers than the project may hold.
     """
-    now, limits = parts.store.now(), parts.limits
+    now, limits = env.store.now(), env.limits
     check_margins(limits, lead=asked.lead, cleaning=asked.cleaning)
     first = from_now_on(asked.earliest, now)
     if asked.latest is not None and asked.latest < now:
@@ -70,7 +70,7 @@ def search_range(parts: Parts, asked: OfferRequest, project_id: str) -> SearchRa
         raise InvalidDescription(
             "no start lies between the earliest and the latest one", path="offer.latest_start"
         )
-    most = stored_limit(parts, project_id, QuotaName.OFFERS)
+    most = stored_limit(env, project_id, QuotaName.OFFERS)
     if asked.most > most:
         raise too_many_stored(QuotaName.OFFERS, limit=most, used=0, requested=asked.most)
     return SearchRange(
@@ -78,33 +78,33 @@ def search_range(parts: Parts, asked: OfferRequest, project_id: str) -> SearchRa
     )
 
 
-def check_offer_quota(parts: Parts, ensemble: Ensemble) -> None:
+def check_offer_quota(env: UseCaseEnvironment, ensemble: Ensemble) -> None:
     """Let another offer of a project pass; the commit judges once more, by `offer_conditions`.
 
     Raises:
         QuotaExceeded: it holds too many, or too many places by them.
     """
-    store, now = parts.store, parts.store.now()
+    store, now = env.store, env.store.now()
     there = [
         one.offer
         for one in store.offers(project_id=ensemble.project_id)
         if one.offer is not None and one.offer.state_at(now) is OfferState.OFFERED
     ]
-    limit = stored_limit(parts, ensemble.project_id, QuotaName.OFFERS)
+    limit = stored_limit(env, ensemble.project_id, QuotaName.OFFERS)
     if len(there) >= limit:
         raise too_many_stored(QuotaName.OFFERS, limit=limit, used=len(there), requested=1)
     used = store.held(ensemble.project_id) + sum(one.places for one in there)
-    wanted, most = len(ensemble.members), held_limit(parts, ensemble.project_id)
+    wanted, most = len(ensemble.members), held_limit(env, ensemble.project_id)
     if used + wanted > most:
         raise too_much_held(limit=most, used=used, requested=wanted)
 
 
-def offer_conditions(parts: Parts, ensemble: Ensemble) -> BoundOffers:
+def offer_conditions(env: UseCaseEnvironment, ensemble: Ensemble) -> BoundOffers:
     """What one more offer is judged by in its commit: others are made at the same time."""
     return BoundOffers(
         ensemble.project_id,
-        offers=defaults(parts.limits).limit(QuotaName.OFFERS, None),
-        held=parts.limits.held_members,
+        offers=defaults(env.limits).limit(QuotaName.OFFERS, None),
+        held=env.limits.held_members,
         requested=len(ensemble.members),
     )
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.series import Slot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.series.requests import OccurrenceRefusal, OccurrencesRequest
 
 _DAY = 24
@@ -54,18 +54,18 @@ def without_refused_dates(
 
 
 def other_starts(
-    parts: Parts, wanted: OccurrencesRequest, refused: Collection[OccurrenceRefusal]
+    env: UseCaseEnvironment, wanted: OccurrencesRequest, refused: Collection[OccurrenceRefusal]
 ) -> Iterator[SeriesAlternative]:
     """Other first starts from which all occurrences fit, as many as were asked for.
 
     Args:
-        parts: for the solver, and the budget.
+        env: for the solver, and the budget.
         wanted: what was asked for; nothing of it is kept any more.
         refused: those that do not fit; at least one.
     """
     numbers = {one.slot.index for one in refused}
     for way in (_other_clock, _later):
-        start = way(_Trying(parts, wanted), numbers)
+        start = way(_Trying(env, wanted), numbers)
         if start is not None:
             yield SeriesAlternative(len(wanted.slots), start=start)
 
@@ -73,23 +73,23 @@ def other_starts(
 class _Trying:
     """Looks for one occurrence after the other, while time lasts."""
 
-    def __init__(self, parts: Parts, wanted: OccurrencesRequest) -> None:
+    def __init__(self, env: UseCaseEnvironment, wanted: OccurrencesRequest) -> None:
         self.series = series = wanted.series
         self.every = wanted.slots
         self._within = wanted.within
-        self._parts = parts
-        store = parts.store
+        self._env = env
+        store = env.store
         keepers = store.keepers()
         snapshot = store.snapshot()
         model = series.model
         self._sight = Observation(snapshot, member_places(snapshot, model), keepers.ensembles)
-        self._last = parts.stopwatch() + parts.limits.explanation_budget / SECOND / _EACH
+        self._last = env.stopwatch() + env.limits.explanation_budget / SECOND / _EACH
         self._known: dict[Instant, bool] = {}
 
     def slots_from(self, start: datetime) -> Sequence[Slot]:
         """As many occurrences from another first start; none where there may be none."""
         recurrence = replace(self.series.recurrence, start=start)
-        limits, now = self._parts.limits, self._sight.snapshot.taken_at
+        limits, now = self._env.limits, self._sight.snapshot.taken_at
         extent = Extent(times=len(self.every))
         try:
             found = slots(limits, recurrence, self.series.terms, extent, after=0, now=now)
@@ -103,7 +103,7 @@ class _Trying:
         return self._left() <= 0
 
     def _left(self) -> Duration:
-        return int((self._last - self._parts.stopwatch()) * SECOND)
+        return int((self._last - self._env.stopwatch()) * SECOND)
 
     def fits(self, period: Period) -> bool:
         """Whether one occurrence fits, as far as was seen in time."""
@@ -119,7 +119,7 @@ class _Trying:
         proposal = Proposal(model, None, (unplaced(model),), promise=promise, allowed=unread)
         ask = DecisionOptions(objective=self.series.objective, seed=self.series.seed)
         try:
-            result = SearchPlan(self._parts, proposal, ask, self._left()).search(self._sight)
+            result = SearchPlan(self._env, proposal, ask, self._left()).search(self._sight)
         except Busy:
             return False
         return self._known.setdefault(period.start, result.found is not None)
@@ -127,7 +127,7 @@ class _Trying:
     def allowed(self, every: Sequence[Slot]) -> bool:
         """Whether the project may lease all of these."""
         series = self.series
-        allowance = Allowance(self._parts, series.project_id, every[0].period.start, self._within)
+        allowance = Allowance(self._env, series.project_id, every[0].period.start, self._within)
         for one in every:
             lease = Lease(
                 id=series.id,

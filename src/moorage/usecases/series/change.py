@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.leases import Lease
     from moorage.domain.series import Series
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
     from moorage.usecases.series.requests import SeriesResult
 
@@ -27,7 +27,7 @@ _TRIES: Final = 5
 
 
 def rename_series(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     series_id: str,
     name: str,
@@ -41,7 +41,7 @@ def rename_series(
         NotFound: no such series for this caller.
         StaleGeneration: it has another generation.
     """
-    store = parts.store
+    store = env.store
 
     def attempt() -> SeriesResult:
         series = own_series(store, caller, series_id)
@@ -65,7 +65,7 @@ def rename_series(
         )
         return series_with_leases(store, store.series(series_id))
 
-    return retry(parts, attempt)
+    return retry(env, attempt)
 
 
 def _called(series: Series, renamed: Series, lease: Lease) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def _called(series: Series, renamed: Series, lease: Lease) -> tuple[str, ...]:
 
 
 def cancel_series(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     series_id: str,
     *,
@@ -89,7 +89,7 @@ def cancel_series(
     Each is cancelled by itself: should the service end meanwhile, the same request goes on.
 
     Args:
-        parts: the service's.
+        env: the service's.
         caller: whose series it is.
         series_id: which.
         since: from this occurrence on; None: from the first.
@@ -104,19 +104,21 @@ def cancel_series(
         WrongState: the occurrence has started or is over; or none is left that has not.
         Busy: too many conflicting commits.
     """
-    chosen = _chosen(parts.store, caller, series_id, since, only)
-    each = (_cancelled(parts, caller, one, dry_run=dry_run) for one in chosen)
+    chosen = _chosen(env.store, caller, series_id, since, only)
+    each = (_cancelled(env, caller, one, dry_run=dry_run) for one in chosen)
     return tuple(one for one in each if one is not None)
 
 
-def _cancelled(parts: Parts, caller: Caller, lease: Lease, *, dry_run: bool) -> Lease | None:
+def _cancelled(
+    env: UseCaseEnvironment, caller: Caller, lease: Lease, *, dry_run: bool
+) -> Lease | None:
     """The cancelled lease; None if it has begun, or was cancelled, meanwhile."""
     for _ in range(_TRIES):
         try:
-            return cancel_lease(parts, caller, lease.id, lease.generation, dry_run=dry_run)
+            return cancel_lease(env, caller, lease.id, lease.generation, dry_run=dry_run)
         except StaleGeneration:
-            lease = parts.store.lease(lease.id)
-            if _begun(parts.store, lease):
+            lease = env.store.lease(lease.id)
+            if _begun(env.store, lease):
                 return None
     raise Busy("others changed the leases of the series too often meanwhile")
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.period import Instant
     from moorage.domain.series import Slot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
     from moorage.usecases.series.requests import SeriesAlternative
 
@@ -66,7 +66,7 @@ _FIRST_YEAR, _LAST_YEAR = (to_datetime(one).year for one in (EARLIEST, LATEST - 
 
 
 def create_series(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     asked: SeriesRequest,
     naming: RequestIdentity,
@@ -89,30 +89,30 @@ def create_series(
         Busy: time ran out, too many conflicting commits, the check gives no answer, or the same is
             being made still.
     """
-    if (made := _made_before(parts, caller, naming)) is not None:
+    if (made := _made_before(env, caller, naming)) is not None:
         return made
-    series, every = _described(parts, caller, asked, naming)
-    check_stored(parts, series.project_id, QuotaName.SERIES)
-    within = quota_limits(parts.limits, any_priority=asked.any_priority)
+    series, every = _described(env, caller, asked, naming)
+    check_stored(env, series.project_id, QuotaName.SERIES)
+    within = quota_limits(env.limits, any_priority=asked.any_priority)
     wanted = OccurrencesRequest(
         series, every, within, as_many_as_fit=asked.as_many_as_fit, dry_run=dry_run
     )
     if dry_run:
-        return _Granting(parts, caller, wanted).made()
+        return _Granting(env, caller, wanted).made()
     try:
-        with exclusive_series(parts, series.id):
-            if (made := _made_before(parts, caller, naming)) is not None:
+        with exclusive_series(env, series.id):
+            if (made := _made_before(env, caller, naming)) is not None:
                 return made
-            return _Granting(parts, caller, wanted).made()
+            return _Granting(env, caller, wanted).made()
     except (DuplicateName, SeriesInfeasible):
         # The same request on another connection was quicker: both get one answer.
-        if (made := _made_before(parts, caller, naming)) is not None:
+        if (made := _made_before(env, caller, naming)) is not None:
             return made
         raise
 
 
 def extend_series(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     series_id: str,
     asked: Extension,
@@ -128,12 +128,12 @@ def extend_series(
         WrongState: all of its leases are closed.
         MoorageError: as `create_series`.
     """
-    with nullcontext() if dry_run else exclusive_series(parts, series_id):
-        return _extended(parts, caller, series_id, asked, generation, dry_run=dry_run)
+    with nullcontext() if dry_run else exclusive_series(env, series_id):
+        return _extended(env, caller, series_id, asked, generation, dry_run=dry_run)
 
 
 def _extended(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     series_id: str,
     asked: Extension,
@@ -141,13 +141,13 @@ def _extended(
     *,
     dry_run: bool,
 ) -> SeriesResult:
-    store = parts.store
+    store = env.store
     series = own_series(store, caller, series_id)
     check_generation(series, generation)
     if status(store, series) is SeriesState.CLOSED:
         raise WrongState("the series is closed: all of its leases are")
     every = slots(
-        parts.limits,
+        env.limits,
         series.recurrence,
         series.terms,
         asked.extent,
@@ -157,18 +157,18 @@ def _extended(
     if every[0].period.start < store.now():
         start = format_instant(every[0].period.start)
         raise InvalidDescription(f"the next occurrence, at {start}, lies in the past")
-    within = quota_limits(parts.limits, any_priority=asked.any_priority)
+    within = quota_limits(env.limits, any_priority=asked.any_priority)
     wanted = OccurrencesRequest(
         series, every, within, series.generation, asked.as_many_as_fit, dry_run
     )
-    return _Granting(parts, caller, wanted).made()
+    return _Granting(env, caller, wanted).made()
 
 
 class _Granting:
     """One request for occurrences, from looking to granting."""
 
-    def __init__(self, parts: Parts, caller: Caller, wanted: OccurrencesRequest) -> None:
-        self._parts = parts
+    def __init__(self, env: UseCaseEnvironment, caller: Caller, wanted: OccurrencesRequest) -> None:
+        self._env = env
         self._caller = caller
         self._wanted = wanted
 
@@ -182,13 +182,13 @@ class _Granting:
         raise Busy("what was kept for the series lapsed before all of it was there")
 
     def _made(self) -> SeriesResult:
-        parts, store, wanted = self._parts, self._parts.store, self._wanted
+        env, store, wanted = self._env, self._env.store, self._wanted
         if not wanted.dry_run:
             # What a request left that was cut off is not to be in the way of the next.
-            for one in abandoned_offers(parts, wanted.series.id):
-                give_up_offer(parts, one.id)
+            for one in abandoned_offers(env, wanted.series.id):
+                give_up_offer(env, one.id)
             self._check_that_it_is_as_it_was()
-        making = OccurrenceHolds(parts, self._caller, wanted)
+        making = OccurrenceHolds(env, self._caller, wanted)
         leases = making.kept()
         if making.refused and not (wanted.as_many_as_fit and leases):
             raise self._refusal(making.refused)
@@ -214,7 +214,7 @@ class _Granting:
         """
         series, generation = self._wanted.series, self._wanted.generation
         try:
-            now = self._parts.store.series(series.id).generation
+            now = self._env.store.series(series.id).generation
         except NotFound:
             return
         if generation is None:
@@ -234,7 +234,7 @@ class _Granting:
         wanted = self._wanted
         yield from without_refused_dates(wanted.slots, refused)
         if wanted.generation is None and all(one.explanation for one in refused):
-            yield from other_starts(self._parts, wanted, refused)
+            yield from other_starts(self._env, wanted, refused)
 
 
 def _left_out(refused: Iterable[OccurrenceRefusal]) -> Iterable[SkippedOccurrence]:
@@ -245,10 +245,10 @@ def _left_out(refused: Iterable[OccurrenceRefusal]) -> Iterable[SkippedOccurrenc
 
 
 def _described(
-    parts: Parts, caller: Caller, asked: SeriesRequest, naming: RequestIdentity
+    env: UseCaseEnvironment, caller: Caller, asked: SeriesRequest, naming: RequestIdentity
 ) -> tuple[Series, Sequence[Slot]]:
     """The series as it will be stored, yet without leases, and its occurrences."""
-    store, limits = parts.store, parts.limits
+    store, limits = env.store, env.limits
     now = store.now()
     recurrence, terms = _calendar(asked, now)
     check_margins(limits, lead=terms.lead, cleaning=terms.cleaning)
@@ -260,10 +260,10 @@ def _described(
     if len(asked.name) + len(f"-{limits.occurrences}") > _LONGEST_NAME:
         raise InvalidDescription("the name is too long for names of its leases", path="series.name")
     model = ensemble_from_description(
-        parts, caller, asked.description, RequestIdentity(parts.ids.uuid())
+        env, caller, asked.description, RequestIdentity(env.ids.uuid())
     )
     check_policies(store.snapshot().topology, model)
-    check_names(parts, caller, store.snapshot(), model)
+    check_names(env, caller, store.snapshot(), model)
     check_members(limits, model)
     series = Series(
         id=naming.id,
@@ -309,8 +309,10 @@ def _calendar(asked: SeriesRequest, now: Instant) -> tuple[Recurrence, Terms]:
         raise InvalidDescription(error.message, path="series.start") from None
 
 
-def _made_before(parts: Parts, caller: Caller, naming: RequestIdentity) -> SeriesResult | None:
-    known = made_by_request(caller, "series", naming.id, naming.digest, parts.store.series)
+def _made_before(
+    env: UseCaseEnvironment, caller: Caller, naming: RequestIdentity
+) -> SeriesResult | None:
+    known = made_by_request(caller, "series", naming.id, naming.digest, env.store.series)
     if known is None:
         return None
-    return series_with_leases(parts.store, known)
+    return series_with_leases(env.store, known)

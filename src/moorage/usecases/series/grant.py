@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     from moorage.domain.quotas import QuotaDefaults
     from moorage.domain.series import Series
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.series.requests import OccurrencesRequest
 
 
 def grant_occurrences(
-    parts: Parts, kept: Sequence[Lease], series: Series, wanted: OccurrencesRequest
+    env: UseCaseEnvironment, kept: Sequence[Lease], series: Series, wanted: OccurrencesRequest
 ) -> None:
     """Write a series and make leases of what is kept for it.
 
     Args:
-        parts: where it is kept.
+        env: where it is kept.
         kept: the leases as they were kept; whether the operator's check has allowed them.
         series: as it becomes.
         wanted: what was asked for.
@@ -71,20 +71,20 @@ def grant_occurrences(
     def attempt() -> None:
         # Together, because changes of one kind that follow one another are fewer statements.
         every: dict[type, list[Change]] = {kind: [] for kind in _ORDER}
-        snapshot, now = parts.store.snapshot(), parts.store.now()
+        snapshot, now = env.store.snapshot(), env.store.now()
         for one in kept:
-            for change in _Granting(parts, snapshot, one, wanted.within, now).changes():
+            for change in _Granting(env, snapshot, one, wanted.within, now).changes():
                 every[type(change)].append(change)
         fresh = PutSeries(replace(series, updated_at=now), wanted.generation)
         changes = [change for kind in _ORDER for change in every[kind]]
         first = wanted.generation is None
-        bound = (bound_stored(parts, series.project_id, QuotaName.SERIES),) if first else ()
+        bound = (bound_stored(env, series.project_id, QuotaName.SERIES),) if first else ()
         try:
-            parts.store.commit(Changeset((*changes, fresh, *bound)))
+            env.store.commit(Changeset((*changes, fresh, *bound)))
         except (CapacityExceeded, ConstraintViolated, ProviderConflict) as overtaken:
             raise ConcurrentUpdate(overtaken.message, subject=kept[0].id) from overtaken
 
-    retry(parts, attempt, must_know=lambda error: error.subject == series.id)
+    retry(env, attempt, must_know=lambda error: error.subject == series.id)
 
 
 _ORDER: Final = (PutDecision, PutBookings, PutLease, DropEffects, PutEffect)
@@ -95,7 +95,7 @@ _ORDER: Final = (PutDecision, PutBookings, PutLease, DropEffects, PutEffect)
 class _Granting:
     """One occurrence on its way from an offer to a lease."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     snapshot: Snapshot
     kept: Lease
     within: QuotaDefaults
@@ -107,7 +107,7 @@ class _Granting:
         Raises:
             HoldExpired: it is kept no more.
         """
-        store, now = self.parts.store, self.now
+        store, now = self.env.store, self.now
         stored = store.lease(self.kept.id)
         if stored.offer is None or stored.state is not LeaseState.OFFERED:
             raise HoldExpired("what was kept for the series was given up meanwhile")
@@ -133,13 +133,13 @@ class _Granting:
             )
             yield PutBookings(member_consumer(ensemble, member), lasting_there)
         yield PutLease(lease, stored.generation, self.within)
-        yield from timers_after_change(lease, self.parts.ids, now)
+        yield from timers_after_change(lease, self.env.ids, now)
         yield from self._told(decision)
 
     def _told(self, decision: Decision) -> Iterator[Change]:
         """Warnings for consumers that end for it."""
-        end = last_end(decision.created_at, decision.period.start, self.parts.limits.notice)
+        end = last_end(decision.created_at, decision.period.start, self.env.limits.notice)
         if end is not None:
-            store = self.parts.store
+            store = self.env.store
             silent = [one for one in displaced_for(store, self.kept.id) if one.end <= end]
             yield from warnings(store, silent, decision)

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.period import Duration
     from moorage.domain.series import Series, Slot
-    from moorage.usecases.collaborators import Parts
     from moorage.usecases.decide.loop import DecisionResult
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
     from moorage.usecases.series.requests import OccurrencesRequest
 
@@ -60,9 +60,9 @@ _LEAST: Final[Duration] = SECOND // 20
 class OccurrenceHolds:
     """Makes leases of the occurrences of one series."""
 
-    def __init__(self, parts: Parts, caller: Caller, wanted: OccurrencesRequest) -> None:
+    def __init__(self, env: UseCaseEnvironment, caller: Caller, wanted: OccurrencesRequest) -> None:
         self.refused: list[OccurrenceRefusal] = []
-        self._parts = parts
+        self._env = env
         self._caller = caller
         self._wanted = wanted
         self._series = wanted.series
@@ -70,7 +70,7 @@ class OccurrenceHolds:
         self._kept: list[Lease] = []
         self._hosts: Mapping[MemberName, str] = {}
         self._left = self._allowance()
-        self._explaining = parts.limits.explanation_budget
+        self._explaining = env.limits.explanation_budget
 
     def kept(self) -> tuple[Lease, ...]:
         """The leases as they are to be granted: none where some must not be missing.
@@ -97,7 +97,7 @@ class OccurrenceHolds:
             MoorageError: see `grant_occurrences`.
         """
         try:
-            grant_occurrences(self._parts, self._kept, series, self._wanted)
+            grant_occurrences(self._env, self._kept, series, self._wanted)
         except BaseException:
             self.let_go()
             raise
@@ -107,7 +107,7 @@ class OccurrenceHolds:
         for one in self._kept:
             if one.offer is not None:
                 with suppress(MoorageError):
-                    give_up_offer(self._parts, one.id)
+                    give_up_offer(self._env, one.id)
         self._kept = []
 
     def _check_quota(self) -> None:
@@ -121,7 +121,7 @@ class OccurrenceHolds:
     def _allowance(self) -> Allowance:
         wanted = self._wanted
         first = wanted.slots[0].period.start
-        return Allowance(self._parts, self._series.project_id, first, wanted.within)
+        return Allowance(self._env, self._series.project_id, first, wanted.within)
 
     def _look_for(self, slot: Slot) -> None:
         lease = self._lease(slot)
@@ -129,11 +129,11 @@ class OccurrenceHolds:
             self.refused.append(OccurrenceRefusal(slot, refusal.message))
             return
         ensemble = self._copy()
-        began = self._parts.stopwatch()
+        began = self._env.stopwatch()
         try:
             settled = self._settled(lease, ensemble)
         except Infeasible as infeasible:
-            self._explaining -= int((self._parts.stopwatch() - began) * SECOND)
+            self._explaining -= int((self._env.stopwatch() - began) * SECOND)
             self._refuse(slot, infeasible)
             return
         self._left.take(lease)
@@ -141,7 +141,7 @@ class OccurrenceHolds:
         if settled.dry_run:
             self._kept.append(_placed(lease, settled.decision))
             return
-        stored = self._parts.store.lease(lease.id)
+        stored = self._env.store.lease(lease.id)
         self._kept.append(stored)
         self._ask(slot, stored, ensemble)
 
@@ -157,28 +157,28 @@ class OccurrenceHolds:
         """Have the operator's own check judge an occurrence."""
         try:
             asked = replace(lease, state=LeaseState.PENDING, units=len(ensemble.members))
-            allowed = CheckRequest(self._parts, self._caller, CREATE).put(asked, ensemble)
+            allowed = CheckRequest(self._env, self._caller, CREATE).put(asked, ensemble)
         except CheckRefused as refused:
             if not self._partly:
                 raise
             self._kept.pop()
             self.refused.append(OccurrenceRefusal(slot, refused.message))
-            give_up_offer(self._parts, lease.id)
+            give_up_offer(self._env, lease.id)
         else:
             self._kept[-1] = replace(lease, checked=allowed.checked)
 
     def _settled(self, lease: Lease, ensemble: Ensemble) -> DecisionResult:
         """The occurrence, kept; or found only, where nothing is to be kept."""
         budget = max(self._explaining, _LEAST)
-        parts = replace(self._parts, limits=replace(self._parts.limits, explanation_budget=budget))
+        env = replace(self._env, limits=replace(self._env.limits, explanation_budget=budget))
         only_look = self._wanted.dry_run or (bool(self.refused) and not self._partly)
         with deadline.anew():  # a series' time limit is that of each occurrence
-            return run_decision(parts, partial(self._reading, lease, ensemble), dry_run=only_look)
+            return run_decision(env, partial(self._reading, lease, ensemble), dry_run=only_look)
 
     def _reading(self, lease: Lease, ensemble: Ensemble) -> DecisionFlow[DecisionResult]:
         """What is to be decided for one occurrence."""
-        parts, series = self._parts, self._series
-        expires_at = parts.store.now() + KEPT
+        env, series = self._env, self._series
+        expires_at = env.store.now() + KEPT
         places = len(ensemble.members)
         offer = Offer(series.id, expires_at, proved=False, score=1.0, places=places)
         kept = replace(
@@ -187,7 +187,7 @@ class OccurrenceHolds:
 
         def also(decision: Decision) -> tuple[Change, ...]:
             placed = _placed(kept, decision)
-            return (PutLease(placed, None), *first_timers(placed, parts.ids, decision.created_at))
+            return (PutLease(placed, None), *first_timers(placed, env.ids, decision.created_at))
 
         terms = lease.terms
         kept_for = LeasePromise(
@@ -207,7 +207,7 @@ class OccurrenceHolds:
             # What costs nothing more: the same hosts as the last time.
             known=KnownHosts({} if _prefers(ensemble) else self._hosts),
             allowed=DecisionHooks(
-                turn=turn_of_window(parts, ensemble, terms),
+                turn=turn_of_window(env, ensemble, terms),
                 also=also,
                 reader=RefusalReader(operator=self._caller.operator),
             ),
@@ -215,11 +215,11 @@ class OccurrenceHolds:
         ask = DecisionOptions(
             time_limit=series.time_limit, objective=series.objective, seed=series.seed
         )
-        naming = RequestIdentity(parts.ids.uuid(), explained=not self._wanted.dry_run)
+        naming = RequestIdentity(env.ids.uuid(), explained=not self._wanted.dry_run)
         return (yield DecisionRequest(proposal, ask, naming))
 
     def _lease(self, slot: Slot) -> Lease:
-        series, ids, now = self._series, self._parts.ids, self._parts.store.now()
+        series, ids, now = self._series, self._env.ids, self._env.store.now()
         return Lease(
             id=ids.uuid(),
             project_id=series.project_id,
@@ -237,7 +237,7 @@ class OccurrenceHolds:
 
     def _copy(self) -> Ensemble:
         """The series' ensemble with an identity and members of its own."""
-        model, ids, now = self._series.model, self._parts.ids, self._parts.store.now()
+        model, ids, now = self._series.model, self._env.ids, self._env.store.now()
         members = tuple(replace(one, uuid=ids.uuid()) for one in model.members)
         return replace(
             model,

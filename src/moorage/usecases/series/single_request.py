@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from moorage.domain.leases import Lease
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 LONGEST: Final = 60.0
 """Seconds that one request waits for another."""
@@ -29,20 +29,20 @@ _LOOK: Final = 0.2
 
 
 @contextmanager
-def exclusive_series(parts: Parts, series_id: str) -> Iterator[None]:
+def exclusive_series(env: UseCaseEnvironment, series_id: str) -> Iterator[None]:
     """A lock on a series within this process.
 
     Raises:
         Busy: somebody makes it still, or too many wait already.
     """
-    making = parts.under_way
+    making = env.under_way
     if not making.begin(series_id):
         if not making.wait():
             raise _busy()
         try:
-            until = parts.stopwatch() + LONGEST
+            until = env.stopwatch() + LONGEST
             while not making.begin(series_id):
-                _pause(parts, until)
+                _pause(env, until)
         finally:
             making.leave()
     try:
@@ -51,31 +51,31 @@ def exclusive_series(parts: Parts, series_id: str) -> Iterator[None]:
         making.end(series_id)
 
 
-def abandoned_offers(parts: Parts, series_id: str) -> Sequence[Lease]:
+def abandoned_offers(env: UseCaseEnvironment, series_id: str) -> Sequence[Lease]:
     """What is kept for a series by a request that was cut off; once nobody makes it elsewhere.
 
     Raises:
         Busy: somebody makes it still.
     """
-    store, limits = parts.store, parts.limits
+    store, limits = env.store, env.limits
     quiet = max(_QUIET, 2 * (limits.time_limit + limits.explanation_budget))
-    until = parts.stopwatch() + LONGEST
-    known, since = frozenset[str](), parts.stopwatch()
+    until = env.stopwatch() + LONGEST
+    known, since = frozenset[str](), env.stopwatch()
     while kept := store.offers(project_id=None, series_id=series_id):
-        now, found = parts.stopwatch(), frozenset(one.id for one in kept)
+        now, found = env.stopwatch(), frozenset(one.id for one in kept)
         if found != known:
             known, since = found, now
         newest = max(one.created_at for one in kept)
         if store.now() - newest >= quiet or now - since >= quiet / SECOND:
             break
-        _pause(parts, until)
+        _pause(env, until)
     return kept
 
 
-def _pause(parts: Parts, until: float) -> None:
-    if parts.stopwatch() >= until:
+def _pause(env: UseCaseEnvironment, until: float) -> None:
+    if env.stopwatch() >= until:
         raise _busy()
-    parts.pause(_LOOK)
+    env.pause(_LOOK)
 
 
 def _busy() -> Busy:

@@ -34,7 +34,7 @@ from moorage.usecases.waitlist.starts import (
 if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.waitlist import WaitlistEntry
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.leases.requests import LeaseResult
 
 UNSURE: Final = 30.0
@@ -43,70 +43,72 @@ UNSURE: Final = 30.0
 _log = logging.getLogger(__name__)
 
 
-def try_entry(parts: Parts, entry: WaitlistEntry, seconds: float) -> bool:
+def try_entry(env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> bool:
     """Grant an entry if it fits now; whether it waits no more.
 
     Args:
-        parts: the service's.
+        env: the service's.
         entry: as it was read.
         seconds: for the search.
     """
-    mark = parts.line.see(parts.store.snapshot(), parts.store.keepers().revision)
-    one = parts.store.waitlist_entry(entry.id)
+    mark = env.line.see(env.store.snapshot(), env.store.keepers().revision)
+    one = env.store.waitlist_entry(entry.id)
     if one.state is not EntryState.WAITING:
         return True
     try:
-        if one.over_at(parts.store.now()):
-            return leave(parts, one, EntryStep.EXPIRE)
-        if one.waits_for is WaitsFor.QUOTA and not _quota_passes(parts, one):
+        if one.over_at(env.store.now()):
+            return leave(env, one, EntryStep.EXPIRE)
+        if one.waits_for is WaitsFor.QUOTA and not _quota_passes(env, one):
             return False
-        granted = _granted(_hurried(parts, seconds), one)
+        granted = _granted(_hurried(env, seconds), one)
     except QuotaExceeded as refused:
-        parts.line.unsure(one, mark, parts.stopwatch() + UNSURE)
-        note_waiting(parts, one, WaitsFor.QUOTA, refused.message)
+        env.line.unsure(one, mark, env.stopwatch() + UNSURE)
+        note_waiting(env, one, WaitsFor.QUOTA, refused.message)
     except Infeasible as refused:
-        parts.line.refused(one, mark)
-        note_waiting(parts, one, WaitsFor.CAPACITY, refused.message)
+        env.line.refused(one, mark)
+        note_waiting(env, one, WaitsFor.CAPACITY, refused.message)
     except (Busy, ConcurrentUpdate):
-        parts.line.unsure(one, mark, parts.stopwatch() + UNSURE)
+        env.line.unsure(one, mark, env.stopwatch() + UNSURE)
     except MoorageError as problem:
-        return _failed(parts, one, problem)
+        return _failed(env, one, problem)
     except Exception:  # noqa: BLE001 - one that cannot be judged must not keep others from being granted
         _log.exception("could not try %s, which waits", one.id)
-        parts.line.unsure(one, mark, parts.stopwatch() + UNSURE)
+        env.line.unsure(one, mark, env.stopwatch() + UNSURE)
     else:
         _log.info("%s is granted from the waitlist", granted.lease.id)
         return True
     return False
 
 
-def leave(parts: Parts, entry: WaitlistEntry, step: EntryStep, why: str = "") -> bool:
+def leave(env: UseCaseEnvironment, entry: WaitlistEntry, step: EntryStep, why: str = "") -> bool:
     """Write that it waits no more; True.
 
     Raises:
         ConcurrentUpdate: it has changed meanwhile.
     """
     state = entry_after(entry.state, step)
-    after = replace(entry, state=state, why=why or entry.why, updated_at=parts.store.now())
-    parts.store.commit(Changeset((PutEntry(after, entry.generation),)))
+    after = replace(entry, state=state, why=why or entry.why, updated_at=env.store.now())
+    env.store.commit(Changeset((PutEntry(after, entry.generation),)))
     return True
 
 
-def note_waiting(parts: Parts, entry: WaitlistEntry, waits_for: WaitsFor, why: str) -> None:
+def note_waiting(
+    env: UseCaseEnvironment, entry: WaitlistEntry, waits_for: WaitsFor, why: str
+) -> None:
     """Note what it waits for, where that is something else now."""
     if entry.waits_for is waits_for:
         return
-    after = replace(entry, waits_for=waits_for, why=why, updated_at=parts.store.now())
+    after = replace(entry, waits_for=waits_for, why=why, updated_at=env.store.now())
     try:
-        parts.store.commit(Changeset((PutEntry(after, entry.generation),)))
+        env.store.commit(Changeset((PutEntry(after, entry.generation),)))
     except ConcurrentUpdate:
         return  # somebody else knows more
 
 
-def _quota_passes(parts: Parts, entry: WaitlistEntry) -> bool:
+def _quota_passes(env: UseCaseEnvironment, entry: WaitlistEntry) -> bool:
     """Whether the quota that an entry waits for lets some start of its range pass now."""
-    first = min(entry.first_at(parts.store.now()), entry.latest)
-    refused = quota_refusal(parts, entry, first)
+    first = min(entry.first_at(env.store.now()), entry.latest)
+    refused = quota_refusal(env, entry, first)
     if refused is None:
         return True
     passes = refused.start_at_once
@@ -118,13 +120,13 @@ def asker(entry: WaitlistEntry) -> Caller:
     return Caller(entry.user_id, entry.asked_from, entry.roles)
 
 
-def _hurried(parts: Parts, seconds: float) -> Parts:
+def _hurried(env: UseCaseEnvironment, seconds: float) -> UseCaseEnvironment:
     """The environment for a try within `seconds`, without explanations."""
-    limit = max(1, min(parts.limits.time_limit, int(seconds * SECOND)))
-    return unexplained(replace(parts, limits=replace(parts.limits, time_limit=limit)))
+    limit = max(1, min(env.limits.time_limit, int(seconds * SECOND)))
+    return unexplained(replace(env, limits=replace(env.limits, time_limit=limit)))
 
 
-def _granted(parts: Parts, entry: WaitlistEntry) -> LeaseResult:
+def _granted(env: UseCaseEnvironment, entry: WaitlistEntry) -> LeaseResult:
     """The lease that it becomes, of the earliest window that fits."""
     caller, length = asker(entry), entry.terms.period.end - entry.terms.period.start
 
@@ -140,22 +142,22 @@ def _granted(parts: Parts, entry: WaitlistEntry) -> LeaseResult:
             objective=entry.objective,
             seed=entry.seed,
         )
-        return create_lease(parts, caller, asked, RequestIdentity(entry.id))
+        return create_lease(env, caller, asked, RequestIdentity(entry.id))
 
-    first = entry.first_at(parts.store.now())
+    first = entry.first_at(env.store.now())
     if first >= entry.latest:
         return create(entry.latest)
-    ensemble = placeable(parts, caller, entry)
-    return first_that_fits(parts, ensemble, entry, first, create, operator=caller.operator)
+    ensemble = placeable(env, caller, entry)
+    return first_that_fits(env, ensemble, entry, first, create, operator=caller.operator)
 
 
-def _failed(parts: Parts, entry: WaitlistEntry, problem: MoorageError) -> bool:
+def _failed(env: UseCaseEnvironment, entry: WaitlistEntry, problem: MoorageError) -> bool:
     """Handle a failed try; whether the entry waits no more."""
     try:
-        now = parts.store.waitlist_entry(entry.id)
+        now = env.store.waitlist_entry(entry.id)
         if now.state is not EntryState.WAITING:
             return True
         _log.info("%s waits in vain: %s", entry.id, problem.message)
-        return leave(parts, now, EntryStep.FAIL, problem.message)
+        return leave(env, now, EntryStep.FAIL, problem.message)
     except ConcurrentUpdate:
         return False

@@ -28,7 +28,7 @@ from moorage.usecases.waitlist.starts import NoWindow, first_that_fits, unexplai
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Instant
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.leases.requests import LeaseRequest, LeaseResult
     from moorage.usecases.ports import Caller, Store
 
@@ -46,7 +46,7 @@ class WaitRequest:
 
 
 def create_or_wait(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     asked: LeaseRequest,
     wait: WaitRequest,
@@ -65,14 +65,14 @@ def create_or_wait(
         QuotaExceeded: too many of its project wait already, or a priority that it may not have.
         NotFound, WrongState, DuplicateName, CheckRefused, Busy: as for a lease.
     """
-    if (made := made_before(parts.store, caller, naming)) is not None:
+    if (made := made_before(env.store, caller, naming)) is not None:
         return made
-    if (known := _entered_before(parts.store, caller, naming)) is not None:
+    if (known := _entered_before(env.store, caller, naming)) is not None:
         return known
-    now = parts.store.now()
-    asked, entry = _entry(parts, caller, asked, wait, naming, now)
+    now = env.store.now()
+    asked, entry = _entry(env, caller, asked, wait, naming, now)
     try:
-        return _at_once(parts, caller, asked, entry, naming, dry_run=dry_run)
+        return _at_once(env, caller, asked, entry, naming, dry_run=dry_run)
     except QuotaExceeded as refused:
         if refused.what == QuotaName.PRIORITY:  # its place in the list would be one it may not have
             raise
@@ -84,21 +84,21 @@ def create_or_wait(
             raise
         kept = why.id if refused.stored else None
         entry = replace(entry, why=refused.message, explanation=kept)
-    entry = _with_ensemble(parts, caller, asked, entry)
+    entry = _with_ensemble(env, caller, asked, entry)
     if dry_run:
-        return listed_entry(parts.store, entry, dry_run=True)
-    parts.store.commit(Changeset((PutEntry(entry, None, _limit(parts)),)))
-    estimate_entry(parts, entry.id)
-    return listed_entry(parts.store, parts.store.waitlist_entry(entry.id))
+        return listed_entry(env.store, entry, dry_run=True)
+    env.store.commit(Changeset((PutEntry(entry, None, _limit(env)),)))
+    estimate_entry(env, entry.id)
+    return listed_entry(env.store, env.store.waitlist_entry(entry.id))
 
 
-def _limit(parts: Parts) -> int:
+def _limit(env: UseCaseEnvironment) -> int:
     """How many of a project may wait where its quota says nothing."""
-    return defaults(parts.limits).limit(QuotaName.WAITLIST, None)
+    return defaults(env.limits).limit(QuotaName.WAITLIST, None)
 
 
 def _at_once(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     asked: LeaseRequest,
     entry: WaitlistEntry,
@@ -112,25 +112,25 @@ def _at_once(
     def create(start: Instant) -> LeaseResult:
         terms = asked.terms.moved(Period(start, start + length))
         one = replace(asked, terms=terms, unasked=True)
-        return create_lease(unexplained(parts), caller, one, naming, dry_run=dry_run)
+        return create_lease(unexplained(env), caller, one, naming, dry_run=dry_run)
 
-    first = entry.first_at(parts.store.now())
+    first = entry.first_at(env.store.now())
     if entry.latest > asked.terms.period.start:
-        ensemble = _wanted(parts, caller, asked)
+        ensemble = _wanted(env, caller, asked)
         try:
             if first <= entry.latest:
                 return first_that_fits(
-                    parts, ensemble, entry, first, create, operator=caller.operator
+                    env, ensemble, entry, first, create, operator=caller.operator
                 )
         except NoWindow:
             pass  # said of the first start, with what is in the way there
         first = min(first, entry.latest)
         asked = replace(asked, terms=asked.terms.moved(Period(first, first + length)))
-    return create_lease(parts, caller, asked, naming, dry_run=dry_run)
+    return create_lease(env, caller, asked, naming, dry_run=dry_run)
 
 
 def _entry(
-    parts: Parts,
+    env: UseCaseEnvironment,
     caller: Caller,
     asked: LeaseRequest,
     wait: WaitRequest,
@@ -138,10 +138,10 @@ def _entry(
     now: Instant,
 ) -> tuple[LeaseRequest, WaitlistEntry]:
     """What is asked for with its range from now on, and as it would wait."""
-    check_margins(parts.limits, lead=asked.terms.lead, cleaning=asked.terms.cleaning)
+    check_margins(env.limits, lead=asked.terms.lead, cleaning=asked.terms.cleaning)
     terms = checked_start(asked.terms, now)
     length = terms.period.end - terms.period.start
-    first, horizon = terms.period.start, now + parts.limits.horizon - length - terms.cleaning
+    first, horizon = terms.period.start, now + env.limits.horizon - length - terms.cleaning
     last = first if wait.latest is None else wait.latest
     if wait.floats and wait.latest is None:
         last = horizon if wait.until is None else min(horizon, wait.until)
@@ -154,7 +154,7 @@ def _entry(
         )
     if until <= now:
         raise InvalidDescription("the end of the wait lies in the past", path="lease.wait.until")
-    checked_end(parts.limits, terms.moved(Period(last, last + length)), now)
+    checked_end(env.limits, terms.moved(Period(last, last + length)), now)
     asked = replace(asked, terms=terms)
     entry = WaitlistEntry(
         id=naming.id,
@@ -180,20 +180,20 @@ def _entry(
     return asked, entry
 
 
-def _wanted(parts: Parts, caller: Caller, asked: LeaseRequest) -> Ensemble:
+def _wanted(env: UseCaseEnvironment, caller: Caller, asked: LeaseRequest) -> Ensemble:
     """What is to be placed."""
     if asked.description is not None:
         return ensemble_from_description(
-            parts, caller, asked.description, RequestIdentity(parts.ids.uuid())
+            env, caller, asked.description, RequestIdentity(env.ids.uuid())
         )
     assert asked.ensemble_id is not None, "a lease is of one of them"
-    return own_ensemble(parts.store, caller, asked.ensemble_id)
+    return own_ensemble(env.store, caller, asked.ensemble_id)
 
 
 def _with_ensemble(
-    parts: Parts, caller: Caller, asked: LeaseRequest, entry: WaitlistEntry
+    env: UseCaseEnvironment, caller: Caller, asked: LeaseRequest, entry: WaitlistEntry
 ) -> WaitlistEntry:
-    ensemble = _wanted(parts, caller, asked)
+    ensemble = _wanted(env, caller, asked)
     return replace(
         entry,
         project_id=ensemble.project_id,

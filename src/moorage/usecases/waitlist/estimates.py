@@ -34,24 +34,24 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.refusals.trial import WindowRequest
 
 
-def entry_obstacle(parts: Parts, entry: WaitlistEntry, snapshot: Snapshot) -> str | None:
+def entry_obstacle(env: UseCaseEnvironment, entry: WaitlistEntry, snapshot: Snapshot) -> str | None:
     """Why its first start would be refused now; None: no obstacle can be named."""
     first = min(entry.first_at(snapshot.taken_at), entry.latest)
     if entry.waits_for is WaitsFor.QUOTA:
-        refused = quota_refusal(parts, entry, first)
+        refused = quota_refusal(env, entry, first)
         return None if refused is None else refused.message
     caller = asker(entry)
     try:
-        ensemble = placeable(parts, caller, entry)
+        ensemble = placeable(env, caller, entry)
         starts = starts_of(entry, first, first)
-        keepers = parts.store.keepers().ensembles
-        ahead = ahead_of(parts, ensemble, starts, (snapshot, keepers), entry)
+        keepers = env.store.keepers().ensembles
+        ahead = ahead_of(env, ensemble, starts, (snapshot, keepers), entry)
         built = ahead.stated(starts, starts.first, snapshot)
-        why = present_obstacles(parts, built, snapshot, operator=caller.operator)
+        why = present_obstacles(env, built, snapshot, operator=caller.operator)
     except MoorageError:
         return None  # what it needs is gone: whoever tries it will find that out
     return None if why is None else refused_because(why)
@@ -72,75 +72,75 @@ _LATER: Final = "too many wait before it to say"
 class EstimateWorker:
     """Runs in one worker. Its cache only saves work."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     _next: float = 0.0
     _seen: bytes = b""
 
     def look(self, entries: Sequence[WaitlistEntry]) -> None:
         """Estimate anew where the ledger or the list is another, if it is time."""
-        began = self.parts.stopwatch()
+        began = self.env.stopwatch()
         if began < self._next:
             return
-        snapshot = self.parts.store.snapshot()
+        snapshot = self.env.store.snapshot()
         seen = _basis(snapshot, entries)
         if seen == self._seen:
             return
-        _round(self.parts, entries, snapshot, self.parts.limits.waitlist_time)
+        _round(self.env, entries, snapshot, self.env.limits.waitlist_time)
         self._seen = seen
-        now = self.parts.stopwatch()
+        now = self.env.stopwatch()
         self._next = now + max(EVERY, (now - began) * REST)
 
 
-def estimate_entry(parts: Parts, entry_id: str) -> None:
+def estimate_entry(env: UseCaseEnvironment, entry_id: str) -> None:
     """Estimate one that has just come, and those before it that compete with it."""
     try:
-        mine = parts.store.waitlist_entry(entry_id)
-        line = line_of(parts.store)
+        mine = env.store.waitlist_entry(entry_id)
+        line = line_of(env.store)
         before = takewhile(lambda one: one.id != entry_id, line)
         some = [*(one for one in before if one.classes & mine.classes), mine]
-        _round(parts, some, parts.store.snapshot(), parts.limits.waitlist_time, only=entry_id)
+        _round(env, some, env.store.snapshot(), env.limits.waitlist_time, only=entry_id)
     except NotFound:
         return  # granted, and forgotten, meanwhile
 
 
 def _round(
-    parts: Parts,
+    env: UseCaseEnvironment,
     entries: Sequence[WaitlistEntry],
     snapshot: Snapshot,
     budget: int,
     *,
     only: str | None = None,
 ) -> None:
-    until = parts.stopwatch() + budget / SECOND
-    view, line = snapshot, line_of(parts.store)
+    until = env.stopwatch() + budget / SECOND
+    view, line = snapshot, line_of(env.store)
     for one in entries:
         if one.over_at(snapshot.taken_at):
             continue
-        if parts.stopwatch() >= until:
+        if env.stopwatch() >= until:
             found, note = None, _LATER
         else:
-            found, note, view = _estimate(parts, one, view)
+            found, note, view = _estimate(env, one, view)
         if only is None or one.id == only:
-            _write(parts, replace(one, estimate=found, estimate_note=note), one, line, snapshot)
+            _write(env, replace(one, estimate=found, estimate_note=note), one, line, snapshot)
 
 
 def _estimate(
-    parts: Parts, entry: WaitlistEntry, view: Snapshot
+    env: UseCaseEnvironment, entry: WaitlistEntry, view: Snapshot
 ) -> tuple[Estimate | None, str, Snapshot]:
     """The window, what else is to be said, and what is left for those after it."""
     first = entry.first_at(view.taken_at)
     note = ""
     try:
-        ensemble = placeable(parts, asker(entry), entry)
+        ensemble = placeable(env, asker(entry), entry)
         for _ in range(_TRIES):
-            last = max(first, _last(parts, entry, view))
-            starts = starts_of(entry, first, last, parts.limits.disclosure)
-            keepers = parts.store.keepers().ensembles
-            ahead = ahead_of(parts, ensemble, starts, (view, keepers), entry)
-            sought = earliest_start(parts, ahead, starts, time_limit=EACH)
+            last = max(first, _last(env, entry, view))
+            starts = starts_of(entry, first, last, env.limits.disclosure)
+            keepers = env.store.keepers().ensembles
+            ahead = ahead_of(env, ensemble, starts, (view, keepers), entry)
+            sought = earliest_start(env, ahead, starts, time_limit=EACH)
             if sought.start is None:
                 return None, _why_none(starts, proved=sought.proved), view
-            refused = quota_refusal(parts, entry, sought.start + entry.terms.lead)
+            refused = quota_refusal(env, entry, sought.start + entry.terms.lead)
             if refused is None:
                 break
             if refused.passes_at is None:
@@ -157,12 +157,12 @@ def _estimate(
     found = Estimate(
         window.start + entry.terms.lead, window.end - entry.terms.cleaning, sought.proved
     )
-    return found, note, _taken(parts, ensemble, ahead, window, view)
+    return found, note, _taken(env, ensemble, ahead, window, view)
 
 
-def _last(parts: Parts, entry: WaitlistEntry, view: Snapshot) -> Instant:
+def _last(env: UseCaseEnvironment, entry: WaitlistEntry, view: Snapshot) -> Instant:
     """The last start that a lease may have at all."""
-    return view.taken_at + parts.limits.horizon - entry.length + entry.terms.lead
+    return view.taken_at + env.limits.horizon - entry.length + entry.terms.lead
 
 
 def _why_none(starts: Starts, *, proved: bool) -> str:
@@ -172,13 +172,17 @@ def _why_none(starts: Starts, *, proved: bool) -> str:
 
 
 def _taken(
-    parts: Parts, ensemble: Ensemble, ahead: WindowRequest, window: Period, view: Snapshot
+    env: UseCaseEnvironment,
+    ensemble: Ensemble,
+    ahead: WindowRequest,
+    window: Period,
+    view: Snapshot,
 ) -> Snapshot:
     """The fleet with the places of one estimate taken."""
     starts = Starts(window.start, window.start, window.end - window.start)
     built = ahead.stated(starts, window.start, view)
     try:
-        found = solve_and_verify(parts.solver, built, time_limit=EACH, seed=ahead.seed)
+        found = solve_and_verify(env.solver, built, time_limit=EACH, seed=ahead.seed)
     except Busy:
         found = None
     if found is None:  # there for one who may displace: then nobody after it is kept waiting
@@ -197,26 +201,26 @@ def _taken(
 
 
 def _write(
-    parts: Parts,
+    env: UseCaseEnvironment,
     found: WaitlistEntry,
     before: WaitlistEntry,
     line: Sequence[WaitlistEntry],
     snapshot: Snapshot,
 ) -> None:
     """Keep what says something else than before, or is true of another state of the ledger."""
-    made_from = basis(parts.store, snapshot, line, before)
+    made_from = basis(env.store, snapshot, line, before)
     if made_from != before.estimated_from and before.estimated_from:
-        found = replace(found, why=entry_obstacle(parts, before, snapshot) or before.why)
+        found = replace(found, why=entry_obstacle(env, before, snapshot) or before.why)
     after = replace(found, estimated_from=made_from)
     if after == before:
         return
-    now = parts.store.now()
+    now = env.store.now()
     told = (found.estimate, found.estimate_note, found.why)
     if told != (before.estimate, before.estimate_note, before.why):
         after = replace(after, updated_at=now)
     after = replace(after, estimated_at=now)
     try:
-        parts.store.commit(Changeset((PutEntry(after, before.generation),)))
+        env.store.commit(Changeset((PutEntry(after, before.generation),)))
     except (ConcurrentUpdate, NotFound):
         return  # it has left, or somebody else was quicker
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
 
 
@@ -112,7 +112,12 @@ def list_entries(
 
 
 def cancel_entry(
-    parts: Parts, caller: Caller, entry_id: str, generation: int | None, *, dry_run: bool = False
+    env: UseCaseEnvironment,
+    caller: Caller,
+    entry_id: str,
+    generation: int | None,
+    *,
+    dry_run: bool = False,
 ) -> None:
     """Give up a place in the list.
 
@@ -123,16 +128,16 @@ def cancel_entry(
     """
 
     def once() -> None:
-        entry = own_entry(parts.store, caller, entry_id)
+        entry = own_entry(env.store, caller, entry_id)
         if generation is not None and generation != entry.generation:
             raise StaleGeneration(
                 "waitlist entry", entry_id, expected=generation, actual=entry.generation
             )
-        if entry.state_at(parts.store.now()) is not EntryState.WAITING:
+        if entry.state_at(env.store.now()) is not EntryState.WAITING:
             told = f": it is lease {entry.id}" if entry.state is EntryState.GRANTED else ""
-            state = entry.state_at(parts.store.now())
+            state = entry.state_at(env.store.now())
             raise WrongState(f"it waits no more, it is {state}{told}")
         if not dry_run:
-            leave(parts, entry, EntryStep.CANCEL)
+            leave(env, entry, EntryStep.CANCEL)
 
-    retry(parts, once)
+    retry(env, once)

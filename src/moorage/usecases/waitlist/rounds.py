@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.waitlist import WaitlistEntry
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
 
 TRIED: Final = 1_000
 """Entries that one round looks at: the first ones."""
@@ -31,13 +31,13 @@ _log = logging.getLogger(__name__)
 class WaitlistWorker:
     """Runs in one worker. Its cache only saves work."""
 
-    parts: Parts
+    env: UseCaseEnvironment
     _asked: str = ""
     """The last one whose quota was asked about."""
     _estimates: EstimateWorker = field(init=False)
 
     def __post_init__(self) -> None:
-        self._estimates = EstimateWorker(self.parts)
+        self._estimates = EstimateWorker(self.env)
 
     def look(self) -> bool:
         """Try whom something was freed for, in the order of the list; True if time ran out.
@@ -45,26 +45,26 @@ class WaitlistWorker:
         Raises:
             MoorageError: the ledger is out of reach.
         """
-        parts = self.parts
-        entries = parts.store.in_line(Period(0, FOREVER), TRIED)
+        env = self.env
+        entries = env.store.in_line(Period(0, FOREVER), TRIED)
         if not entries:
-            parts.line.forget()
+            env.line.forget()
             return False
-        until = parts.stopwatch() + parts.limits.waitlist_time / SECOND
-        parts.line.see(parts.store.snapshot(), parts.store.keepers().revision)
+        until = env.stopwatch() + env.limits.waitlist_time / SECOND
+        env.line.see(env.store.snapshot(), env.store.keepers().revision)
         left = False
         for one in self._due(entries):
-            if parts.stopwatch() >= until:
+            if env.stopwatch() >= until:
                 return True
-            left |= self._tried(one, until - parts.stopwatch())
+            left |= self._tried(one, until - env.stopwatch())
         if left:
-            entries = parts.store.in_line(Period(0, FOREVER), ESTIMATED)
+            entries = env.store.in_line(Period(0, FOREVER), ESTIMATED)
         self._estimates.look(entries[:ESTIMATED])
         return False
 
     def _due(self, entries: Sequence[WaitlistEntry]) -> list[WaitlistEntry]:
         """Whose time is over, who might be granted, and the next few who wait for a quota."""
-        parts, now = self.parts, self.parts.store.now()
+        env, now = self.env, self.env.store.now()
         quotas = [one.id for one in entries if one.waits_for is WaitsFor.QUOTA]
         begin = quotas.index(self._asked) + 1 if self._asked in quotas else 0
         some = (quotas[begin:] + quotas[:begin])[:_QUOTAS]
@@ -74,12 +74,12 @@ class WaitlistWorker:
             for one in entries
             if one.over_at(now)
             or one.id in some
-            or (one.waits_for is WaitsFor.CAPACITY and parts.line.due(one, parts.stopwatch()))
+            or (one.waits_for is WaitsFor.CAPACITY and env.line.due(one, env.stopwatch()))
         ]
 
     def _tried(self, entry: WaitlistEntry, seconds: float) -> bool:
         try:
-            return try_entry(self.parts, entry, seconds)
+            return try_entry(self.env, entry, seconds)
         except (ConcurrentUpdate, NotFound):
             return True  # somebody else was quicker
         except MoorageError:

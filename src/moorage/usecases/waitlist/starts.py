@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.collaborators import Parts
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.leases.requests import LeaseResult
     from moorage.usecases.ports import Caller
 
@@ -40,12 +40,12 @@ class NoWindow(Infeasible):
     """No start of a range will do; what is in the way is to be asked of its first."""
 
 
-def unexplained(parts: Parts) -> Parts:
+def unexplained(env: UseCaseEnvironment) -> UseCaseEnvironment:
     """The environment without a budget for explanations."""
-    return replace(parts, limits=replace(parts.limits, explanation_budget=0))
+    return replace(env, limits=replace(env.limits, explanation_budget=0))
 
 
-def placeable(parts: Parts, caller: Caller, entry: WaitlistEntry) -> Ensemble:
+def placeable(env: UseCaseEnvironment, caller: Caller, entry: WaitlistEntry) -> Ensemble:
     """What an entry is to be a lease of.
 
     Raises:
@@ -53,10 +53,12 @@ def placeable(parts: Parts, caller: Caller, entry: WaitlistEntry) -> Ensemble:
     """
     if entry.ensemble is not None:
         return entry.ensemble
-    return own_ensemble(parts.store, caller, entry.ensemble_id)
+    return own_ensemble(env.store, caller, entry.ensemble_id)
 
 
-def quota_refusal(parts: Parts, entry: WaitlistEntry, start: Instant) -> QuotaExceeded | None:
+def quota_refusal(
+    env: UseCaseEnvironment, entry: WaitlistEntry, start: Instant
+) -> QuotaExceeded | None:
     """Why its project may not have the lease that begins then; None: it may."""
     length = entry.terms.period.end - entry.terms.period.start
     lease = Lease(
@@ -67,14 +69,14 @@ def quota_refusal(parts: Parts, entry: WaitlistEntry, start: Instant) -> QuotaEx
         units=entry.units,
     )
     try:
-        check_quota(parts, lease, None, quota_limits(parts.limits, any_priority=entry.any_priority))
+        check_quota(env, lease, None, quota_limits(env.limits, any_priority=entry.any_priority))
     except QuotaExceeded as refused:
         return refused
     return None
 
 
 def ahead_of(
-    parts: Parts,
+    env: UseCaseEnvironment,
     ensemble: Ensemble,
     starts: Starts,
     seen: tuple[Snapshot, Sequence[Ensemble]],
@@ -98,9 +100,9 @@ def ahead_of(
         request_for(ensemble, stand, members, starts.whole, entry.objective),
         snapshot,
         keepers,
-        displacing_from=snapshot.taken_at + 2 * parts.limits.notice,
+        displacing_from=snapshot.taken_at + 2 * env.limits.notice,
         seed=entry.seed,
-        trial=Trial(parts, proposal, promise, ask, Observation(snapshot, stand, tuple(keepers))),
+        trial=Trial(env, proposal, promise, ask, Observation(snapshot, stand, tuple(keepers))),
     )
 
 
@@ -113,7 +115,7 @@ def starts_of(
 
 
 def first_that_fits(
-    parts: Parts,
+    env: UseCaseEnvironment,
     ensemble: Ensemble,
     entry: WaitlistEntry,
     first: Instant,
@@ -127,7 +129,7 @@ def first_that_fits(
     range: so it does not tell when another project's lease ends.
 
     Args:
-        parts: the service's.
+        env: the service's.
         ensemble: what is placed.
         entry: its range and terms.
         first: where the range begins by now.
@@ -141,12 +143,12 @@ def first_that_fits(
     """
     later, known = False, True
     for _ in range(_TRIES):
-        keepers = parts.store.keepers().ensembles
-        told = parts.told_to(operator=operator).limits.disclosure
+        keepers = env.store.keepers().ensembles
+        told = env.told_to(operator=operator).limits.disclosure
         starts = starts_of(entry, first, entry.latest, told)
-        ahead = ahead_of(parts, ensemble, starts, (parts.store.snapshot(), keepers), entry)
+        ahead = ahead_of(env, ensemble, starts, (env.store.snapshot(), keepers), entry)
         sought = disclosed_earliest_start(
-            parts, ahead, starts, time_limit=parts.limits.time_limit, later=later
+            env, ahead, starts, time_limit=env.limits.time_limit, later=later
         )
         known = known and sought.unmoved
         if sought.start is None:

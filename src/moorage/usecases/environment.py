@@ -1,4 +1,4 @@
-"""What every use case is given."""
+"""The environment of every use case: ports, limits, strategies and what the process remembers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 class TriesEntry(Protocol):
     """Grants an entry of the waitlist if it fits now; see `waitlist.attempt`."""
 
-    def __call__(self, parts: Parts, entry: WaitlistEntry, seconds: float) -> bool:
+    def __call__(self, env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> bool:
         """Whether it waits no more; at most so many seconds are spent on the search."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parts(DecideEnvironment):
+class UseCaseEnvironment(DecideEnvironment):
     """The ports, limits and strategies that a use case works with."""
 
     try_entry: TriesEntry
