@@ -13,9 +13,10 @@ from moorage.store.database.retry import WAIT
 from moorage.store.feed.event_store import ToldStore
 from moorage.store.feed.snapshot_feed import Feed
 from moorage.store.read import provider_states, stored_values
-from moorage.store.read.placements import RecordedPlacements
+from moorage.store.read.booking_queries import BookingQueries
+from moorage.store.read.ensemble_queries import EnsembleQueries
+from moorage.store.read.lease_queries import LeaseQueries
 from moorage.store.read.records import RecordStore
-from moorage.store.read.stays import RecordedStays
 from moorage.store.schema.upgrade import check_schema
 from moorage.store.watch import Unwatched
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _UNWATCHED = Unwatched()
 
 
-class Ledger(RecordedPlacements, RecordedStays):
+class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
     """Every method is a transaction of its own and may be called from any thread."""
 
     def __init__(self, backend: Backend, clock: Clock | None, watch: Watch = _UNWATCHED) -> None:

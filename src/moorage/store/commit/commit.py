@@ -1,6 +1,6 @@
 """The one write path: a changeset in one transaction, judged as a whole, or nothing.
 
-Read `APPLY` for what each change does. Then `settle` judges the end state, moves generations and
+Read `APPLY` for what each change does. Then `settle` checks the end state, moves generations and
 revisions, forgets consumers that have nothing left, and appends to the change log; `tell` writes
 the events that the changes mean. There is no other way to write (ADR-0023).
 """
@@ -44,7 +44,13 @@ from moorage.store.commit.apply import (
 from moorage.store.commit.batch import Batch
 from moorage.store.commit.freshness import check_reliance
 from moorage.store.commit.generations import generations_of, move
-from moorage.store.commit.judge import changed, end_state, ground, judge, questions
+from moorage.store.commit.inventory_check import (
+    answered_state,
+    check_inventories,
+    questions,
+    state_after,
+    state_before,
+)
 from moorage.store.commit.prefetch import foresight
 from moorage.store.database.chunks import chunks
 from moorage.store.schema import tables
@@ -194,15 +200,19 @@ def settle(batch: Batch, log: Log) -> Committed:
 
     Raises:
         UnknownName: a booking names no provider or no resource class.
-        CapacityExceeded, ConstraintViolated, InventoryInUse: see `judge`.
+        CapacityExceeded, ConstraintViolated, InventoryInUse: see `check_inventories`.
     """
-    before = ground(batch)
+    before = state_before(batch)
     moves = move(batch)
     asked = questions(batch) if before is None else []
     answers = batch.connection.ask(*moves, *asked)
     generations = generations_of(batch, answers[: len(moves)])
-    end = end_state(answers[len(moves) :], batch.now) if before is None else changed(batch, before)
-    judge(batch, end)
+    end = (
+        answered_state(answers[len(moves) :], batch.now)
+        if before is None
+        else state_after(batch, before)
+    )
+    check_inventories(batch, end)
     for some in chunks(batch.vacated):
         batch.connection.do(_FORGET, {"consumers": some})
     revision = log.append(

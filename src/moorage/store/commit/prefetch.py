@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain import changes
-from moorage.store.commit import batch, judge
+from moorage.store.commit import batch, inventory_check
 from moorage.store.commit.apply import allocations, inventories, providers
 from moorage.store.database.chunks import chunks, only_chunk
 
@@ -65,12 +65,12 @@ def _put_aggregates(change: changes.PutAggregates, _now: Instant) -> Iterator[Qu
 
 def _replace_allocations(change: changes.ReplaceAllocations, now: Instant) -> Iterator[Question]:
     yield allocations.STANDING, {"uuid": change.consumer.uuid}
-    yield from _ground(change, now)
+    yield from _questions(change, now)
 
 
-def _ground(change: changes.ReplaceAllocations, now: Instant) -> Sequence[Question]:
+def _questions(change: changes.ReplaceAllocations, now: Instant) -> Sequence[Question]:
     some = chunks(change.allocations)
-    return judge.ground_questions(some[0], now) if len(some) == 1 else ()
+    return inventory_check.foreseen_questions(some[0], now) if len(some) == 1 else ()
 
 
 def _delete_allocations(change: changes.DeleteAllocations, _now: Instant) -> Iterator[Question]:

@@ -1,4 +1,4 @@
-"""The base of the ledger's parts that only read."""
+"""What all queries of the ledger share."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 WHOLE_LEDGER: Final = Page()
 
 
-class Recorded:
-    """Every method is a transaction of its own and may be called from any thread."""
+class Reader:
+    """Base of the queries. Each is a transaction of its own and may run in any thread."""
 
     def __init__(self, backend: Backend, clock: Clock | None) -> None:
         self._backend = backend

@@ -1,4 +1,4 @@
 """What each change of a changeset does to the tables: one function per change, by noun.
 
-Nothing here judges the end state; `commit.judge` does.
+Nothing here checks the end state; `commit.inventory_check` does.
 """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from moorage.store.read import bookings, leases, stored_counts, stored_values, waitlist
-from moorage.store.read.reader import WHOLE_LEDGER, Recorded
+from moorage.store.read.reader import WHOLE_LEDGER, Reader
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import OverrunConsumer, Page
 
 
-class RecordedStays(Recorded):
+class LeaseQueries(Reader):
     """See `Store`."""
 
     def lease(self, lease_id: str) -> Lease:

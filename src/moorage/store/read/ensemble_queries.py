@@ -1,4 +1,4 @@
-"""Reads names, bookings, ensembles, decisions, claims, explanations and templates."""
+"""Reads ensembles, decisions, claims, explanations, refusals, flavors and templates."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 from sqlalchemy import or_, select
 
 from moorage.domain.errors import NotFound
-from moorage.store.read import bookings, leases, stored_values
+from moorage.store.read import leases, stored_values
 from moorage.store.read.ensemble_names import namesake
-from moorage.store.read.reader import WHOLE_LEDGER, Recorded
+from moorage.store.read.reader import WHOLE_LEDGER, Reader
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from moorage.domain.bookings import Booking
-    from moorage.domain.consumers import Consumer
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Explanation, Refusal, Stage
@@ -25,65 +23,11 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.domain.templates import Template
     from moorage.store.database.session import Session
-    from moorage.usecases.ports import NamedRecord, Page
+    from moorage.usecases.ports import Page
 
 
-class RecordedPlacements(Recorded):
+class EnsembleQueries(Reader):
     """See `Store`."""
-
-    def resource_classes(self) -> Sequence[NamedRecord]:
-        """See `Store`."""
-        return self._backend.read(stored_values.resource_classes)
-
-    def traits(self, names: Collection[str] | None = None) -> Sequence[NamedRecord]:
-        """See `Store`."""
-        return stored_values.traits(self._backend, names)
-
-    def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
-        """See `Store`."""
-        return bookings.consumer(self._backend, uuid)
-
-    def allocations_of_consumer(
-        self, uuid: str
-    ) -> tuple[Consumer, Sequence[Booking], Mapping[str, int]] | None:
-        """See `Store`."""
-        return bookings.allocations_of_consumer(self._backend, uuid)
-
-    def allocations_of_provider(self, uuid: str) -> tuple[int, Sequence[tuple[Consumer, Booking]]]:
-        """See `Store`."""
-        return bookings.allocations_of_provider(self._backend, uuid)
-
-    def usages(
-        self, project_id: str, user_id: str | None = None
-    ) -> Sequence[tuple[Consumer, Booking]]:
-        """See `Store`."""
-        return self._backend.read(
-            lambda connection: bookings.usages(connection, project_id, user_id)
-        )
-
-    def bookings(
-        self,
-        *,
-        provider: str | None = None,
-        consumer: str | None = None,
-        decision: str | None = None,
-        page: Page = WHOLE_LEDGER,
-    ) -> Sequence[tuple[Consumer, Booking]]:
-        """See `Store`. Pages go by consumer: `limit` of them, after the one named `marker`."""
-        return self._backend.read(
-            lambda connection: bookings.bookings(
-                connection,
-                now=self.now(),
-                provider=provider,
-                consumer=consumer,
-                decision=decision,
-                page=page,
-            )
-        )
-
-    def idle_consumers(self) -> Sequence[str]:
-        """See `Store`."""
-        return self._backend.read(bookings.idle_consumers)
 
     def ensemble(self, ensemble_id: str) -> Ensemble:
         """See `Store`."""
@@ -111,12 +55,6 @@ class RecordedPlacements(Recorded):
     def ensemble_named(self, project_id: str, name: str) -> str | None:
         """See `Store`."""
         return namesake(self._backend, project_id, name, self.now())
-
-    def held(self, project_id: str | None) -> int:
-        """See `Store`."""
-        return self._backend.read(
-            lambda connection: bookings.held(connection, project_id, now=self.now())
-        )
 
     def decision(self, decision_id: str) -> Decision:
         """See `Store`."""

@@ -1,11 +1,11 @@
-"""Judges the end state of a changeset: capacity, unit rules, inventories still in use.
+"""Checks the end state of a changeset: capacity, unit rules, inventories still in use.
 
 Per inventory that got bookings: what others take is the end state without what the changeset
 wrote; what it may use is the capacity, or its own former use where that was more. So one
 changeset may move capacity between consumers, and an over-full inventory may empty slowly.
 
-The end state is asked for, or where it was foreseen who would be judged (see `foresight`) made of
-the state before, which nobody else can change meanwhile, and what the changeset did to it.
+The end state is read, or, where `prefetch` has read the state before under the locks, made of that
+and what the changeset did to it.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ _IN_USE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class InventoryState:
     """Inventories and what occupies them; all of some providers."""
 
     inventories: dict[Pair, Inventory]
@@ -118,15 +118,15 @@ class Ground:
     """Bookings, and times without capacity as if something took all of it."""
 
 
-def ground_questions(providers: list[str], now: Instant) -> list[Question]:
-    """What `ground` goes by, to be asked before the instant of the commit is known."""
+def foreseen_questions(providers: list[str], now: Instant) -> list[Question]:
+    """What `state_before` goes by, to be asked before the instant of the commit is known."""
     return [
         (STOCK, {"providers": providers}),
         (BOOKED, {"providers": providers, "then": now - EARLIER}),
     ]
 
 
-def ground(batch: Batch) -> Ground | None:
+def state_before(batch: Batch) -> InventoryState | None:
     """The state before the changeset of all that it may book, if that was foreseen."""
     if BOOKED not in batch.foreseen:
         return None
@@ -145,11 +145,11 @@ def ground(batch: Batch) -> Ground | None:
     stocked = [row for row in stock if (row.provider, row.resource_class) in judged]
     inventories = _inventories(stocked)
     _add_down(batch.now, stocked, inventories, occupancy)
-    return Ground(inventories, occupancy)
+    return InventoryState(inventories, occupancy)
 
 
 def questions(batch: Batch) -> list[Question]:
-    """What `judge` must know of the end state, unless it has the ground."""
+    """What `check_inventories` must know of the end state, unless the state before it is known."""
     found: list[Question] = []
     for providers in chunks(provider for provider, _ in batch.added):
         parameters = {"providers": providers, "now": batch.now}
@@ -157,7 +157,7 @@ def questions(batch: Batch) -> list[Question]:
     return found
 
 
-def end_state(answers: Sequence[Rows], now: Instant) -> Ground:
+def answered_state(answers: Sequence[Rows], now: Instant) -> InventoryState:
     """The answers to `questions`."""
     inventories: dict[Pair, Inventory] = {}
     occupancy: dict[Pair, list[Span]] = {}
@@ -168,7 +168,7 @@ def end_state(answers: Sequence[Rows], now: Instant) -> Ground:
         for row in occupied:
             span = (row.start_at, row.end_at, int(row.amount))
             occupancy.setdefault((row.provider, row.resource_class), []).append(span)
-    return Ground(inventories, occupancy)
+    return InventoryState(inventories, occupancy)
 
 
 def _add_down(
@@ -185,18 +185,18 @@ def _add_down(
             occupancy.setdefault(pair, []).append(span)
 
 
-def changed(batch: Batch, before: Ground) -> Ground:
+def state_after(batch: Batch, before: InventoryState) -> InventoryState:
     """The end state of a batch that leaves inventories as they are."""
     occupancy: dict[Pair, list[Span]] = {}
     for pair, added in batch.added.items():
         occupancy[pair] = spans = [*before.occupancy.get(pair, ()), *added]
         if pair in batch.removed:
             spans += [(start, end, -amount) for start, end, amount in batch.removed[pair]]
-    return Ground(before.inventories, occupancy)
+    return InventoryState(before.inventories, occupancy)
 
 
-def judge(batch: Batch, end: Ground) -> None:
-    """Judge every inventory that the batch booked or dropped, by the end state.
+def check_inventories(batch: Batch, end: InventoryState) -> None:
+    """Check every inventory that the batch booked or dropped, by the end state.
 
     Raises:
         CapacityExceeded, ConstraintViolated, InventoryInUse.
@@ -206,13 +206,13 @@ def judge(batch: Batch, end: Ground) -> None:
     pairs = sorted(batch.added)
     without_inventory = [pair for pair in pairs if pair not in inventories]
     if without_inventory:
-        _judge_names(batch, without_inventory)
+        _check_names(batch, without_inventory)
     occupancy, amounts = end.occupancy, batch.amounts
     for pair in pairs:
-        _judge_units(pair, amounts.get(pair, ()), inventories.get(pair))
-        _judge_capacity(batch, pair, inventories[pair], occupancy.get(pair, []))
+        _check_units(pair, amounts.get(pair, ()), inventories.get(pair))
+        _check_capacity(batch, pair, inventories[pair], occupancy.get(pair, []))
     if batch.dropped:
-        _judge_dropped(batch)
+        _check_dropped(batch)
 
 
 def _inventories(found: Iterable[Any]) -> dict[Pair, Inventory]:
@@ -234,7 +234,7 @@ _inventory = lru_cache(maxsize=1024)(Inventory)
 """A fleet has few kinds of them."""
 
 
-def _judge_names(batch: Batch, without_inventory: list[Pair]) -> None:
+def _check_names(batch: Batch, without_inventory: list[Pair]) -> None:
     """A class that nobody knows, or that the changeset itself drops, before what does not fit."""
     batch.look_up_classes(name for _, name in without_inventory)
     for provider, name in without_inventory:
@@ -245,14 +245,14 @@ def _judge_names(batch: Batch, without_inventory: list[Pair]) -> None:
             raise InventoryInUse(provider, (name,))
 
 
-def _judge_units(pair: Pair, amounts: Iterable[int], inventory: Inventory | None) -> None:
+def _check_units(pair: Pair, amounts: Iterable[int], inventory: Inventory | None) -> None:
     for amount in sorted(amounts):
         rule = "no inventory" if inventory is None else inventory.rule_broken_by(amount)
         if rule is not None:
             raise ConstraintViolated(*pair, requested=amount, rule=rule)
 
 
-def _judge_capacity(batch: Batch, pair: Pair, inventory: Inventory, occupancy: list[Span]) -> None:
+def _check_capacity(batch: Batch, pair: Pair, inventory: Inventory, occupancy: list[Span]) -> None:
     capacity, removed = inventory.capacity, batch.removed.get(pair, [])
     # What fits all together fits at every instant.
     if not removed and sum([amount for _, _, amount in occupancy]) <= capacity:
@@ -296,7 +296,7 @@ def _spans(items: list[Any]) -> Spans:
     return Spans.of((0, *span) for span in items)
 
 
-def _judge_dropped(batch: Batch) -> None:
+def _check_dropped(batch: Batch) -> None:
     for providers in chunks({provider for provider, _ in batch.dropped}):
         parameters = {"providers": providers, "now": batch.now}
         in_use, stock = batch.connection.ask((_IN_USE, parameters), (_INVENTORIES, parameters))
