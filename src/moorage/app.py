@@ -57,8 +57,8 @@ from moorage.usecases.events.thresholds import ThresholdWatcher
 from moorage.usecases.events.trim import EventTrimmer, record_passed
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.leases.retention import Retention
-from moorage.usecases.preemption.early_ends import EndPreemptible
-from moorage.usecases.preemption.outranking_leases import OutrankLeases
+from moorage.usecases.preemption.displacement import EndPreemptible
+from moorage.usecases.preemption.lease_preemption import PreemptLeases
 from moorage.usecases.preemption.restoration import ends_restored_by
 from moorage.usecases.preemption.short_stay import ShortenStay
 from moorage.usecases.refusals.earliest_window import next_window
@@ -150,7 +150,7 @@ def with_strategies(environment: Environment) -> UseCaseEnvironment:
             ShortenStay(),
             MoveLeases(),
             MoveLeasesAndEndPreemptible(),
-            OutrankLeases(next_window),
+            PreemptLeases(next_window),
         ),
         restore=ends_restored_by,
         explain=explain_refusal,

@@ -44,9 +44,9 @@ QUALIFIERS = frozenset(
     """
     alone anti before bounded by closed deferred departed derived earlier earliest early
     effective exhaustive expanded external fast free freed granted hypothetical ideal if in
-    kept lapsed largest local max min movable moved next no now outgoing outranked outranking
-    over partial placed plain presented proved repeated reservable rolling sequential settable
-    short simulated single spared standalone standing static stored sufficient taken typed
+    kept lapsed largest local max min movable moved next no now outgoing
+    over partial placed plain preempted presented proved repeated reservable rolling sequential
+    settable short simulated single spared standalone standing static stored sufficient taken typed
     unclaimed unknown unplaced virtual watched weighted what
     """.split()  # noqa: SIM905 - as above
 )

@@ -102,7 +102,7 @@ def test_more_than_there_is_is_seen() -> None:
 def test_who_is_ended_without_a_warning_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = (preemptible(), GRANT, Wait(3 * DAY))
     assert walk(replace(SMALL, steps=steps)).told["boot: preemptible"] == 1
-    monkeypatch.setattr("moorage.usecases.preemption.early_ends.warnings", lambda *_: iter(()))
+    monkeypatch.setattr("moorage.usecases.preemption.displacement.warnings", lambda *_: iter(()))
     with pytest.raises(AssertionError, match="not warned"):
         walk(replace(SMALL, steps=steps))
 

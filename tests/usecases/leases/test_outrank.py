@@ -22,7 +22,7 @@ from moorage.domain.waitlist import EntryState
 from moorage.testing.service import OPERATOR, OTHER, TENANT
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.requests import LeaseResult
-from moorage.usecases.preemption.outranked_leases import may_yield_until
+from moorage.usecases.preemption.preempted_leases import may_yield_until
 from moorage.usecases.shared.limits import Limits
 from moorage.usecases.waitlist.attempt import try_entry
 

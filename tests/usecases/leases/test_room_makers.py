@@ -11,8 +11,8 @@ from moorage.usecases.decide.environment import RoomMaker
 from moorage.usecases.decide.search import SearchContext
 from moorage.usecases.decide.search_plan import PlaceUnaided
 from moorage.usecases.decide.search_result import Observation, SearchResult
-from moorage.usecases.preemption.early_ends import EndPreemptible
-from moorage.usecases.preemption.outranking_leases import OutrankLeases
+from moorage.usecases.preemption.displacement import EndPreemptible
+from moorage.usecases.preemption.lease_preemption import PreemptLeases
 from moorage.usecases.preemption.short_stay import ShortenStay
 from moorage.usecases.relocation.moved_leases import MoveLeases, MoveLeasesAndEndPreemptible
 
@@ -52,7 +52,7 @@ def test_the_service_is_given_those_first_that_cost_others_least(world: Make) ->
         ShortenStay,
         MoveLeases,
         MoveLeasesAndEndPreemptible,
-        OutrankLeases,
+        PreemptLeases,
     ]
 
 

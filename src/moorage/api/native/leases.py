@@ -28,7 +28,7 @@ from moorage.usecases.leases.queries import (
     remaining,
     remaining_in,
 )
-from moorage.usecases.preemption.outranked_leases import may_yield_until
+from moorage.usecases.preemption.preempted_leases import may_yield_until
 from moorage.usecases.waitlist.enter import create_or_wait
 from moorage.usecases.waitlist.queries import ListedEntry
 from moorage.wire import leases as wire
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease, Reservation
     from moorage.usecases.leases.audience import Audience
-    from moorage.usecases.leases.create import Displaced, LeaseResult
+    from moorage.usecases.leases.create import DisplacedConsumer, LeaseResult
     from moorage.usecases.leases.queries import Remaining
-    from moorage.usecases.preemption.outranked_leases import PreemptedLease
+    from moorage.usecases.preemption.preempted_leases import PreemptedLease
     from moorage.wire.fields import Link
     from moorage.wire.leases import LeaseBody, LeaseChangeBody
 
@@ -177,7 +177,7 @@ def lease_view(
     call: Call,
     lease: Lease,
     remaining: Sequence[Remaining] | None = None,
-    displaced: Iterable[Displaced] | None = None,
+    displaced: Iterable[DisplacedConsumer] | None = None,
 ) -> wire.Lease:
     """A lease; listings leave out `remaining` and `displaced`."""
     terms, one = lease.terms, lease.occurrence
@@ -311,7 +311,7 @@ def _counted(one: Remaining) -> wire.Reservation:
     )
 
 
-def displaced_view(call: Call, displaced: Iterable[Displaced]) -> wire.Displaced:
+def displaced_view(call: Call, displaced: Iterable[DisplacedConsumer]) -> wire.Displaced:
     """The displaced consumers: named for operators, counted for a tenant."""
     found = list(displaced)
     return wire.Displaced(

@@ -20,7 +20,7 @@ from moorage.domain.placement import Occupant
 from moorage.domain.virtual_classes import HOURS, MOST, PREEMPTIBLE
 from moorage.engine.state.bounded_view import with_plenty, within
 from moorage.usecases.decide.member_places import bookings_of
-from moorage.usecases.decide.search_result import Displaced
+from moorage.usecases.decide.search_result import DisplacedConsumer
 from moorage.usecases.preemption.eviction import warnings
 from moorage.usecases.preemption.exclusive_leases import end_before_exclusive, exclusive_periods
 from moorage.usecases.preemption.victims import NotALease, by_end, required_end
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from moorage.domain.virtual_classes import DeclaredTerms
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.decide.request import EarlyEnd
+    from moorage.usecases.decide.request import StayEnd
     from moorage.usecases.ports import Store
 
 
@@ -170,7 +170,7 @@ def preemptible_write(
     bounded = replace(write, stay=replace(write.stay, until=found.end, yields_to=lease.id))
     owner = write.consumer
     had = next((one.decision for one in bookings_of(snapshot, owner.uuid)), None)
-    yields = Displaced(owner.uuid, owner.project_id, found.end, declared, decision=had)
+    yields = DisplacedConsumer(owner.uuid, owner.project_id, found.end, declared, decision=had)
     told = warnings(store, (yields,), replace(placement, created_at=now))
     return PreemptibleWrite((bounded, *told), _revisions(snapshot, taken.keys() | found.on))
 
@@ -186,7 +186,7 @@ def _alone(
     stay: Period,
     notice: Duration,
     keepers: Sequence[Ensemble],
-) -> EarlyEnd | None:
+) -> StayEnd | None:
     """Where the stay has to end for a lease that will have the host to itself.
 
     None also where it is alone there already, or too soon: Placement's wire knows no exclusive

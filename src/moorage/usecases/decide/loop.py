@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.environment import DecideEnvironment
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.decide.request import Proposal, RequestIdentity
-    from moorage.usecases.decide.search_result import Concession, Displaced
+    from moorage.usecases.decide.search_result import Concession, DisplacedConsumer
     from moorage.usecases.decide.solution import DecisionOptions
 
 TURN: Final = 4
@@ -75,7 +75,7 @@ class DecisionResult:
     """See `Committed`."""
 
     @property
-    def displaced(self) -> tuple[Displaced, ...]:
+    def displaced(self) -> tuple[DisplacedConsumer, ...]:
         """Consumers that end early for the decision."""
         return tuple(gone for one in self.concessions for gone in one.displaced)
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from moorage.engine.joint.build import Built
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces
-    from moorage.usecases.decide.request import EarlyEnd, Proposal
+    from moorage.usecases.decide.request import Proposal, StayEnd
     from moorage.usecases.decide.solution import VerifiedPlacement
     from moorage.usecases.shared.environment import Environment
 
 
 @dataclass(frozen=True, slots=True)
-class Displaced:
+class DisplacedConsumer:
     """A preemptible consumer that ends early for a lease."""
 
     consumer: str
@@ -51,7 +51,7 @@ class Concession(Protocol):
     """What other consumers give up for a placement; the base class gives up nothing."""
 
     @property
-    def displaced(self) -> tuple[Displaced, ...]:
+    def displaced(self) -> tuple[DisplacedConsumer, ...]:
         """Preemptible consumers that end early for it."""
         return ()
 
@@ -102,7 +102,7 @@ class SearchResult:
     """When the places are kept, by the decision."""
     staying: Mapping[MemberName, tuple[Booking, ...]]
     """Members that stay put and are booked anew: their bookings afterwards."""
-    endings: Mapping[MemberName, EarlyEnd] = field(default_factory=lambda: MappingProxyType({}))
+    endings: Mapping[MemberName, StayEnd] = field(default_factory=lambda: MappingProxyType({}))
     """Members placed now that cannot stay throughout."""
     concessions: tuple[Concession, ...] = ()
     """What others give up for it."""
@@ -114,7 +114,7 @@ class SearchResult:
     """Whether all of it was asked for, with all others where they are."""
 
     @property
-    def displaced(self) -> tuple[Displaced, ...]:
+    def displaced(self) -> tuple[DisplacedConsumer, ...]:
         """Consumers that end early for the placement, or for leases that move for it."""
         return tuple(gone for one in self.concessions for gone in one.displaced)
 

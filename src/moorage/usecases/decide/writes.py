@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from moorage.domain.resources import Amounts
     from moorage.usecases.decide.decision import DecisionBasis
     from moorage.usecases.decide.member_places import MemberPlaces
-    from moorage.usecases.decide.request import EarlyEnd, Proposal
+    from moorage.usecases.decide.request import Proposal, StayEnd
     from moorage.usecases.ports import Store
     from moorage.usecases.shared.environment import Environment
 
@@ -150,7 +150,7 @@ def hold_bookings(
     place: Place,
     decision: Decision,
     *,
-    ending: EarlyEnd | None = None,
+    ending: StayEnd | None = None,
     binding: Binding = Binding.BOUND,
 ) -> tuple[Booking, ...]:
     """The bookings that keep a member's place for its decision, until `ending` if that is given."""

@@ -32,7 +32,7 @@ from moorage.usecases.leases.shaping import (
     checked_start,
     resized,
 )
-from moorage.usecases.preemption.outranked_leases import preempted_leases
+from moorage.usecases.preemption.preempted_leases import preempted_leases
 from moorage.usecases.preemption.victims import displaced_for
 from moorage.usecases.relocation.lease_promise import promise
 from moorage.usecases.shared.access import check_generation

@@ -26,7 +26,7 @@ from moorage.usecases.decide.request import (
     WaitlistGate,
     ignore_waitlist,
 )
-from moorage.usecases.decide.search_result import Displaced
+from moorage.usecases.decide.search_result import DisplacedConsumer
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.effects.lease_timers import first_timers
 from moorage.usecases.ensembles.create import ensemble_from_description
@@ -42,7 +42,7 @@ from moorage.usecases.leases.shaping import (
     checked_lead,
     checked_start,
 )
-from moorage.usecases.preemption.outranked_leases import preempted_leases
+from moorage.usecases.preemption.preempted_leases import preempted_leases
 from moorage.usecases.refusals.explanation import known_refusal
 from moorage.usecases.relocation.lease_promise import promise
 from moorage.usecases.shared.access import made_by_request, own_ensemble
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
 
-__all__ = ["Displaced", "LeaseRequest", "LeaseResult", "create_lease"]
+__all__ = ["DisplacedConsumer", "LeaseRequest", "LeaseResult", "create_lease"]
 
 
 def create_lease(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.leases import Lease, Reservation
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.decide.search_result import Displaced
+    from moorage.usecases.decide.search_result import DisplacedConsumer
     from moorage.usecases.ports import Caller, Store
 
 _WHOLE = Page()
@@ -79,7 +79,7 @@ def list_leases(  # noqa: PLR0913 - each filter of a listing has its name
     return store.leases(project_id=project, name=name, state=state, series_id=series_id, page=page)
 
 
-def displaced_by(store: Store, lease: Lease) -> tuple[Displaced, ...]:
+def displaced_by(store: Store, lease: Lease) -> tuple[DisplacedConsumer, ...]:
     """Who ends early for a lease, the youngest first: nobody once it is closed.
 
     Those who have gone are known to its events alone. Who is there still is overrun, and in the

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.decide.search_result import Displaced
-    from moorage.usecases.preemption.outranked_leases import PreemptedLease
+    from moorage.usecases.decide.search_result import DisplacedConsumer
+    from moorage.usecases.preemption.preempted_leases import PreemptedLease
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class LeaseResult:
     decision: Decision
     ensemble: Ensemble
     snapshot: Snapshot
-    displaced: tuple[Displaced, ...] = ()
+    displaced: tuple[DisplacedConsumer, ...] = ()
     preempted: tuple[PreemptedLease, ...] = ()
     """Leases that give up their places for it."""
     claims: Sequence[Claim] = ()

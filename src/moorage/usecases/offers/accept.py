@@ -36,7 +36,7 @@ from moorage.usecases.offers.expiry import due_at_once, offer_end_changes
 from moorage.usecases.offers.queries import offer_lost, open_offer
 from moorage.usecases.offers.requests import AcceptanceTerms
 from moorage.usecases.preemption.eviction import warnings
-from moorage.usecases.preemption.outranked_leases import preempted_leases
+from moorage.usecases.preemption.preempted_leases import preempted_leases
 from moorage.usecases.preemption.victims import displaced_for, last_end
 from moorage.usecases.relocation.lease_promise import promise
 from moorage.usecases.shared.lease_check import CREATE

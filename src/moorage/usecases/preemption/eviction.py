@@ -10,7 +10,7 @@ from moorage.domain.changes import Changeset, DropEffects, PutEffect
 from moorage.domain.effects import EVICTION, EffectKind, EffectState, fact_id
 from moorage.domain.errors import DuplicateName, NotFound
 from moorage.domain.period import FOREVER, format_instant, parse_instant
-from moorage.usecases.decide.search_result import Displaced
+from moorage.usecases.decide.search_result import DisplacedConsumer
 from moorage.usecases.effects import notifications
 from moorage.usecases.effects.outcome import effect_finished, finish, postponed
 from moorage.usecases.preemption.stay_ends import EndReason
@@ -62,7 +62,7 @@ ORDER = "lowest priority first, then fewest units, then the youngest, then by id
 
 
 def warnings(
-    store: Store, displaced: Sequence[Displaced], decision: Decision, **more: object
+    store: Store, displaced: Sequence[DisplacedConsumer], decision: Decision, **more: object
 ) -> Iterator[Change]:
     """The effects of displacing these, in this order; for the changeset that displaces them.
 
@@ -127,7 +127,7 @@ def early_end_warnings(
     known = _eviction(store, first.consumer)
     if known is not None and known.details.get("ends") == format_instant(ends):
         return
-    yields = Displaced(first.consumer, owner, ends, first.declared_end, first.priority)
+    yields = DisplacedConsumer(first.consumer, owner, ends, first.declared_end, first.priority)
     told = {
         "ensemble": ensemble.id,
         "member": str(name),
@@ -137,7 +137,7 @@ def early_end_warnings(
 
 
 def _warned(
-    store: Store, one: Displaced, lease_id: str, now: Instant, **more: object
+    store: Store, one: DisplacedConsumer, lease_id: str, now: Instant, **more: object
 ) -> Iterator[Change]:
     """The warning of one that ends for a lease, unless there is none such."""
     try:
@@ -222,7 +222,7 @@ def deletion_details(effect: Effect) -> dict[str, object]:
 
 
 def later_end_notice(
-    store: Store, one: Displaced, yields_to: str | None, now: Instant
+    store: Store, one: DisplacedConsumer, yields_to: str | None, now: Instant
 ) -> Iterator[Change]:
     """The notice of a later end to a consumer that was warned of an earlier one.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from moorage.domain.leases import LeaseState, Yielding
 from moorage.usecases.decide.closed_hosts import closed_hosts, exclusive_hosts, providers_closed_to
 from moorage.usecases.decide.member_places import bookings_of
-from moorage.usecases.decide.request import EarlyEnd
+from moorage.usecases.decide.request import StayEnd
 from moorage.usecases.preemption.victims import NotALease, by_end, last_end, lease_from
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def exclusive_periods(
 
 def end_before_exclusive(
     ahead: Iterable[ExclusivePeriod], hosts: Sequence[int], now: Instant, notice: Duration
-) -> EarlyEnd | None:
+) -> StayEnd | None:
     """Where a stay on these hosts has to end because a lease keeps others off one of them.
 
     Args:
@@ -98,14 +98,14 @@ def end_before_exclusive(
     Raises:
         NoLease: what does is no lease, is there already, or comes too soon to warn anybody.
     """
-    found: list[EarlyEnd] = []
+    found: list[StayEnd] = []
     for one in ahead:
         if not one.closed[hosts].any():
             continue
         end = last_end(now, one.start, notice)
         if one.lease is None or end is None:
             raise NotALease
-        found.append(EarlyEnd(end, one.lease, one.on))
+        found.append(StayEnd(end, one.lease, one.on))
     return min(found, key=by_end, default=None)
 
 

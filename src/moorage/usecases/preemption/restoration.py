@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from moorage.domain.placement import Occupant
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.decision import DecisionBasis
-    from moorage.usecases.decide.request import EarlyEnd, Proposal
-    from moorage.usecases.decide.search_result import Displaced
+    from moorage.usecases.decide.request import Proposal, StayEnd
+    from moorage.usecases.decide.search_result import DisplacedConsumer
     from moorage.usecases.ports import Store
     from moorage.usecases.shared.environment import Environment
 
@@ -161,11 +161,11 @@ def _keepers(store: Store, changed: Ensemble | None) -> tuple[Ensemble, ...]:
 def _shut_out(
     lease_of: Callable[[str], str | None],
     view: Snapshot,
-    one: Displaced,
+    one: DisplacedConsumer,
     mine: Sequence[Booking],
     keepers: Iterable[Ensemble],
     notice: Duration,
-) -> EarlyEnd | None:
+) -> StayEnd | None:
     """Where a later end has to come because a lease keeps others off one of the hosts.
 
     Raises:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.period import Duration
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.decide.request import EarlyEnd, Proposal
+    from moorage.usecases.decide.request import Proposal, StayEnd
     from moorage.usecases.decide.search import SearchContext
     from moorage.usecases.decide.search_result import Observation, SearchResult
     from moorage.usecases.decide.solution import VerifiedPlacement
@@ -42,7 +42,7 @@ _RUNS: Final = (28 * DAY, 7 * DAY, DAY, 4 * HOUR)
 class MemberEarlyEnds(Concession):
     """What a preemptible ensemble gives up itself: some of its members end before their time."""
 
-    endings: Mapping[MemberName, EarlyEnd]
+    endings: Mapping[MemberName, StayEnd]
 
     def ends(self, env: Environment, proposal: Proposal, decision: Decision) -> Iterator[Change]:
         """See `Concession`: the warnings of the members; their bookings end with the placement."""

@@ -2,8 +2,8 @@
 
 A lease is granted without displacing anybody where that is possible. Else a placement is looked
 for as if those who can be warned in time were not there: first those of the lowest priority alone,
-then with the next (see `early_ends`). Of these, provider by provider, those are displaced that make
-room for it: from the highest priority down as few as possible of each, among equally many the
+then with the next (see `displacement`). Of these, provider by provider, those are displaced that
+make room for it: from the highest priority down as few as possible of each, among equally many the
 youngest, then by id. That it displaces as few as possible in all is a preference and not proved:
 another placement might do with less.
 """
@@ -20,8 +20,8 @@ import numpy as np
 
 from moorage.domain.errors import Busy
 from moorage.engine.state.overlay import overflow, without
-from moorage.usecases.decide.request import EarlyEnd
-from moorage.usecases.decide.search_result import Displaced
+from moorage.usecases.decide.request import StayEnd
+from moorage.usecases.decide.search_result import DisplacedConsumer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -225,13 +225,13 @@ def with_least_priority(
 
 def displacements_of(
     candidates: Mapping[str, PreemptionCandidate], out: Iterable[str], end: Instant
-) -> tuple[Displaced, ...]:
+) -> tuple[DisplacedConsumer, ...]:
     """The early ends of chosen victims: the lowest priority first, then the youngest."""
     chosen = sorted(
         (candidates[one] for one in out), key=lambda one: (one.priority, -one.since, one.consumer)
     )
     return tuple(
-        Displaced(
+        DisplacedConsumer(
             consumer=one.consumer,
             project_id=one.project_id,
             end=min(end, one.end),
@@ -249,7 +249,7 @@ def required_end(
     taken: Mapping[str, Amounts],
     stay: Period,
     notice: Duration,
-) -> EarlyEnd | None:
+) -> StayEnd | None:
     """Where a stay has to end: a lease begins on one of its providers, or that is away then.
 
     Args:
@@ -266,7 +266,7 @@ def required_end(
         NoLease: what is in the way is neither, or cannot be waited for.
     """
     now = snapshot.taken_at
-    found: list[EarlyEnd] = []
+    found: list[StayEnd] = []
     for provider, amounts in taken.items():
         state = snapshot.state(snapshot.row_of[provider])
         at = overflow(state, state.bookings, amounts, stay, now)
@@ -278,11 +278,11 @@ def required_end(
         end = at if away and at - notice >= now else last_end(now, at, notice)
         if end is None or not (away or lease):
             raise NotALease
-        found.append(EarlyEnd(end, lease, frozenset(taken)))
+        found.append(StayEnd(end, lease, frozenset(taken)))
     return min(found, key=by_end, default=None)
 
 
-def by_end(ending: EarlyEnd) -> tuple[Instant, str]:
+def by_end(ending: StayEnd) -> tuple[Instant, str]:
     """Sort key: the earlier end first."""
     return ending.end, ending.yields_to or ""
 
@@ -299,15 +299,15 @@ def lease_from(lease_of: Callable[[str], str | None], bookings: Iterable[Booking
     return None
 
 
-def displaced_for(store: Store, lease_id: str) -> tuple[Displaced, ...]:
+def displaced_for(store: Store, lease_id: str) -> tuple[DisplacedConsumer, ...]:
     """Consumers that end early for a lease: lowest priority first, then the youngest."""
-    found: dict[str, tuple[Instant, Displaced]] = {}
+    found: dict[str, tuple[Instant, DisplacedConsumer]] = {}
     for consumer, booking in store.yielding(lease_id):
         end = booking.period.end
         declared = booking.declared_end or end
         found[consumer.uuid] = (
             booking.period.start,
-            Displaced(
+            DisplacedConsumer(
                 consumer.uuid,
                 consumer.project_id,
                 end,

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.engine.joint.problem import Problem
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.preemption.outranked_leases import OutrankableLease
+    from moorage.usecases.preemption.preempted_leases import OutrankableLease
     from moorage.usecases.relocation.movable_leases import MovableLease
     from moorage.usecases.shared.environment import Environment
 

@@ -16,7 +16,7 @@ from moorage.engine.explain.refusal import NO_SMALL_CHANGE
 from moorage.engine.explain.relaxations import MOST
 from moorage.usecases.decide.request import LeasePromise, RefusalDetail
 from moorage.usecases.decide.search_plan import search_once, visible
-from moorage.usecases.preemption.outranking_leases import SHARE, removal_of_leases
+from moorage.usecases.preemption.lease_preemption import SHARE, removal_of_leases
 from moorage.usecases.refusals.alternatives import with_alternatives
 from moorage.usecases.refusals.explanation import (
     LATE,

@@ -17,7 +17,7 @@ from moorage.domain.period import FOREVER, SECOND, Period, format_duration, form
 from moorage.domain.words import counted
 from moorage.usecases.decide.request import LeasePromise
 from moorage.usecases.decide.search_plan import SearchPlan
-from moorage.usecases.preemption.outranking_leases import without_outranking
+from moorage.usecases.preemption.lease_preemption import without_outranking
 from moorage.usecases.refusals.obstacles import (
     STAY,
     Recipient,

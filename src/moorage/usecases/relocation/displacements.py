@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Place
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.decide.search_result import Displaced
+    from moorage.usecases.decide.search_result import DisplacedConsumer
     from moorage.usecases.preemption.victims import PreemptionCandidate
 
 
@@ -65,7 +65,7 @@ class WantedPlaces:
 class Displacement:
     """The consumers that end early for one group of wanted places."""
 
-    displaced: tuple[Displaced, ...] = ()
+    displaced: tuple[DisplacedConsumer, ...] = ()
     evicted: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """The providers that each is booked on."""
 
@@ -136,6 +136,8 @@ def _gone(
     )
 
 
-def ended_bookings(snapshot: Snapshot, some: Iterable[Displaced]) -> dict[str, tuple[Booking, ...]]:
+def ended_bookings(
+    snapshot: Snapshot, some: Iterable[DisplacedConsumer]
+) -> dict[str, tuple[Booking, ...]]:
     """The bookings of displaced consumers with their new ends."""
     return {one.consumer: bookings_until(snapshot, one.consumer, one.end) for one in some}

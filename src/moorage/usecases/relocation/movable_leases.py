@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.decide.request import Proposal
-    from moorage.usecases.decide.search_result import Displaced
+    from moorage.usecases.decide.search_result import DisplacedConsumer
     from moorage.usecases.ports import Store
     from moorage.usecases.shared.environment import Environment
 
@@ -76,7 +76,7 @@ class LeaseMove(Concession):
 
     planned: MovableLease
     places: Mapping[MemberName, Place]
-    displaced: tuple[Displaced, ...] = ()
+    displaced: tuple[DisplacedConsumer, ...] = ()
     """Preemptible users who end early for it in its new places."""
     evicted: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """The same: consumer -> the providers it is booked on."""

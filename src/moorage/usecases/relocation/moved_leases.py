@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 from moorage.engine.joint.problem import Verdict
 from moorage.usecases.decide.search import rebooked
-from moorage.usecases.preemption.early_ends import EarlyEnds, may_displace, with_fewest
+from moorage.usecases.preemption.displacement import (
+    DisplacementConcession,
+    may_displace,
+    with_fewest,
+)
 from moorage.usecases.preemption.victims import last_end
 from moorage.usecases.relocation.displacements import preemption_pool
 from moorage.usecases.relocation.replanning import ReplanResult, replan
@@ -98,7 +102,7 @@ def _moving(
     if not isinstance(found, ReplanResult):
         return replace(aided, unsure=found is not Verdict.INFEASIBLE)
     gone = found.gone
-    ends = (EarlyEnds(gone.displaced, gone.evicted),) if gone.displaced else ()
+    ends = (DisplacementConcession(gone.displaced, gone.evicted),) if gone.displaced else ()
     return replace(
         aided, built=found.found.built, found=found.found, concessions=(*ends, *found.moved)
     )

@@ -32,7 +32,7 @@ from moorage.engine.state.overlay import exchanged, worsens
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.member_places import place_of
 from moorage.usecases.decide.solution import recheck_placement, request_for, verified_placement
-from moorage.usecases.preemption.early_ends import SPARING, prefer_vacant_hosts
+from moorage.usecases.preemption.displacement import SPARING, prefer_vacant_hosts
 from moorage.usecases.relocation.displacements import Displacement, WantedPlaces, displace_for
 from moorage.usecases.relocation.movable_leases import LeaseMove, MovableLease, movable_sets
 

@@ -38,7 +38,7 @@ from moorage.policies.primitives import NeverOn
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.decide.reliance import reliance
 from moorage.usecases.decide.solution import recheck_placement, solve_and_verify
-from moorage.usecases.preemption.early_ends import SPARING, prefer_vacant_hosts
+from moorage.usecases.preemption.displacement import SPARING, prefer_vacant_hosts
 from moorage.usecases.preemption.eviction import warnings
 from moorage.usecases.preemption.restoration import restored_ends
 from moorage.usecases.preemption.victims import (
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from moorage.engine.joint.build import Built
     from moorage.engine.state.snapshot import Snapshot
     from moorage.policies.primitives import Primitive
-    from moorage.usecases.decide.search_result import Displaced
+    from moorage.usecases.decide.search_result import DisplacedConsumer
     from moorage.usecases.decide.solution import VerifiedPlacement
     from moorage.usecases.preemption.victims import PreemptionCandidate
     from moorage.usecases.relocation.movable_leases import MovableLease
@@ -168,7 +168,7 @@ class BetterPlacement:
     moved: tuple[LeaseMove, ...]
     found: VerifiedPlacement
     """The lease's answer, judged with everybody who is there then."""
-    fresh: tuple[Displaced, ...] = ()
+    fresh: tuple[DisplacedConsumer, ...] = ()
     """Who goes instead of those who may stay."""
     giving_way: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """The same: consumer -> the providers it is booked on."""
@@ -268,7 +268,7 @@ class _Search:
     snapshot: Snapshot
     keepers: Sequence[Ensemble]
     planned: MovableLease
-    going: Sequence[Displaced]
+    going: Sequence[DisplacedConsumer]
 
     def answer(self) -> BetterPlacement | None:
         """The best there is; its gain is for the caller to judge."""

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.request import LeasePromise, Proposal
     from moorage.usecases.decide.search import SearchContext
-    from moorage.usecases.decide.search_result import Displaced, Observation, SearchResult
+    from moorage.usecases.decide.search_result import DisplacedConsumer, Observation, SearchResult
     from moorage.usecases.decide.solution import VerifiedPlacement
     from moorage.usecases.shared.environment import Environment
 
@@ -116,10 +116,10 @@ Candidates = Mapping[str, PreemptionCandidate]
 
 
 @dataclass(frozen=True, eq=False)
-class EarlyEnds(Concession):
+class DisplacementConcession(Concession):
     """What preemptible users give up for a request: they end before it."""
 
-    displaced: tuple[Displaced, ...] = ()
+    displaced: tuple[DisplacedConsumer, ...] = ()
     evicted: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """The same: consumer -> the providers it is booked on."""
 
@@ -246,7 +246,7 @@ def _judged(
     end = last_end(view.taken_at, request.period.start, notice)
     if judged is None or end is None:
         return stated
-    gone = EarlyEnds(
+    gone = DisplacementConcession(
         displacements_of(candidates, out, end),
         {one: candidates[one].providers for one in sorted(out)},
     )

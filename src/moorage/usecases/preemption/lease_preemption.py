@@ -6,7 +6,7 @@ ahead, and begin no sooner than the notice. Who goes is the lightest set that is
 possible of the highest priority among them, then of the next, then as few places as possible, then
 the newest; `engine.explain.min_hitting_set` proves it by asking the same search as every lease's.
 
-`outranked_leases` says what becomes of them.
+`preempted_leases` says what becomes of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from moorage.domain.period import SECOND
 from moorage.engine.explain.min_hitting_set import least
 from moorage.engine.state.overlay import exchanged
 from moorage.usecases.decide.search_result import refusal_to_explain
-from moorage.usecases.preemption.outranked_leases import (
+from moorage.usecases.preemption.preempted_leases import (
     PreemptedLease,
     outrankable_leases,
     without_leases,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.request import Proposal
     from moorage.usecases.decide.search import SearchContext, SearchFunction
     from moorage.usecases.decide.search_result import Observation, SearchResult
-    from moorage.usecases.preemption.outranked_leases import OutrankableLease
+    from moorage.usecases.preemption.preempted_leases import OutrankableLease
     from moorage.usecases.shared.environment import Environment
 
 SHARE: Final = 4
@@ -58,7 +58,7 @@ class NextWindow(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OutrankLeases:
+class PreemptLeases:
     """The strategy by which leases of less priority give up their places for a lease."""
 
     next_window: NextWindow
