@@ -50,7 +50,7 @@ def behind(store: Ledger, project: str | None, wanted: EventFilter) -> tuple[int
     cursor, found, pages = BEGINNING, 0, []
     while True:
         began = time.process_time()
-        page = store.told.page(project, cursor, wanted, PAGE)
+        page = store.event_log.page(project, cursor, wanted, PAGE)
         pages.append(time.process_time() - began)
         positions = [one.position for one in page.events]
         assert positions == sorted(set(positions))

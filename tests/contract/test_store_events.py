@@ -62,7 +62,7 @@ def event(subject: str, type_: str = "lease.notice", project: str = "p") -> PutE
 
 
 def subjects(store: Ledger, after: EventCursor = BEGINNING, limit: int = 1_000) -> list[str]:
-    return [one.subject for one in store.told.page("p", after, EVERYTHING, limit).events]
+    return [one.subject for one in store.event_log.page("p", after, EVERYTHING, limit).events]
 
 
 def test_events_are_what_changes_mean_and_a_refused_commit_tells_nothing(
@@ -74,7 +74,7 @@ def test_events_are_what_changes_mean_and_a_refused_commit_tells_nothing(
         write(store, PutEffect(effect("f", 1), None), event("x"), PutLease(LEASE, None))
     active = replace(LEASE, state=LeaseState.ACTIVE, degraded=True, missing=1)
     write(store, PutLease(active, 0), event("y"))
-    found = store.told.page("p", BEGINNING, EVERYTHING, 10).events
+    found = store.event_log.page("p", BEGINNING, EVERYTHING, 10).events
     assert [(one.type, one.subject, one.at, one.generation) for one in found] == [
         ("lease.pending", "l", 1_000, 0),
         ("lease.active", "l", 2_000, 1),
@@ -88,22 +88,22 @@ def test_events_are_what_changes_mean_and_a_refused_commit_tells_nothing(
 def test_pages_go_on_where_the_last_one_ended(store: Ledger) -> None:
     write(store, *(event(f"e{number}") for number in range(5)))
     write(store, event("other", project="q"), event("e5"), event("e6", "lease.active"))
-    first = store.told.page("p", BEGINNING, EVERYTHING, 4)
+    first = store.event_log.page("p", BEGINNING, EVERYTHING, 4)
     assert ([one.subject for one in first.events], first.more) == (["e0", "e1", "e2", "e3"], True)
-    second = store.told.page("p", first.cursor, EVERYTHING, 4)
+    second = store.event_log.page("p", first.cursor, EVERYTHING, 4)
     assert ([one.subject for one in second.events], second.more) == (["e4", "e5", "e6"], False)
-    assert second.cursor == store.told.newest()
-    assert store.told.page("p", second.cursor, EVERYTHING, 4).events == ()
-    only = store.told.page(None, BEGINNING, EventFilter(("lease.active",)), 4)
+    assert second.cursor == store.event_log.newest()
+    assert store.event_log.page("p", second.cursor, EVERYTHING, 4).events == ()
+    only = store.event_log.page(None, BEGINNING, EventFilter(("lease.active",)), 4)
     assert [one.subject for one in only.events] == ["e6"]
     assert [
-        one.subject for one in store.told.page("p", BEGINNING, EventFilter((), "e5"), 4).events
+        one.subject for one in store.event_log.page("p", BEGINNING, EventFilter((), "e5"), 4).events
     ] == ["e5"]
 
 
 def test_what_was_forgotten_is_told_with_where_to_go_on(store: Ledger, clock: SetClock) -> None:
     write(store, event("a"))
-    begun = store.told.newest()
+    begun = store.event_log.newest()
     clock.instant = 5_000
     write(store, event("b"), event("c"))
     quiet = replace(SUBSCRIPTION, id="q", project_id="quiet")
@@ -117,11 +117,11 @@ def test_what_was_forgotten_is_told_with_where_to_go_on(store: Ledger, clock: Se
     assert subjects(store, EventCursor.parse(lost.value.oldest)) == ["c"]
     assert subjects(store) == ["c"]
     with pytest.raises(EventsLost, match="no event at the cursor"):
-        subjects(store, replace(store.told.newest(), at=7))
+        subjects(store, replace(store.event_log.newest(), at=7))
     # Nothing of the quiet project's was lost; of the other's, some.
-    pending = store.told.pending(store.told.subscription("s"), 10)
+    pending = store.event_log.pending(store.event_log.subscription("s"), 10)
     assert (pending.lost is not None, [one.subject for one in pending.events]) == (True, ["c"])
-    assert store.told.pending(store.told.subscription("q"), 10).lost is None
+    assert store.event_log.pending(store.event_log.subscription("q"), 10).lost is None
 
 
 def test_a_page_costs_the_same_however_far_behind_its_reader_is(store: Ledger) -> None:
@@ -132,7 +132,7 @@ def test_a_page_costs_the_same_however_far_behind_its_reader_is(store: Ledger) -
     cursor, pages = BEGINNING, 0
     more = True
     while more:
-        page = store.told.page("p", cursor, EventFilter(("lease.notice",)), 10)
+        page = store.event_log.page("p", cursor, EventFilter(("lease.notice",)), 10)
         cursor, more, pages = page.cursor, page.more, pages + 1
         found += page.events
     assert ([one.subject for one in found], pages) == (["last"], 4)
@@ -150,13 +150,13 @@ def test_readers_beside_many_writers_miss_nothing(database_url: str) -> None:
         for n in range(each):
             write(stores[number], event(f"{number}.{n}"), event(f"{number}.{n}+"))
 
-    begin = stores[-1].told.newest()
+    begin = stores[-1].event_log.newest()
 
     def follow() -> None:
         cursor = begin
         while True:
             last = done.is_set()
-            page = stores[-1].told.page("p", cursor, EVERYTHING, 7)
+            page = stores[-1].event_log.page("p", cursor, EVERYTHING, 7)
             assert page.cursor.position >= cursor.position
             cursor = page.cursor
             found.extend(one.subject for one in page.events)
@@ -186,42 +186,42 @@ def test_a_subscription_is_written_over_what_was_seen_only(store: Ledger) -> Non
     write(store, PutSubscription(SUBSCRIPTION, None, limit=1))
     with pytest.raises(LimitExceeded):
         write(store, PutSubscription(replace(SUBSCRIPTION, id="t"), None, limit=1))
-    stored = store.told.subscription("s")
+    stored = store.event_log.subscription("s")
     assert stored == SUBSCRIPTION
     write(store, PutSubscription(replace(stored, attempts=3), 0))
     with pytest.raises(ConcurrentUpdate):
         write(store, PutSubscription(stored, 0))
     write(store, PassEvents((("s", 0, 70), ("gone", 0, 1))))
     write(store, PassEvents((("s", 0, 90),)))
-    stored = store.told.subscription("s")
+    stored = store.event_log.subscription("s")
     assert (stored.reached, stored.attempts, stored.generation) == (70, 3, 1)
-    assert [one.id for one in store.told.subscriptions("p", Page())] == ["s"]
-    assert store.told.subscriptions("p", Page(marker="s")) == []
+    assert [one.id for one in store.event_log.subscriptions("p", Page())] == ["s"]
+    assert store.event_log.subscriptions("p", Page(marker="s")) == []
     write(store, DeleteSubscription("s"))
     with pytest.raises(NotFound):
-        store.told.subscription("s")
+        store.event_log.subscription("s")
 
 
 def test_due_are_those_of_whose_project_something_happened(store: Ledger, clock: SetClock) -> None:
     other = replace(SUBSCRIPTION, id="o", project_id="q")
     write(store, PutSubscription(SUBSCRIPTION, None), PutSubscription(other, None))
-    assert store.told.due(10) == []
+    assert store.event_log.due(10) == []
     write(store, event("a", "claim.active"), event("b", "lease.active"))
-    (due,) = store.told.due(10)
+    (due,) = store.event_log.due(10)
     assert due.id == "s"
-    assert [one.subject for one in store.told.pending(due, 10).events] == ["b"]
+    assert [one.subject for one in store.event_log.pending(due, 10).events] == ["b"]
     write(store, PutSubscription(replace(due, not_before=clock.instant + 1), 0))
-    assert store.told.due(10) == []
+    assert store.event_log.due(10) == []
 
 
 def test_dead_letters_stay_until_they_are_dropped_or_too_many(store: Ledger) -> None:
     write(store, PutSubscription(SUBSCRIPTION, None), event("a"))
-    (one,) = store.told.page("p", BEGINNING, EVERYTHING, 1).events
+    (one,) = store.event_log.page("p", BEGINNING, EVERYTHING, 1).events
     letters = tuple(DeadLetter(f"d{n}", "s", one, "away", 3, 1_000) for n in range(3))
     write(store, PutDeadLetters("s", letters, keep=2))
-    assert store.told.dead_letters("s", Page()) == list(letters[1:])
+    assert store.event_log.dead_letters("s", Page()) == list(letters[1:])
     write(store, PutDeadLetters("s", (replace(letters[1], queued=True),), keep=2))
-    assert [one.id for one in store.told.dead_letters("s", Page(), queued=True)] == ["d1"]
-    assert [one.id for one in store.told.due(10)] == ["s"]
+    assert [one.id for one in store.event_log.dead_letters("s", Page(), queued=True)] == ["d1"]
+    assert [one.id for one in store.event_log.due(10)] == ["s"]
     write(store, DropDeadLetters("s", ("d1",)))
-    assert store.told.dead(["s", "other"]) == {"s": 1}
+    assert store.event_log.dead(["s", "other"]) == {"s": 1}

@@ -141,10 +141,10 @@ def test_terms_keep_who_may_come_before(store: Ledger) -> None:
     write(store, PutLease(replace(LEASE, terms=only), None))
     write(store, PutLease(replace(LEASE, id="m", reservations=()), None))
     assert store.lease("l").terms == only
-    assert [one.id for one in store.shutting_out()] == ["l"]
+    assert [one.id for one in store.exclusive_until_start()] == ["l"]
     begun = replace(LEASE, terms=only, state=LeaseState.ACTIVE)
     write(store, PutLease(begun, 0))
-    assert not store.shutting_out()
+    assert not store.exclusive_until_start()
 
 
 def test_due_effects_are_the_pending_ones_whose_time_has_come(

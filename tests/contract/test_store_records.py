@@ -115,9 +115,9 @@ def test_a_closed_lease_goes_with_its_ensemble_and_its_number_is_not_given_again
         with pytest.raises(NotFound):
             gone()
     assert not store.uses_of_lease("l1")
-    told = store.told.newest()
+    told = store.event_log.newest()
     assert sweep(store, LATER + 1) == {RecordKind.LEASE: 1}
-    assert store.told.newest() == told
+    assert store.event_log.newest() == told
     write(store, PutLease(lease(8), None))
     assert store.lease("l8").serial == 8
 

@@ -24,7 +24,7 @@ def put(name: str, number: int, project: str = "p", stage: Stage = Stage.POLICY)
 
 
 def told(store: Ledger) -> list[tuple[str, object]]:
-    page = store.told.page("p", EventCursor(0), EventFilter(), 100)
+    page = store.event_log.page("p", EventCursor(0), EventFilter(), 100)
     return [(one.subject, one.body["untold"]) for one in page.events]
 
 

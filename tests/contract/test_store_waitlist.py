@@ -63,7 +63,7 @@ def test_an_entry_comes_back_as_it_was(store: Ledger) -> None:
     assert [found.id for found in store.waitlist(project_id="p")] == ["a"]
     assert store.waitlist(project_id="p", state=EntryState.WAITING) == []
     assert store.waitlist(project_id="o") == []
-    told = store.told.page("p", BEGINNING, EVERYTHING, 10).events
+    told = store.event_log.page("p", BEGINNING, EVERYTHING, 10).events
     assert [found.type for found in told] == ["waitlist.waiting", "waitlist.failed"]
 
 
@@ -77,11 +77,11 @@ def test_they_stand_by_priority_then_by_time_then_as_they_came(store: Ledger) ->
         replace(entry("y", priority=9), state=EntryState.CANCELLED),
     ):
         write(store, PutEntry(one, None))
-    assert [one.id for one in store.in_line(Period(0, 200), 9)] == ["a", "c", "b", "d"]
-    assert [one.id for one in store.in_line(Period(0, FOREVER), 2)] == ["a", "c"]
+    assert [one.id for one in store.waiting_entries(Period(0, 200), 9)] == ["a", "c", "b", "d"]
+    assert [one.id for one in store.waiting_entries(Period(0, FOREVER), 2)] == ["a", "c"]
     # Periods that touch do not overlap.
-    assert [one.id for one in store.in_line(Period(200, 901), 9)] == ["x"]
-    assert store.in_line(Period(200, 900), 9) == []
+    assert [one.id for one in store.waiting_entries(Period(200, 901), 9)] == ["x"]
+    assert store.waiting_entries(Period(200, 900), 9) == []
 
 
 def test_who_comes_together_meets_at_the_limit(store: Ledger) -> None:
@@ -96,6 +96,6 @@ def test_who_comes_together_meets_at_the_limit(store: Ledger) -> None:
         assert sum(pool.map(enter, range(8))) == 3
     assert store.waitlist_counts() == {EntryState.WAITING: 3}
     # Who waits no more counts no more, and what is no new entry is not bounded.
-    left = store.in_line(Period(0, FOREVER), 1)[0]
+    left = store.waiting_entries(Period(0, FOREVER), 1)[0]
     write(store, PutEntry(replace(left, state=EntryState.EXPIRED), left.generation))
     write(store, PutEntry(entry("more"), None, 3))

@@ -157,7 +157,7 @@ def test_leases_that_were_there_are_counted_by_project(tmp_path: Path) -> None:
     store = open_store(database)
     found = {one.id: (one.handle, one.name) for one in store.leases(project_id=None)}
     assert found == {"first": ("L1", "wéek"), "other": ("L1", "wéek"), "second": ("L2", "wéek")}
-    assert [one.id for one in store.shutting_out()] == ["other"]
+    assert [one.id for one in store.exclusive_until_start()] == ["other"]
     store.close()
 
 

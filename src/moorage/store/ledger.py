@@ -10,7 +10,7 @@ from moorage.store.commit.commit import commit
 from moorage.store.commit.commit_alone import commit_alone
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import WAIT
-from moorage.store.feed.event_store import ToldStore
+from moorage.store.feed.event_store import EventStore
 from moorage.store.feed.snapshot_feed import Feed
 from moorage.store.read import provider_states, stored_values
 from moorage.store.read.booking_queries import BookingQueries
@@ -47,7 +47,7 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         self._feed = Feed(backend, clock, watch)
         self._keepers: Keepers | None = None
         self._turns = FifoLock(WAIT)
-        self.told = ToldStore(backend, self.now)
+        self.event_log = EventStore(backend, self.now)
         """See `Store`."""
         self.records = RecordStore(backend)
         """See `Store`."""

@@ -126,7 +126,7 @@ class Clock(Protocol):
         """The present instant."""
 
 
-class EventReads(Protocol):
+class EventLog(Protocol):
     """Events and subscriptions of the ledger.
 
     On PostgreSQL an event is seen when no commit that began before it runs any more.
@@ -164,7 +164,7 @@ class EventReads(Protocol):
     def pending(self, one: Subscription, limit: int) -> PendingEvents:
         """What is to be delivered to a subscription next; the work is bounded."""
 
-    def hearings(self, project_id: str, events: Sequence[Event]) -> Sequence[EventDelivery]:
+    def deliveries(self, project_id: str, events: Sequence[Event]) -> Sequence[EventDelivery]:
         """What became of events of a project for each subscription that they are meant for.
 
         What was given up so long ago that the dead letter is forgotten counts as heard.
@@ -192,7 +192,7 @@ class Store(Protocol):
     """The ledger. Reads see every commit that finished before the call began."""
 
     @property
-    def told(self) -> EventReads:
+    def event_log(self) -> EventLog:
         """Events, and who wants them."""
 
     @property
@@ -374,7 +374,7 @@ class Store(Protocol):
     def leases_of(self, ensemble_id: str) -> Sequence[Lease]:
         """Every lease of an ensemble, by creation."""
 
-    def shutting_out(self) -> Sequence[Lease]:
+    def exclusive_until_start(self) -> Sequence[Lease]:
         """Leases that have not begun and let not everybody use their places until then."""
 
     def yielding(self, lease_id: str) -> Sequence[tuple[Consumer, Booking]]:
@@ -445,7 +445,7 @@ class Store(Protocol):
     ) -> Sequence[WaitlistEntry]:
         """Entries of the waitlist by creation; `project_id` None means every project."""
 
-    def in_line(self, period: Period, limit: int) -> Sequence[WaitlistEntry]:
+    def waiting_entries(self, period: Period, limit: int) -> Sequence[WaitlistEntry]:
         """Entries that wait, in the order of the list, and might have places in a period.
 
         The first `limit` of them; some whose time has passed may be among them.

@@ -76,7 +76,7 @@ class WaitlistTurn:
 
     def _ahead(self) -> list[WaitlistEntry]:
         """Entries before it that compete with it, in their order."""
-        some = self.env.store.in_line(self.period, LOOKED_AT)
+        some = self.env.store.waiting_entries(self.period, LOOKED_AT)
         before = takewhile(lambda one: one.id != self.entry, some)
         return [
             one

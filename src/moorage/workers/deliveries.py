@@ -70,7 +70,7 @@ class DeliveryQueue:
         self._free.clear()
         self._note_passed()
         started = 0
-        due = self.store.told.due(BATCH)
+        due = self.store.event_log.due(BATCH)
         for one in sorted(due, key=lambda one: one.failing_since is not None):
             if self._begin(one):
                 started += 1

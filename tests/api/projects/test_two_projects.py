@@ -149,7 +149,7 @@ def test_what_happens_tells_nothing_of_another(doors: Doors, both: tuple[Owned, 
         sent.append(sending.body.decode())
         return "heard"
 
-    subscription = doors.service.store.told.subscription(bob.ids["subscription"])
+    subscription = doors.service.store.event_log.subscription(bob.ids["subscription"])
     deliver(doors.service.env, Delivery(send), subscription)
     assert sent
     assert [(one, text) for text in sent for one in hidden if one in text] == []

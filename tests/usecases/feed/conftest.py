@@ -30,7 +30,7 @@ class Post:
     def once(self) -> list[DeliveryRound]:
         """One turn for each that is due."""
         store = self.service.store
-        return [deliver(self.service.env, self.delivery, one) for one in store.told.due(100)]
+        return [deliver(self.service.env, self.delivery, one) for one in store.event_log.due(100)]
 
     def subscribed(self, url: str, *events: str, **more: Any) -> dict[str, Any]:
         """A subscription made by the tenant."""
@@ -42,7 +42,7 @@ class Post:
 
     def stored(self, id_: str) -> Subscription:
         """As the ledger has it."""
-        return self.service.store.told.subscription(id_)
+        return self.service.store.event_log.subscription(id_)
 
     def happen(self, *subjects: str, type_: str = "lease.active") -> None:
         """Events of the tenant's project, each in a commit of its own."""

@@ -120,7 +120,7 @@ def test_a_day_of_failures_gives_up_what_is_as_old_and_sends_it_again_when_asked
         del target.requests[:]
         post.once()
         assert heard(target.requests) == ["b", "young"]
-        assert len(post.service.store.told.dead_letters(made["id"], Page())) == 2
+        assert len(post.service.store.event_log.dead_letters(made["id"], Page())) == 2
         assert counts(post, made["id"]) == (2, 2)
         status[0] = 204
         assert post.service.call("POST", path, {"resend": {}}).json["queued"] == 2
@@ -129,7 +129,7 @@ def test_a_day_of_failures_gives_up_what_is_as_old_and_sends_it_again_when_asked
         assert sorted(heard(target.requests)) == ["a", "b", "young"]
         again = {request.headers["webhook-id"] for request in target.requests}
         assert chosen["event"]["id"] in again
-    assert post.service.store.told.dead([made["id"]]) == {}
+    assert post.service.store.event_log.dead([made["id"]]) == {}
     assert counts(post, made["id"]) == (2, 0)
     assert post.service.call("POST", path, {"resend": {}}).json["queued"] == 0
 
@@ -186,7 +186,7 @@ def test_who_dies_between_delivery_and_record_delivers_again_under_the_same_id(
 def test_of_two_replicas_one_delivers(post: Post, receiver: Receiver) -> None:
     post.subscribed(receiver.url)
     post.happen("a")
-    (due,) = post.service.store.told.due(10)
+    (due,) = post.service.store.event_log.due(10)
 
     def slow(sending: OutgoingEvent) -> str:
         assert post.once() == []  # the other one finds it taken

@@ -35,7 +35,7 @@ def looked(service: Service, thresholds: ThresholdWatcher | None = None) -> Thre
 
 
 def told(service: Service, type_: str) -> list[dict[str, Any]]:
-    page = service.store.told.page(None, BEGINNING, EventFilter((type_,)), 100)
+    page = service.store.event_log.page(None, BEGINNING, EventFilter((type_,)), 100)
     return [dict(one.body) for one in page.events]
 
 
@@ -251,5 +251,5 @@ def test_events_of_the_cloud_are_read_by_operators_only(post: Post) -> None:
         headers={"If-Match": "*"},
     )
     assert removed.status_code == 204, removed.text
-    pending = service.store.told.pending(post.stored(everything["id"]), 10)
+    pending = service.store.event_log.pending(post.stored(everything["id"]), 10)
     assert [one.type for one in pending.events] == ["lease.active"]

@@ -24,7 +24,7 @@ NOTICE = 5 * MINUTE
 
 
 def events(here: World, pattern: str = "member.") -> list[Event]:
-    found = here.service.store.told.page(None, BEGINNING, EVERYTHING, 1000)
+    found = here.service.store.event_log.page(None, BEGINNING, EVERYTHING, 1000)
     return [one for one in found.events if one.type.startswith(pattern)]
 
 

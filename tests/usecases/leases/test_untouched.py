@@ -72,4 +72,4 @@ def test_who_is_there_already_stays_and_a_lease_that_has_begun_shuts_nobody_out(
     refused(lambda: here.ensemble(1, until=1))
     here.go_to(4)
     here.begin(lease.lease.id)
-    assert not here.service.store.shutting_out()
+    assert not here.service.store.exclusive_until_start()

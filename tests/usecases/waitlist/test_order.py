@@ -76,7 +76,7 @@ class Model:
         }
 
     def line(self) -> list[WaitlistEntry]:
-        return list(self.world.service.store.in_line(Period(0, FOREVER), 100))
+        return list(self.world.service.store.waiting_entries(Period(0, FOREVER), 100))
 
     def ask(self, asked: Asked) -> None:
         self.names += 1

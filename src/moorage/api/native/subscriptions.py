@@ -52,7 +52,7 @@ def listing(call: Call) -> Reply:
     )
 
     def shown(found: Sequence[Subscription]) -> Iterator[tuple[str, Struct]]:
-        dead = call.env.store.told.dead([one.id for one in found])
+        dead = call.env.store.event_log.dead([one.id for one in found])
         for one in found:
             yield one.id, _view(call, one, dead=dead.get(one.id, 0))
 
@@ -62,7 +62,7 @@ def listing(call: Call) -> Reply:
 def show(call: Call) -> Reply:
     """GET: one subscription."""
     found = own_subscription(call.env, call.caller, call.path["id"])
-    dead = call.env.store.told.dead([found.id]).get(found.id, 0)
+    dead = call.env.store.event_log.dead([found.id]).get(found.id, 0)
     return Reply(wire.OneSubscription(_view(call, found, dead=dead)))
 
 

@@ -50,7 +50,7 @@ _OF_PROJECT: Final = _SUBSCRIPTION.where(_s.project_id == bindparam("project")).
 _LETTERS: Final = select(_d.id, _d.queued).where(_d.id.in_(bindparam("some", expanding=True)))
 
 
-class ToldStore:
+class EventStore:
     """See `usecases.ports.Told`. Every method is a transaction of its own."""
 
     def __init__(self, backend: Backend, now: Callable[[], Instant]) -> None:
@@ -132,7 +132,7 @@ class ToldStore:
 
         return self._backend.read(work)
 
-    def hearings(self, project_id: str, events: Sequence[Event]) -> Sequence[EventDelivery]:
+    def deliveries(self, project_id: str, events: Sequence[Event]) -> Sequence[EventDelivery]:
         """See `Told`."""
 
         def work(connection: Session) -> list[EventDelivery]:

@@ -92,7 +92,7 @@ class LeaseQueries(Reader):
         wanted = stored_values.matching(tables.leases, ensemble_id=ensemble_id)
         return self._listed(tables.leases, stored_bodies.LEASE, wanted, WHOLE_LEDGER)
 
-    def shutting_out(self) -> Sequence[Lease]:
+    def exclusive_until_start(self) -> Sequence[Lease]:
         """See `Store`."""
         wanted = stored_values.matching(tables.leases).where(tables.leases.c.shuts_out > "")
         return self._listed(tables.leases, stored_bodies.LEASE, wanted, WHOLE_LEDGER)
@@ -200,9 +200,11 @@ class LeaseQueries(Reader):
         wanted = stored_values.matching(tables.waitlist, project_id=project_id, state=value)
         return self._listed(tables.waitlist, stored_bodies.ENTRY, wanted, page)
 
-    def in_line(self, period: Period, limit: int) -> Sequence[WaitlistEntry]:
+    def waiting_entries(self, period: Period, limit: int) -> Sequence[WaitlistEntry]:
         """See `Store`."""
-        return self._backend.read(lambda connection: waitlist.in_line(connection, period, limit))
+        return self._backend.read(
+            lambda connection: waitlist.waiting_entries(connection, period, limit)
+        )
 
     def waitlist_counts(self) -> Mapping[EntryState, int]:
         """See `Store`."""

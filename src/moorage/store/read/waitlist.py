@@ -28,7 +28,7 @@ _LINE: Final = (
 _COUNTS: Final = select(_w.state, func.count().label("count")).group_by(_w.state)
 
 
-def in_line(connection: Session, period: Period, limit: int) -> list[WaitlistEntry]:
+def waiting_entries(connection: Session, period: Period, limit: int) -> list[WaitlistEntry]:
     """Those that wait and might have places at some time of a period, the first ones."""
     given: dict[str, Any] = {"start": period.start, "end": period.end, "most": limit}
     return [stored_bodies.ENTRY.decode(body) for body in connection.scalars(_LINE, given)]

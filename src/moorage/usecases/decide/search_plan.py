@@ -42,7 +42,7 @@ def fleet_visible_to(
     if promise is not None or not (ask.preemptible or ask.until is not None):
         return snapshot
     whom = Yielding.PREEMPTIBLE if ask.preemptible else Yielding.BOUNDED
-    shut = [one for one in store.shutting_out() if whom not in one.terms.before_start]
+    shut = [one for one in store.exclusive_until_start() if whom not in one.terms.before_start]
     places = (place for one in shut for place in _places(store, snapshot, one))
     return exchanged(snapshot, {some[0].consumer: some for some in places})
 

@@ -112,9 +112,9 @@ class _Turn:
         self._delivered = 0
 
     def take(self) -> DeliveryRound:
-        told, one = self._env.store.told, self._one
-        letters = told.dead_letters(one.id, Page(BURST), queued=True)
-        pending = told.pending(one, BURST)
+        log, one = self._env.store.event_log, self._one
+        letters = log.dead_letters(one.id, Page(BURST), queued=True)
+        pending = log.pending(one, BURST)
         events = pending.events
         if pending.lost is not None:
             events = (_lost(one, pending.lost), *events)
@@ -195,7 +195,7 @@ class _Turn:
             )
             if len(old) < len(events):
                 break
-            events = self._env.store.told.pending(self._one, BURST).events
+            events = self._env.store.event_log.pending(self._one, BURST).events
         if number:
             _log.error("subscription %s: %d events are given up: %s", self._one.id, number, problem)
         return number

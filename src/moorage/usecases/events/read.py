@@ -48,10 +48,10 @@ def read_events(env: UseCaseEnvironment, caller: Caller, ask: EventQuery) -> Eve
     project = visible_project(caller, all_projects=ask.all_projects, project_id=ask.project_id)
     if not caller.operator:
         ask = replace(ask, wanted=replace(ask.wanted, hidden=OPERATORS_ONLY))
-    told = env.store.told
+    log = env.store.event_log
     if ask.after is None:
-        return EventPage((), told.newest(), more=False)
-    found = told.page(project, ask.after, ask.wanted, ask.limit)
+        return EventPage((), log.newest(), more=False)
+    found = log.page(project, ask.after, ask.wanted, ask.limit)
     waiting = env.admission.waiting
     if found.events or found.more or not ask.wait or not waiting.acquire(blocking=False):
         return found
@@ -62,7 +62,7 @@ def read_events(env: UseCaseEnvironment, caller: Caller, ask: EventQuery) -> Eve
             if left <= 0:
                 break
             env.pause(min(_PAUSE, left))
-            found = told.page(project, found.cursor, ask.wanted, ask.limit)
+            found = log.page(project, found.cursor, ask.wanted, ask.limit)
     finally:
         waiting.release()
     return found

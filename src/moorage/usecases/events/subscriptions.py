@@ -63,7 +63,7 @@ def subscribe(
     check_target(ask.url, public_only=env.limits.public_targets)
     _check_threshold(env, caller, wants, ask.threshold)
     _check_things(env, caller, wants, ask.threshold)
-    now, newest = env.store.now(), env.store.told.newest()
+    now, newest = env.store.now(), env.store.event_log.newest()
     made = Subscription(
         id=env.ids.uuid(),
         project_id=caller.project_id,
@@ -96,7 +96,7 @@ def own_subscription(env: UseCaseEnvironment, caller: Caller, id_: str) -> Subsc
     Raises:
         NotFound: there is none, or it is another project's.
     """
-    found = env.store.told.subscription(id_)
+    found = env.store.event_log.subscription(id_)
     if not sees(caller, found.project_id):
         raise NotFound("subscription", id_)
     return found
@@ -114,7 +114,7 @@ def list_subscriptions(
     project = visible_project(caller, all_projects=all_projects, project_id=None)
     if page.marker is not None:
         own_subscription(env, caller, page.marker)
-    return env.store.told.subscriptions(project, page)
+    return env.store.event_log.subscriptions(project, page)
 
 
 def unsubscribe(
@@ -138,7 +138,7 @@ def dead_letters(
     Raises:
         NotFound: no such subscription, or marker, for this caller.
     """
-    return env.store.told.dead_letters(own_subscription(env, caller, id_).id, page)
+    return env.store.event_log.dead_letters(own_subscription(env, caller, id_).id, page)
 
 
 def resend(
@@ -173,7 +173,7 @@ def _queue(env: UseCaseEnvironment, id_: str, queued: tuple[DeadLetter, ...]) ->
     """One that waits because it failed is due at once."""
     kept = PutDeadLetters(id_, queued, env.limits.dead_letters)
     for left in reversed(range(env.limits.attempts)):
-        one, now = env.store.told.subscription(id_), env.store.now()
+        one, now = env.store.event_log.subscription(id_), env.store.now()
         changes: tuple[Change, ...] = (kept,)
         if one.failing_since is not None and one.not_before > now:
             changes = (kept, PutSubscription(replace(one, not_before=now), one.generation))

@@ -262,7 +262,7 @@ class ThresholdWatcher:
         if began < self._next:
             return False
         self._next = began + env.limits.thresholds / SECOND
-        some = env.store.told.with_thresholds()
+        some = env.store.event_log.with_thresholds()
         if some:
             self._look_at(some)
         took = env.stopwatch() - began

@@ -20,13 +20,13 @@ EVERY: Final = 5 * MINUTE
 
 def trim(env: UseCaseEnvironment) -> bool:
     """Delete one batch of old events; whether there may be more."""
-    limits, told = env.limits, env.store.told
+    limits, log = env.limits, env.store.event_log
     bound = env.store.now() - limits.events_age
-    if not told.surplus(bound, limits.events):  # a quiet ledger stays as it is
+    if not log.surplus(bound, limits.events):  # a quiet ledger stays as it is
         return False
-    before = told.oldest()
+    before = log.oldest()
     env.store.commit(Changeset((TrimEvents(bound, limits.events, AT_ONCE),)))
-    return told.oldest() != before
+    return log.oldest() != before
 
 
 def record_passed(env: UseCaseEnvironment, passed: Sequence[tuple[str, int, int]]) -> None:

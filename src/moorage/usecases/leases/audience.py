@@ -59,11 +59,11 @@ def audiences(store: Store, lease: Lease, effects: Iterable[Effect]) -> Mapping[
     by_effect: dict[str, set[str]] = {}
     for event in events:
         by_effect.setdefault(_effect_of(event), set()).add(event.id)
-    hearings = store.told.hearings(lease.project_id, events)
+    deliveries = store.event_log.deliveries(lease.project_id, events)
     return {
         one.id: Audience(
             _webhook(one),
-            _best(hearing for hearing in hearings if hearing.event in by_effect[one.id])
+            _best(delivery for delivery in deliveries if delivery.event in by_effect[one.id])
             if one.id in by_effect
             else None,
         )
@@ -76,14 +76,14 @@ def count_notified(store: Store, lease: Lease) -> int:
     events = _events(store, lease, _HEALTH)
     whole = [number for number, one in enumerate(events) if one.type == "lease.whole"]
     since = events[whole[-1] + 1 :] if whole else events
-    found = store.told.hearings(lease.project_id, since)
+    found = store.event_log.deliveries(lease.project_id, since)
     return len({one.subscription.id for one in found if one.reached is DeliveryState.HEARD})
 
 
 def _events(store: Store, lease: Lease, types: tuple[str, ...]) -> Sequence[Event]:
     wanted, found, cursor = EventFilter(types, lease.id), list[Event](), BEGINNING
     for _ in range(_PAGES):
-        page = store.told.page(lease.project_id, cursor, wanted, _PAGE)
+        page = store.event_log.page(lease.project_id, cursor, wanted, _PAGE)
         found += page.events
         if not page.more:
             break
@@ -111,9 +111,9 @@ def _webhook(effect: Effect) -> WebhookState:
 _ORDER: Final = (DeliveryState.HEARD, DeliveryState.WAITING, DeliveryState.GIVEN_UP)
 
 
-def _best(hearings: Iterable[EventDelivery]) -> Sequence[tuple[Subscription, DeliveryState]]:
+def _best(deliveries: Iterable[EventDelivery]) -> Sequence[tuple[Subscription, DeliveryState]]:
     """The best delivery state of each subscription."""
     found: dict[str, tuple[Subscription, DeliveryState]] = {}
-    for one in sorted(hearings, key=lambda one: _ORDER.index(one.reached)):
+    for one in sorted(deliveries, key=lambda one: _ORDER.index(one.reached)):
         found.setdefault(one.subscription.id, (one.subscription, one.reached))
     return sorted(found.values(), key=lambda pair: (pair[0].created_at, pair[0].id))

@@ -31,7 +31,7 @@ ESTIMATED: Final = 200
 
 def line_of(store: Store) -> Sequence[WaitlistEntry]:
     """The entries that are estimated, in the waitlist's order."""
-    return store.in_line(Period(0, FOREVER), ESTIMATED)
+    return store.waiting_entries(Period(0, FOREVER), ESTIMATED)
 
 
 def basis(
@@ -71,7 +71,9 @@ def listed_entry(store: Store, entry: WaitlistEntry, *, dry_run: bool = False) -
     now = store.now()
     before, current = 0, False
     if entry.state_at(now) is EntryState.WAITING:
-        ahead = takewhile(lambda one: one.id != entry.id, store.in_line(entry.whole, COUNTED))
+        ahead = takewhile(
+            lambda one: one.id != entry.id, store.waiting_entries(entry.whole, COUNTED)
+        )
         before = sum(bool(one.classes & entry.classes) and not one.over_at(now) for one in ahead)
         if entry.estimate is not None:
             found = basis(store, store.snapshot(), line_of(store), entry)

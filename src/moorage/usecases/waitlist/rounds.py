@@ -46,7 +46,7 @@ class WaitlistWorker:
             MoorageError: the ledger is out of reach.
         """
         env = self.env
-        entries = env.store.in_line(Period(0, FOREVER), TRIED)
+        entries = env.store.waiting_entries(Period(0, FOREVER), TRIED)
         if not entries:
             env.line.forget()
             return False
@@ -58,7 +58,7 @@ class WaitlistWorker:
                 return True
             left |= self._tried(one, until - env.stopwatch())
         if left:
-            entries = env.store.in_line(Period(0, FOREVER), ESTIMATED)
+            entries = env.store.waiting_entries(Period(0, FOREVER), ESTIMATED)
         self._estimates.look(entries[:ESTIMATED])
         return False
 

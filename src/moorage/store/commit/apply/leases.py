@@ -114,7 +114,7 @@ def _listed_as(lease: Lease) -> str:
 
 
 def _shut_out(lease: Lease) -> str:
-    """Whom it does not let use its places until it begins, if it has not; see `shutting_out`."""
+    """Whom it does not let use its places before it begins; see `exclusive_until_start`."""
     if lease.state not in {LeaseState.PENDING, LeaseState.STARTING}:
         return ""
     return " ".join(one.value for one in Yielding if one not in lease.terms.before_start)
