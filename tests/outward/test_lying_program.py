@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.usecases.leases.conftest import World, build
@@ -9,7 +10,7 @@ from tests.usecases.leases.conftest import World, build
 from moorage.domain.changes import Changeset, DeleteAllocations
 from moorage.domain.effects import EffectKind, EffectState, Lane
 from moorage.outward.program import HookProgram
-from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out
+from moorage.usecases.effect_dispatch import EFFECT_RETRY, EffectResult, OutwardActions, carry_out
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ def test_a_program_that_ends_nobody_is_asked_again_until_the_server_is_gone(
         log, hook = tmp_path / "log", tmp_path / "hook"
         hook.write_text(LIES.format(log=log))
         hook.chmod(0o755)
-        outside = OutwardActions(end=HookProgram(str(hook), 10.0), attempts=2)
+        outside = OutwardActions(
+            end=HookProgram(str(hook), 10.0), retry=replace(EFFECT_RETRY, attempts=2)
+        )
         server = here.server(4, until=2)
         made = here.lease(3, 5, vcpu=4)
         here.go_to(2)

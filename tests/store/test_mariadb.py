@@ -213,7 +213,7 @@ def test_a_key_that_another_node_has_just_given_is_met_once(
     assert attempts == 2
     with pytest.raises(IntegrityError):
         backend.write(partial(work, always=True))
-    assert attempts == 2 + retry.ATTEMPTS
+    assert attempts == 2 + retry.CONFLICT.attempts
     backend.close()
 
 

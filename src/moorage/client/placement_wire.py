@@ -14,6 +14,7 @@ import httpx
 import msgspec
 
 from moorage.domain.errors import MoorageError
+from moorage.domain.retry_policy import RetryPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +26,7 @@ NEWEST: Final = (1, 39)
 """The newest microversion that is understood here."""
 OLDEST: Final = (1, 28)
 """The oldest that can be read whole: before, consumers have no generations."""
-_PATIENCE: Final = (0.2, 1.0, 3.0)
-"""Seconds to wait before each further attempt."""
+_RETRY: Final = RetryPolicy(first_pause=0.2, longest_pause=3.0, growth=5.0, attempts=4)
 _STUMBLES: Final = frozenset({429, 500, 502, 503, 504})
 _SUCCESS: Final = range(200, 300)
 _UNAUTHORIZED: Final = 401
@@ -149,15 +149,13 @@ class PlacementWire:
         Raises:
             SourceFailed: an error, or no answer.
         """
-        waits = iter(_PATIENCE if method == "GET" else ())
         answer = self._asked(method, path, body, version)
         if answer.status_code == _UNAUTHORIZED and self._credentials.renew():
             answer = self._asked(method, path, body, version)
-        while answer.status_code in _STUMBLES:
-            wait = next(waits, None)
-            if wait is None:
+        for failures in range(1, _RETRY.attempts if method == "GET" else 1):
+            if answer.status_code not in _STUMBLES:
                 break
-            self._sleep(wait)
+            self._sleep(_RETRY.pause(failures))
             answer = self._asked(method, path, body, version)
         return self._decoded(method, path, answer)
 

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage.domain.retry_policy import RetryPolicy
 from moorage.http.process_status import Column
 
 if TYPE_CHECKING:
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_FIRST_PAUSE: Final = 0.1
-_LONGEST_PAUSE: Final = 30.0
+_RESTART: Final = RetryPolicy(first_pause=0.1, longest_pause=30.0)
 _SETTLED_AFTER: Final = 30.0
 """Seconds after which a child counts as having started well; its next pause is short again."""
 LOOK_SECONDS: Final = 1.0
@@ -152,8 +152,7 @@ class ChildProcess:
         """Delay the next start by a pause that grows with each failure."""
         now = time.monotonic()
         self.failures = 0 if now - self.started_at > _SETTLED_AFTER else self.failures + 1
-        pause = min(_FIRST_PAUSE * 2 ** max(self.failures - 1, 0), _LONGEST_PAUSE)
-        self.due_at = now + pause
+        self.due_at = now + _RESTART.pause(max(self.failures, 1))
 
     def kill_if_silent(self, now: float) -> None:
         """Kill it if its heartbeat has stopped for too long; not before its first heartbeat.

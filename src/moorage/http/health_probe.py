@@ -8,7 +8,7 @@ import time
 from http import HTTPStatus
 from typing import Final
 
-_PATIENCE: Final = 60.0
+_TIMEOUT: Final = 60.0
 _PAUSE: Final = 0.05
 
 _ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what they mean, not a place to bind
@@ -34,9 +34,9 @@ def _anybody() -> ssl.SSLContext:
 
 def _answers(host: str, port: int, context: ssl.SSLContext | None) -> bool:
     connection = (
-        http.client.HTTPConnection(host, port, timeout=_PATIENCE)
+        http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
         if context is None
-        else http.client.HTTPSConnection(host, port, timeout=_PATIENCE, context=context)
+        else http.client.HTTPSConnection(host, port, timeout=_TIMEOUT, context=context)
     )
     try:
         connection.request("GET", "/healthz")

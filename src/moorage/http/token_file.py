@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 _BELIEVED_SECONDS: Final = 60.0
 _CHECKS_AT_A_TIME: Final = 2
 """Slow hashes one worker computes at the same time: guessing must not take all its processors."""
-_PATIENCE: Final = 5.0
+_TIMEOUT: Final = 5.0
 
 
 class TokenFile:
@@ -70,7 +70,7 @@ class TokenFile:
             return True
         if self._bad.get(sent) == token:
             return False
-        if not self._turns.acquire(timeout=_PATIENCE):
+        if not self._turns.acquire(timeout=_TIMEOUT):
             raise Busy("too many tokens are being checked")
         try:
             real = self._good.get(sent) == token or secret.matches(sent, token.hash)

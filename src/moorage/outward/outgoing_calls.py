@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.period import SECOND
@@ -9,8 +10,8 @@ from moorage.outward.lease_check import ProgramCheck, WebCheck
 from moorage.outward.program import HookProgram
 from moorage.outward.subscriber import SubscriberClient
 from moorage.outward.webhook import WebhookClient
-from moorage.usecases.effect_dispatch import OutwardActions
-from moorage.usecases.events.deliver import Delivery
+from moorage.usecases.effect_dispatch import EFFECT_RETRY, OutwardActions
+from moorage.usecases.events.deliver import DELIVERY_RETRY, Delivery
 from moorage.usecases.shared.lease_check import LeaseCheck
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def outgoing_calls(config: OutwardConfig) -> OutwardActions:
         end=_end(config, hook),
         hook=hook,
         check=None if (asks := _check_client(config)) is None else asks.report_end,
-        attempts=config.attempts,
+        retry=replace(EFFECT_RETRY, attempts=config.attempts),
         timeout=int((max(config.timeout, config.check_timeout) + _SPARE) * SECOND),
     )
 
@@ -61,7 +62,7 @@ def event_delivery(config: OutwardConfig) -> Delivery:
         send=SubscriberClient(config.timeout, public_only=config.public_targets),
         timeout=int((config.timeout + _SPARE) * SECOND),
         patience=config.patience,
-        longest_wait=config.longest_wait,
+        retry=replace(DELIVERY_RETRY, longest_pause=config.longest_wait),
     )
 
 

@@ -19,6 +19,7 @@ from moorage.domain.changes import Changeset
 from moorage.domain.effects import ENDED, LANES, TIMERS, EffectKind, Lane
 from moorage.domain.errors import ConcurrentUpdate, MoorageError, NotFound
 from moorage.domain.period import MINUTE, SECOND, format_instant, parse_instant
+from moorage.domain.retry_policy import RetryPolicy
 from moorage.usecases.capacity.planned_notices import affected_servers
 from moorage.usecases.effects.outcome import (
     attempt_started,
@@ -31,7 +32,6 @@ from moorage.usecases.ledger import withdrawal
 from moorage.usecases.ledger.allocations import release
 from moorage.usecases.offers import expiry
 from moorage.usecases.preemption import eviction
-from moorage.usecases.shared.retry import backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Store
+
+EFFECT_RETRY: Final = RetryPolicy(5 * SECOND, 15 * MINUTE, jitter=0.5, attempts=12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class OutwardActions:
-    """The outward actions of a process, and their retry intervals."""
+    """The outward actions of a process, and how they are tried again."""
 
     tell: Act | None = None
     end: Act | None = None
@@ -97,11 +99,9 @@ class OutwardActions:
     hook: Act | None = None
     check: Act | None = None
     """Reports ended leases to the operator's check."""
-    attempts: int = 12
+    retry: RetryPolicy = EFFECT_RETRY
     timeout: Duration = 30 * SECOND
     """Longer than any attempt takes: after it who has taken an effect on counts as dead."""
-    first_wait: Duration = 5 * SECOND
-    longest_wait: Duration = 15 * MINUTE
 
     def act(self, lane: Lane) -> Act | None:
         """The action of a lane."""
@@ -114,8 +114,8 @@ class OutwardActions:
         return acts[lane]
 
     def wait(self, effect: Effect) -> Duration:
-        """How long to wait after this attempt; see `backoff`."""
-        return backoff(effect.id, effect.attempts, self.first_wait, self.longest_wait)
+        """How long to wait after this attempt."""
+        return self.retry.pause_of(effect.id, effect.attempts)
 
 
 class EffectResult(StrEnum):
@@ -236,7 +236,7 @@ def _failed(
     later = postponed(effect, now + outside.wait(effect), now, outcome=problem)
     env.store.commit(Changeset((later,)))
     _log.log(
-        logging.ERROR if effect.attempts >= outside.attempts else logging.WARNING,
+        logging.ERROR if effect.attempts >= outside.retry.attempts else logging.WARNING,
         "%s %s of %s, attempt %d: %s",
         *(effect.kind, effect.id, effect.subject, effect.attempts, problem),
     )
@@ -245,7 +245,7 @@ def _failed(
 
 def _enough(outside: OutwardActions, effect: Effect) -> bool:
     """Whether the attempts are used up. The deletion of a server is never given up."""
-    return effect.attempts >= outside.attempts and effect.kind is not EffectKind.DELETE
+    return effect.attempts >= outside.retry.attempts and effect.kind is not EffectKind.DELETE
 
 
 def _give_up(env: UseCaseEnvironment, effect: Effect, problem: str) -> EffectResult:

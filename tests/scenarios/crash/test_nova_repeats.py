@@ -66,7 +66,7 @@ class Build:
         }
 
         def ask(method: str, path: str, body: object = None) -> tuple[int, Any]:
-            return self._stubbornly(lambda: service.ask(method, path, body, headers))
+            return self._retried(lambda: service.ask(method, path, body, headers))
 
         status, found = ask("GET", "/placement/allocation_candidates?resources=VCPU:1")
         if status != 200:
@@ -85,7 +85,7 @@ class Build:
             if self.status != 409 or told["errors"][0]["code"] != "placement.concurrent_update":
                 return
 
-    def _stubbornly(self, attempt: Callable[[], tuple[int, Any]]) -> tuple[int, Any]:
+    def _retried(self, attempt: Callable[[], tuple[int, Any]]) -> tuple[int, Any]:
         until = time.monotonic() + PATIENCE
         while True:
             try:

@@ -20,6 +20,7 @@ from moorage.domain.effects import Effect, EffectKind, EffectState, Lane
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR, MINUTE, SECOND
 from moorage.domain.providers import Inventory
+from moorage.domain.retry_policy import RetryPolicy
 from moorage.testing.service import TENANT
 from moorage.usecases.effect_dispatch import (
     EffectResult,
@@ -34,6 +35,7 @@ from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 
 Worlds = Callable[..., World]
+THREE = RetryPolicy(SECOND, attempts=3)
 
 
 @dataclass
@@ -92,9 +94,8 @@ def test_nobody_is_told_where_nobody_is_named(world: Worlds) -> None:
 
 def test_a_failure_is_tried_again_ever_later_then_given_up_and_kept(world: Worlds) -> None:
     here, heard = world(1), Heard(failing=True)
-    outside = OutwardActions(
-        tell=heard, attempts=5, first_wait=8 * SECOND, longest_wait=20 * SECOND
-    )
+    retry = RetryPolicy(8 * SECOND, 20 * SECOND, jitter=0.5, attempts=5)
+    outside = OutwardActions(tell=heard, retry=retry)
     notice(here)
     waits = []
     while (effect := here.service.store.effects("l")[0]).state is EffectState.PENDING:
@@ -165,15 +166,15 @@ def test_who_always_dies_is_given_up_at_last(world: Worlds) -> None:
     for _ in range(3):
         (due,) = here.service.store.due_effects(1)
         with pytest.raises(KeyboardInterrupt):
-            carry_out(here.service.env, OutwardActions(tell=killed, attempts=3), due)
+            carry_out(here.service.env, OutwardActions(tell=killed, retry=THREE), due)
         here.service.clock.pass_by(HOUR)
-    assert work(here, OutwardActions(tell=Heard(), attempts=3)) == [("notify", "failed")]
+    assert work(here, OutwardActions(tell=Heard(), retry=THREE)) == [("notify", "failed")]
 
 
 def test_what_fails_inside_is_put_off_and_never_given_up(world: Worlds) -> None:
     here = world(1)
     notice(here)
-    outside = OutwardActions(first_wait=SECOND, longest_wait=4 * SECOND)
+    outside = OutwardActions(retry=RetryPolicy(SECOND, 4 * SECOND))
     for _ in range(20):
         (due,) = here.service.store.due_effects(1)
         postpone(here.service.env, outside, due, "broken")
@@ -221,7 +222,7 @@ def test_who_is_overrun_is_told_of_once_and_ended(world: Worlds) -> None:
 def test_who_says_that_a_server_is_gone_is_not_believed(world: Worlds) -> None:
     here, liar = world(4), Heard()
     server = here.server(1, until=2)
-    outside = OutwardActions(end=liar, attempts=3)
+    outside = OutwardActions(end=liar, retry=THREE)
     here.go_to(2)
     LeaseSweeper(here.service.env).look()
     outcomes = []

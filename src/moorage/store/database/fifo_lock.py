@@ -14,9 +14,9 @@ class FifoLock:
     A place is handed over to the thread that waits longest, never put down for a race.
     """
 
-    def __init__(self, patience: float, *, most: int = 1) -> None:
-        """`patience` is how many seconds a thread waits at most."""
-        self._patience = patience
+    def __init__(self, timeout: float, *, most: int = 1) -> None:
+        """`timeout` is how many seconds a thread waits at most."""
+        self._timeout = timeout
         self._mutex = Lock()
         self._waiting: deque[Event] = deque()
         self._free = most
@@ -33,7 +33,7 @@ class FifoLock:
                 return
             place = Event()
             self._waiting.append(place)
-        if place.wait(self._patience):
+        if place.wait(self._timeout):
             return
         with self._mutex:
             # It may have come between the timeout and this line.

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import random
 import time
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from moorage.domain.errors import Busy, Unavailable
+from moorage.domain.retry_policy import Retries, RetryPolicy
 from moorage.logs import Lasting
 
 if TYPE_CHECKING:
@@ -25,91 +27,65 @@ WAIT: Final = 30.0
 """Seconds a writer waits for its turn before it is told to come again."""
 AWAY: Final = 5.0
 """Seconds to wait for a database that is away before telling the caller to come again."""
-ATTEMPTS: Final = 8
-"""How often a transaction is tried that loses against others."""
+CONFLICT: Final = RetryPolicy(0.02, growth=1.0, jitter=1.0, attempts=8)
+"""Of a transaction that loses against others."""
+NODE_CONFLICT: Final = RetryPolicy(0.02, 0.3, jitter=1.0, limit=WAIT)
+"""The same between the nodes of a cluster, where there is no queue."""
 
 
-class Stubbornly(Protocol):
-    """Does something again while the database is away, for a while."""
-
-    def __call__(self, attempt: Callable[[], T]) -> T:
-        """What the attempt returns.
-
-        Raises:
-            Busy: it is away for too long.
-        """
-
-
-class Patience:
-    """How much of it is left: attempts against others, time for a database that is away."""
+class DatabaseRetries:
+    """The retries of one transaction."""
 
     def __init__(self) -> None:
-        self._attempts = ATTEMPTS
-        self._lost_at: float | None = None
-        self._apart = 0.02
-        self._deadline: float | None = None
-        self._pause = 0.02
+        self._made: defaultdict[RetryPolicy, Retries] = defaultdict(Retries)
 
-    def part(self) -> bool:
-        """Sleep a little, for those who collided not to collide again; whether a try is left."""
-        self._attempts -= 1
-        if self._attempts:
-            time.sleep(random.uniform(0, 0.02))  # noqa: S311 - only to part them
-        return self._attempts > 0
-
-    def part_farther(self) -> bool:
-        """As `part`, where there is no queue: with every loss more, until a turn is overdue."""
-        now = time.monotonic()
-        if self._lost_at is None:
-            self._lost_at = now
-        time.sleep(random.uniform(0, self._apart))  # noqa: S311 - only to part them
-        self._apart = min(self._apart * 2, 0.3)
-        return now < self._lost_at + WAIT
+    def pause(self, policy: RetryPolicy) -> bool:
+        """Sleep before the next attempt under a policy; whether there is to be one."""
+        chance = random.random()  # noqa: S311 - only to part those who collided
+        pause = self._made[policy].next_pause(policy, time.monotonic(), chance)
+        time.sleep(pause or 0.0)
+        return pause is not None
 
     def wait_for_database(self, error: DBAPIError) -> None:
-        """Sleep a little.
+        """Sleep before the next attempt; a broken connection is replaced at once.
 
         Raises:
             Busy: it has been away for too long.
         """
-        now = time.monotonic()
-        if self._deadline is None:
-            self._deadline = now + AWAY  # a broken connection is replaced at once
+        if self.pause(RetryPolicy(0.02, 0.5, at_once=True, limit=AWAY)):
             return
-        if now >= self._deadline:
-            # Where it is and what it said is for the log: whoever asked may be a tenant.
-            told = sentence(error)
-            if _lasting.is_news("away", told):
-                _log.error("the database is away: %s", told)
-            raise Busy("the database is away", retry_after=2) from error
-        time.sleep(self._pause)
-        self._pause = min(self._pause * 2, 0.5)
+        # Where it is and what it said is for the log: the client may be a tenant.
+        said = message(error)
+        if _lasting.is_news("away", said):
+            _log.error("the database is away: %s", said)
+        raise Busy("the database is away", retry_after=2) from error
 
 
-def stubbornly(attempt: Callable[[], T], bear: Callable[[DBAPIError, Patience], None]) -> T:
-    """What the attempt returns at last; `bear` returns if an error is worth another one.
+def retry(
+    attempt: Callable[[], T], pause_or_raise: Callable[[DBAPIError, DatabaseRetries], None]
+) -> T:
+    """What the attempt returns at last; `pause_or_raise` returns if an error is worth another.
 
     Raises:
-        Busy: no connection is free, or patience is at its end.
+        Busy: no connection is free, or `pause_or_raise` says so.
     """
-    patience = Patience()
+    retries = DatabaseRetries()
     while True:
         try:
             return attempt()
         except DBAPIError as error:
-            bear(error, patience)
+            pause_or_raise(error, retries)
         except NoConnection as error:
             raise Busy("the ledger has too many requests at once") from error
 
 
-def cannot_go_on(error: DBAPIError, why: str) -> Unavailable:
+def unavailable(error: DBAPIError, why: str) -> Unavailable:
     """What to raise where no repetition helps; the log has what the database said, once."""
-    told = sentence(error)
     if _lasting.is_news(why):
-        _log.error("the database cannot go on: %s", told)
+        _log.error("the database cannot go on: %s", message(error))
     return Unavailable(f"the ledger cannot be used: {why}")
 
 
-def sentence(error: DBAPIError) -> str:
+def message(error: DBAPIError) -> str:
     """What the database said, on one line."""
     return " ".join(str(error.orig).split())

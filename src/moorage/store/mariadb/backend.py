@@ -23,7 +23,6 @@ acknowledged anywhere. Why that is not enough for more is in ADR-0018.
 
 from __future__ import annotations
 
-import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -33,7 +32,7 @@ from sqlalchemy.exc import DBAPIError
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.store.changelog.answers import Connections
 from moorage.store.database.fifo_lock import FifoLock
-from moorage.store.database.retry import WAIT, Patience, cannot_go_on, sentence, stubbornly
+from moorage.store.database.retry import CONFLICT, NODE_CONFLICT, WAIT, message, retry, unavailable
 from moorage.store.database.session import in_general_terms
 from moorage.store.database.statements import Speech
 from moorage.store.mariadb.connect import CONNECTIONS, OLD, made_engine
@@ -47,11 +46,10 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, PoolProxiedConnection
 
     from moorage.domain.period import Instant
+    from moorage.store.database.retry import DatabaseRetries
     from moorage.store.database.session import Question, Rows, Session
 
 T = TypeVar("T")
-
-_log = logging.getLogger(__name__)
 
 _WRITING: Final = 12
 """Of these those that write; see the same in `postgres`."""
@@ -100,16 +98,16 @@ class MariadbBackend:
         self._speech = Speech(self._engine.dialect)
         self._writers = FifoLock(WAIT, most=_WRITING)
         self._line = Line(self._dial, self._drop, oldest=OLD)
-        self.log = MarkedLog(self._line, self._stubbornly)
+        self.log = MarkedLog(lambda: self._retry(self._line.ask))
         try:
-            self._kind = stubbornly(self._meet, _bear_at_first)
+            self._kind = retry(self._meet, _pause_or_raise_at_start)
         except BaseException:
             self.close()
             raise
 
     def now(self) -> Instant:
         """See `Backend`."""
-        return self._stubbornly(self._line.now)
+        return self._retry(self._line.now)
 
     def look(self, work: Callable[[Connection], T]) -> T:
         """See `Backend`."""
@@ -118,11 +116,11 @@ class MariadbBackend:
             with self._engine.connect() as connection:
                 return work(connection)
 
-        return self._stubbornly(looking)
+        return self._retry(looking)
 
     def read(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""
-        return self._stubbornly(lambda: self._reading(work))
+        return self._retry(lambda: self._reading(work))
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
         """See `Backend`."""
@@ -131,7 +129,7 @@ class MariadbBackend:
     def write(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""
         doubtful: dict[Mark, T] = {}
-        return self._stubbornly(lambda: self._writing(work, doubtful))
+        return self._retry(lambda: self._writing(work, doubtful))
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`.
@@ -141,12 +139,12 @@ class MariadbBackend:
                 schema is no transaction.
         """
         try:
-            self._stubbornly(lambda: self._upgrading(work))
+            self._retry(lambda: self._upgrading(work))
         except DBAPIError as error:
             if _number(error) not in _HALF_WAY:
                 raise
             raise InvalidDescription(
-                f"{sentence(error)}: either an upgrade was cut off half-way, then restore the"
+                f"{message(error)}: either an upgrade was cut off half-way, then restore the"
                 " backup made before it (or drop and create the database, if it was new); or"
                 " these tables are another program's",
                 path="database",
@@ -266,14 +264,14 @@ class MariadbBackend:
 
     # --- several attempts ---------------------------------------------------------------------
 
-    def _stubbornly(self, attempt: Callable[[], T]) -> T:
-        return stubbornly(attempt, self._bear)
+    def _retry(self, attempt: Callable[[], T]) -> T:
+        return retry(attempt, self._pause_or_raise)
 
-    def _bear(self, error: DBAPIError, patience: Patience) -> None:
+    def _pause_or_raise(self, error: DBAPIError, retries: DatabaseRetries) -> None:
         if _number(error) in _DEMOTED:
             # A new connection may find the server that is the primary now.
             self._drop()
-        _bear(error, patience)
+        _pause_or_raise(error, retries)
 
     def _drop(self) -> None:
         """Leave the server that the connections lead to: it hangs, or only reads."""
@@ -287,7 +285,7 @@ def _number(error: DBAPIError) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _bear(error: DBAPIError, patience: Patience) -> None:
+def _pause_or_raise(error: DBAPIError, retries: DatabaseRetries) -> None:
     """Return if it is worth another attempt, after a pause.
 
     Raises:
@@ -296,28 +294,28 @@ def _bear(error: DBAPIError, patience: Patience) -> None:
         DBAPIError: the error itself, which no repetition mends.
     """
     number = _number(error)
-    if number in _COLLIDED and patience.part_farther():
+    if number in _COLLIDED and retries.pause(NODE_CONFLICT):
         return
-    if number == _TWICE and patience.part():
+    if number == _TWICE and retries.pause(CONFLICT):
         return
     if number in _LATE | _COLLIDED:
         raise Busy("the ledger has too many writers at once") from error
     if number in _FULL:
-        raise cannot_go_on(error, "the database's disk is full") from error
+        raise unavailable(error, "the database's disk is full") from error
     if error.connection_invalidated or number in _GONE | _DEMOTED:
-        patience.wait_for_database(error)
+        retries.wait_for_database(error)
     else:
         raise error
 
 
-def _bear_at_first(error: DBAPIError, patience: Patience) -> None:
-    """As `_bear`; a server that refuses us for good is a mistake in the URL.
+def _pause_or_raise_at_start(error: DBAPIError, retries: DatabaseRetries) -> None:
+    """As `_pause_or_raise`; a server that refuses us for good is a mistake in the URL.
 
     Raises:
         InvalidDescription: no such database or user, wrong password.
     """
     if _number(error) in _REFUSED:
         raise InvalidDescription(
-            f"cannot open the database: {sentence(error)}", path="database"
+            f"cannot open the database: {message(error)}", path="database"
         ) from error
-    _bear(error, patience)
+    _pause_or_raise(error, retries)

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.store.changelog.footprint import Footprint
     from moorage.store.changelog.lapsed_bookings import Swept
-    from moorage.store.database.retry import Stubbornly
     from moorage.store.database.session import Question, Rows, Session
-    from moorage.store.mariadb.line import Line
 
 MARK: Final = "moorage mark"
 """Where a connection's info keeps the mark of the transaction about to commit."""
@@ -77,9 +75,9 @@ class _Row(NamedTuple):
 class MarkedLog:
     """See the module; the cursor is a `Mark`."""
 
-    def __init__(self, line: Line, stubbornly: Stubbornly) -> None:
-        self._line = line
-        self._stubbornly = stubbornly
+    def __init__(self, ask: Callable[[], tuple[Mark, Instant]]) -> None:
+        """`ask` says the newest mark and the server's clock."""
+        self._ask = ask
 
     def belongs(self, connection: Session | Connection) -> bool:
         """See `Log`. Its numbers are the ledger's own, wherever it is copied to."""
@@ -132,7 +130,7 @@ class MarkedLog:
 
     def glance(self, cursor: object | None) -> Glance:
         """See `Log`."""
-        newest, now = self._stubbornly(self._line.ask)
+        newest, now = self._ask()
         return Glance(moved=newest != cursor, now=now)
 
     def news(self, connection: Session, cursor: object | None, revision: int) -> News:

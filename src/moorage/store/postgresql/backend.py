@@ -12,7 +12,6 @@ never attempted again: who bet on it (see `first`) goes on from what there is.
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,14 +21,15 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.errors import Busy
+from moorage.domain.retry_policy import RetryPolicy
 from moorage.store.changelog.answers import Connections
 from moorage.store.database.fifo_lock import FifoLock
-from moorage.store.database.retry import AWAY, WAIT, stubbornly
+from moorage.store.database.retry import AWAY, WAIT, DatabaseRetries, retry
 from moorage.store.database.session import in_general_terms
 from moorage.store.database.statements import Speech
 from moorage.store.postgresql.connect import CONNECTIONS, made_engine, require_usable
 from moorage.store.postgresql.connection import Wire
-from moorage.store.postgresql.errors import bear, bear_at_first
+from moorage.store.postgresql.errors import pause_or_raise, pause_or_raise_at_start
 from moorage.store.postgresql.locks import ALONE
 from moorage.store.postgresql.log import NUMBER, Line, VisibleLog
 from moorage.store.postgresql.session import PipelineSession
@@ -70,16 +70,16 @@ class PostgresBackend:
         self._speech = Speech(wording(paramstyle="numeric_dollar", dbapi=psycopg))
         self._writers = FifoLock(WAIT, most=_WRITING)
         self._line = Line(self._dial, self._detector.refuse)
-        self.log = VisibleLog(self._line, self._stubbornly)
+        self.log = VisibleLog(self._line)
         try:
-            stubbornly(lambda: require_usable(self._engine), bear_at_first)
+            retry(lambda: require_usable(self._engine), pause_or_raise_at_start)
         except BaseException:
             self.close()
             raise
 
     def now(self) -> Instant:
         """See `Backend`."""
-        return self._stubbornly(self._line.now)
+        return retry(self._line.now, pause_or_raise)
 
     def look(self, work: Callable[[Connection], T]) -> T:
         """See `Backend`."""
@@ -88,11 +88,11 @@ class PostgresBackend:
             with self._engine.connect() as connection:
                 return work(connection.execution_options(**_READING))
 
-        return self._stubbornly(looking)
+        return retry(looking, pause_or_raise)
 
     def read(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""
-        return self._stubbornly(lambda: self._reading(work))
+        return retry(lambda: self._reading(work), pause_or_raise)
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
         """See `Backend`. One round trip."""
@@ -101,11 +101,11 @@ class PostgresBackend:
             with self._lent(_READ) as session:
                 return session.only(*questions)
 
-        return self._stubbornly(asking)
+        return retry(asking, pause_or_raise)
 
     def write(self, work: Callable[[Session], T]) -> T:
         """See `Backend`."""
-        return self._stubbornly(lambda: self._writing(work))
+        return retry(lambda: self._writing(work), pause_or_raise)
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`."""
@@ -120,7 +120,7 @@ class PostgresBackend:
                     connection.execute(ALONE)
                     work(connection)
 
-        self._stubbornly(alone)
+        retry(alone, pause_or_raise)
 
     def connections(self) -> Connections:
         """See `Backend`. One more is kept for questions."""
@@ -214,16 +214,10 @@ class PostgresBackend:
         Raises:
             Busy: nobody could say in time.
         """
-        deadline = time.monotonic() + AWAY
+        retries, policy = DatabaseRetries(), RetryPolicy(0.05, growth=1.0, limit=AWAY)
         while self.read(lambda connection: _status(connection, number)) == "in progress":
-            if time.monotonic() > deadline:
+            if not retries.pause(policy):
                 raise Busy(_IN_DOUBT)
-            time.sleep(0.05)
-
-    # --- several attempts ---------------------------------------------------------------------
-
-    def _stubbornly(self, attempt: Callable[[], T]) -> T:
-        return stubbornly(attempt, bear)
 
 
 def _status(connection: Session, number: int) -> str | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Busy, InvalidDescription
-from moorage.store.database.retry import cannot_go_on, sentence
+from moorage.store.database.retry import CONFLICT, message, unavailable
 from moorage.store.postgresql.connection import STALE
 
 if TYPE_CHECKING:
     from sqlalchemy.exc import DBAPIError
 
-    from moorage.store.database.retry import Patience
+    from moorage.store.database.retry import DatabaseRetries
 
 _LOST: Final = frozenset({"40001", "40P01", "23505", "23503", "53200"}) | STALE
 """Serialization, deadlock; two births of one name; no room for locks; what was prepared is no
@@ -33,7 +33,7 @@ POOLED: Final = (
 )
 
 
-def bear(error: DBAPIError, patience: Patience) -> None:
+def pause_or_raise(error: DBAPIError, retries: DatabaseRetries) -> None:
     """Return if it is worth another attempt, after a pause.
 
     Raises:
@@ -45,28 +45,28 @@ def bear(error: DBAPIError, patience: Patience) -> None:
         raise Busy("the ledger has too many writers at once") from error
     if state in _ON_THE_DISK:
         why = "the database's disk is full" if state == _DISK_FULL else "the database is damaged"
-        raise cannot_go_on(error, why) from error
+        raise unavailable(error, why) from error
     if state in _LOST:
-        if patience.part():
+        if retries.pause(CONFLICT):
             return
         if state in {"40001", "40P01"}:
             raise Busy("the ledger has too many writers at once") from error
         raise error
     if error.connection_invalidated or state is None or state in _GONE or state.startswith("08"):
-        patience.wait_for_database(error)
+        retries.wait_for_database(error)
         return
     raise error
 
 
-def bear_at_first(error: DBAPIError, patience: Patience) -> None:
-    """As `bear`; a server that refuses us for good is a mistake in the URL.
+def pause_or_raise_at_start(error: DBAPIError, retries: DatabaseRetries) -> None:
+    """As `pause_or_raise`; a server that refuses us for good is a mistake in the URL.
 
     Raises:
         InvalidDescription: no such database or role, wrong password, or no sessions.
     """
-    told = sentence(error)
-    if "statement pooling mode" in told:
+    said = message(error)
+    if "statement pooling mode" in said:
         raise InvalidDescription(POOLED, path="database")
-    if "FATAL" in told and "the database system is" not in told:
-        raise InvalidDescription(f"cannot open the database: {told}", path="database")
-    bear(error, patience)
+    if "FATAL" in said and "the database system is" not in said:
+        raise InvalidDescription(f"cannot open the database: {said}", path="database")
+    pause_or_raise(error, retries)

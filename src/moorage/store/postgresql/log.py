@@ -30,7 +30,8 @@ from moorage.store.changelog.answers import Glance, News, Turn, commits
 from moorage.store.changelog.entries import entries
 from moorage.store.changelog.lapsed_bookings import Swept, sweep_all, sweep_of, who_lapsed
 from moorage.store.database.fifo_lock import FifoLock
-from moorage.store.database.retry import WAIT
+from moorage.store.database.retry import WAIT, retry
+from moorage.store.postgresql.errors import pause_or_raise
 from moorage.store.postgresql.locks import ALONE, begin
 from moorage.store.schema import tables
 
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
     from moorage.store.changelog.footprint import Footprint
-    from moorage.store.database.retry import Stubbornly
     from moorage.store.database.session import Question, Rows, Session
     from moorage.store.postgresql.connection import Wire
 
@@ -214,9 +214,8 @@ class Line:
 class VisibleLog:
     """See the module."""
 
-    def __init__(self, line: Line, stubbornly: Stubbornly) -> None:
+    def __init__(self, line: Line) -> None:
         self._line = line
-        self._stubbornly = stubbornly
         self._commits = count(1)
         self._queues = tuple(FifoLock(WAIT) for _ in range(_QUEUES))
 
@@ -285,9 +284,9 @@ class VisibleLog:
         """See `Log`."""
         if not isinstance(cursor, Cursor):
             # Asked for the sake of the line: it must stand before the first cursor is taken.
-            return Glance(moved=True, now=self._stubbornly(self._line.now))
-        log_start, started, now, unseen = self._stubbornly(
-            lambda: self._line.ask(cursor.xmax, cursor.running)
+            return Glance(moved=True, now=retry(self._line.now, pause_or_raise))
+        log_start, started, now, unseen = retry(
+            lambda: self._line.ask(cursor.xmax, cursor.running), pause_or_raise
         )
         moved = unseen or not self._holds(cursor, started, log_start)
         return Glance(moved, now)

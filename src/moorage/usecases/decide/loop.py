@@ -208,7 +208,7 @@ class _Loop(Generic[T]):
         self._must_know = must_know
         self._dry_run = dry_run
         self._deadlines = deadlines
-        self._patience = RetryBudget(env, env.limits.time_limit)
+        self._budget = RetryBudget(env, env.limits.time_limit)
         self._limited = False
         """Whether the time limit has begun."""
         self._alone = False
@@ -232,7 +232,7 @@ class _Loop(Generic[T]):
             except ConcurrentUpdate as error:
                 if self._must_know(error):
                     raise
-                if not self._patience.pause():
+                if not self._budget.pause():
                     raise Busy("others changed it too often meanwhile") from error
                 maker, self._alone = None, False
 
@@ -248,7 +248,7 @@ class _Loop(Generic[T]):
             writing = len(proposal.ensemble.members) * WRITING
             self._deadlines.enter_context(deadline.within(env.stopwatch, time_limit / SECOND))
             self._deadlines.enter_context(deadline.leaving(writing))
-            self._patience.limit = time_limit
+            self._budget.limit = time_limit
         return AttemptMaker(env, proposal, ask, asked.naming, hold, time_limit, self._dry_run)
 
     def _attempted(self, maker: AttemptMaker, reading: DecisionFlow[T]) -> DecisionResult | None:
@@ -260,7 +260,7 @@ class _Loop(Generic[T]):
             problem = self._overtaken(maker, overtaken)
         except Busy as busy:
             # What could not be told in a moment is looked at with more time.
-            more = self._alone and self._patience.pause()
+            more = self._alone and self._budget.pause()
             self._alone, problem = False, None if more else busy
         except MoorageError as error:
             problem = error
@@ -283,14 +283,14 @@ class _Loop(Generic[T]):
     ) -> Busy | None:
         """Wait for the next attempt; or the error where that was the last one."""
         maker.learn(overtaken)
-        patience = self._patience
-        left = patience.pause()
+        budget = self._budget
+        left = budget.pause()
         may_be_alone = len(maker.proposal.ensemble.members) <= ALONE_MEMBERS
         if not left and (self._alone or not may_be_alone):
-            busy = Busy(f"gave up after {patience.attempts} conflicting commits; retry")
+            busy = Busy(f"gave up after {budget.retries.attempts} conflicting commits; retry")
             busy.__cause__ = overtaken
             return busy
-        self._alone = may_be_alone and (not left or patience.attempts % TURN == 0)
+        self._alone = may_be_alone and (not left or budget.retries.attempts % TURN == 0)
         return None
 
 

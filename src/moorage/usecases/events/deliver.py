@@ -21,10 +21,10 @@ from moorage.domain.effects import fact_id
 from moorage.domain.errors import ConcurrentUpdate, NotFound
 from moorage.domain.events import Event
 from moorage.domain.period import DAY, HOUR, SECOND, format_instant
+from moorage.domain.retry_policy import RetryPolicy
 from moorage.domain.subscriptions import DeadLetter, letter_id
 from moorage.usecases.effect_dispatch import OutwardFailure
 from moorage.usecases.ports import Page
-from moorage.usecases.shared.retry import backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from moorage.domain.subscriptions import Subscription
     from moorage.usecases.environment import UseCaseEnvironment
 
+DELIVERY_RETRY: Final = RetryPolicy(5 * SECOND, HOUR, jitter=0.5)
 BURST: Final = 50
 """Events that one turn delivers at most, or gives up at a time."""
 _TURNS: Final = 20
@@ -62,18 +63,14 @@ Send: TypeAlias = "Callable[[OutgoingEvent], str]"
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The sender of events, and its retry intervals."""
+    """The sender of events, and how it is tried again."""
 
     send: Send
     timeout: Duration = 30 * SECOND
     """Longer than any attempt takes: after it who has taken one counts as dead."""
-    first_wait: Duration = 5 * SECOND
-    longest_wait: Duration = HOUR
+    retry: RetryPolicy = DELIVERY_RETRY
     patience: Duration = DAY
-
-    def wait(self, one: Subscription) -> Duration:
-        """How long to wait after this attempt; see `backoff`."""
-        return backoff(one.id, one.attempts, self.first_wait, self.longest_wait)
+    """The age from which on an event is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +163,8 @@ class _Turn:
         since = now if one.failing_since is None else one.failing_since
         one = replace(one, failing_since=since, outcome=problem)
         _log.warning("subscription %s, attempt %d: %s", one.id, one.attempts, problem)
-        self._one = replace(one, not_before=now + self._delivery.wait(one))
+        pause = self._delivery.retry.pause_of(one.id, one.attempts)
+        self._one = replace(one, not_before=now + pause)
         given_up = 0
         if now - since >= self._delivery.patience:
             given_up = self._give_up(events, problem, now - self._delivery.patience)

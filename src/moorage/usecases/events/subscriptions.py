@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import Changeset, DeleteSubscription, PutDeadLetters, PutSubscription
-from moorage.domain.errors import ConcurrentUpdate, Forbidden, InvalidDescription, NotFound
+from moorage.domain.errors import Forbidden, InvalidDescription, NotFound
 from moorage.domain.events import check_pattern
 from moorage.domain.period import DAY
 from moorage.domain.quotas import QuotaName
@@ -17,6 +17,7 @@ from moorage.usecases.capacity.scope import check_domain
 from moorage.usecases.leases.queries import own_lease
 from moorage.usecases.shared.access import own_ensemble, sees, visible_project
 from moorage.usecases.shared.quotas import defaults
+from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -172,18 +173,15 @@ def resend(
 def _queue(env: UseCaseEnvironment, id_: str, queued: tuple[DeadLetter, ...]) -> None:
     """One that waits because it failed is due at once."""
     kept = PutDeadLetters(id_, queued, env.limits.dead_letters)
-    for left in reversed(range(env.limits.attempts)):
+
+    def queue() -> None:
         one, now = env.store.event_log.subscription(id_), env.store.now()
         changes: tuple[Change, ...] = (kept,)
         if one.failing_since is not None and one.not_before > now:
             changes = (kept, PutSubscription(replace(one, not_before=now), one.generation))
-        try:
-            env.store.commit(Changeset(changes))
-        except ConcurrentUpdate:
-            if not left:
-                raise
-        else:
-            return
+        env.store.commit(Changeset(changes))
+
+    retry(env, queue)
 
 
 def _secret(env: UseCaseEnvironment, given: str | None) -> str:

@@ -84,7 +84,7 @@ def allocate(
             return taken
         if any(map(_PREEMPTIBLE, changes)):
             return _make_way(store, changes, lifetimes)
-        return _commit_stubbornly(store, Changeset(changes))
+        return _commit_with_retries(store, Changeset(changes))
     except ConsumerConflict:
         before = repeated_write(store, request_id, changes)
         if before is None:
@@ -98,7 +98,7 @@ def release(store: Store, consumer: str) -> Committed:
     Raises:
         NotFound: it has none.
     """
-    return _commit_stubbornly(store, Changeset((DeleteAllocations(consumer),)))
+    return _commit_with_retries(store, Changeset((DeleteAllocations(consumer),)))
 
 
 def reshape(
@@ -179,7 +179,7 @@ def _make_way(
     return commit_with_returns(store, Changeset(changes))
 
 
-def _commit_stubbornly(store: Store, changeset: Changeset) -> Committed:
+def _commit_with_retries(store: Store, changeset: Changeset) -> Committed:
     for _ in range(ATTEMPTS - 1):
         try:
             return commit_with_returns(store, changeset)

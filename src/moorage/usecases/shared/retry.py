@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from hashlib import sha256
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from moorage.domain import deadline
 from moorage.domain.errors import Busy, ConcurrentUpdate, ConsumerConflict, StaleGeneration
 from moorage.domain.period import SECOND
+from moorage.domain.retry_policy import Retries, RetryPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,51 +19,32 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FIRST_PAUSE: Final = 0.005
-"""Seconds, on average, after the second attempt; the first one is repeated at once."""
-GROWTH: Final = 1.5
-LONGEST_PAUSE: Final = 0.25
-
-
-def backoff(id_: str, attempts: int, first: Duration, longest: Duration) -> Duration:
-    """The wait after so many attempts: doubled each time up to `longest`, less up to half of it.
-
-    The jitter follows from the id and the number, so failures at one time are not retried together.
-    """
-    doubled = min(first << min(attempts - 1, 30), longest)
-    chance = sha256(f"{id_} {attempts}".encode()).digest()[0]
-    return doubled // 2 + doubled * chance // 255 // 2
+_CONFLICT: Final = RetryPolicy(0.0075, 0.375, growth=1.5, jitter=2 / 3, at_once=True)
+"""In seconds; a process's limits say how often, and a request's how long."""
 
 
 @dataclass(eq=False)
 class RetryBudget:
-    """The remaining attempts and time of one request.
-
-    Pauses grow, and differ from request to request: those who collided do not meet again.
-    """
+    """The remaining attempts and time of one request."""
 
     env: Environment
     limit: Duration
     """No new attempt beside others begins so long after the first one was overtaken."""
-    attempts: int = 1
-    _until: float = 0.0
-    _dice: Random | None = None
+    retries: Retries = field(default_factory=Retries)
+    _random: Random | None = None
 
     def pause(self) -> bool:
         """Wait before the next attempt; False when there is to be none beside others."""
-        now = self.env.stopwatch()
-        if self._dice is None:
-            self._dice = Random(self.env.ids.uuid())  # noqa: S311 - parts those who collided
-            self._until = now + self.limit / SECOND
-        late = now >= self._until or deadline.passed()
-        if self.attempts >= self.env.limits.attempts or late:
+        env = self.env
+        if self._random is None:
+            self._random = Random(env.ids.uuid())  # noqa: S311 - parts those who collided
+        if deadline.passed():
             return False
-        if self.attempts > 1:
-            mean = min(FIRST_PAUSE * GROWTH ** (self.attempts - 2), LONGEST_PAUSE)
-            longest = deadline.left(self._until - now)
-            self.env.pause(max(min(mean * self._dice.uniform(0.5, 1.5), longest), 0.0))
-        self.attempts += 1
-        return True
+        policy = replace(_CONFLICT, attempts=env.limits.attempts, limit=self.limit / SECOND)
+        pause = self.retries.next_pause(policy, env.stopwatch(), self._random.random())
+        if pause:
+            env.pause(max(deadline.left(pause), 0.0))
+        return pause is not None
 
 
 def retry(
@@ -84,7 +65,7 @@ def retry(
         ConcurrentUpdate: one that the caller must know.
         Busy: it was overtaken too often.
     """
-    patience = RetryBudget(env, env.limits.time_limit)
+    budget = RetryBudget(env, env.limits.time_limit)
     while True:
         try:
             return attempt()
@@ -93,5 +74,5 @@ def retry(
         except ConcurrentUpdate as error:
             if must_know(error):
                 raise
-            if not patience.pause():
+            if not budget.pause():
                 raise Busy("others changed it too often meanwhile") from error
