@@ -32,7 +32,7 @@ from moorage.domain.requests import RequestGroup
 from moorage.domain.virtual_classes import HOURS, PREEMPTIBLE
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.candidates.query import CandidateQuery
-from moorage.engine.state.bounded_view import within
+from moorage.engine.state.bounded_view import with_period
 from moorage.testing.service import TENANT, Service
 from moorage.usecases.claims.outcome import expire
 from moorage.usecases.claims.server_stay import Lifetimes, fleet_for_query
@@ -300,7 +300,7 @@ class World:
         if any(PREEMPTIBLE in group.resources for group in query.groups):
             for run in RUNS:
                 period = Period(snapshot.taken_at, snapshot.taken_at + run)
-                for_long = within(seen, ["VCPU"], period)
+                for_long = with_period(seen, ["VCPU"], period)
                 if found := _first(for_long, candidates(for_long, query)):
                     return found
         return _first(seen, candidates(seen, query))

@@ -10,8 +10,9 @@ from moorage.domain.bookings import Booking
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates.enumerate import SHARES, candidates
+from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.candidates.query import CandidateQuery, Rules
+from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 
@@ -101,7 +102,7 @@ class Slow:
         tree = [name for name in self.nodes if self.root(name) == anchor]
         nearby = frozenset[str]().union(*(self.nodes[name].aggregates for name in tree))
         for name, node in self.nodes.items():
-            if name in tree or (SHARES in node.traits and node.aggregates & nearby):
+            if name in tree or (SHARING_TRAIT in node.traits and node.aggregates & nearby):
                 yield name
 
     def gives(self, name: str, resource_class: str, amount: int) -> bool:
@@ -199,7 +200,7 @@ class Slow:
 # --- random fleets and queries ------------------------------------------------------------------
 
 CLASSES = ("VCPU", "DISK_GB")
-TRAITS = ("T1", "T2", SHARES)
+TRAITS = ("T1", "T2", SHARING_TRAIT)
 AGGREGATES = ("a1", "a2")
 
 stocks = st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 4))

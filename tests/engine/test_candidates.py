@@ -27,7 +27,6 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import HOUR, Period
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates.enumerate import (
-    SHARES,
     Batch,
     batches,
     candidates,
@@ -35,6 +34,7 @@ from moorage.engine.candidates.enumerate import (
     summary_rows,
 )
 from moorage.engine.candidates.query import CandidateQuery, Rules
+from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 
@@ -117,7 +117,7 @@ def test_summaries_cover_whole_trees_of_the_providers_used() -> None:
         Node("cn", aggregates=frozenset({"a"})),
         Node("numa", "cn", {"VCPU": 4}),
         Node("nic", "cn"),
-        Node("ss", None, {"DISK_GB": 9}, frozenset({SHARES}), frozenset({"a"})),
+        Node("ss", None, {"DISK_GB": 9}, frozenset({SHARING_TRAIT}), frozenset({"a"})),
         Node("other", None, {"VCPU": 1}),
     ]
     snapshot = fleet(nodes)

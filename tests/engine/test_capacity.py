@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from moorage.domain.period import FOREVER
 from moorage.engine.time.capacity_check import shortfall
-from moorage.engine.time.occupancy import NOTHING, Spans
+from moorage.engine.time.occupancy import NO_SPANS, Spans
 
 LAST = 10
 Items = list[tuple[int, int, int, int]]
@@ -49,8 +49,8 @@ def test_refused_exactly_when_some_instant_gets_worse(
 
 def test_the_past_is_not_judged() -> None:
     over = Spans.of([(0, 0, 5, 9)])
-    assert shortfall(8, others=NOTHING, before=NOTHING, after=over, since=5) is None
-    assert shortfall(8, others=NOTHING, before=NOTHING, after=over, since=4) is not None
+    assert shortfall(8, others=NO_SPANS, before=NO_SPANS, after=over, since=5) is None
+    assert shortfall(8, others=NO_SPANS, before=NO_SPANS, after=over, since=4) is not None
 
 
 def test_an_over_full_inventory_may_empty_step_by_step() -> None:
@@ -62,7 +62,7 @@ def test_an_over_full_inventory_may_empty_step_by_step() -> None:
 def test_a_future_promise_protects_its_period_only() -> None:
     promised = Spans.of([(0, 100, 200, 3)])
     until_then, for_ever = Spans.of([(0, 0, 100, 4)]), Spans.of([(0, 0, FOREVER, 4)])
-    assert shortfall(4, others=promised, before=NOTHING, after=until_then, since=0) is None
-    found = shortfall(4, others=promised, before=NOTHING, after=for_ever, since=0)
+    assert shortfall(4, others=promised, before=NO_SPANS, after=until_then, since=0) is None
+    found = shortfall(4, others=promised, before=NO_SPANS, after=for_ever, since=0)
     assert found is not None
     assert (found.at, found.free, found.requested) == (100, 1, 4)

@@ -25,9 +25,9 @@ def test_a_changed_copy_is_as_of_a_list(data: st.DataObject, length: int, more: 
     assert [changed[index] for index in range(len(changed))] == expected
     assert list(chunks) == plain
     touched = {index // SIZE for index in changes}
-    for number, part in enumerate(chunks.parts):
+    for number, part in enumerate(chunks.chunks):
         if number not in touched and len(part) == SIZE:
-            assert changed.parts[number] is part
+            assert changed.chunks[number] is part
 
 
 @pytest.mark.parametrize("index", [-1, 3])

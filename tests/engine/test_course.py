@@ -9,7 +9,7 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.engine.state.snapshot import ProviderState, Snapshot
-from moorage.engine.time.load_profile import Course
+from moorage.engine.time.load_profile import LoadProfile
 from moorage.engine.time.occupancy import Spans, peaks
 
 Items = list[tuple[int, int, int, int]]
@@ -17,7 +17,7 @@ Items = list[tuple[int, int, int, int]]
 
 @given(items=spans, window=windows)
 def test_a_course_has_the_peaks_of_its_spans(items: Items, window: Period) -> None:
-    found = Course.of(Spans.of(items)).peaks(5, window)
+    found = LoadProfile.of(Spans.of(items)).peaks(5, window)
     assert found.tolist() == peaks(Spans.of(items), 5, window).tolist()
 
 
@@ -27,7 +27,7 @@ def test_a_course_with_other_spans_of_some_owners_is_that_of_all_spans(
 ) -> None:
     rows = np.array(sorted(touched), dtype=np.int64)
     others = [one for one in after if one[0] in touched]
-    course = Course.of(Spans.of(before)).with_others(rows, Course.of(Spans.of(others)))
+    course = LoadProfile.of(Spans.of(before)).with_owners(rows, LoadProfile.of(Spans.of(others)))
     whole = [one for one in before if one[0] not in touched] + others
     assert course.peaks(4, window).tolist() == peaks(Spans.of(whole), 4, window).tolist()
     assert (np.diff(course.owner) >= 0).all(), "in order still"

@@ -11,7 +11,7 @@ from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.candidates.query import CandidateQuery
-from moorage.engine.state.fleet_view import Part, Plot
+from moorage.engine.state.fleet_view import SubsetView, TreeSubset
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def fleet() -> Snapshot:
 
 def there() -> list[object]:
     """What there is of a look at a fleet in this process."""
-    return [one for one in gc.get_objects() if type(one) in {Plot, Part, Snapshot}]
+    return [one for one in gc.get_objects() if type(one) in {TreeSubset, SubsetView, Snapshot}]
 
 
 @pytest.mark.parametrize("named", [frozenset[str](), frozenset({"a", "d"})], ids=["all", "two"])

@@ -30,8 +30,8 @@ def three_hosts() -> Snapshot:
 
 
 def passing(snapshot: Snapshot, group: RequestGroup) -> set[str]:
-    mask, _ = provider_filters.narrow(
-        snapshot.alive, provider_filters.same_provider(snapshot, group)
+    mask, _ = provider_filters.apply_and_count(
+        snapshot.alive, provider_filters.suffixed_group(snapshot, group)
     )
     return {snapshot.uuids[row] for row in np.flatnonzero(mask)}
 
@@ -58,13 +58,13 @@ def test_each_rule_alone() -> None:
 def test_membership_of_the_root_counts_for_its_tree_where_asked() -> None:
     snapshot = three_hosts()
     wanted = RequestGroup(member_of=(frozenset({"agg"}),))
-    mask, _ = provider_filters.narrow(
-        snapshot.alive, provider_filters.own_or_root_aggregates(snapshot, wanted)
+    mask, _ = provider_filters.apply_and_count(
+        snapshot.alive, provider_filters.aggregate_rules_with_root(snapshot, wanted)
     )
     assert {snapshot.uuids[row] for row in np.flatnonzero(mask)} == {"h1", "child"}
     unwanted = RequestGroup(not_member_of=frozenset({"agg"}))
-    mask, _ = provider_filters.narrow(
-        snapshot.alive, provider_filters.own_or_root_aggregates(snapshot, unwanted)
+    mask, _ = provider_filters.apply_and_count(
+        snapshot.alive, provider_filters.aggregate_rules_with_root(snapshot, unwanted)
     )
     assert {snapshot.uuids[row] for row in np.flatnonzero(mask)} == {"h2"}
 
@@ -76,8 +76,8 @@ def test_rejections_are_counted_per_reason_and_once_per_row() -> None:
         required=(frozenset({"SSD", "NVME"}),),
         forbidden=frozenset({"GPU"}),
     )
-    mask, rejected = provider_filters.narrow(
-        snapshot.alive, provider_filters.same_provider(snapshot, group)
+    mask, rejected = provider_filters.apply_and_count(
+        snapshot.alive, provider_filters.suffixed_group(snapshot, group)
     )
     assert rejected == {"trait:NVME|SSD": 1, "forbidden:GPU": 1, "capacity:VCPU": 1}
     assert int(mask.sum()) == 1
@@ -85,9 +85,9 @@ def test_rejections_are_counted_per_reason_and_once_per_row() -> None:
 
 def test_rows_of_deleted_providers_are_neither_kept_nor_counted() -> None:
     snapshot = three_hosts().with_states(removed=["h2"])
-    mask, rejected = provider_filters.narrow(
+    mask, rejected = provider_filters.apply_and_count(
         snapshot.alive,
-        provider_filters.same_provider(snapshot, RequestGroup(resources={"VCPU": 8})),
+        provider_filters.suffixed_group(snapshot, RequestGroup(resources={"VCPU": 8})),
     )
     assert not mask.any()
     assert rejected == {"unit:VCPU": 2}

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.engine.state.provider_trees import Forest, ranges
+from moorage.engine.state.provider_trees import Forest, values_by_key
 
 
 @given(st.lists(st.integers(-1, 9), min_size=1, max_size=10), st.data())
@@ -25,13 +25,13 @@ def test_above_says_where_in_its_tree_each_parent_is(drawn: list[int], data: st.
         np.ones(size, dtype=np.bool_),
     )
     for row, parent in enumerate(parents):
-        tree = forest.trees.of(root_of(row)).tolist()
-        assert int(forest.above[row]) == (-1 if parent < 0 else tree.index(parent))
+        tree = forest.trees.rows_of(root_of(row)).tolist()
+        assert int(forest.parent_position[row]) == (-1 if parent < 0 else tree.index(parent))
 
 
 def test_ranges_are_the_same_for_one_key_as_for_many() -> None:
     keys, values = np.array([1, 1, 4, 7], dtype=np.int32), np.array([5, 6, 7, 8], dtype=np.int32)
-    of, found = ranges(keys, values, np.array([1, 3, 7]))
+    of, found = values_by_key(keys, values, np.array([1, 3, 7]))
     assert (of.tolist(), found.tolist()) == ([0, 0, 2], [5, 6, 8])
-    of, found = ranges(keys, values, np.array([1]))
+    of, found = values_by_key(keys, values, np.array([1]))
     assert (of.tolist(), found.tolist()) == ([0, 0], [5, 6])

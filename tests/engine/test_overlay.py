@@ -6,7 +6,12 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import FOREVER, Instant, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
-from moorage.engine.state.overlay import exchanged, overflow, without, worsens
+from moorage.engine.state.overlay import (
+    first_shortage,
+    with_bookings,
+    without_bookings,
+    worsens_overage,
+)
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 NOW = 1_000
@@ -38,29 +43,29 @@ def peak(snapshot: Snapshot, period: Period) -> int:
 
 def test_a_view_differs_from_its_snapshot_in_bookings_alone() -> None:
     first = fleet(booking("x", 4, 0), booking("y", 3, 0, 5_000))
-    view = without(first, [0], lambda one: one.consumer == "x")
+    view = without_bookings(first, [0], lambda one: one.consumer == "x")
     assert peak(view, Period(NOW)) == 3
     assert peak(first, Period(NOW)) == 7
     assert (view.revision, view.revisions.tolist()) == (first.revision, first.revisions.tolist())
-    assert without(first, [0], lambda one: one.consumer == "z") is first
-    longer = exchanged(first, {"y": (booking("y", 3, 0, 9_000), booking("y", 1, 9_000))})
+    assert without_bookings(first, [0], lambda one: one.consumer == "z") is first
+    longer = with_bookings(first, {"y": (booking("y", 3, 0, 9_000), booking("y", 1, 9_000))})
     assert peak(longer, Period(5_000, 6_000)) == 7
     assert peak(longer, Period(9_000)) == 5
-    assert peak(exchanged(first, {"y": (), "x": ()}), Period(NOW)) == 0
+    assert peak(with_bookings(first, {"y": (), "x": ()}), Period(NOW)) == 0
 
 
 def test_a_later_end_is_worse_only_where_others_are() -> None:
     mine = booking("x", 6, 0, 4_000)
     snapshot = fleet(mine, booking("y", 6, 5_000, 7_000))
-    assert not worsens(snapshot, {"x": (booking("x", 6, 0, 5_000),)})
-    assert worsens(snapshot, {"x": (booking("x", 6, 0, 5_001),)})
-    assert not worsens(snapshot, {"x": (booking("x", 6, 7_000, 9_000),)})
+    assert not worsens_overage(snapshot, {"x": (booking("x", 6, 0, 5_000),)})
+    assert worsens_overage(snapshot, {"x": (booking("x", 6, 0, 5_001),)})
+    assert not worsens_overage(snapshot, {"x": (booking("x", 6, 7_000, 9_000),)})
 
 
 def test_what_is_over_full_may_stay_but_not_grow() -> None:
     snapshot = fleet(booking("x", 8, 0, 4_000), booking("y", 8, 0, 6_000))
-    assert not worsens(snapshot, {"x": (booking("x", 8, 0, 3_000),)})
-    assert worsens(snapshot, {"x": (booking("x", 8, 0, 5_000),)})
+    assert not worsens_overage(snapshot, {"x": (booking("x", 8, 0, 3_000),)})
+    assert worsens_overage(snapshot, {"x": (booking("x", 8, 0, 5_000),)})
 
 
 @pytest.mark.parametrize(
@@ -77,7 +82,7 @@ def test_what_is_over_full_may_stay_but_not_grow() -> None:
 def test_the_first_instant_without_room(amount: int, period: Period, at: int | None) -> None:
     snapshot = fleet(booking("y", 6, 5_000, 7_000))
     state = snapshot.state(0)
-    found = overflow(state, state.bookings, {"VCPU": amount}, period, snapshot.taken_at)
+    found = first_shortage(state, state.bookings, {"VCPU": amount}, period, snapshot.taken_at)
     assert found == at
 
 
@@ -91,7 +96,7 @@ def test_of_several_classes_without_room_the_first_instant_counts() -> None:
         )
         state = ProviderState(provider, bookings, ())
         asked = {"VCPU": 4, "MEMORY_MB": 4}
-        assert overflow(state, bookings, asked, Period(NOW), NOW) == 3_000
+        assert first_shortage(state, bookings, asked, Period(NOW), NOW) == 3_000
 
 
 def test_who_is_there_in_a_period() -> None:

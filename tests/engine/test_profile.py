@@ -100,16 +100,22 @@ def test_the_functions_are_what_counting_gives(snapshot: Snapshot, name: str) ->
     instants = np.arange(NOW, LAST + 5)
     at: list[int] = instants.tolist()
     every = states_of(snapshot, name)
-    assert found.total.on(instants).tolist() == [sum(capacity(s, t) for s in every) for t in at]
-    assert found.allocated.on(instants).tolist() == [
+    assert found.total.values_at(instants).tolist() == [
+        sum(capacity(s, t) for s in every) for t in at
+    ]
+    assert found.allocated.values_at(instants).tolist() == [
         sum(min(taken(s, t, TAKING), capacity(s, t)) for s in every) for t in at
     ]
-    assert found.unbacked.on(instants).tolist() == [
+    assert found.unbacked.values_at(instants).tolist() == [
         sum(max(taken(s, t, set(STATES)) - capacity(s, t), 0) for s in every) for t in at
     ]
-    assert found.available.on(instants).tolist() == [sum(free(s, t) for s in every) for t in at]
-    added = np.array([f.on(instants) for f in (found.reserved, found.allocated, found.available)])
-    assert found.total.on(instants).tolist() == added.sum(axis=0).tolist()
+    assert found.available.values_at(instants).tolist() == [
+        sum(free(s, t) for s in every) for t in at
+    ]
+    added = np.array(
+        [f.values_at(instants) for f in (found.reserved, found.allocated, found.available)]
+    )
+    assert found.total.values_at(instants).tolist() == added.sum(axis=0).tolist()
     assert added.min() >= 0
 
 
@@ -121,12 +127,12 @@ def test_how_many_fit_is_what_counting_gives(
     window = Period(NOW, LAST + 5)
     hosts = hosts_where(snapshot)
     now = counted(snapshot, hosts, size, window).total()
-    assert now.on(np.arange(NOW, LAST + 5)).tolist() == [
+    assert now.values_at(np.arange(NOW, LAST + 5)).tolist() == [
         fits(snapshot, t, t + 1, amount, vfs) for t in range(NOW, LAST + 5)
     ]
     staying = counted(snapshot, hosts, size, window, through=length).total()
     starts = np.arange(NOW, LAST + 6 - length)
-    assert staying.on(starts).tolist() == [
+    assert staying.values_at(starts).tolist() == [
         fits(snapshot, t, t + length, amount, vfs) for t in starts.tolist()
     ]
 
@@ -146,7 +152,7 @@ def test_nobody_sees_capacity_while_a_host_is_away(
             if any(one.overlaps(period) for one in snapshot.state(row).down):
                 assert peak[n] >= columns.capacity[n]
                 assert without[n] >= columns.capacity[n]
-                assert columns.most[n] <= 0
+                assert columns.max_addition[n] <= 0
 
 
 @given(fleets(), st.integers(NOW, LAST + 5))

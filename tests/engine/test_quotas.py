@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from moorage.domain.period import DAY, HOUR, SECOND, Period, format_instant, parse_instant
 from moorage.domain.quotas import UNLIMITED, QuotaName, QuotaUse
-from moorage.engine.time.quotas import Asked, Ceiling, Lessee, judge, peak, room
+from moorage.engine.time.quotas import (
+    LeaseUse,
+    ProjectLeases,
+    QuotaTerms,
+    free_units,
+    peak_use,
+    quota_violation,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +29,8 @@ LAST = 120
 """Where all that is generated is over, in seconds."""
 
 
-def ceiling(limits: Mapping[QuotaName, int], window: int = WINDOW) -> Ceiling:
-    return Ceiling(lambda name: limits.get(name, UNLIMITED), window)
+def ceiling(limits: Mapping[QuotaName, int], window: int = WINDOW) -> QuotaTerms:
+    return QuotaTerms(lambda name: limits.get(name, UNLIMITED), window)
 
 
 def use(start: int, length: int, units: int) -> QuotaUse:
@@ -78,8 +85,8 @@ def test_units_and_hours_are_judged_as_if_counted_at_every_second(
     big = [QuotaUse(u.units * HOURS, u.start, u.end) for u in others]
     own = [use(start, length, units * HOURS)]
     limits = {QuotaName.UNITS: most * HOURS, QuotaName.UNIT_HOURS: most * 5}
-    asked = Asked(Period(own[0].start, own[0].end), own)
-    found = judge(ceiling(limits), Lessee(big, ()), asked, 0)
+    asked = LeaseUse(Period(own[0].start, own[0].end), own)
+    found = quota_violation(ceiling(limits), ProjectLeases(big, ()), asked, 0)
     assert (found is None) == passes(limits, big, own)
     if found is None:
         return
@@ -95,7 +102,7 @@ def test_the_room_is_what_just_passes(
     big = [QuotaUse(u.units * HOURS, u.start, u.end) for u in others]
     limits = {QuotaName.UNITS: units * HOURS, QuotaName.UNIT_HOURS: hours}
     period = Period(start * SECOND, (start + length) * SECOND)
-    most = room(ceiling(limits), Lessee(big, ()), period, 0)
+    most = free_units(ceiling(limits), ProjectLeases(big, ()), period, 0)
     assert most is not None
     for more, fits in ((most, True), (most + 1, False)):
         one = [QuotaUse(more, period.start, period.end)]
@@ -108,10 +115,10 @@ def test_the_peak_is_the_highest_level_from_now_on(uses: list[QuotaUse], now: in
     big = [QuotaUse(u.units * HOURS, u.start, u.end) for u in uses]
     limits = ceiling({})
     windows = range(now - WINDOW // SECOND, LAST)
-    assert peak(limits, big, QuotaName.UNITS, now * SECOND) == max(
+    assert peak_use(limits, big, QuotaName.UNITS, now * SECOND) == max(
         units_at(big, at) for at in range(now, LAST)
     )
-    assert peak(limits, big, QuotaName.UNIT_HOURS, now * SECOND) == max(
+    assert peak_use(limits, big, QuotaName.UNIT_HOURS, now * SECOND) == max(
         in_window(big, at) // HOURS for at in windows
     )
 
@@ -121,10 +128,10 @@ def test_the_story_of_two_leases_in_one_window() -> None:
         4, parse_instant("2026-12-07T08:00:00Z"), parse_instant("2026-12-11T18:00:00Z")
     )
     start, end = parse_instant("2026-12-14T08:00:00Z"), parse_instant("2026-12-18T18:00:00Z")
-    asked = Asked(Period(start, end), [QuotaUse(4, start, end)])
+    asked = LeaseUse(Period(start, end), [QuotaUse(4, start, end)])
     limits = ceiling({QuotaName.UNIT_HOURS: 500}, 30 * DAY)
-    found = judge(
-        limits, Lessee([first], [first.end]), asked, parse_instant("2026-12-01T00:00:00Z")
+    found = quota_violation(
+        limits, ProjectLeases([first], [first.end]), asked, parse_instant("2026-12-01T00:00:00Z")
     )
     assert found is not None
     assert found.message == (
@@ -152,9 +159,9 @@ def test_the_story_of_two_leases_in_one_window() -> None:
     ],
 )
 def test_each_limit_says_when_it_would_pass(limits: dict[QuotaName, int], told: str) -> None:
-    others = Lessee([QuotaUse(1, 9 * HOUR, 10 * HOUR)], [7 * HOUR, 4 * HOUR, 5 * HOUR])
-    asked = Asked(Period(9 * HOUR, 11 * HOUR), [QuotaUse(2, 9 * HOUR, 11 * HOUR)])
-    found = judge(ceiling(limits), others, asked, 0)
+    others = ProjectLeases([QuotaUse(1, 9 * HOUR, 10 * HOUR)], [7 * HOUR, 4 * HOUR, 5 * HOUR])
+    asked = LeaseUse(Period(9 * HOUR, 11 * HOUR), [QuotaUse(2, 9 * HOUR, 11 * HOUR)])
+    found = quota_violation(ceiling(limits), others, asked, 0)
     assert found is not None
     assert found.message == told
 
@@ -162,7 +169,7 @@ def test_each_limit_says_when_it_would_pass(limits: dict[QuotaName, int], told: 
 def test_what_takes_no_more_than_it_did_passes() -> None:
     limits = dict.fromkeys(QuotaName, 0)
     before = [QuotaUse(4, 2 * HOUR, 8 * HOUR)]
-    others = Lessee([QuotaUse(9, 0, 20 * HOUR)], [20 * HOUR])
+    others = ProjectLeases([QuotaUse(9, 0, 20 * HOUR)], [20 * HOUR])
     for start, end, units, fits in (
         (2, 8, 4, True),
         (3, 7, 3, True),
@@ -170,10 +177,10 @@ def test_what_takes_no_more_than_it_did_passes() -> None:
         (2, 9, 4, False),
     ):
         period = Period(start * HOUR, end * HOUR)
-        asked = Asked(
+        asked = LeaseUse(
             period, [QuotaUse(units, period.start, period.end)], Period(2 * HOUR, 8 * HOUR), before
         )
-        assert (judge(ceiling(limits), others, asked, 0) is None) is fits
+        assert (quota_violation(ceiling(limits), others, asked, 0) is None) is fits
 
 
 @given(
@@ -198,9 +205,9 @@ def test_when_it_passes_is_true_of_all_limits_together(
     )
 
     def refused(begin: int, now: int) -> QuotaExceeded | None:
-        lessee = Lessee(big, [u.end for u in big if u.end > now])
+        lessee = ProjectLeases(big, [u.end for u in big if u.end > now])
         one = QuotaUse(units * HOURS, begin, begin + length * SECOND)
-        return judge(limits, lessee, Asked(Period(one.start, one.end), [one]), now)
+        return quota_violation(limits, lessee, LeaseUse(Period(one.start, one.end), [one]), now)
 
     first = start * SECOND
     found = refused(first, 0)
@@ -225,9 +232,9 @@ def test_a_start_that_the_horizon_forbids_says_when_to_ask_for_it() -> None:
         3, parse_instant("2026-11-23T00:00:00Z"), parse_instant("2026-11-23T10:00:00Z")
     )
     start = parse_instant("2026-11-24T00:00:00Z")
-    asked = Asked(Period(start, start + 20 * HOUR), [QuotaUse(4, start, start + 20 * HOUR)])
+    asked = LeaseUse(Period(start, start + 20 * HOUR), [QuotaUse(4, start, start + 20 * HOUR)])
     limits = ceiling({QuotaName.UNIT_HOURS: 100, QuotaName.HORIZON: 10 * DAY}, 30 * DAY)
-    found = judge(limits, Lessee([taken], [taken.end]), asked, now)
+    found = quota_violation(limits, ProjectLeases([taken], [taken.end]), asked, now)
     assert found is not None
     assert found.message == (
         "lease-unit-hours limit 100 used 30 requested 80   "

@@ -14,7 +14,7 @@ from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.topology import Attachment, Domain, Level, Topology
-from moorage.engine.state.arrivals import Arrived
+from moorage.engine.state.arrivals import AddedBookings
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 NAMES = tuple("abcdef")
@@ -102,7 +102,7 @@ def steps(draw: st.DrawFn) -> Step:
     return [draw(states(name)) for name in names if name not in gone], gone, coming, draw(instants)
 
 
-def arrived(state: ProviderState, coming: Sequence[Booking]) -> Arrived:
+def arrived(state: ProviderState, coming: Sequence[Booking]) -> AddedBookings:
     """The state with these bookings besides, as a feed would say it."""
     here = {one.consumer for one in state.occupants}
     new = [
@@ -114,7 +114,7 @@ def arrived(state: ProviderState, coming: Sequence[Booking]) -> Arrived:
         bookings=(*state.bookings, *new),
         occupants=(*state.occupants, *(Occupant(one.consumer, "project") for one in new)),
     )
-    return Arrived(after, new)
+    return AddedBookings(after, new)
 
 
 def content(snapshot: Snapshot) -> dict[str, object]:
@@ -125,7 +125,7 @@ def content(snapshot: Snapshot) -> dict[str, object]:
         found[snapshot.uuids[row]] = (
             int(snapshot.generation[row]),
             int(snapshot.revisions[row]),
-            int(snapshot.breaks[row]),
+            int(snapshot.next_change[row]),
             bool(snapshot.preemptible[row]),
             {name for name, mask in snapshot.traits.items() if mask[row]},
             {name for name, rows in snapshot.aggregates.items() if row in rows},
@@ -206,10 +206,10 @@ def test_sums_that_are_equal_are_one_column_as_long_as_they_are() -> None:
     for snapshot, sums in ((first, [1, 0]), (second, [3, 0]), (again, [3, 4])):
         columns = snapshot.classes["VCPU"]
         assert columns.base.tolist() == sums
-        assert all(one is columns.base for one in (columns.used, columns.peak, columns.taken))
+        assert all(one is columns.base for one in (columns.used, columns.peak, columns.server_base))
     columns = parted.classes["VCPU"]
     assert columns.peak is columns.base
-    assert [columns.base.tolist(), columns.used.tolist(), columns.taken.tolist()] == [
+    assert [columns.base.tolist(), columns.used.tolist(), columns.server_base.tolist()] == [
         [4, 4],
         [3, 4],
         [3, 4],

@@ -9,8 +9,8 @@ from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.candidates.query import CandidateQuery
-from moorage.engine.state.bounded_view import PLENTY, with_plenty, within
-from moorage.engine.state.sharing import SHARES
+from moorage.engine.state.bounded_view import UNLIMITED, with_period, with_unlimited
+from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 NOW = 10
@@ -41,7 +41,7 @@ def test_candidates_are_those_who_have_room_at_every_instant_until_the_end(
     snapshot: Snapshot, end: int, amount: int
 ) -> None:
     query = CandidateQuery((RequestGroup(resources={"VCPU": amount}),))
-    seen = within(snapshot, {"VCPU", "CUSTOM_NOBODY_HAS"}, Period(NOW, end))
+    seen = with_period(snapshot, {"VCPU", "CUSTOM_NOBODY_HAS"}, Period(NOW, end))
     found = {row for one in candidates(seen, query) for row, _ in one.allocations}
 
     def taken(row: int, instant: int) -> int:
@@ -68,17 +68,22 @@ def test_every_root_has_plenty_but_who_shares() -> None:
             ResourceProvider(uuid, uuid, parent, root, inventories=stock, traits=traits)
         )
 
-    states = [host("a", "a"), host("a1", "a"), host("s", "s", frozenset({SHARES})), host("b", "b")]
+    states = [
+        host("a", "a"),
+        host("a1", "a"),
+        host("s", "s", frozenset({SHARING_TRAIT})),
+        host("b", "b"),
+    ]
     snapshot = Snapshot.empty(now=NOW).with_states(states)
-    seen = with_plenty(snapshot, {"CUSTOM_HOURS": 9})
+    seen = with_unlimited(snapshot, {"CUSTOM_HOURS": 9})
     columns = seen.classes["CUSTOM_HOURS"]
     assert [snapshot.uuids[row] for row in columns.rows] == ["a", "b"]
-    assert columns.most.tolist() == [9, 9]
-    assert columns.capacity.tolist() == [PLENTY, PLENTY]
+    assert columns.max_addition.tolist() == [9, 9]
+    assert columns.capacity.tolist() == [UNLIMITED, UNLIMITED]
     assert "CUSTOM_HOURS" not in snapshot.classes
     query = CandidateQuery((RequestGroup(resources={"VCPU": 1, "CUSTOM_HOURS": 9}),))
     found = [{snapshot.uuids[row] for row, _ in one.allocations} for one in candidates(seen, query)]
     assert sorted(map(sorted, found)) == [["a"], ["a", "a1"], ["b"]]
     later = snapshot.with_states([host("s", "s")])
-    roots = with_plenty(later, {"CUSTOM_HOURS": 9}).classes["CUSTOM_HOURS"].rows
+    roots = with_unlimited(later, {"CUSTOM_HOURS": 9}).classes["CUSTOM_HOURS"].rows
     assert [later.uuids[row] for row in roots] == ["a", "s", "b"]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.period import FOREVER, Period
-from moorage.engine.time.occupancy import NOTHING, Spans, breakpoints, levels, peaks
+from moorage.engine.time.occupancy import NO_SPANS, Spans, breakpoints, levels, peaks
 
 LAST = 12
 """Instants 0..LAST; nothing changes later, so `FOREVER` is as good as LAST + 1."""
@@ -60,8 +60,8 @@ def test_touching_spans_do_not_overlap() -> None:
 
 
 def test_no_spans_no_peaks() -> None:
-    assert peaks(NOTHING, 2, Period(0)).tolist() == [0, 0]
-    assert levels(NOTHING, np.array([0, 5])).tolist() == [0, 0]
+    assert peaks(NO_SPANS, 2, Period(0)).tolist() == [0, 0]
+    assert levels(NO_SPANS, np.array([0, 5])).tolist() == [0, 0]
 
 
 def test_open_ended_spans_count_for_ever() -> None:

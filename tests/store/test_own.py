@@ -115,7 +115,10 @@ def said(snapshot: Snapshot) -> dict[str, object]:
         columns = [
             (
                 name,
-                *(int(of[one.position[row]]) for of in (one.used, one.peak, one.base, one.taken)),
+                *(
+                    int(of[one.position[row]])
+                    for of in (one.used, one.peak, one.base, one.server_base)
+                ),
             )
             for name, one in sorted(snapshot.classes.items())
         ]

@@ -17,7 +17,7 @@ from moorage.domain.topology import EMPTY
 from moorage.engine.devices.host_trees import Devices, classes_of
 from moorage.engine.joint.build import state
 from moorage.engine.joint.terrain import Terrain
-from moorage.engine.state.sharing import SHARES
+from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def snapshot(nodes: Sequence[Node]) -> Snapshot:
                 for name, amount in one.free.items()
                 if amount
             ),
-            traits=one.traits | ({SHARES} if one.host is None else frozenset[str]()),
+            traits=one.traits | ({SHARING_TRAIT} if one.host is None else frozenset[str]()),
             aggregates=frozenset({*lenders, *([one.name] if one.host is None else [])}),
         )
         states.append(ProviderState(provider, (), ()))

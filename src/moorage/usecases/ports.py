@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from moorage.domain.waitlist import EntryState, WaitlistEntry
     from moorage.engine.joint.problem import Outcome, Problem
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.engine.time.quotas import Lessee
+    from moorage.engine.time.quotas import ProjectLeases
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,7 +424,7 @@ class Store(Protocol):
     def quotas(self, page: Page = Page()) -> Sequence[Quota]:
         """The quotas set for projects, by project id, of which one is the marker."""
 
-    def lessee(self, project_id: str, since: Instant, *, but: str = "") -> Lessee:
+    def lessee(self, project_id: str, since: Instant, *, but: str = "") -> ProjectLeases:
         """What a project has leased that ends after `since`, but for one lease."""
 
     def stored(self, project_id: str) -> Mapping[QuotaName, int]:

@@ -16,7 +16,7 @@ from moorage.domain.leases import Terms
 from moorage.domain.period import Period
 from moorage.domain.placement import Place
 from moorage.domain.quotas import Quota, QuotaName
-from moorage.engine.state.overlay import overflow
+from moorage.engine.state.overlay import first_shortage
 from moorage.testing.service import OTHER, TENANT
 from moorage.usecases.leases.create import create_lease
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
@@ -137,7 +137,7 @@ def test_nobody_ends_where_those_of_less_priority_would_do(
 
         def fits(gone: Any) -> bool:
             rest = [one for one in state.bookings if one.consumer not in gone]
-            return overflow(state, rest, {"VCPU": wanted}, period, here.now) is None
+            return first_shortage(state, rest, {"VCPU": wanted}, period, here.now) is None
 
         def of(some: Any, level: int) -> set[str]:
             return {one for one in some if there[one].priority == level}

@@ -16,9 +16,9 @@ import numpy as np
 
 from moorage.api.placement.names import trait_order
 from moorage.domain.virtual_classes import MOST
-from moorage.engine.state.bounded_view import PLENTY
+from moorage.engine.state.bounded_view import UNLIMITED
 from moorage.engine.state.chunks import SIZE
-from moorage.engine.state.sharing import SHARES
+from moorage.engine.state.sharing import SHARING_TRAIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -71,7 +71,7 @@ class Fragments:
         return parts
 
     def _joined(self, snapshot: Snapshot, number: int) -> _Joined:
-        states = snapshot.states.parts[number]
+        states = snapshot.states.chunks[number]
         kept = self._kept.get(number, _EMPTY)
         if kept.states is not states:
             if len(kept.states) > len(states):  # the snapshot is an older one
@@ -155,8 +155,8 @@ def summary_with_terms(snapshot: Snapshot, row: int, state: ProviderState) -> by
     """A summary for requests with a class of terms: every root provider has plenty of these."""
     provider = state.provider
     resources = _resources(snapshot, row, state)
-    if provider.parent_uuid is None and SHARES not in provider.traits:
-        resources |= {name: {"capacity": PLENTY, "used": 0} for name in MOST}
+    if provider.parent_uuid is None and SHARING_TRAIT not in provider.traits:
+        resources |= {name: {"capacity": UNLIMITED, "used": 0} for name in MOST}
     return _summary(provider, resources)
 
 

@@ -105,4 +105,6 @@ def _has_member(snapshot: Snapshot, group: RequestGroup) -> bool:
 
 def _passing(snapshot: Snapshot, group: RequestGroup) -> Bools:
     """Rows of the providers that meet a group by themselves."""
-    return provider_filters.passing(snapshot.alive, provider_filters.same_provider(snapshot, group))
+    return provider_filters.apply_filters(
+        snapshot.alive, provider_filters.suffixed_group(snapshot, group)
+    )

@@ -25,8 +25,8 @@ from moorage.engine.candidates.tree_keys import Plan, reaches
 from moorage.engine.candidates.tree_pattern import terms
 from moorage.engine.candidates.tree_prefilter import distinct
 from moorage.engine.candidates.tree_search import selections
-from moorage.engine.state.fleet_view import Part
-from moorage.engine.state.sharing import SHARES, sharing
+from moorage.engine.state.fleet_view import SubsetView
+from moorage.engine.state.sharing import sharing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from moorage.engine.candidates.query_shape import Shape, Want
     from moorage.engine.candidates.tree_cache import Prepared
     from moorage.engine.candidates.tree_search import Picks
-    from moorage.engine.state.fleet_view import Ints, View
+    from moorage.engine.state.fleet_view import FleetView, Ints
     from moorage.engine.state.snapshot import Snapshot
 
-__all__ = ["SHARES", "Batch", "Candidate", "batches", "candidates"]
+__all__ = ["Batch", "Candidate", "batches", "candidates"]
 
 _FEW: Final = 64
 """Selections of one pattern that are kept for all trees like it; more are searched per tree."""
@@ -110,7 +110,7 @@ def batches(
             yield from look.at(roots)
         return
     for prospect in prospects(snapshot, query, wanted):
-        part = Part(prospect.plot, snapshot.classes)
+        part = SubsetView(prospect.plot, snapshot.classes)
         look = _Look(part, shape, prospect.prepared)
         for batch in look.at(look.worth):
             yield Batch(batch.selections, part.rows[batch.trees])
@@ -137,7 +137,7 @@ def summary_rows(snapshot: Snapshot, used: NDArray[np.integer], *, whole_trees: 
     """
     if not whole_trees or snapshot.trees.is_single:
         return distinct(used, len(snapshot.uuids))
-    return np.sort(snapshot.trees.of_all(distinct(snapshot.root[used], len(snapshot.uuids))))
+    return np.sort(snapshot.trees.rows_of_all(distinct(snapshot.root[used], len(snapshot.uuids))))
 
 
 def _candidate(slots: Sequence[Want], bare: Sequence[str], rows: Sequence[int]) -> Candidate:
@@ -158,7 +158,7 @@ def _candidate(slots: Sequence[Want], bare: Sequence[str], rows: Sequence[int]) 
 class _Look:
     """One query over the whole fleet or some of its trees."""
 
-    def __init__(self, view: View, shape: Shape, prepared: Prepared) -> None:
+    def __init__(self, view: FleetView, shape: Shape, prepared: Prepared) -> None:
         self._view = view
         found = supply(view, shape, prepared.eligible)
         self._plan = Plan(shape, prepared.eligible, found, prepared.pairs)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from moorage.engine.state import provider_filters
-from moorage.engine.state.sharing import NOBODY, Sharing
+from moorage.engine.state.sharing import NO_SHARING, Sharing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from moorage.domain.requests import RequestGroup
     from moorage.engine.candidates.query_shape import Shape
-    from moorage.engine.state.fleet_view import Bools, Site, View
+    from moorage.engine.state.fleet_view import Bools, FleetView, TreeView
 
 
 _ANY_TREE: Final[Mapping[str, Bools]] = MappingProxyType({})
@@ -41,7 +41,7 @@ class Eligible:
     required: tuple[Bools, ...] = ()
     """Per required set of the unsuffixed group, whose providers meet them together: who has any
     of its traits, [P]."""
-    plain_pairs: Sharing = NOBODY
+    plain_pairs: Sharing = NO_SHARING
     """Who lends to whom what the unsuffixed group asks for."""
 
 
@@ -58,7 +58,7 @@ class Supply:
 
 
 def eligible(
-    site: Site,
+    site: TreeView,
     groups: Sequence[RequestGroup],
     pairs: Sharing,
     trees: Mapping[str, Bools] = _ANY_TREE,
@@ -73,22 +73,22 @@ def eligible(
     """
     found: list[tuple[Bools, Bools, Sharing]] = []
     required: tuple[Bools, ...] = ()
-    admitted = NOBODY
+    admitted = NO_SHARING
     for group in groups:
         if group.suffix:
-            right = provider_filters.passing(
-                site.alive, provider_filters.right_provider(site, group)
+            right = provider_filters.apply_filters(
+                site.alive, provider_filters.provider_rules(site, group)
             )
             right = right & trees[group.suffix] if group.suffix in trees else right
             found.append((right, right, pairs))
             continue
-        own = lends = provider_filters.passing(
-            site.alive, provider_filters.any_provider(site, group)
+        own = lends = provider_filters.apply_filters(
+            site.alive, provider_filters.unsuffixed_rules(site, group)
         )
         if group.suffix in trees:
             own = lends = own & trees[group.suffix]
         elif len(pairs):
-            lends = provider_filters.passing(
+            lends = provider_filters.apply_filters(
                 site.alive, provider_filters.forbidden_traits(site, group)
             )
             admitted = _admitted(site, group, pairs)
@@ -107,18 +107,18 @@ def eligible(
     )
 
 
-def _stacked(site: Site, masks: Sequence[Bools]) -> Bools:
+def _stacked(site: TreeView, masks: Sequence[Bools]) -> Bools:
     return np.array(masks, dtype=np.bool_).reshape(len(masks), len(site.alive))
 
 
-def supply(view: View, shape: Shape, who: Eligible) -> Supply:
+def supply(view: FleetView, shape: Shape, who: Eligible) -> Supply:
     """Who of the eligible has enough left."""
     own = who.own.copy()
     lends = own if who.lends is who.own else who.lends.copy()
     both = (own,) if lends is own else (own, lends)
     for number, slot in enumerate(shape.slots):
         for name, amount in slot.amounts:
-            gives = provider_filters.gives(view, name, amount)
+            gives = provider_filters.can_allocate(view, name, amount)
             for masks in both:
                 masks[number] &= gives
     trees: Bools = np.logical_and.reduce(_anchors(view, own, lends, who.pairs))
@@ -130,7 +130,7 @@ def supply(view: View, shape: Shape, who: Eligible) -> Supply:
     return Supply(own, lends, trees)
 
 
-def _covered(view: View, who: Eligible, own: Bools, lends: Bools) -> Bools:
+def _covered(view: FleetView, who: Eligible, own: Bools, lends: Bools) -> Bools:
     """Roots of trees in which, for each required set, somebody in the masks helps to meet it."""
     required = np.array(who.required)
     pairs = [who.plain_pairs] * len(required)
@@ -138,7 +138,7 @@ def _covered(view: View, who: Eligible, own: Bools, lends: Bools) -> Bools:
     return found
 
 
-def _anchors(view: View, own: Bools, lends: Bools, pairs: Sequence[Sharing]) -> Bools:
+def _anchors(view: FleetView, own: Bools, lends: Bools, pairs: Sequence[Sharing]) -> Bools:
     """Roots of trees whose own provider, or a lender to which, is in a mask; each [k, P]."""
     trees = trees_of(view, own)
     if any(map(len, pairs)):
@@ -148,11 +148,11 @@ def _anchors(view: View, own: Bools, lends: Bools, pairs: Sequence[Sharing]) -> 
     return trees
 
 
-def _alone(site: Site, pairs: Sharing) -> bool:
+def _alone(site: TreeView, pairs: Sharing) -> bool:
     return site.trees.is_single and not len(pairs)
 
 
-def _admitted(site: Site, group: RequestGroup, pairs: Sharing) -> Sharing:
+def _admitted(site: TreeView, group: RequestGroup, pairs: Sharing) -> Sharing:
     """The pairs that meet the unsuffixed group's aggregate rules.
 
     Lenders must be members themselves; to be forbidden, membership of the anchor is enough.
@@ -161,10 +161,10 @@ def _admitted(site: Site, group: RequestGroup, pairs: Sharing) -> Sharing:
         return pairs
     wanted = provider_filters.in_every_set(site, group.member_of)
     unwanted = provider_filters.in_any_aggregate(site, group.not_member_of)
-    return pairs.where(wanted[pairs.lender] & ~unwanted[pairs.lender] & ~unwanted[pairs.anchor])
+    return pairs.selected(wanted[pairs.lender] & ~unwanted[pairs.lender] & ~unwanted[pairs.anchor])
 
 
-def trees_of(site: Site, masks: Bools) -> Bools:
+def trees_of(site: TreeView, masks: Bools) -> Bools:
     """[k, P] roots of the rows of each mask [k, P]; without nesting every row is one."""
     if site.trees.is_single:
         return masks

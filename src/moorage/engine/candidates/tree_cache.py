@@ -16,8 +16,8 @@ import numpy as np
 from moorage.engine.candidates.supply import eligible, trees_of
 from moorage.engine.candidates.tree_prefilter import named, promising
 from moorage.engine.state import provider_filters
-from moorage.engine.state.fleet_view import Plot
-from moorage.engine.state.sharing import NOBODY
+from moorage.engine.state.fleet_view import TreeSubset
+from moorage.engine.state.sharing import NO_SHARING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.candidates.supply import Eligible
-    from moorage.engine.state.fleet_view import Site
+    from moorage.engine.state.fleet_view import TreeView
     from moorage.engine.state.sharing import Sharing
     from moorage.engine.state.snapshot import Snapshot
 
@@ -55,7 +55,7 @@ class Prepared:
 class Prospect:
     """A block of trees, prepared for one query."""
 
-    plot: Plot
+    plot: TreeSubset
     prepared: Prepared
 
 
@@ -96,9 +96,9 @@ def blocks(roots: Ints, wanted: int | None) -> Iterator[Ints]:
 
 def _prospect(snapshot: Snapshot, query: CandidateQuery, roots: Ints) -> Prospect:
     """These trees; if the query names any, then these."""
-    plot = Plot(snapshot, roots)
-    who = eligible(plot, query.groups, NOBODY)
-    return Prospect(plot, Prepared(_anchors(plot, query), who, NOBODY))
+    plot = TreeSubset(snapshot, roots)
+    who = eligible(plot, query.groups, NO_SHARING)
+    return Prospect(plot, Prepared(_anchors(plot, query), who, NO_SHARING))
 
 
 def _narrowed(snapshot: Snapshot, query: CandidateQuery, roots: Ints) -> Prospect:
@@ -110,7 +110,7 @@ def _narrowed(snapshot: Snapshot, query: CandidateQuery, roots: Ints) -> Prospec
     return found if len(able) == len(roots) else _prospect(snapshot, query, able)
 
 
-def _anchors(site: Site, query: CandidateQuery) -> Bools:
+def _anchors(site: TreeView, query: CandidateQuery) -> Bools:
     mask: Bools = site.alive
     if not site.trees.is_single:
         mask = mask & (site.root == np.arange(len(mask)))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from moorage.engine.state import provider_filters
-from moorage.engine.state.provider_trees import ranges
-from moorage.engine.state.sharing import SHARES
+from moorage.engine.state.provider_trees import values_by_key
+from moorage.engine.state.sharing import SHARING_TRAIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from moorage.engine.candidates.query_shape import Shape
     from moorage.engine.candidates.supply import Eligible, Supply
-    from moorage.engine.state.fleet_view import Bools, View
+    from moorage.engine.state.fleet_view import Bools, FleetView
     from moorage.engine.state.sharing import Sharing
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -46,7 +46,7 @@ class Plan:
     """Every lender with every tree that it serves."""
 
 
-def reaches(view: View, plan: Plan, roots: Ints) -> Mapping[bytes, Ints]:
+def reaches(view: FleetView, plan: Plan, roots: Ints) -> Mapping[bytes, Ints]:
     """Trees, given by root rows, by their key: provider rows [trees of that key, positions]."""
     shape = plan.shape
     if view.trees.is_single and not len(plan.pairs) and not shape.numbers:
@@ -86,13 +86,13 @@ def _by_key(features: Bytes, row: Ints, ends: Ints) -> Mapping[bytes, Ints]:
     }
 
 
-def _entries(view: View, plan: Plan, roots: Ints) -> tuple[Ints, Ints, Bools]:
+def _entries(view: FleetView, plan: Plan, roots: Ints) -> tuple[Ints, Ints, Bools]:
     """Per provider in reach: number of its tree, its row, whether it is of another tree."""
     trees = view.trees
-    tree, row = ranges(trees.keys, trees.order, roots)
+    tree, row = values_by_key(trees.keys, trees.order, roots)
     lent = np.zeros(len(row), dtype=np.bool_)
     if len(plan.pairs):
-        for_tree, lender = ranges(plan.pairs.anchor, plan.pairs.lender, roots)
+        for_tree, lender = values_by_key(plan.pairs.anchor, plan.pairs.lender, roots)
         tree = np.concatenate((tree, for_tree))
         row = np.concatenate((row, lender))
         lent = np.concatenate((lent, np.ones(len(lender), dtype=np.bool_)))
@@ -101,7 +101,7 @@ def _entries(view: View, plan: Plan, roots: Ints) -> tuple[Ints, Ints, Bools]:
     return tree, row, lent
 
 
-def _bits(view: View, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints) -> Bytes:
+def _bits(view: FleetView, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints) -> Bytes:
     row, lent = entries
     slots = len(plan.shape.slots)
     bits = np.zeros((len(row), plan.shape.bits), dtype=np.uint8)
@@ -120,11 +120,11 @@ def _bits(view: View, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints) -> 
                 code = lender + anchor[borrowed] * len(view.alive)
                 lends &= np.isin(code, pairs.lender + pairs.anchor * len(view.alive))
             bits[borrowed, number] = lends
-        bits[:, -1] = provider_filters.has_trait(view, SHARES)[row]
+        bits[:, -1] = provider_filters.has_trait(view, SHARING_TRAIT)[row]
     return bits
 
 
-def _numbers(view: View, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) -> Ints:
+def _numbers(view: FleetView, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) -> Ints:
     row, lent = entries
     shape = plan.shape
     numbers = np.zeros((len(row), shape.numbers), dtype=np.int64)
@@ -157,10 +157,10 @@ def _first_with(tree: Ints, value: Ints) -> Ints:
     return found
 
 
-def _parents(view: View, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) -> Rows:
+def _parents(view: FleetView, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) -> Rows:
     """Per entry: the position within its tree of its nearest ancestor in reach, or -1."""
     row, lent = entries
-    found = view.above[row]  # a tree is in reach as a whole, and lenders stand behind it
+    found = view.parent_position[row]  # a tree is in reach as a whole, and lenders stand behind it
     if len(plan.pairs):
         start = tree.searchsorted(tree)
         for entry in np.flatnonzero(lent).tolist():

@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from moorage.engine.state.sharing import SHARES, sharing
-from moorage.engine.time.step_functions import Steps, Tracks, levels_of, lowest_of
+from moorage.engine.state.sharing import SHARING_TRAIT, sharing
+from moorage.engine.time.step_functions import (
+    StepFunction,
+    StepFunctions,
+    occupancy_levels,
+    pointwise_minimum,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,17 +40,17 @@ class Profile:
     The total is what is reserved, allocated and available, at every instant.
     """
 
-    total: Steps
+    total: StepFunction
     """What may be booked, if nothing was: without hosts that are planned to be away."""
-    away: Steps
+    away: StepFunction
     """What may not, since its hosts are planned to be away."""
-    reserved: Steps
+    reserved: StepFunction
     """Of the total, booked for who is not there yet: holds, and leases not claimed."""
-    allocated: Steps
+    allocated: StepFunction
     """Of the total, what servers have, or are being built for."""
-    unbacked: Steps
+    unbacked: StepFunction
     """Booked, but no part of the total: on hosts that are away, and what is over-full."""
-    available: Steps
+    available: StepFunction
     """What is left on every provider; where one is over-full, nothing."""
 
 
@@ -60,24 +65,24 @@ def profile(snapshot: Snapshot, hosts: Bools, name: str, window: Period) -> Prof
     """
     columns = snapshot.classes.get(name)
     if columns is None:
-        nothing = Steps(np.array([window.start]), np.zeros(1, dtype=np.int64))
+        nothing = StepFunction(np.array([window.start]), np.zeros(1, dtype=np.int64))
         return Profile(nothing, nothing, nothing, nothing, nothing, nothing)
     some = _Some.of(snapshot, columns, hosts)
     booked = some.levels(columns.timed, window).mapped(lambda i, level: level + some.base[i])
     down = some.levels(columns.down, window)
-    taken = some.levels(columns.taking, window).mapped(lambda i, level: level + some.taken[i])
+    taken = some.levels(columns.server_spans, window).mapped(lambda i, level: level + some.taken[i])
     there = down.mapped(lambda i, level: np.maximum(some.capacity[i] - level, 0))
-    total, allocated = there.total(), lowest_of((taken, there)).total()
+    total, allocated = there.total(), pointwise_minimum((taken, there)).total()
     available = booked.mapped(lambda i, level: np.maximum(some.capacity[i] - level, 0)).total()
     away, both = down.total(), booked.total()
     at = np.unique(np.concatenate([one.at for one in (total, allocated, available, away, both)]))
-    backed = total.on(at) - available.on(at)
+    backed = total.values_at(at) - available.values_at(at)
     return Profile(
         total=total,
-        away=Steps(total.at, int(np.maximum(some.capacity, 0).sum()) - total.value),
-        reserved=Steps(at, backed - allocated.on(at)),
+        away=StepFunction(total.at, int(np.maximum(some.capacity, 0).sum()) - total.value),
+        reserved=StepFunction(at, backed - allocated.values_at(at)),
         allocated=allocated,
-        unbacked=Steps(at, both.on(at) - away.on(at) - backed),
+        unbacked=StepFunction(at, both.values_at(at) - away.values_at(at) - backed),
         available=available,
     )
 
@@ -86,18 +91,18 @@ def profile(snapshot: Snapshot, hosts: Bools, name: str, window: Period) -> Prof
 class Counted:
     """How many members of one size fit, as functions of time."""
 
-    hosts: Tracks
+    hosts: StepFunctions
     """By host: how many of them fit there, judged by what its own tree has."""
-    shared: Steps | None
+    shared: StepFunction | None
     """How many fit in what other trees share with hosts that have none of their own."""
 
-    def total(self) -> Steps:
+    def total(self) -> StepFunction:
         """How many fit, over all hosts."""
         own = self.hosts.total()
         if self.shared is None:
             return own
         at = np.unique(np.concatenate((own.at, self.shared.at)))
-        return Steps(at, np.minimum(own.on(at), self.shared.on(at)))
+        return StepFunction(at, np.minimum(own.values_at(at), self.shared.values_at(at)))
 
 
 def counted(
@@ -121,8 +126,8 @@ def counted(
     rows = np.flatnonzero(hosts)
     number = np.full(len(hosts), -1, dtype=np.int64)
     number[rows] = np.arange(len(rows))
-    own: list[Tracks] = []
-    shared: list[Steps] = []
+    own: list[StepFunctions] = []
+    shared: list[StepFunction] = []
     for name, amount in size.items():
         columns = snapshot.classes.get(name)
         if columns is None:
@@ -143,22 +148,22 @@ def counted(
                     lambda i, value, has=has: np.where(has[i], value, _PLENTY)  # type: ignore[misc]
                 )
         own.append(by_host)
-    return Counted(lowest_of(own), _least(shared))
+    return Counted(pointwise_minimum(own), _least(shared))
 
 
 _PLENTY: Final = 2**31
 """More than fits anywhere."""
 
 
-def _least(some: list[Steps]) -> Steps | None:
+def _least(some: list[StepFunction]) -> StepFunction | None:
     if not some:
         return None
     at = np.unique(np.concatenate([one.at for one in some]))
-    return Steps(at, np.minimum.reduce([one.on(at) for one in some]))
+    return StepFunction(at, np.minimum.reduce([one.values_at(at) for one in some]))
 
 
-def _nowhere(count: int, start: Instant) -> Tracks:
-    return Tracks(
+def _nowhere(count: int, start: Instant) -> StepFunctions:
+    return StepFunctions(
         count,
         np.arange(count, dtype=np.int64),
         np.full(count, start, dtype=np.int64),
@@ -168,7 +173,7 @@ def _nowhere(count: int, start: Instant) -> Tracks:
 
 def _lenders(snapshot: Snapshot) -> Bools:
     """[P] roots that share what they have with other trees."""
-    sharing = snapshot.traits.get(SHARES)
+    sharing = snapshot.traits.get(SHARING_TRAIT)
     if sharing is None:
         return np.zeros(len(snapshot.alive), dtype=np.bool_)
     return sharing & snapshot.alive & (snapshot.parent < 0)
@@ -184,7 +189,7 @@ def lenders_of(snapshot: Snapshot, hosts: Bools) -> Bools:
 
 def _quotients(
     some: _Some, columns: ClassColumns, amount: int, window: Period, through: Duration | None
-) -> Tracks:
+) -> StepFunctions:
     """How many times the amount fits in each inventory."""
     obeys = (
         (columns.min_unit[some.at] <= amount)
@@ -195,7 +200,7 @@ def _quotients(
     fits = some.levels(columns.timed, window).mapped(
         lambda i, level: np.maximum(room[i] - level, 0) // amount
     )
-    return fits if through is None else fits.through(through, window.end - through)
+    return fits if through is None else fits.minimum_through(through, window.end - through)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,12 +223,14 @@ class _Some:
         at = np.flatnonzero(hosts[root])
         index = np.full(len(columns.position), -1, dtype=np.int64)
         index[columns.rows[at]] = np.arange(len(at))
-        return cls(at, root[at], index, columns.capacity[at], columns.base[at], columns.taken[at])
+        return cls(
+            at, root[at], index, columns.capacity[at], columns.base[at], columns.server_base[at]
+        )
 
-    def levels(self, spans: Spans, window: Period) -> Tracks:
-        mine = spans.where(self.index[spans.owner] >= 0) if len(spans) else spans
+    def levels(self, spans: Spans, window: Period) -> StepFunctions:
+        mine = spans.selected(self.index[spans.owner] >= 0) if len(spans) else spans
         owned = replace(mine, owner=self.index[mine.owner])
-        return levels_of(owned, len(self.at), window)
+        return occupancy_levels(owned, len(self.at), window)
 
 
 def hosts_where(

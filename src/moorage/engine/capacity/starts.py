@@ -26,8 +26,8 @@ from moorage.domain.disclosure import EXACT
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.topology import HOST
 from moorage.engine.joint.terrain import MOST_FREE
-from moorage.engine.state.overlay import vacated
-from moorage.engine.state.sharing import SHARES
+from moorage.engine.state.overlay import without_consumers
+from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.time.tallies import Tallies
 from moorage.policies.primitives import AtLeastDomains, AtMost, SameDomain
 
@@ -88,9 +88,9 @@ def candidates(built: Built, snapshot: Snapshot, starts: Starts) -> Ints:
         Ascending; those of the hosts that could hold some of the request if they were empty, and of
         what these share.
     """
-    snapshot = vacated(snapshot, built.request.released)
+    snapshot = without_consumers(snapshot, built.request.released)
     near = _host_of(built, snapshot, _anywhere(built)) >= 0
-    sharing = snapshot.traits.get(SHARES)
+    sharing = snapshot.traits.get(SHARING_TRAIT)
     if sharing is not None:
         near = near | sharing
     ends = [np.array([starts.first], dtype=np.int64)]
@@ -121,13 +121,13 @@ def plausible(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) -> Boo
     Returns:
         [S] False where it is proved that the request does not fit in that window.
     """
-    snapshot = vacated(snapshot, built.request.released)
+    snapshot = without_consumers(snapshot, built.request.released)
     found = np.ones(len(at), dtype=np.bool_)
     counts = Counter(member.role for member in built.request.members)
     for role in built.request.roles:
         if counts[role.name]:
             for steps, least in _tests(built, snapshot, starts, role, counts[role.name]):
-                found &= steps.at(at) >= least
+                found &= steps.sum_at(at) >= least
                 if not found.any():
                     return found
     return found
@@ -147,7 +147,7 @@ def enough_in_all(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) ->
     Returns:
         [S] False where it is proved that the request fits in that window in no arrangement.
     """
-    snapshot = vacated(snapshot, built.request.released)
+    snapshot = without_consumers(snapshot, built.request.released)
     found = np.ones(len(at), dtype=np.bool_)
     counts = Counter(member.role for member in built.request.members)
     needed: Counter[str] = Counter()
@@ -158,9 +158,9 @@ def enough_in_all(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) ->
     for name, amount in needed.items():
         free = _free(snapshot, name, everywhere, starts, 1)
         if amount and free is not None:
-            short = free[0].below(amount)
-            lacking = Tallies.meeting([short], starts.length, starts.first)
-            found &= lacking.turned(np.ones(1, dtype=np.int64)).at(at) >= 1
+            short = free[0].segments_below(amount)
+            lacking = Tallies.windows_meeting([short], starts.length, starts.first)
+            found &= lacking.weighted_zeros(np.ones(1, dtype=np.int64)).sum_at(at) >= 1
     return found
 
 
@@ -206,9 +206,9 @@ def _tests(
             case AtMost(limit=limit):
                 yield grouped.capped(limit).total(), share[number]
             case SameDomain():
-                yield grouped.reaching(share[number]).total(), 1
+                yield grouped.at_least(share[number]).total(), 1
             case AtLeastDomains(limit=limit) if share[number] == len(primitive.members):
-                yield grouped.reaching(1).total(), limit
+                yield grouped.at_least(1).total(), limit
             case _:
                 pass
 
@@ -245,8 +245,10 @@ def _room(
     layers = []
     for k in range(1, min(most, LAYERS) + 1):
         weight = np.where(empty >= k, empty - k + 1 if k == LAYERS else 1, 0)
-        short = [steps.below(k * amount) for (steps, _), amount in free]
-        layers.append(Tallies.meeting(short, starts.length, starts.first).turned(weight))
+        short = [steps.segments_below(k * amount) for (steps, _), amount in free]
+        layers.append(
+            Tallies.windows_meeting(short, starts.length, starts.first).weighted_zeros(weight)
+        )
     return Tallies.summed(layers)
 
 
@@ -268,8 +270,8 @@ def _free(
     columns = snapshot.classes.get(name)
     if columns is None:
         nothing = np.zeros(hosts, dtype=np.int64)
-        return Tallies.flat(nothing), nothing
-    sharing = snapshot.traits.get(SHARES)
+        return Tallies.constant(nothing), nothing
+    sharing = snapshot.traits.get(SHARING_TRAIT)
     if sharing is not None and sharing[columns.rows].any():
         return None
     if (columns.capacity > MOST_FREE).any():
@@ -280,7 +282,7 @@ def _free(
     used = _used(columns, there, capacity, starts)
     whole = np.zeros(hosts, dtype=np.int64)
     np.add.at(whole, host[there], capacity[there])
-    return used.grouped(np.where(there, host, -1), hosts).taken_from(whole), whole
+    return used.grouped(np.where(there, host, -1), hosts).subtracted_from(whole), whole
 
 
 def _used(columns: ClassColumns, there: Bools, capacity: Ints, starts: Starts) -> Tallies:

@@ -18,8 +18,8 @@ from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.resources import MAX_AMOUNT
 from moorage.domain.topology import HOST, Level
 from moorage.engine.devices.host_trees import columns_of, survey_devices
-from moorage.engine.state.domains import highest, numbered
-from moorage.engine.state.sharing import SHARES
+from moorage.engine.state.domains import domains_at, domains_at_first_of
+from moorage.engine.state.sharing import SHARING_TRAIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -99,7 +99,7 @@ class Terrain:
             upwards = self.topology.upwards(level.tree)
             downwards = reversed(upwards[: upwards.index(level.name) + 1])
             plain = [Level(level.tree, name) for name in downwards]
-            found = self._reaching[level] = highest(
+            found = self._reaching[level] = domains_at_first_of(
                 [self.domains(one) for one in plain],
                 [self.names if one.name == HOST else self.levels[one][1] for one in plain],
             )
@@ -194,7 +194,7 @@ def place_hosts(
     root = np.arange(len(names), dtype=np.int32)
     found = {}
     for level in _levels(topology):
-        domains = numbered(topology, level, names=names, root=root, alive=every)
+        domains = domains_at(topology, level, names=names, root=root, alive=every)
         found[level] = (domains.numbers.astype(np.int64), domains.names)
     return found
 
@@ -208,7 +208,7 @@ class _Hosts:
 
 
 def _hosts(snapshot: Snapshot) -> tuple[Ints, tuple[str, ...], tuple[str, ...]]:
-    sharing = snapshot.traits.get(SHARES)
+    sharing = snapshot.traits.get(SHARING_TRAIT)
     kept = snapshot.cache.get("hosts")
     if not isinstance(kept, _Hosts) or kept.sharing is not sharing:
         rows = snapshot.roots.astype(np.int64)

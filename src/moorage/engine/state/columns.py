@@ -1,4 +1,4 @@
-"""One resource class over the fleet as columns, and how a few providers' rows are renewed."""
+"""The inventories and occupancy of one resource class as columns, and updates of some rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.period import FOREVER, Period
-from moorage.engine.time.load_profile import Course
-from moorage.engine.time.occupancy import NOTHING, Spans
+from moorage.engine.time.load_profile import LoadProfile
+from moorage.engine.time.occupancy import NO_SPANS, Spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,23 +34,23 @@ _ALLOCATED: Final = BookingState.ALLOCATED
 
 @dataclass(frozen=True, slots=True)
 class ProviderState:
-    """All a snapshot must know of one provider: what the store's feed hands over."""
+    """One provider as the store's feed delivers it: the provider, its bookings and occupants."""
 
     provider: ResourceProvider
     bookings: tuple[Booking, ...] = ()
-    """Every stored booking on it, lapsed ones included or not: the snapshot judges."""
+    """Every stored booking on it; lapsed ones may be included, the snapshot ignores them."""
     occupants: tuple[Occupant, ...] = ()
     """One per consumer among the bookings."""
     down: tuple[Period, ...] = ()
-    """When it has no capacity, whatever its inventories say: its host is planned to be away."""
+    """Periods without capacity, whatever its inventories say: its host is planned to be away."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassColumns:
     """One resource class over the n providers that have it, by provider row.
 
-    Of `used`, `peak`, `base` and `taken`, those that are equal may be one array: in most fleets
-    all four are, since servers stay for ever.
+    Those of `used`, `peak`, `base` and `server_base` that are equal may be the same array. In most
+    fleets all four are, since most servers have no end.
     """
 
     rows: Rows
@@ -66,49 +66,49 @@ class ClassColumns:
     capacity: Ints
     """[n] `int((total - reserved) * allocation_ratio)`."""
     used: Ints
-    """[n] sum of allocations: what Placement's wire shows."""
+    """[n] sum of allocations: the usage that Placement's API shows."""
     peak: Ints
-    """[n] the highest occupancy at any instant of [taken_at, FOREVER), all live bookings."""
+    """[n] the highest occupancy by live bookings at any instant of [taken_at, FOREVER)."""
     updated_at: Ints
     base: Ints
-    """[n] occupancy by live bookings that have begun and have no end ahead."""
+    """[n] occupancy by live bookings that have begun and have no end."""
     timed: Spans
-    """All other live bookings, and all of `down`; the owner is a provider *row*, ascending."""
-    taken: Ints
-    """[n] of `base` what servers take, or are being built for."""
-    taking: Spans
-    """The same of `timed`."""
+    """All other live bookings, and `down`; the owner is a provider *row*, ascending."""
+    server_base: Ints
+    """[n] the part of `base` in `SERVER_STATES`: allocations, and claims of servers being built."""
+    server_spans: Spans
+    """The part of `timed` in `SERVER_STATES`."""
     down: Spans
-    """When providers have no capacity: as if something took all of it."""
-    stepped: bool
-    """Whether any of them has a least unit or a step other than 1."""
+    """Periods without capacity, as spans that occupy the whole capacity."""
+    has_unit_rules: bool
+    """Whether any inventory has a `min_unit` or a `step_size` other than 1."""
 
     @cached_property
-    def most(self) -> Ints:
-        """[n] the largest amount that one more booking without an end can have."""
+    def max_addition(self) -> Ints:
+        """[n] the largest amount that one more open-ended booking can have."""
         found: Ints = np.minimum(self.max_unit, self.capacity - self.peak)
         return found
 
     @cached_property
-    def most_by_row(self) -> Ints:
-        """[P] the same per provider row; -1 for those that have not the class."""
+    def max_addition_by_row(self) -> Ints:
+        """[P] `max_addition` per provider row; -1 for providers without the class."""
         if len(self.rows) == len(self.position):
-            return self.most
+            return self.max_addition
         found = np.full(len(self.position), -1, dtype=np.int64)
-        found[self.rows] = self.most
+        found[self.rows] = self.max_addition
         return found
 
     @cached_property
-    def course(self) -> Course:
-        """`timed` in order, by provider row; once made it is kept in step (see `reoccupied`)."""
-        return Course.of(self.timed)
+    def load_profile(self) -> LoadProfile:
+        """`timed` as sorted levels by provider row; once made, `with_loads` updates it."""
+        return LoadProfile.of(self.timed)
 
     def with_sums(self, sums: Mapping[str, Ints]) -> ClassColumns:
-        """The same with others of `used`, `peak`, `base` and `taken`; what comes and goes stays."""
-        # Every commit comes here, and `replace` would look at all fields.
+        """The columns with other sums: any of `used`, `peak`, `base` and `server_base`."""
+        # Called at every commit; `dataclasses.replace` would read all fields.
         made = object.__new__(ClassColumns)
         made.__dict__.update(self.__dict__, **sums)
-        for derived in ("most", "most_by_row"):
+        for derived in ("max_addition", "max_addition_by_row"):
             made.__dict__.pop(derived, None)
         return made
 
@@ -116,45 +116,45 @@ class ClassColumns:
         """[n] the highest occupancy of each inventory at any instant of `period`."""
         if not len(self.timed):
             return self.base
-        return self.base + self.course.peaks(len(self.position), period)[self.rows]
+        return self.base + self.load_profile.peaks(len(self.position), period)[self.rows]
 
     def booked_over(self, period: Period) -> Ints:
-        """[n] the same by bookings alone, whether or not there is capacity then."""
+        """[n] as `peak_over`, counting bookings only: `down` is left out."""
         if not len(self.down):
             return self.peak_over(period)
-        every = self.timed.and_also(replace(self.down, amount=-self.down.amount))
+        every = self.timed.joined(replace(self.down, amount=-self.down.amount))
         return replace(self, timed=every).peak_over(period)
 
 
 Span: TypeAlias = "tuple[Instant, Instant, int]"
-TAKING: Final = frozenset({BookingState.ALLOCATED, BookingState.CLAIMED})
-"""States of bookings behind which a server is, or is being built."""
+SERVER_STATES: Final = frozenset({BookingState.ALLOCATED, BookingState.CLAIMED})
+"""States of bookings that belong to a server that exists or is being built."""
 _ROW: Final = itemgetter(0)
 
 
 @dataclass(slots=True)
 class Load:
-    """What a provider's bookings of one class come to; see `ClassColumns`."""
+    """Sums and spans of a provider's live bookings of one class; fields as in `ClassColumns`."""
 
     used: int = 0
     base: int = 0
-    taken: int = 0
+    server_base: int = 0
     spans: list[Span] | None = None
-    taking: list[Span] | None = None
+    server_spans: list[Span] | None = None
     down: list[Span] | None = None
 
     @property
-    def every(self) -> list[Span]:
-        """What comes or goes: bookings and times without capacity."""
+    def timed(self) -> list[Span]:
+        """Spans of bookings that begin or end later, and of times without capacity."""
         return [*(self.spans or ()), *(self.down or ())]
 
 
-def loads(bookings: Iterable[Booking], now: Instant) -> tuple[dict[str, Load], Instant]:
-    """Sum one provider's bookings by class, and say when time alone changes the sums next."""
+def sum_bookings(bookings: Iterable[Booking], now: Instant) -> tuple[dict[str, Load], Instant]:
+    """One provider's loads by class, and the next instant at which time alone changes them."""
     found: dict[str, Load] = {}
     until = FOREVER
     for booking in bookings:
-        # What `Booking.live` and `occupies_until` say, without the calls: all come through here.
+        # `Booking.live` and `occupies_until`, inlined: every booking comes through here.
         lapses_at, period, state = booking.lapses_at, booking.period, booking.state
         start, end, is_allocated = period.start, period.end, state is _ALLOCATED
         if now >= lapses_at or not (is_allocated or now < end):
@@ -162,7 +162,7 @@ def loads(bookings: Iterable[Booking], now: Instant) -> tuple[dict[str, Load], I
         if end <= now:
             end = FOREVER
         is_lasting = start <= now and end == FOREVER
-        taking = is_allocated or state in TAKING
+        taking = is_allocated or state in SERVER_STATES
         for name, amount in booking.amounts.items():
             load = found.get(name)
             if load is None:
@@ -171,33 +171,33 @@ def loads(bookings: Iterable[Booking], now: Instant) -> tuple[dict[str, Load], I
                 load.used += amount
             if is_lasting:
                 load.base += amount
-                load.taken += amount if taking else 0
+                load.server_base += amount if taking else 0
                 continue
             span = (start, end, amount)
-            # There may be thousands of them on one provider: each list grows in place.
+            # One provider may have thousands: the lists grow in place.
             load.spans = load.spans or []
             load.spans.append(span)
             if taking:
-                load.taking = load.taking or []
-                load.taking.append(span)
+                load.server_spans = load.server_spans or []
+                load.server_spans.append(span)
         until = min(until, lapses_at, start if start > now else end)
     return found, until
 
 
-Entry: TypeAlias = "tuple[Inventory, Load]"
-_UNLOADED = Load()
+InventoryLoad: TypeAlias = "tuple[Inventory, Load]"
+_NO_LOAD = Load()
 
 
-def entries(
+def inventory_loads(
     state: ProviderState | None, now: Instant
 ) -> tuple[dict[str, tuple[Inventory, Load]], Instant]:
-    """One provider's inventories with their loads, and when these change next."""
+    """One provider's inventories with their loads by class, and when time changes these next."""
     if state is None:
         return {}, FOREVER
-    found, until = loads(state.bookings, now)
+    found, until = sum_bookings(state.bookings, now)
     if not state.down:
         return {
-            inventory.resource_class: (inventory, found.get(inventory.resource_class, _UNLOADED))
+            inventory.resource_class: (inventory, found.get(inventory.resource_class, _NO_LOAD))
             for inventory in state.provider.inventories
         }, until
     ahead = [one for one in state.down if one.end > now]
@@ -211,7 +211,7 @@ def entries(
     }, min(until, *edges, FOREVER)
 
 
-def _spans(changed: Iterable[tuple[int, Entry]], field: str) -> Spans:
+def _spans(changed: Iterable[tuple[int, InventoryLoad]], field: str) -> Spans:
     return Spans.of(
         (row, *span) for row, (_, load) in changed for span in getattr(load, field) or ()
     )
@@ -221,8 +221,10 @@ def _ints(values: Iterable[int]) -> Ints:
     return np.fromiter(values, dtype=np.int64)
 
 
-def _fresh(changed: Sequence[tuple[int, Entry]], size: int, now: Instant) -> ClassColumns:
-    """Columns of these rows alone; `changed` is sorted by row."""
+def _columns_of(
+    changed: Sequence[tuple[int, InventoryLoad]], size: int, now: Instant
+) -> ClassColumns:
+    """Columns of only these rows; `changed` is sorted by row."""
     rows = np.fromiter((row for row, _ in changed), dtype=np.int32)
     inventories, zeros = [entry[0] for _, entry in changed], np.zeros(len(changed), dtype=np.int64)
     return _with_occupancy(
@@ -242,11 +244,11 @@ def _fresh(changed: Sequence[tuple[int, Entry]], size: int, now: Instant) -> Cla
             peak=zeros,
             updated_at=_ints(one.updated_at for one in inventories),
             base=zeros,
-            timed=NOTHING,
-            taken=zeros,
-            taking=NOTHING,
-            down=NOTHING,
-            stepped=any(one.min_unit != 1 or one.step_size != 1 for one in inventories),
+            timed=NO_SPANS,
+            server_base=zeros,
+            server_spans=NO_SPANS,
+            down=NO_SPANS,
+            has_unit_rules=any(one.min_unit != 1 or one.step_size != 1 for one in inventories),
         ),
         changed,
         now,
@@ -260,99 +262,103 @@ def _positions(rows: Rows, size: int) -> Rows:
 
 
 def _with_occupancy(
-    columns: ClassColumns, changed: Sequence[tuple[int, Entry]], now: Instant
+    columns: ClassColumns, changed: Sequence[tuple[int, InventoryLoad]], now: Instant
 ) -> ClassColumns:
-    """The same inventories with new loads for the rows of `changed`, which is sorted by row."""
+    """Set the loads of the rows in `changed`, which is sorted by row; inventories stay."""
     rows = _ints(row for row, _ in changed)
     at = columns.position[rows]
-    mine = _spans(changed, "every")
-    course = Course.of(mine)
+    timed = _spans(changed, "timed")
+    profile = LoadProfile.of(timed)
     lasting = _ints(entry[1].base for _, entry in changed)
     base = columns.base.copy()
     base[at] = lasting
 
-    def with_these(column: Ints, values: Ints) -> Ints:
+    def replace_at(column: Ints, values: Ints) -> Ints:
         if column is columns.base and np.array_equal(values, lasting):
-            return base  # one with it still
+            return base  # stays the same array as `base`
         found = column.copy()
         found[at] = values
         return found
 
     made = replace(
         columns,
-        used=with_these(columns.used, _ints(entry[1].used for _, entry in changed)),
+        used=replace_at(columns.used, _ints(entry[1].used for _, entry in changed)),
         base=base,
-        peak=with_these(
-            columns.peak, lasting + course.peaks(len(columns.position), Period(now))[rows]
+        peak=replace_at(
+            columns.peak, lasting + profile.peaks(len(columns.position), Period(now))[rows]
         ),
-        timed=columns.timed.exchanged(rows, mine),
-        taken=with_these(columns.taken, _ints(entry[1].taken for _, entry in changed)),
-        taking=columns.taking.exchanged(rows, _spans(changed, "taking")),
-        down=columns.down.exchanged(rows, _spans(changed, "down")),
+        timed=columns.timed.with_owners(rows, timed),
+        server_base=replace_at(
+            columns.server_base, _ints(entry[1].server_base for _, entry in changed)
+        ),
+        server_spans=columns.server_spans.with_owners(rows, _spans(changed, "server_spans")),
+        down=columns.down.with_owners(rows, _spans(changed, "down")),
     )
-    known = columns.__dict__.get("course")
-    if known is not None:  # somebody asks
-        made.__dict__["course"] = known.with_others(rows, course)
+    cached = columns.__dict__.get("load_profile")
+    if cached is not None:  # it is in use: update it rather than make it again
+        made.__dict__["load_profile"] = cached.with_others(rows, profile)
     return made
 
 
-def resized(columns: ClassColumns, size: int) -> ClassColumns:
-    """The same inventories in a fleet of `size` provider rows: as many as there are, or more."""
+def with_row_count(columns: ClassColumns, size: int) -> ClassColumns:
+    """The same columns in a fleet of `size` provider rows, at least as many as now."""
     more = np.full(size - len(columns.position), -1, dtype=np.int32)
     return replace(columns, position=np.concatenate((columns.position, more)))
 
 
-def reoccupied(columns: ClassColumns, changed: Mapping[int, Entry], now: Instant) -> ClassColumns:
-    """Renew the occupancy of some rows whose inventories stayed as they are."""
+def with_loads(
+    columns: ClassColumns, changed: Mapping[int, InventoryLoad], now: Instant
+) -> ClassColumns:
+    """Replace the occupancy of some rows whose inventories did not change."""
     return _with_occupancy(columns, sorted(changed.items(), key=_ROW), now)
 
 
 _COLUMNS = (
     "rows", "total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio",
-    "capacity", "used", "peak", "updated_at", "base", "taken",
+    "capacity", "used", "peak", "updated_at", "base", "server_base",
 )  # fmt: skip
 
 
-def restocked(
+def with_inventories(
     columns: ClassColumns | None,
-    changed: Mapping[int, Entry],
-    gone: Iterable[int],
+    changed: Mapping[int, InventoryLoad],
+    removed: Iterable[int],
     size: int,
     now: Instant,
 ) -> ClassColumns | None:
-    """Renew inventories and occupancy of some rows, and forget the rows of `gone`.
+    """Replace inventories and occupancy of some rows, and delete the rows in `removed`.
 
     Returns:
         The new columns in a fleet of `size` rows, or None when no provider has the class.
     """
-    new = _fresh(sorted(changed.items(), key=_ROW), size, now)
+    new = _columns_of(sorted(changed.items(), key=_ROW), size, now)
     if columns is None:
         return new if len(new.rows) else None
-    stays = np.ones(size, dtype=np.bool_)
-    stays[new.rows] = False
-    stays[list(gone)] = False
-    keep = stays[columns.rows]
+    unchanged = np.ones(size, dtype=np.bool_)
+    unchanged[new.rows] = False
+    unchanged[list(removed)] = False
+    keep = unchanged[columns.rows]
     merged = {name: _merged(getattr(columns, name), keep, getattr(new, name)) for name in _COLUMNS}
     if not len(merged["rows"]):
         return None
-    if (np.diff(merged["rows"]) < 0).any():  # not if the new ones stand behind all others
+    if (np.diff(merged["rows"]) < 0).any():  # already sorted if the new rows are the last
         order = np.argsort(merged["rows"], kind="stable")
         merged = {name: values[order] for name, values in merged.items()}
-    for name in ("used", "peak", "taken"):
+    for name in ("used", "peak", "server_base"):
         if np.array_equal(merged[name], merged["base"]):
             merged[name] = merged["base"]
 
-    touched = np.flatnonzero(~stays)
+    replaced = np.flatnonzero(~unchanged)
     return ClassColumns(
         **merged,
         position=_positions(merged["rows"], size),
-        timed=columns.timed.exchanged(touched, new.timed),
-        taking=columns.taking.exchanged(touched, new.taking),
-        down=columns.down.exchanged(touched, new.down),
-        stepped=bool((merged["min_unit"] != 1).any() or (merged["step_size"] != 1).any()),
+        timed=columns.timed.with_owners(replaced, new.timed),
+        server_spans=columns.server_spans.with_owners(replaced, new.server_spans),
+        down=columns.down.with_owners(replaced, new.down),
+        has_unit_rules=bool((merged["min_unit"] != 1).any() or (merged["step_size"] != 1).any()),
     )
 
 
 def _merged(old: NDArray[Any], keep: NDArray[np.bool_], new: NDArray[Any]) -> NDArray[Any]:
-    # A fleet that is being loaded grows at its end only: then nothing has to be picked out.
+    # While a fleet is loaded, rows are only appended: then nothing is selected.
     return np.concatenate((old if keep.all() else old[keep], new))

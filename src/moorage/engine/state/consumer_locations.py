@@ -1,4 +1,4 @@
-"""Where consumers have bookings, kept from one snapshot to the next."""
+"""Index from consumer to the provider rows on which it may have bookings."""
 
 from __future__ import annotations
 
@@ -12,57 +12,57 @@ if TYPE_CHECKING:
     from moorage.engine.state.columns import ProviderState
 
 _SLACK: Final = 50_000
-"""Notes of consumers that may have left since, before it is worth counting anew."""
+"""Stale entries that are tolerated before the index is built again."""
 
 
-class Whereabouts:
-    """Consumer -> rows on which it may have bookings: perhaps too many, never too few.
+class ConsumerRows:
+    """Consumer -> rows on which it may have bookings: a superset, never too few.
 
-    Made when somebody first asks, for all who see the same states; then shared by the snapshots
-    that follow. Rows are only added, so it holds for all of them; whoever looks up compares with
-    the states of the own snapshot.
+    Built at the first lookup, and shared by the snapshots that follow. Rows are only added, so it
+    is valid for all of them; callers check each row against the states of their snapshot.
     """
 
     def __init__(self) -> None:
         self._writing = Lock()
         self._rows: dict[str, tuple[int, ...]] | None = None
-        self._noted = 0
-        self._enough = 0
+        self._entries = 0
+        self._rebuild_above = 0
 
     def rows(self, consumer: str, states: Iterable[ProviderState | None]) -> tuple[int, ...]:
-        """Where the consumer may be; `states` are the snapshot's, for the first who asks."""
+        """Rows on which the consumer may be; the first call builds the index from `states`."""
         if self._rows is None:
             with self._writing:
                 if self._rows is None:
-                    self._rows = self._noting({}, enumerate(map(consumers, states)))
-                    self._enough = 2 * self._noted + _SLACK
+                    self._rows = self._add({}, enumerate(map(consumers_of, states)))
+                    self._rebuild_above = 2 * self._entries + _SLACK
         return self._rows.get(consumer, ())
 
-    def after(self, came: Iterable[tuple[int, Iterable[str]]]) -> Whereabouts:
-        """What a snapshot has in which these consumers came to rows: this one, or a new one.
+    def updated(self, came: Iterable[tuple[int, Iterable[str]]]) -> ConsumerRows:
+        """The index of a snapshot in which these consumers were added to rows.
 
-        Those who were there already may be among them.
+        This object with the rows added, or an unbuilt one if too many entries are stale. `came` may
+        contain consumers that were there before.
         """
-        if self._rows is None or self._noted > self._enough:
-            return Whereabouts()
+        if self._rows is None or self._entries > self._rebuild_above:
+            return ConsumerRows()
         with self._writing:
-            self._noting(self._rows, came)
+            self._add(self._rows, came)
         return self
 
-    def _noting(
-        self, rows: dict[str, tuple[int, ...]], came: Iterable[tuple[int, Iterable[str]]]
+    def _add(
+        self, rows: dict[str, tuple[int, ...]], added: Iterable[tuple[int, Iterable[str]]]
     ) -> dict[str, tuple[int, ...]]:
-        for row, some in came:
+        for row, some in added:
             for consumer in some:
                 known = rows.get(consumer, ())
                 if row not in known:
                     rows[consumer] = (*known, row)
-                    self._noted += 1
+                    self._entries += 1
         return rows
 
 
-def consumers(state: ProviderState | None) -> Iterable[str]:
-    """Everybody on a provider."""
+def consumers_of(state: ProviderState | None) -> Iterable[str]:
+    """The consumers with bookings on a provider."""
     return () if state is None else map(_CONSUMER, state.occupants)
 
 

@@ -1,4 +1,4 @@
-"""Failure domains as columns: the number of every provider's domain at a level."""
+"""Domains of a level as columns: each provider's domain number, and the domains' names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Domains:
-    """One level over the fleet."""
+    """The domains of one level: per provider row its domain number."""
 
     numbers: Rows
     """[P] domain number, or -1 for rows without a domain there."""
@@ -31,13 +31,13 @@ class Domains:
     """Domain number -> name: the domain's, or at the level `host` the root provider's."""
 
 
-def numbered(
+def domains_at(
     topology: Topology, level: Level, *, names: Sequence[str], root: Rows, alive: Bools
 ) -> Domains:
-    """Number the domains of a level: by name, so that equal fleets number alike.
+    """The domains of a level, numbered in order of their names.
 
-    At the level `host` every tree of providers is a domain, numbered by its root's row.
-    Nested providers stand where their root stands.
+    At the level `host` every provider tree is a domain, numbered by its root's row. Nested
+    providers are in the domain of their root.
     """
     if level.name == HOST:
         return Domains(np.where(alive, root, -1).astype(np.int32), tuple(names))
@@ -60,8 +60,8 @@ def numbered(
     return Domains(np.where(alive, of_root[root], -1).astype(np.int32), tuple(found))
 
 
-def highest(columns: Sequence[Rows | Ints], names: Sequence[Sequence[str]]) -> Domains:
-    """Each row's domain at the first of several levels that has one for it.
+def domains_at_first_of(columns: Sequence[Rows | Ints], names: Sequence[Sequence[str]]) -> Domains:
+    """Each row's domain at the first of several levels at which the row has one.
 
     Args:
         columns: per level, from the top down, the rows' domain numbers or -1; the last has one

@@ -1,6 +1,6 @@
-"""What candidate search reads: the whole fleet (a snapshot is one), or some trees of it alone.
+"""What candidate search reads: a whole snapshot, or a subset of its provider trees.
 
-Looking at some trees costs what these are big, not what the fleet is.
+Reading a subset costs as much as the subset is large, not as much as the fleet.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from moorage.engine.state.provider_trees import Grouping, ranges
+from moorage.engine.state.provider_trees import Grouping, values_by_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
     Rows: TypeAlias = NDArray[np.int32]
     Bools: TypeAlias = NDArray[np.bool_]
-    Chosen: TypeAlias = NDArray[np.integer] | slice
+    RowSelector: TypeAlias = NDArray[np.integer] | slice
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 
-class Stock(Protocol):
-    """The columns of one resource class that say who can give how much."""
+class InventoryColumns(Protocol):
+    """The columns of one resource class that candidate search reads; see `ClassColumns`."""
 
     @property
     def rows(self) -> Rows:
@@ -61,24 +61,24 @@ class Stock(Protocol):
         """[n]."""
 
     @property
-    def most_by_row(self) -> Ints:
-        """[P] the largest amount that one more booking without an end can have, or -1."""
+    def max_addition_by_row(self) -> Ints:
+        """[P] the largest amount that one more open-ended booking can have, or -1."""
 
     @property
-    def stepped(self) -> bool:
-        """Whether any has a least unit or a step other than 1."""
+    def has_unit_rules(self) -> bool:
+        """Whether any inventory has a `min_unit` or a `step_size` other than 1."""
 
 
-class Site(Protocol):
-    """P rows, as `engine.snapshot.Snapshot` describes them, but for what resources they have."""
+class TreeView(Protocol):
+    """P provider rows with trees, traits and aggregates, without inventories; see `Snapshot`."""
 
     @property
     def root(self) -> Rows:
         """[P] root row."""
 
     @property
-    def above(self) -> Rows:
-        """[P] where among the rows of its tree the parent is, as `trees` has them, or -1."""
+    def parent_position(self) -> Rows:
+        """[P] position of the parent among the rows of its tree (in `trees`), or -1."""
 
     @property
     def alive(self) -> Bools:
@@ -97,19 +97,19 @@ class Site(Protocol):
         """Living rows by root."""
 
 
-class View(Site, Protocol):
-    """The same with their resources."""
+class FleetView(TreeView, Protocol):
+    """A `TreeView` with the providers' inventories."""
 
     @property
-    def classes(self) -> Mapping[str, Stock]:
+    def classes(self) -> Mapping[str, InventoryColumns]:
         """Columns by resource class."""
 
 
-class _Each(Mapping[str, U]):
-    """A mapping seen through a function, each value made when it is first looked up.
+class _LazyMapping(Mapping[str, U]):
+    """A mapping whose values are made from those of another by a function, at first lookup.
 
-    The function knows nothing that knows the mapping: columns that wait for the collector of cycles
-    are megabytes soon.
+    The function must not refer to anything that refers to this mapping: in a reference cycle,
+    megabytes of columns would wait for the garbage collector.
     """
 
     def __init__(self, source: Mapping[str, T], change: Callable[[str, T], U]) -> None:
@@ -130,149 +130,153 @@ class _Each(Mapping[str, U]):
 
 
 @dataclass(frozen=True, eq=False)
-class _Places:
-    """Where some rows stand in one class's columns."""
+class _Positions:
+    """Positions of some rows in one class's columns."""
 
     rows: Rows
-    """[n] those of them that have the class, ascending."""
+    """[n] the rows that have the class, ascending."""
     position: Rows
-    """[P] index into `chosen` per row, or -1."""
-    chosen: Chosen
-    """[n] places in the whole columns."""
+    """[P] index into `selector` per row, or -1."""
+    selector: RowSelector
+    """[n] positions in the columns of the whole fleet."""
 
 
-class _Piece:
-    """One class's columns for the rows of a plot."""
+class _SubsetColumns:
+    """One class's columns for the rows of a `TreeSubset`."""
 
-    def __init__(self, whole: ClassColumns, plot: Plot) -> None:
+    def __init__(self, whole: ClassColumns, subset: TreeSubset) -> None:
         self._whole = whole
-        self._plot = plot
+        self._subset = subset
 
     @property
     def rows(self) -> Rows:
-        return self._places.rows
+        return self._positions.rows
 
     @property
     def position(self) -> Rows:
-        return self._places.position
+        return self._positions.position
 
     @property
     def min_unit(self) -> Ints:
-        return self._whole.min_unit[self._places.chosen]
+        return self._whole.min_unit[self._positions.selector]
 
     @property
     def max_unit(self) -> Ints:
-        return self._whole.max_unit[self._places.chosen]
+        return self._whole.max_unit[self._positions.selector]
 
     @property
     def step_size(self) -> Ints:
-        return self._whole.step_size[self._places.chosen]
+        return self._whole.step_size[self._positions.selector]
 
     @property
     def capacity(self) -> Ints:
-        return self._whole.capacity[self._places.chosen]
+        return self._whole.capacity[self._positions.selector]
 
     @property
     def peak(self) -> Ints:
-        return self._whole.peak[self._places.chosen]
+        return self._whole.peak[self._positions.selector]
 
     @property
-    def most_by_row(self) -> Ints:
-        return self._whole.most_by_row[self._plot.chosen]
+    def max_addition_by_row(self) -> Ints:
+        return self._whole.max_addition_by_row[self._subset.selector]
 
     @property
-    def stepped(self) -> bool:
-        return self._whole.stepped
+    def has_unit_rules(self) -> bool:
+        return self._whole.has_unit_rules
 
     @cached_property
-    def _places(self) -> _Places:
-        return self._plot.places(self._whole)
+    def _positions(self) -> _Positions:
+        return self._subset.positions_in(self._whole)
 
 
-class Plot:
-    """Some provider trees, as far as they stay what they are while bookings come and go.
+class TreeSubset:
+    """Some provider trees without their inventories: what bookings do not change.
 
-    Rows are tree by tree, in the order of the roots. Neighbours in the fleet are looked at where
-    they stand; others are copied together.
+    Rows are tree by tree, in the order of the roots. Consecutive rows are read as slices, without a
+    copy; others are copied.
     """
 
     def __init__(self, snapshot: Snapshot, roots: Ints) -> None:
-        """Of the trees with these root rows, ascending."""
+        """Select the trees with these root rows, ascending."""
         trees = snapshot.forest.trees
         if trees.is_single:
             self.rows = roots
-            self.root = self._every = np.arange(len(roots), dtype=np.int32)
+            self.root = self._all_rows = np.arange(len(roots), dtype=np.int32)
         else:
-            of, self.rows = ranges(trees.keys, trees.order, roots)
-            self._every = np.arange(len(self.rows), dtype=np.int32)
-            self.root = self._every[self.rows == roots[of]][of]
-        self.chosen = _chosen(self.rows)
-        """What selects them from columns of the whole fleet."""
-        self.alive = snapshot.alive[self.chosen]  # as all of every tree are
-        self.trees = Grouping(self._every, self.root)
-        # Not the snapshot itself: whoever keeps a plot would keep all its bookings.
+            of, self.rows = values_by_key(trees.keys, trees.order, roots)
+            self._all_rows = np.arange(len(self.rows), dtype=np.int32)
+            self.root = self._all_rows[self.rows == roots[of]][of]
+        self.selector = _selector(self.rows)
+        """Selects the rows from columns of the whole fleet."""
+        self.alive = snapshot.alive[self.selector]  # all True: trees have only living rows
+        self.trees = Grouping(self._all_rows, self.root)
+        # Not the snapshot itself: a cached subset would keep all its bookings in memory.
         self._forest = snapshot.forest
-        self.traits: Mapping[str, Bools] = _Each(snapshot.traits, partial(_mask, self.chosen))
-        """Masks over the trees."""
-        self.aggregates: Mapping[str, Rows] = _Each(
+        self.traits: Mapping[str, Bools] = _LazyMapping(
+            snapshot.traits, partial(_mask, self.selector)
+        )
+        """Trait -> mask over these rows."""
+        self.aggregates: Mapping[str, Rows] = _LazyMapping(
             snapshot.aggregates, partial(_members, self.rows)
         )
-        """Members among the trees' rows."""
+        """Aggregate UUID -> its members among these rows."""
 
     @property
-    def above(self) -> Rows:
+    def parent_position(self) -> Rows:
         """[P]."""
-        return self._forest.above[self.chosen]
+        return self._forest.parent_position[self.selector]
 
-    def places(self, columns: ClassColumns) -> _Places:
-        """Where its rows stand in one class's columns."""
-        every, chosen = self._every, self.chosen
+    def positions_in(self, columns: ClassColumns) -> _Positions:
+        """Positions of these rows in one class's columns."""
+        every, chosen = self._all_rows, self.selector
         if len(columns.rows) == len(columns.position):  # each provider has the class
-            return _Places(every, every, chosen)
+            return _Positions(every, every, chosen)
         at = columns.position[chosen]
         rows = np.flatnonzero(at >= 0).astype(np.int32)
         position = np.full(len(at), -1, dtype=np.int32)
         position[rows] = every[: len(rows)]
-        return _Places(rows, position, at[rows])
+        return _Positions(rows, position, at[rows])
 
 
-def _mask(chosen: Chosen, _trait: str, mask: Bools) -> Bools:
-    """A trait's mask over the rows that are chosen."""
-    return mask[chosen]
+def _mask(selector: RowSelector, _trait: str, mask: Bools) -> Bools:
+    """A trait's mask over the selected rows."""
+    return mask[selector]
 
 
 def _members(rows: NDArray[np.integer], _aggregate: str, members: Rows) -> Rows:
-    """Where among some rows an aggregate's members are."""
+    """Positions of an aggregate's members among some rows."""
     at = np.minimum(np.searchsorted(members, rows), len(members) - 1)
     return np.flatnonzero(members[at] == rows).astype(np.int32)
 
 
-class Part:
-    """A plot with what there is on it at one revision: a fleet of its own."""
+class SubsetView:
+    """A `TreeSubset` with its inventories at one revision; a `FleetView`."""
 
-    def __init__(self, plot: Plot, classes: Mapping[str, ClassColumns]) -> None:
-        self._plot = plot
-        self.rows = plot.rows
+    def __init__(self, subset: TreeSubset, classes: Mapping[str, ClassColumns]) -> None:
+        self._subset = subset
+        self.rows = subset.rows
         """Its rows in the snapshot."""
-        self.root = plot.root
-        self.alive = plot.alive
-        self.trees = plot.trees
-        self.traits = plot.traits
-        self.aggregates = plot.aggregates
-        self.classes: Mapping[str, Stock] = _Each(classes, partial(_piece, plot))
+        self.root = subset.root
+        self.alive = subset.alive
+        self.trees = subset.trees
+        self.traits = subset.traits
+        self.aggregates = subset.aggregates
+        self.classes: Mapping[str, InventoryColumns] = _LazyMapping(
+            classes, partial(_subset_columns, subset)
+        )
 
     @property
-    def above(self) -> Rows:
+    def parent_position(self) -> Rows:
         """[P]."""
-        return self._plot.above
+        return self._subset.parent_position
 
 
-def _piece(plot: Plot, _name: str, columns: ClassColumns) -> Stock:
-    return _Piece(columns, plot)
+def _subset_columns(subset: TreeSubset, _name: str, columns: ClassColumns) -> InventoryColumns:
+    return _SubsetColumns(columns, subset)
 
 
-def _chosen(rows: NDArray[np.integer]) -> Chosen:
-    """What selects rows: where each follows the one before, it copies nothing."""
+def _selector(rows: NDArray[np.integer]) -> RowSelector:
+    """Selects rows: a slice, which copies nothing, if they are consecutive."""
     if not len(rows):
         return rows
     first, last = int(rows[0]), int(rows[-1])

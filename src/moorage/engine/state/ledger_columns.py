@@ -1,11 +1,11 @@
-"""The ledger's providers at one revision as columns: the fields that a snapshot consists of."""
+"""The fields of a snapshot: the ledger's providers at one revision as columns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from moorage.engine.state.consumer_locations import Whereabouts
+from moorage.engine.state.consumer_locations import ConsumerRows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,12 +54,12 @@ class LedgerColumns:
     """Aggregate UUID -> rows, ascending."""
     topology: Topology
     states: Chunks[ProviderState | None] = field(repr=False)
-    """[P] what the store handed over; None for rows of deleted providers."""
-    breaks: Ints = field(repr=False)
+    """[P] as the store's feed delivered them; None for rows of deleted providers."""
+    next_change: Ints = field(repr=False)
     """[P] the next instant at which time alone changes the row; `FOREVER` if never."""
     preemptible: Bools = field(repr=False)
     """[P] whether any booking on the row may be ended for a lease."""
     cache: dict[object, object] = field(default_factory=dict, repr=False)
-    """What was derived from names, trees and topology: shared as long as these stay."""
-    whereabouts: Whereabouts = field(default_factory=Whereabouts, repr=False)
-    """Made by the first who asks where a consumer is; then handed on to what follows."""
+    """Values derived from names, trees and topology; shared by snapshots that agree in these."""
+    consumer_rows: ConsumerRows = field(default_factory=ConsumerRows, repr=False)
+    """Index from consumer to rows; built at the first lookup, passed on to later snapshots."""

@@ -1,6 +1,6 @@
-"""A snapshot with some bookings changed or removed: what if they ended?
+"""Overlays: snapshots with some bookings changed or removed, to try a change.
 
-Only occupancy differs; revisions, trees and inventories are those of the snapshot it is made of.
+Only occupancy differs; revisions, trees and inventories are those of the original snapshot.
 """
 
 from __future__ import annotations
@@ -22,21 +22,23 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
 
 
-def without(snapshot: Snapshot, rows: Iterable[int], gone: Callable[[Booking], bool]) -> Snapshot:
-    """The same fleet without some bookings on these rows."""
+def without_bookings(
+    snapshot: Snapshot, rows: Iterable[int], removed: Callable[[Booking], bool]
+) -> Snapshot:
+    """The snapshot without the bookings on these rows for which `removed` is true."""
     changed = []
     for row in rows:
         state = snapshot.state(row)
-        rest = tuple(one for one in state.bookings if not gone(one))
+        rest = tuple(one for one in state.bookings if not removed(one))
         if len(rest) < len(state.bookings):
             changed.append(replace(state, bookings=rest))
     return snapshot.with_states(changed) if changed else snapshot
 
 
-def exchanged(snapshot: Snapshot, instead: Mapping[str, tuple[Booking, ...]]) -> Snapshot:
-    """The same fleet where each of these consumers has the bookings given, and no others."""
+def with_bookings(snapshot: Snapshot, replacement: Mapping[str, tuple[Booking, ...]]) -> Snapshot:
+    """The snapshot in which these consumers (the keys) have only the given bookings."""
     fresh: dict[int, list[Booking]] = {}
-    for consumer, bookings in instead.items():
+    for consumer, bookings in replacement.items():
         for row in snapshot.rows_of_consumer(consumer):
             fresh.setdefault(row, [])
         for one in bookings:
@@ -44,35 +46,40 @@ def exchanged(snapshot: Snapshot, instead: Mapping[str, tuple[Booking, ...]]) ->
     states = []
     for row, new in fresh.items():
         state = snapshot.state(row)
-        rest = tuple(one for one in state.bookings if one.consumer not in instead)
+        rest = tuple(one for one in state.bookings if one.consumer not in replacement)
         states.append(replace(state, bookings=(*rest, *new)))
     return snapshot.with_states(states) if states else snapshot
 
 
-def vacated(snapshot: Snapshot, consumers: Iterable[str]) -> Snapshot:
-    """The same fleet without anything that these consumers have booked."""
-    return exchanged(snapshot, dict.fromkeys(consumers, ()))
+def without_consumers(snapshot: Snapshot, consumers: Iterable[str]) -> Snapshot:
+    """The snapshot without the bookings of these consumers."""
+    return with_bookings(snapshot, dict.fromkeys(consumers, ()))
 
 
-def worsens(snapshot: Snapshot, instead: Mapping[str, tuple[Booking, ...]]) -> bool:
-    """Whether giving these consumers other bookings makes an overage worse at any instant."""
+def worsens_overage(snapshot: Snapshot, replacement: Mapping[str, tuple[Booking, ...]]) -> bool:
+    """Whether replacing the bookings of these consumers makes an overage worse at any instant."""
     now = snapshot.taken_at
-    rows = {row for consumer in instead for row in snapshot.rows_of_consumer(consumer)}
-    for row in rows | {snapshot.row_of[b.provider] for some in instead.values() for b in some}:
+    rows = {row for consumer in replacement for row in snapshot.rows_of_consumer(consumer)}
+    for row in rows | {snapshot.row_of[b.provider] for some in replacement.values() for b in some}:
         state = snapshot.state(row)
-        others = [one for one in state.bookings if one.consumer not in instead]
-        before = [one for one in state.bookings if one.consumer in instead]
+        others = [one for one in state.bookings if one.consumer not in replacement]
+        before = [one for one in state.bookings if one.consumer in replacement]
         after = [
-            one for some in instead.values() for one in some if one.provider == state.provider.uuid
+            one
+            for some in replacement.values()
+            for one in some
+            if one.provider == state.provider.uuid
         ]
         for inventory in state.provider.inventories:
             name = inventory.resource_class
             if (
                 shortfall(
                     inventory.capacity,
-                    others=spans(others, name, now).and_also(down(state, inventory, now)),
-                    before=spans(before, name, now),
-                    after=spans(after, name, now),
+                    others=booking_spans(others, name, now).joined(
+                        away_spans(state, inventory, now)
+                    ),
+                    before=booking_spans(before, name, now),
+                    after=booking_spans(after, name, now),
                     since=now,
                 )
                 is not None
@@ -81,24 +88,24 @@ def worsens(snapshot: Snapshot, instead: Mapping[str, tuple[Booking, ...]]) -> b
     return False
 
 
-def overflow(
+def first_shortage(
     state: ProviderState,
     bookings: Iterable[Booking],
     amounts: Amounts,
     period: Period,
     now: Instant,
 ) -> Instant | None:
-    """The first instant of `period` with no room for so much more beside these bookings.
+    """The first instant of `period` at which `amounts` do not fit beside these bookings.
 
     Args:
-        state: of one provider; what counts are its inventories, and when it has no capacity.
-        bookings: on it, instead of those it has.
-        amounts: what shall be taken besides, all the time.
-        period: only from `now` on.
+        state: the provider; its inventories and `down` count, its bookings do not.
+        bookings: the bookings on it.
+        amounts: additional amounts by class, over the whole period.
+        period: judged from `now` on.
         now: the present instant.
 
     Returns:
-        None where there is room throughout.
+        None if they fit throughout.
     """
     bookings, since = list(bookings), max(period.start, now)
     found: list[Instant] = []
@@ -106,8 +113,8 @@ def overflow(
         amount = amounts.get(inventory.resource_class, 0)
         if not amount:
             continue
-        taken = spans(bookings, inventory.resource_class, now)
-        taken = taken.and_also(down(state, inventory, now))
+        taken = booking_spans(bookings, inventory.resource_class, now)
+        taken = taken.joined(away_spans(state, inventory, now))
         instants = breakpoints((taken,), since)
         instants = instants[instants < period.end]
         short = instants[levels(taken, instants) + amount > inventory.capacity]
@@ -116,8 +123,8 @@ def overflow(
     return min(found, default=None)
 
 
-def spans(bookings: Iterable[Booking], resource_class: str, now: Instant) -> Spans:
-    """What live bookings take of a class of one provider, and when; the owner is 0."""
+def booking_spans(bookings: Iterable[Booking], resource_class: str, now: Instant) -> Spans:
+    """Spans of live bookings of a class on one provider; the owner is 0."""
     return Spans.of(
         (0, one.period.start, one.occupies_until(now), one.amounts[resource_class])
         for one in bookings
@@ -125,8 +132,8 @@ def spans(bookings: Iterable[Booking], resource_class: str, now: Instant) -> Spa
     )
 
 
-def down(state: ProviderState, inventory: Inventory, now: Instant) -> Spans:
-    """When a provider has no capacity, as spans that take all of an inventory."""
+def away_spans(state: ProviderState, inventory: Inventory, now: Instant) -> Spans:
+    """A provider's periods without capacity, as spans that occupy a whole inventory."""
     return Spans.of(
         (0, one.start, one.end, inventory.capacity) for one in state.down if one.end > now
     )

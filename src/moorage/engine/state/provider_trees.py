@@ -1,4 +1,4 @@
-"""Provider trees as columns: children and whole trees of a row without walking the fleet."""
+"""Index of provider trees as columns: the children, the tree and the parent position of a row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Rows sorted by a key row (their root, or their parent)."""
+    """Rows (`order`) sorted by a key row (`keys`): their root, or their parent."""
 
     order: Rows
     keys: Rows
@@ -40,24 +40,24 @@ class Grouping:
         new = np.concatenate(([True], self.keys[1:] != self.keys[:-1]))[: len(self.keys)]
         return self.keys[new].astype(np.int64)
 
-    def of(self, key: int) -> Rows:
+    def rows_of(self, key: int) -> Rows:
         """The rows with that key, ascending."""
         one = self.keys.dtype.type(key)
         return self.order[self.keys.searchsorted(one) : self.keys.searchsorted(one, "right")]
 
-    def of_all(self, wanted: NDArray[np.integer]) -> NDArray[np.int64]:
+    def rows_of_all(self, wanted: NDArray[np.integer]) -> NDArray[np.int64]:
         """The rows with each of the wanted keys, key by key."""
-        return ranges(self.keys, self.order, wanted)[1]
+        return values_by_key(self.keys, self.order, wanted)[1]
 
 
-def ranges(
+def values_by_key(
     keys: NDArray[np.integer], values: NDArray[np.integer], wanted: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All values under each wanted key: (index of the key, value) pairs, key by key.
+    """All values of each wanted key, as two arrays: index into `wanted`, value.
 
     `keys` are ascending, and may be repeated.
     """
-    # Sought as another type, every key would be turned into that first.
+    # searchsorted with another type would convert every key first.
     sought = wanted.astype(keys.dtype, copy=False)
     first, last = keys.searchsorted(sought), keys.searchsorted(sought, "right")
     if len(wanted) == 1:
@@ -71,10 +71,10 @@ def ranges(
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """All living provider trees."""
+    """All living provider trees: rows by root (`trees`) and by parent (`children`)."""
 
     trees: Grouping
-    families: Grouping
+    children: Grouping
     parent: Rows
     """[P] parent row or -1."""
 
@@ -83,14 +83,16 @@ class Forest:
         """Index the columns of a snapshot."""
         return cls(
             trees=Grouping.by(root, alive),
-            families=Grouping.by(parent, alive & (parent >= 0)),
+            children=Grouping.by(parent, alive & (parent >= 0)),
             parent=parent,
         )
 
     @cached_property
-    def above(self) -> Rows:
-        """[P] where among the rows of its tree each row's parent is, or -1."""
+    def parent_position(self) -> Rows:
+        """[P] position of each row's parent among the rows of its tree, or -1."""
         keys = self.trees.keys
-        place = np.full(len(self.parent) + 1, -1, dtype=np.int32)  # the last for row -1: nobody
+        place = np.full(
+            len(self.parent) + 1, -1, dtype=np.int32
+        )  # the last is for row -1: no parent
         place[self.trees.order] = np.arange(len(keys)) - keys.searchsorted(keys)
         return place[self.parent]

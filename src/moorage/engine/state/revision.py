@@ -1,4 +1,4 @@
-"""The next revision of a snapshot: only what differs is copied, all else is shared."""
+"""Computes the next revision of a snapshot: changed columns are copied, all others shared."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.domain.period import FOREVER
-from moorage.engine.state.arrivals import Arrivals, Arrived, last
-from moorage.engine.state.columns import entries, reoccupied, resized, restocked
-from moorage.engine.state.consumer_locations import consumers
+from moorage.engine.state.arrivals import AddedBookings, AdditionBatch, all_open_ended
+from moorage.engine.state.columns import (
+    inventory_loads,
+    with_inventories,
+    with_loads,
+    with_row_count,
+)
+from moorage.engine.state.consumer_locations import consumers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.period import Instant
-    from moorage.engine.state.columns import ClassColumns, Entry, ProviderState
+    from moorage.engine.state.columns import ClassColumns, InventoryLoad, ProviderState
     from moorage.engine.state.ledger_columns import LedgerColumns
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -27,13 +32,13 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 
-class Draft:
-    """Collects new provider states over an old snapshot; `fields` tells what becomes of it."""
+class RevisionBuilder:
+    """Applies new provider states to an old snapshot; `fields` returns the changed fields."""
 
     def __init__(
         self,
         old: LedgerColumns,
-        states: Iterable[ProviderState | Arrived],
+        states: Iterable[ProviderState | AddedBookings],
         removed: Iterable[str],
         now: Instant,
     ) -> None:
@@ -43,33 +48,33 @@ class Draft:
         self.changed: dict[int, ProviderState | None] = {}
         self.size = len(old.uuids)
         whole: list[ProviderState] = []
-        arrived: list[Arrived] = []
+        additions: list[AddedBookings] = []
         for one in states:
-            if isinstance(one, Arrived):
-                arrived.append(one)
+            if isinstance(one, AddedBookings):
+                additions.append(one)
             else:
                 whole.append(one)
-        self._place(whole, [uuid for uuid in removed if uuid in old.row_of])
-        self._arrivals = Arrivals()
-        """Of rows to which lasting bookings came, and nothing else happened."""
-        self._receive(arrived)
-        self._let_time_pass()
-        known, only = len(old.states), set(self._arrivals.rows)
-        self._pairs = [
+        self._assign_rows(whole, [uuid for uuid in removed if uuid in old.row_of])
+        self._additions = AdditionBatch()
+        """Rows whose only change is added open-ended bookings."""
+        self._collect_additions(additions)
+        self._collect_time_changes()
+        known, only = len(old.states), set(self._additions.rows)
+        self._changes = [
             (row, old.states[row] if row < known else None, state)
             for row, state in self.changed.items()
             if row not in only
         ]
-        """The other rows that changed, with what they were and what they are."""
+        """All other changed rows: (row, old state, new state)."""
 
-    def _place(self, states: list[ProviderState], removed: list[str]) -> None:
-        """Give every provider its row: the one it has, a freed one, or a new one at the end."""
+    def _assign_rows(self, states: list[ProviderState], removed: list[str]) -> None:
+        """Assign a row to every provider: its present one, a free one, or a new one at the end."""
         fresh = [one for one in states if one.provider.uuid not in self.row_of]
         if fresh or removed:
             row_of = dict(self.row_of)
             for uuid in removed:
                 self.changed[row_of.pop(uuid)] = None
-            # Rows freed in this very revision stay empty for it: a row means one provider.
+            # Rows freed in this revision are not reused in it: a row means one provider.
             free = chain(np.flatnonzero(~self.old.alive).tolist(), count(self.size))
             for uuid in dict.fromkeys(one.provider.uuid for one in fresh):
                 row_of[uuid] = next(free)
@@ -78,23 +83,23 @@ class Draft:
         for state in states:
             self.changed[self.row_of[state.provider.uuid]] = state
 
-    def _receive(self, arrived: Sequence[Arrived]) -> None:
-        """Note what came; what does not last, and where time changes more, is judged wholly."""
+    def _collect_additions(self, additions: Sequence[AddedBookings]) -> None:
+        """Collect added bookings; a row where time changes more is recomputed as a whole."""
         old, now = self.old, self.now
-        rows = [self.row_of[one.state.provider.uuid] for one in arrived]
-        as_it_was = (old.breaks[rows] > now) & (old.taken_at <= now)
-        for row, same, one in zip(rows, as_it_was.tolist(), arrived, strict=True):
+        rows = [self.row_of[one.state.provider.uuid] for one in additions]
+        unexpired = (old.next_change[rows] > now) & (old.taken_at <= now)
+        for row, unchanged, one in zip(rows, unexpired.tolist(), additions, strict=True):
             self.changed[row] = one.state
-            if same and last(one.bookings, now):
-                self._arrivals.note(row, one.bookings)
+            if unchanged and all_open_ended(one.bookings, now):
+                self._additions.add(row, one.bookings)
 
-    def _let_time_pass(self) -> None:
-        """Take along the rows that time alone has changed since the old snapshot."""
+    def _collect_time_changes(self) -> None:
+        """Add the rows that time alone has changed since the old snapshot."""
         old = self.old
         if self.now < old.taken_at:
             stale: Iterable[int] = range(len(old.states))
         elif self.now >= old.valid_until:
-            stale = np.flatnonzero(old.breaks <= self.now).tolist()
+            stale = np.flatnonzero(old.next_change <= self.now).tolist()
         else:
             return
         for row in stale:
@@ -106,7 +111,7 @@ class Draft:
         fields: dict[str, object] = {}
         if self.changed:
             fields["states"] = old.states.replaced(self.changed, length=self.size, filler=None)
-            fields["whereabouts"] = old.whereabouts.after(self._consumers())
+            fields["consumer_rows"] = old.consumer_rows.updated(self._consumers())
             fields |= self._counters()
             fields |= self._classes()
             fields["preemptible"] = self._preemptible()
@@ -119,10 +124,10 @@ class Draft:
     # --- per provider ---------------------------------------------------------------------
 
     def _consumers(self) -> Iterator[tuple[int, Iterable[str]]]:
-        """Whom the rows have that may not have been there."""
-        for row, _, state in self._pairs:
-            yield row, consumers(state)
-        for row, bookings in zip(self._arrivals.rows, self._arrivals.bookings, strict=True):
+        """Changed rows with consumers that may be new on them."""
+        for row, _, state in self._changes:
+            yield row, consumers_of(state)
+        for row, bookings in zip(self._additions.rows, self._additions.bookings, strict=True):
             yield row, [booking.consumer for booking in bookings]
 
     def _grown(self, column: NDArray[np.generic], filler: int) -> NDArray[np.generic]:
@@ -140,7 +145,7 @@ class Draft:
             ("revisions", [one.revision for one in providers]),
             ("updated_at", [one.updated_at for one in providers]),
         ]
-        if self._pairs:  # known ones to which bookings came are as old as they were
+        if self._changes:  # added bookings alone do not change created_at
             counters.append(("created_at", [one.created_at for one in providers]))
         for field, every in counters:
             old, values = getattr(self.old, field), np.array(every, dtype=np.int64)
@@ -152,16 +157,16 @@ class Draft:
         return fields
 
     def _preemptible(self) -> Bools:
-        """Rows with a preemptible booking; the old ones where nothing differs."""
-        came = self._arrivals.preemptible
-        if not self._pairs and not came:
+        """[P] rows with a preemptible booking; the old column if nothing changed."""
+        added = self._additions.preemptible
+        if not self._changes and not added:
             return self.old.preemptible
         now = [
             state is not None and any(one.preemptible for one in state.bookings)
-            for _, _, state in self._pairs
+            for _, _, state in self._changes
         ]
-        now += [True] * len(came)
-        old, rows = self.old.preemptible, [*(row for row, _, _ in self._pairs), *came]
+        now += [True] * len(added)
+        old, rows = self.old.preemptible, [*(row for row, _, _ in self._changes), *added]
         if len(old) == self.size and np.array_equal(old[rows], now):
             return old
         column = self._grown(old, 0)
@@ -169,7 +174,7 @@ class Draft:
         return column.astype(np.bool_, copy=False)
 
     def _structure_differs(self) -> bool:
-        for _, before, state in self._pairs:
+        for _, before, state in self._changes:
             if before is None or state is None:
                 if before is not state:
                     return True
@@ -184,7 +189,7 @@ class Draft:
         return False
 
     def _structure(self) -> dict[str, object]:
-        """Names and trees. A parent is in the fleet or in this very draft."""
+        """Names and trees. A parent is known already or among the new states."""
         fill = [""] * (self.size - len(self.old.uuids))
         uuids, names = [*self.old.uuids, *fill], [*self.old.names, *fill]
         parent, root = self._grown(self.old.parent, -1), self._grown(self.old.root, -1)
@@ -212,54 +217,59 @@ class Draft:
     # --- per class, trait and aggregate -----------------------------------------------------
 
     def _classes(self) -> dict[str, object]:
-        """Columns of every class touched, and when time alone changes something next."""
-        if not self._pairs and min(self._arrivals.lapses, default=FOREVER) == FOREVER:
-            return {"classes": {**self.old.classes, **self._arrivals.added_to(self.old.classes)}}
-        occupied: dict[str, dict[int, Entry]] = {}
-        restock: dict[str, set[int]] = {}
-        breaks = self._grown(self.old.breaks, np.iinfo(np.int64).max)
-        for row, before, state in self._pairs:
-            after, until = entries(state, self.now)
-            breaks[row] = until
+        """Columns of every changed class, and when time alone changes something next."""
+        if not self._changes and min(self._additions.lapses, default=FOREVER) == FOREVER:
+            return {"classes": {**self.old.classes, **self._additions.apply_to(self.old.classes)}}
+        occupied: dict[str, dict[int, InventoryLoad]] = {}
+        changed_inventories: dict[str, set[int]] = {}
+        next_change = self._grown(self.old.next_change, np.iinfo(np.int64).max)
+        for row, before, state in self._changes:
+            after, until = inventory_loads(state, self.now)
+            next_change[row] = until
             was = () if before is None else before.provider.inventories
             now = () if state is None else state.provider.inventories
             if was is not now and was != now:
                 for one in {*was, *now}:
-                    restock.setdefault(one.resource_class, set()).add(row)
+                    changed_inventories.setdefault(one.resource_class, set()).add(row)
             for name, entry in after.items():
                 occupied.setdefault(name, {})[row] = entry
-        came = self._arrivals.rows
-        breaks[came] = np.minimum(breaks[came], self._arrivals.lapses)
+        added = self._additions.rows
+        next_change[added] = np.minimum(next_change[added], self._additions.lapses)
         grown = self.size != len(self.old.uuids)
         classes = dict(self.old.classes)
-        for name in {*occupied, *restock, *(classes if grown else ())}:
+        for name in {*occupied, *changed_inventories, *(classes if grown else ())}:
             columns = self._class(
-                classes.get(name), occupied.get(name, {}), restock.get(name, set())
+                classes.get(name), occupied.get(name, {}), changed_inventories.get(name, set())
             )
             if columns is None:
                 classes.pop(name, None)
             else:
                 classes[name] = columns
         return {
-            "classes": classes | self._arrivals.added_to(classes),
-            "breaks": breaks,
-            "valid_until": int(breaks.min(initial=np.iinfo(np.int64).max)),
+            "classes": classes | self._additions.apply_to(classes),
+            "next_change": next_change,
+            "valid_until": int(next_change.min(initial=np.iinfo(np.int64).max)),
         }
 
     def _class(
-        self, columns: ClassColumns | None, occupied: dict[int, Entry], restock: set[int]
+        self,
+        columns: ClassColumns | None,
+        occupied: dict[int, InventoryLoad],
+        changed_inventories: set[int],
     ) -> ClassColumns | None:
         if columns is not None and len(columns.position) != self.size:
-            columns = resized(columns, self.size)
-        if restock or columns is None:
-            return restocked(columns, occupied, restock.difference(occupied), self.size, self.now)
-        return reoccupied(columns, occupied, self.now) if occupied else columns
+            columns = with_row_count(columns, self.size)
+        if changed_inventories or columns is None:
+            return with_inventories(
+                columns, occupied, changed_inventories.difference(occupied), self.size, self.now
+            )
+        return with_loads(columns, occupied, self.now) if occupied else columns
 
     def _differing(self, attribute: str) -> dict[str, tuple[list[int], list[int]]]:
         """Trait (or aggregate) -> rows that lost it, rows that got it."""
         found: dict[str, tuple[list[int], list[int]]] = {}
         of = attrgetter(attribute)
-        for row, before, state in self._pairs:
+        for row, before, state in self._changes:
             was = frozenset() if before is None else of(before.provider)
             now = frozenset() if state is None else of(state.provider)
             if was is now or was == now:

@@ -1,4 +1,4 @@
-"""Which sharing providers serve which trees, as pairs of columns.
+"""Which sharing providers serve which trees: pairs of an anchor and a lender, as columns.
 
 Placement's rule: a provider with the trait `MISC_SHARES_VIA_AGGREGATE` serves every tree of which
 some provider is a member of an aggregate it is a member of itself.
@@ -16,33 +16,33 @@ from moorage.engine.state import provider_filters
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from moorage.engine.state.fleet_view import Site
+    from moorage.engine.state.fleet_view import TreeView
     from moorage.engine.state.snapshot import Snapshot
 
     Rows: TypeAlias = NDArray[np.integer]
     Bools: TypeAlias = NDArray[np.bool_]
 
-SHARES: Final = "MISC_SHARES_VIA_AGGREGATE"
+SHARING_TRAIT: Final = "MISC_SHARES_VIA_AGGREGATE"
 _NONE: Final = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
-    """q pairs, sorted by anchor, then lender; each lender stands in another tree."""
+    """q pairs of anchor tree and sharing provider (lender) of another tree, sorted."""
 
     anchor: Rows
     """[q] root row of a tree."""
     lender: Rows
     """[q] row of a sharing provider that serves it."""
     parent: Rows
-    """[P] parent row or -1 of every provider of the fleet; lenders may stand below others."""
+    """[P] parent row or -1 of every provider; a lender may be a nested provider."""
     made_from: tuple[object, object] = (None, None)
 
     def __len__(self) -> int:
         return len(self.anchor)
 
-    def where(self, mask: Bools) -> Sharing:
-        """The pairs a mask [q] selects."""
+    def selected(self, mask: Bools) -> Sharing:
+        """The pairs that a mask [q] selects."""
         return Sharing(self.anchor[mask], self.lender[mask], self.parent)
 
     def lenders(self, anchor: int) -> Rows:
@@ -51,18 +51,18 @@ class Sharing:
         return self.lender[first:last]
 
     def anchors(self, lends: Bools) -> Rows:
-        """Anchors, repeated, of pairs whose lender a mask [P] selects."""
+        """Anchors (with repeats) of the pairs whose lender a mask [P] selects."""
         return self.anchor[lends[self.lender]]
 
 
-NOBODY: Final = Sharing(_NONE, _NONE, _NONE)
+NO_SHARING: Final = Sharing(_NONE, _NONE, _NONE)
 
 
 def sharing(snapshot: Snapshot) -> Sharing:
-    """Every pair of the fleet; found once as long as traits, aggregates and trees stay."""
-    mask = snapshot.traits.get(SHARES)
+    """All pairs of the fleet; cached while traits, aggregates and trees are unchanged."""
+    mask = snapshot.traits.get(SHARING_TRAIT)
     if mask is None:
-        return NOBODY
+        return NO_SHARING
     kept = snapshot.cache.get("sharing")
     made_from = (mask, snapshot.aggregates)
     if isinstance(kept, Sharing) and all(
@@ -75,8 +75,8 @@ def sharing(snapshot: Snapshot) -> Sharing:
     return found
 
 
-def _pairs(site: Site) -> tuple[Rows, Rows]:
-    shares = provider_filters.has_trait(site, SHARES) & site.alive
+def _pairs(site: TreeView) -> tuple[Rows, Rows]:
+    shares = provider_filters.has_trait(site, SHARING_TRAIT) & site.alive
     size = len(site.alive)
     codes = []
     for members in site.aggregates.values():
@@ -88,5 +88,5 @@ def _pairs(site: Site) -> tuple[Rows, Rows]:
         return _NONE, _NONE
     pairs = np.unique(np.concatenate(codes))
     anchor, lender = pairs // size, pairs % size
-    strangers = site.root[lender] != anchor
-    return anchor[strangers], lender[strangers]
+    other_tree = site.root[lender] != anchor
+    return anchor[other_tree], lender[other_tree]

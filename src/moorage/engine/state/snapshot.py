@@ -1,8 +1,8 @@
-"""The immutable columnar view of the ledger at one revision.
+"""The immutable snapshot of the ledger at one revision, as columns.
 
-Memory follows the number of inventories, not providers x classes: every resource class has
-its own columns over just the providers that have it. A new revision shares every column
-that did not change with the old one (`with_states`).
+Memory grows with the number of inventories, not providers x classes: every resource class has
+columns over only the providers that have it. A new revision (`with_states`) shares every unchanged
+column with the old one.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from moorage.domain.errors import NotFound
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.topology import EMPTY
 from moorage.engine.state.chunks import Chunks
-from moorage.engine.state.columns import ClassColumns, ProviderState, entries
-from moorage.engine.state.domains import numbered
+from moorage.engine.state.columns import ClassColumns, ProviderState, inventory_loads
+from moorage.engine.state.domains import domains_at
 from moorage.engine.state.ledger_columns import LedgerColumns
 from moorage.engine.state.provider_trees import Forest, Grouping
-from moorage.engine.state.revision import Draft
+from moorage.engine.state.revision import RevisionBuilder
 from moorage.engine.time.occupancy import Spans, peaks
 
 if TYPE_CHECKING:
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import Inventory
     from moorage.domain.topology import Level, Topology
-    from moorage.engine.state.arrivals import Arrived
+    from moorage.engine.state.arrivals import AddedBookings
     from moorage.engine.state.domains import Domains
 
     Ints: TypeAlias = NDArray[np.int64]
     Rows: TypeAlias = NDArray[np.int32]
     Bools: TypeAlias = NDArray[np.bool_]
 
-__all__ = ["EVER", "ClassColumns", "ProviderState", "Snapshot"]
+__all__ = ["ALL_TIME", "ClassColumns", "ProviderState", "Snapshot"]
 
-EVER: Final = Period(0)
-"""All of time, as far as anybody looks."""
+ALL_TIME: Final = Period(0)
+"""The period that contains every instant."""
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot(LedgerColumns):
-    """The ledger at one revision: how to look things up in it, and the revision after it."""
+    """The ledger at one revision: lookups, and the next revision (`with_states`)."""
 
     @classmethod
     def empty(cls, *, now: Instant = 0) -> Snapshot:
@@ -76,7 +76,7 @@ class Snapshot(LedgerColumns):
             aggregates=MappingProxyType({}),
             topology=EMPTY,
             states=Chunks(),
-            breaks=ints,
+            next_change=ints,
             preemptible=np.zeros(0, dtype=np.bool_),
         )
 
@@ -84,7 +84,7 @@ class Snapshot(LedgerColumns):
 
     def with_states(
         self,
-        states: Iterable[ProviderState | Arrived] = (),
+        states: Iterable[ProviderState | AddedBookings] = (),
         *,
         removed: Iterable[str] = (),
         revision: int | None = None,
@@ -92,14 +92,14 @@ class Snapshot(LedgerColumns):
         topology_revision: int | None = None,
         now: Instant | None = None,
     ) -> Snapshot:
-        """The snapshot after these providers changed, came, or (`removed`, by UUID) went.
+        """The snapshot after these providers were added, changed or removed (by UUID).
 
         Every provider whose parent or root changed must be among `states`, and every parent
-        named must be known or among them. What is left out stays as it is. Of a known provider
-        to which nothing but bookings came, it is the same for less to say that they `Arrived`.
+        named must be known or among them. For a known provider to which only bookings were added,
+        `AddedBookings` gives the same result faster.
         """
         at = self.taken_at if now is None else now
-        fields = Draft(self, states, removed, at).fields()
+        fields = RevisionBuilder(self, states, removed, at).fields()
         fields["taken_at"] = at
         if revision is not None:
             fields["revision"] = revision
@@ -110,13 +110,13 @@ class Snapshot(LedgerColumns):
         return self._with(fields)
 
     def at(self, now: Instant) -> Snapshot:
-        """The same ledger seen at `now`: lapses, starts and ends up to then have happened."""
+        """The snapshot at another instant: with the lapses, starts and ends up to `now`."""
         if not self.taken_at <= now < self.valid_until:
             return self.with_states(now=now)
         return self._with({"taken_at": now})
 
     def _with(self, fields: Mapping[str, object]) -> Snapshot:
-        # Every request asks; little differs, and `replace` would look at it all.
+        # Called at every request; `dataclasses.replace` would read all fields.
         seen = object.__new__(Snapshot)
         seen.__dict__.update(self.__dict__, **fields)
         return seen
@@ -135,7 +135,7 @@ class Snapshot(LedgerColumns):
             raise NotFound("resource provider", uuid) from None
 
     def state(self, row: int) -> ProviderState:
-        """A living row as the store handed it over."""
+        """The state of a living row as the store delivered it."""
         state = self.states[row]
         assert state is not None, f"row {row} is of a deleted provider"
         return state
@@ -175,22 +175,22 @@ class Snapshot(LedgerColumns):
         return self.forest.trees
 
     @property
-    def above(self) -> Rows:
-        """[P] where among the rows of its tree the parent is, or -1."""
-        return self.forest.above
+    def parent_position(self) -> Rows:
+        """[P] position of the parent among the rows of its tree, or -1."""
+        return self.forest.parent_position
 
     def children(self, row: int) -> Rows:
         """Rows of the direct children, ascending."""
-        return self.forest.families.of(row)
+        return self.forest.children.rows_of(row)
 
     def tree(self, root_row: int) -> Rows:
-        """Rows of the whole tree under a root, the root's own included, ascending."""
-        return self.forest.trees.of(root_row)
+        """Rows of the tree of a root, including the root, ascending."""
+        return self.forest.trees.rows_of(root_row)
 
-    def occupants(self, root_row: int, period: Period = EVER) -> tuple[Occupant, ...]:
-        """Everybody with a live booking anywhere in the tree at some time of `period`, once each.
+    def occupants(self, root_row: int, period: Period = ALL_TIME) -> tuple[Occupant, ...]:
+        """Occupants with a live booking in the tree within `period`, each once.
 
-        Who is overrun is there whenever the period is.
+        An overrun booking counts in every period.
         """
         found: dict[str, Occupant] = {}
         for row in self.tree(root_row).tolist():
@@ -201,7 +201,7 @@ class Snapshot(LedgerColumns):
         return tuple(found.values())
 
     def consumers_in(self, row: int, period: Period) -> set[str]:
-        """Consumers with a live booking on a living row at some time of `period`."""
+        """Consumers with a live booking on a living row within `period`."""
         now = self.taken_at
         return {
             one.consumer
@@ -215,7 +215,7 @@ class Snapshot(LedgerColumns):
         """Rows on which the consumer has stored bookings, live or lapsed."""
         return tuple(
             row
-            for row in sorted(self.whereabouts.rows(consumer, self.states))
+            for row in sorted(self.consumer_rows.rows(consumer, self.states))
             if row < len(self.states)
             and (state := self.states[row]) is not None
             and any(one.consumer == consumer for one in state.occupants)
@@ -236,7 +236,7 @@ class Snapshot(LedgerColumns):
 
         Args:
             resource_class: one that some provider has.
-            period: seen from this snapshot's instant: what has passed stays passed.
+            period: judged at this snapshot's instant: bookings that have ended do not count.
             without: consumers whose bookings are left out.
 
         Returns:
@@ -256,8 +256,10 @@ class Snapshot(LedgerColumns):
         for row, position in positions:
             state = self.state(row)
             rest = tuple(one for one in state.bookings if one.consumer not in without)
-            load = entries(replace(state, bookings=rest), self.taken_at)[0][resource_class][1]
-            timed = Spans.of((0, *span) for span in load.every)
+            load = inventory_loads(replace(state, bookings=rest), self.taken_at)[0][resource_class][
+                1
+            ]
+            timed = Spans.of((0, *span) for span in load.timed)
             found[position] = load.base + int(peaks(timed, 1, period)[0])
         return found
 
@@ -266,7 +268,7 @@ class Snapshot(LedgerColumns):
     def _domains(self, level: Level) -> Domains:
         found = self.cache.get(level)
         if found is None:
-            found = self.cache[level] = numbered(
+            found = self.cache[level] = domains_at(
                 self.topology, level, names=self.names, root=self.root, alive=self.alive
             )
         return found  # type: ignore[return-value]  # only Domains are kept under a level

@@ -1,8 +1,7 @@
-"""Does it fit over its whole period? The one invariant of every commit.
+"""The capacity check of every commit: no commit makes an overage worse at any instant.
 
-*No commit makes an overage worse at any instant*: an inventory may be over capacity already,
-because its operator shrank it; then occupancy may stay or fall, but not rise. A consumer's own
-former use does not count against its rewrite.
+An inventory may be over capacity already, because its operator shrank it; then occupancy may stay
+or fall, but not rise. When a consumer's bookings are replaced, its former ones do not count.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Where it does not fit: at the worst instant, how much was free and how much was asked."""
+    """The instant that is exceeded most, with what is free and what is requested then."""
 
     at: Instant
     free: int
-    """Capacity less what others take; negative where they exceed it already."""
+    """Capacity less the other bookings; negative if they exceed it already."""
     requested: int
 
 
 def shortfall(
     capacity: int, *, others: Spans, before: Spans, after: Spans, since: Instant
 ) -> Shortfall | None:
-    """Judge a change of one inventory's bookings.
+    """Check a change of one inventory's bookings; None if it is allowed.
 
     Args:
         capacity: units that may be booked at one instant.

@@ -1,8 +1,8 @@
-"""Levels over time of many owners, sorted once: peaks of any window are looked up.
+"""Load profiles: the levels over time of many owners, sorted once to look up peaks of any window.
 
-`timeline.peaks` sorts the spans of a window. Who asks for many windows of the same spans, as
-candidates for different stays and the slots of a joint problem do, asks a course. When a few
-owners' spans change, the others' part of the order stays.
+`occupancy.peaks` sorts the spans of one window. A profile is for many windows of the same spans, as
+in candidate searches over different periods and the time slots of a joint problem. When the spans
+of a few owners change, the others are not sorted again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.engine.time.occupancy import Splice
+from moorage.engine.time.occupancy import OwnerReplacement
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
-    """k changes of levels: by owner, then by instant; falls go before rises at one instant."""
+class LoadProfile:
+    """k changes of levels, by owner, then instant; at one instant decreases before increases."""
 
     owner: Ints
     """[k]"""
@@ -36,32 +36,32 @@ class Course:
     """[k] the owner's level after the change."""
 
     @classmethod
-    def of(cls, spans: Spans) -> Course:
-        """The levels that spans add up to."""
+    def of(cls, spans: Spans) -> LoadProfile:
+        """The sums of spans by owner."""
         owner = np.concatenate((spans.owner, spans.owner))
         at = np.concatenate((spans.start, spans.end))
         change = np.concatenate((spans.amount, -spans.amount))
         order = np.lexsort((change, at, owner))
         owner, at, level = owner[order], at[order], np.cumsum(change[order])
-        # The spans of one owner add up to nothing in the end, so sums of all need no correction.
+        # The changes of one owner sum to zero, so one cumulative sum serves all owners.
         return cls(owner, at, level)
 
-    def with_others(self, touched: Ints, others: Course) -> Course:
-        """The same course where some owners' changes are otherwise.
+    def with_owners(self, replaced: Ints, others: LoadProfile) -> LoadProfile:
+        """The profile with other changes for some owners.
 
         Args:
-            touched: whose changes are left out, ascending.
-            others: changes of touched owners, instead.
+            replaced: owners whose changes are dropped, ascending.
+            others: their new changes.
         """
-        splice = Splice.of(self.owner, touched, others.owner)
-        return Course(
+        splice = OwnerReplacement.of(self.owner, replaced, others.owner)
+        return LoadProfile(
             splice.column(self.owner, others.owner),
             splice.column(self.at, others.at),
             splice.column(self.level, others.level),
         )
 
     def peaks(self, count: int, window: Period) -> Ints:
-        """The highest level of each owner at any instant of a window; see `timeline.peaks`.
+        """The highest level of each owner at any instant of a window; see `occupancy.peaks`.
 
         Args:
             count: how many owners there are.
@@ -76,7 +76,7 @@ class Course:
             return found
         begun = np.add.reduceat(self.at <= window.start, first, dtype=np.int64)
         before = np.add.reduceat(self.at < window.end, first, dtype=np.int64)
-        # From the level that the window begins with to the last change in it.
+        # From the last change at or before the window's start to the last change in it.
         some = np.flatnonzero(before > 0)
         ranges = np.empty((len(some), 2), dtype=np.int64)
         ranges[:, 0] = first[some] + np.maximum(begun[some] - 1, 0)
@@ -87,6 +87,6 @@ class Course:
 
     @cached_property
     def _first(self) -> Ints:
-        """Where each owner that has any begins."""
+        """The index of each owner's first change."""
         owner = self.owner
         return np.flatnonzero(np.r_[len(owner) > 0, owner[1:] != owner[:-1]][: len(owner)])

@@ -1,8 +1,7 @@
 """Occupancy over time: sums of half-open spans, as columns.
 
-A span adds its amount to its owner during `[start, end)`; everything else here is where such
-sums are highest. Levels change only where a span starts or ends, so looking at these
-instants is looking at all.
+A span adds its amount to its owner's level during `[start, end)`. Levels change only where a span
+starts or ends, so only these instants are evaluated.
 """
 
 from __future__ import annotations
@@ -24,26 +23,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Splice:
-    """Gives some owners other rows in columns sorted by owner; all else is copied whole."""
+class OwnerReplacement:
+    """Replaces the rows of some owners in columns sorted by owner; other runs are copied whole."""
 
     pieces: list[tuple[int, int, int, int]]
-    """By owner: the rows that go, `[first, last)`, and those of the new columns that come."""
+    """Per owner: `[first, last)` of the rows to remove, `[begin, end)` of the new rows."""
 
     @classmethod
-    def of(cls, owner: Ints, touched: Ints, fresh: Ints) -> Splice:
+    def of(cls, owner: Ints, replaced: Ints, fresh: Ints) -> OwnerReplacement:
         """For the columns of `owner`.
 
         Args:
-            owner: whose row each is, ascending.
-            touched: owners that get other rows, ascending and distinct.
-            fresh: owners of the new rows, ascending, all of them touched.
+            owner: the owner of each row, ascending.
+            replaced: owners that get other rows, ascending and distinct.
+            fresh: owners of the new rows, ascending, all of them in `replaced`.
         """
-        edges = (column.searchsorted(touched, side) for column in (owner, fresh) for side in _SIDES)
+        edges = (
+            column.searchsorted(replaced, side) for column in (owner, fresh) for side in _SIDES
+        )
         return cls(list(zip(*(one.tolist() for one in edges), strict=True)))
 
     def column(self, old: Ints, fresh: Ints) -> Ints:
-        """One column, of its former rows and the new ones."""
+        """Apply the replacement to one column, with its new rows in `fresh`."""
         parts: list[Ints] = []
         at = 0
         for first, last, begin, end in self.pieces:
@@ -60,7 +61,7 @@ class Spans:
     """t spans as columns of equal length; amounts are not negative."""
 
     owner: Ints
-    """[t] whose occupancy it is: an index that the user of the spans gives meaning to."""
+    """[t] owner number; its meaning (provider row, index, ...) is up to the caller."""
     start: Ints
     end: Ints
     amount: Ints
@@ -74,15 +75,15 @@ class Spans:
         table = np.array(list(items), dtype=np.int64).reshape(-1, 4)
         return cls(*(np.ascontiguousarray(table[:, column]) for column in range(4)))
 
-    def where(self, mask: Bools) -> Spans:
+    def selected(self, mask: Bools) -> Spans:
         """Only the spans that `mask` [t] selects."""
         return Spans(self.owner[mask], self.start[mask], self.end[mask], self.amount[mask])
 
-    def exchanged(self, touched: Ints, fresh: Spans) -> Spans:
-        """The same but for some owners, who have these spans; all by owner, ascending."""
+    def with_owners(self, replaced: Ints, fresh: Spans) -> Spans:
+        """The spans with those of some owners replaced by `fresh`; all sorted by owner."""
         if not len(self):
             return fresh
-        splice = Splice.of(self.owner, touched, fresh.owner)
+        splice = OwnerReplacement.of(self.owner, replaced, fresh.owner)
         if all(first == last and begin == end for first, last, begin, end in splice.pieces):
             return self
         return Spans(
@@ -92,8 +93,8 @@ class Spans:
             splice.column(self.amount, fresh.amount),
         )
 
-    def and_also(self, other: Spans) -> Spans:
-        """These spans and the other ones."""
+    def joined(self, other: Spans) -> Spans:
+        """These spans followed by the others."""
         if not len(other):
             return self
         return Spans(
@@ -104,7 +105,7 @@ class Spans:
         )
 
 
-NOTHING = Spans.of(())
+NO_SPANS = Spans.of(())
 """No spans at all."""
 
 
@@ -112,8 +113,8 @@ def peaks(spans: Spans, count: int, window: Period) -> Ints:
     """The highest level of each owner at any instant of `window`.
 
     Args:
-        spans: with owners in `range(count)`. An amount may be negative where others of its owner
-            make up for it throughout.
+        spans: with owners in `range(count)`. Amounts may be negative as long as no owner's level
+            is.
         count: how many owners there are.
         window: half-open; a span that only touches it does not count.
 
@@ -121,16 +122,16 @@ def peaks(spans: Spans, count: int, window: Period) -> Ints:
         [count] peaks, 0 for an owner without a span in the window.
     """
     found = np.zeros(count, dtype=np.int64)
-    inside = spans.where((spans.start < window.end) & (spans.end > window.start))
-    # What is there from the first instant on needs no order, and most of it stays to the last.
-    rising, falling = inside.start > window.start, inside.end < window.end
-    np.add.at(found, inside.owner[~rising], inside.amount[~rising])
-    owner = np.concatenate((inside.owner[rising], inside.owner[falling]))
+    overlapping = spans.selected((spans.start < window.end) & (spans.end > window.start))
+    # Spans that are there from the first instant on need no sorting, and most last to the end.
+    rising, falling = overlapping.start > window.start, overlapping.end < window.end
+    np.add.at(found, overlapping.owner[~rising], overlapping.amount[~rising])
+    owner = np.concatenate((overlapping.owner[rising], overlapping.owner[falling]))
     if not len(owner):
         return found
-    instant = np.concatenate((inside.start[rising], inside.end[falling]))
-    change = np.concatenate((inside.amount[rising], -inside.amount[falling]))
-    # Falls before rises at one instant: spans that touch do not overlap.
+    instant = np.concatenate((overlapping.start[rising], overlapping.end[falling]))
+    change = np.concatenate((overlapping.amount[rising], -overlapping.amount[falling]))
+    # Decreases before increases at one instant: spans that touch do not overlap.
     order = np.lexsort((change, instant, owner))
     owner, change = owner[order], change[order]
     level = np.cumsum(change)
@@ -142,7 +143,7 @@ def peaks(spans: Spans, count: int, window: Period) -> Ints:
 
 
 def levels(spans: Spans, instants: Ints) -> Ints:
-    """The summed level of all spans, whoever owns them, at each of `instants` [k], ascending."""
+    """The summed level of all owners' spans at each of `instants` [k], ascending."""
     change = np.zeros(len(instants) + 1, dtype=np.int64)
     np.add.at(change, np.searchsorted(instants, spans.start), spans.amount)
     np.subtract.at(change, np.searchsorted(instants, spans.end), spans.amount)

@@ -1,8 +1,8 @@
-"""Step functions of time, many at once, as columns.
+"""Step functions of time, many at once, as columns of values.
 
-A fleet over time is one such function per inventory. Each has a row where it begins and one
-wherever it changes, and nothing in between: what is made of them here (sums, floors of quotients,
-minima, what holds through a while) costs by the number of changes, not by instants x owners.
+For example one function per inventory. A function has a row where it begins and one at every
+change. The operations here (sums, minima, sliding minima) cost by the number of changes, not by
+instants x owners. See `tallies` for step functions as columns of changes.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Steps:
-    """One function: `value[i]` holds from `at[i]` until the next instant."""
+class StepFunction:
+    """One step function: its value is `value[i]` from `at[i]` until `at[i + 1]`."""
 
     at: Ints
     """[k] ascending; the first is where the function begins."""
     value: Ints
     """[k]"""
 
-    def on(self, instants: Ints) -> Ints:
-        """The values at `instants`, none before the function begins."""
+    def values_at(self, instants: Ints) -> Ints:
+        """The values at `instants`, none of which is before the function begins."""
         found: Ints = self.value[np.searchsorted(self.at, instants, side="right") - 1]
         return found
 
-    def lowest(self, starts: Ints, ends: Ints) -> Ints:
+    def minimum_over(self, starts: Ints, ends: Ints) -> Ints:
         """The least value in each half-open `[starts[i], ends[i])`."""
         first = np.searchsorted(self.at, starts, side="right") - 1
         last = np.searchsorted(self.at, ends, side="left") - 1
-        return least_between(self.value, first, last)
+        return range_minimum(self.value, first, last)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tracks:
-    """A function for each of `count` owners: rows by owner, then instant.
+class StepFunctions:
+    """One step function for each of `count` owners: rows by owner, then instant.
 
-    Every owner has a row at the common beginning.
+    Every owner has a row at the common start.
     """
 
     count: int
@@ -59,44 +59,46 @@ class Tracks:
 
     @property
     def start(self) -> Instant:
-        """The common beginning."""
+        """The common start of the functions."""
         return int(self.at[0]) if len(self.at) else 0
 
-    def mapped(self, change: Callable[[Ints, Ints], Ints]) -> Tracks:
-        """Other values: `change` gets owners and values, row by row."""
-        return Tracks(self.count, self.owner, self.at, change(self.owner, self.value)).joined()
+    def mapped(self, change: Callable[[Ints, Ints], Ints]) -> StepFunctions:
+        """Functions with the values `change(owners, values)`, row by row."""
+        return StepFunctions(
+            self.count, self.owner, self.at, change(self.owner, self.value)
+        ).simplified()
 
-    def joined(self) -> Tracks:
-        """The same functions without the rows where nothing changes."""
+    def simplified(self) -> StepFunctions:
+        """The same functions without rows at which the value does not change."""
         keep = np.r_[
             True,
             (self.owner[1:] != self.owner[:-1]) | (self.value[1:] != self.value[:-1]),
         ][: len(self.owner)]
         if keep.all():
             return self
-        return Tracks(self.count, self.owner[keep], self.at[keep], self.value[keep])
+        return StepFunctions(self.count, self.owner[keep], self.at[keep], self.value[keep])
 
-    def grouped(self, group: Ints, count: int) -> Tracks:
-        """The sums by group: `group` [owners] says whose sum an owner is part of."""
+    def grouped(self, group: Ints, count: int) -> StepFunctions:
+        """The sums of owners by group; `group` [owners] is the group of each owner."""
         change = np.diff(self.value, prepend=0)
-        first = _firsts(self.owner)
+        first = _first_rows(self.owner)
         change[first] = self.value[first]
-        return _summed(count, group[self.owner], self.at, change, self.start)
+        return _cumulative(count, group[self.owner], self.at, change, self.start)
 
-    def total(self) -> Steps:
+    def total(self) -> StepFunction:
         """The sum over all owners."""
         everyone = self.grouped(np.zeros(self.count, dtype=np.int64), 1)
-        return Steps(everyone.at, everyone.value)
+        return StepFunction(everyone.at, everyone.value)
 
-    def through(self, duration: Duration, last: Instant) -> Tracks:
-        """The least value from each instant on for `duration`: of what holds through a while.
+    def minimum_through(self, duration: Duration, last: Instant) -> StepFunctions:
+        """The sliding minimum: at each instant t the least value in `[t, t + duration)`.
 
         Args:
-            duration: longer than nothing.
-            last: the last instant of interest, at which the functions must still be known
-                for `duration`.
+            duration: positive.
+            last: the last instant of the result; the functions must be known until
+                `last + duration`.
         """
-        # It changes where a value begins, and one instant after a stay that ends there.
+        # It changes where a value begins, and one instant after the windows that end there.
         at = np.concatenate((self.at, self.at - duration + 1))
         owner = np.concatenate((self.owner, self.owner))
         seen = (at >= self.start) & (at <= last)
@@ -105,27 +107,29 @@ class Tracks:
         at, owner = at[order], owner[order]
         first = _positions(self, owner, at, "right") - 1
         final = _positions(self, owner, at + duration, "left") - 1
-        return Tracks(self.count, owner, at, least_between(self.value, first, final)).joined()
+        return StepFunctions(
+            self.count, owner, at, range_minimum(self.value, first, final)
+        ).simplified()
 
 
-def levels_of(spans: Spans, count: int, window: Period) -> Tracks:
-    """The summed level of each owner's spans over a window.
+def occupancy_levels(spans: Spans, count: int, window: Period) -> StepFunctions:
+    """The summed amounts of each owner's spans, as step functions over a window.
 
     Args:
         spans: with owners in `range(count)`.
         count: how many owners there are.
         window: half-open.
     """
-    inside = spans.where((spans.start < window.end) & (spans.end > window.start))
+    inside = spans.selected((spans.start < window.end) & (spans.end > window.start))
     falls = inside.end < window.end
     owner = np.concatenate((inside.owner, inside.owner[falls]))
     at = np.concatenate((np.maximum(inside.start, window.start), inside.end[falls]))
     change = np.concatenate((inside.amount, -inside.amount[falls]))
-    return _summed(count, owner, at, change, window.start)
+    return _cumulative(count, owner, at, change, window.start)
 
 
-def lowest_of(tracks: Sequence[Tracks]) -> Tracks:
-    """At every instant the least of several functions of each owner; at least one."""
+def pointwise_minimum(tracks: Sequence[StepFunctions]) -> StepFunctions:
+    """The pointwise minimum of one or more functions per owner."""
     first, *others = tracks
     if not others:
         return first
@@ -136,14 +140,14 @@ def lowest_of(tracks: Sequence[Tracks]) -> Tracks:
     fresh = np.r_[True, (owner[1:] != owner[:-1]) | (at[1:] != at[:-1])][: len(owner)]
     owner, at = owner[fresh], at[fresh]
     values = [one.value[_positions(one, owner, at, "right") - 1] for one in tracks]
-    return Tracks(first.count, owner, at, np.minimum.reduce(values)).joined()
+    return StepFunctions(first.count, owner, at, np.minimum.reduce(values)).simplified()
 
 
-def least_between(values: Ints, first: Ints, last: Ints) -> Ints:
-    """The least of `values[first[i]] .. values[last[i]]`, both included, for each i.
+def range_minimum(values: Ints, first: Ints, last: Ints) -> Ints:
+    """The minimum of `values[first[i]] .. values[last[i]]`, both included, for each i.
 
-    By minima over runs of 1, 2, 4, ... values (a sparse table), of which only the run at hand is
-    kept: two runs that overlap cover any range.
+    By minima over runs of 1, 2, 4, ... values (a sparse table, one level at a time): two runs that
+    overlap cover any range.
     """
     found = np.empty(len(first), dtype=np.int64)
     run = values
@@ -158,8 +162,8 @@ def least_between(values: Ints, first: Ints, last: Ints) -> Ints:
     return found
 
 
-def _summed(count: int, owner: Ints, at: Ints, change: Ints, start: Instant) -> Tracks:
-    """Functions from their changes, all owners beginning at `start` with what changes there."""
+def _cumulative(count: int, owner: Ints, at: Ints, change: Ints, start: Instant) -> StepFunctions:
+    """Step functions from changes, cumulated per owner from `start` on."""
     owner = np.concatenate((np.arange(count, dtype=np.int64), owner))
     at = np.concatenate((np.full(count, start, dtype=np.int64), at))
     change = np.concatenate((np.zeros(count, dtype=np.int64), change))
@@ -170,18 +174,18 @@ def _summed(count: int, owner: Ints, at: Ints, change: Ints, start: Instant) -> 
     owner, at, level = owner[last], at[last], level[last]
     ends = np.flatnonzero(np.r_[owner[1:] != owner[:-1], True][: len(owner)])
     before = np.r_[0, level[ends[:-1]]] if len(ends) else level
-    return Tracks(count, owner, at, level - before[owner]).joined()
+    return StepFunctions(count, owner, at, level - before[owner]).simplified()
 
 
-def _firsts(owner: Ints) -> Ints:
-    """Where each owner's rows begin."""
+def _first_rows(owner: Ints) -> Ints:
+    """The index of each owner's first row."""
     return np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]][: len(owner)])
 
 
-def _positions(tracks: Tracks, owner: Ints, at: Ints, side: str) -> Ints:
-    """Where in `tracks` rows of these owners and instants would stand.
+def _positions(tracks: StepFunctions, owner: Ints, at: Ints, side: str) -> Ints:
+    """`searchsorted` of (owner, instant) pairs among the rows of `tracks`.
 
-    Owners and instants as one number: an instant by its rank among all, so that it fits.
+    Each pair is encoded as one number, with the rank of its instant so that it fits in 64 bits.
     """
     instants = np.unique(np.concatenate((tracks.at, at)))
     width = len(instants)

@@ -1,7 +1,7 @@
-"""Step functions of time as sums of changes: one per host or domain, many at once.
+"""Step functions of time as columns of changes: one per host or domain, many at once.
 
-Kept as what changes when. Changes at one instant may stand in any order: what holds between them
-has no duration, and whatever is made of a function counts from the last of them.
+Changes at one instant may be in any order: the values between them have no duration and are
+ignored. See `step_functions` for functions as columns of values.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
 
     Ints: TypeAlias = NDArray[np.int64]
-    Segments: TypeAlias = "tuple[Ints, Ints, Ints]"
+    OwnedSegments: TypeAlias = "tuple[Ints, Ints, Ints]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tallies:
-    """N functions: their values before anything changes, and T changes by owner, then instant."""
+    """N step functions: initial values, and T changes sorted by owner, then instant."""
 
     initial: Ints
     """[N]"""
     owner: Ints
-    """[T] whose value changes."""
+    """[T] number of the function that changes."""
     instant: Ints
     change: Ints
 
@@ -40,22 +40,24 @@ class Tallies:
         return cls(initial, owner[order], instant[order], change[order])
 
     @classmethod
-    def flat(cls, initial: Ints) -> Tallies:
+    def constant(cls, initial: Ints) -> Tallies:
         """Functions that never change."""
         nothing = np.zeros(0, dtype=np.int64)
         return cls(initial, nothing, nothing, nothing)
 
     @classmethod
-    def meeting(cls, some: Sequence[Segments], length: Duration, first: Instant) -> Tallies:
+    def windows_meeting(
+        cls, some: Sequence[OwnedSegments], length: Duration, first: Instant
+    ) -> Tallies:
         """1 at each start from which a window of `length` meets a segment, else 0.
 
         Args:
-            some: owners with the beginnings and ends of segments, half-open; see `below`.
+            some: owners, starts and ends of half-open segments; see `segments_below`.
             length: of the windows.
-            first: starts before this one do not matter.
+            first: starts before this one are ignored.
 
         Returns:
-            As many functions as the greatest owner needs; see `turned`.
+            Functions up to the greatest owner among the segments; see `weighted_zeros`.
         """
         owner, begin, end = (np.concatenate(parts) for parts in zip(*some, strict=True))
         inside = end > first
@@ -69,11 +71,11 @@ class Tallies:
             np.concatenate((since, end)),
             np.concatenate((ones, -ones)),
         )
-        return depth.reaching(1)
+        return depth.at_least(1)
 
     @classmethod
     def summed(cls, some: Sequence[Tallies]) -> Tallies:
-        """The sums of functions of the same owners."""
+        """The sum, owner by owner, of several sets of functions."""
         return cls.of(
             np.sum([one.initial for one in some], axis=0),
             np.concatenate([one.owner for one in some]),
@@ -83,7 +85,7 @@ class Tallies:
 
     # --- values -----------------------------------------------------------------------------
 
-    def at(self, instants: Ints) -> Ints:
+    def sum_at(self, instants: Ints) -> Ints:
         """[S] the sum of all functions at each instant."""
         order = np.argsort(self.instant, kind="stable")
         risen = np.r_[0, np.cumsum(self.change[order])]
@@ -92,7 +94,7 @@ class Tallies:
         return found
 
     def _values(self) -> Ints:
-        """[T] the value of each change's owner after it."""
+        """[T] the value of the function after each change."""
         if not len(self.owner):
             return self.change
         risen = np.cumsum(self.change)
@@ -105,7 +107,7 @@ class Tallies:
     # --- functions of functions -------------------------------------------------------------
 
     def _mapped(self, initial: Ints, values: Ints) -> Tallies:
-        """Other functions of the same owners; `values` [T] after each change."""
+        """Functions of the same owners with other values: `initial` [N], `values` [T]."""
         fresh = np.r_[True, self.owner[1:] != self.owner[:-1]][: len(values)]
         before = np.where(fresh, initial[self.owner], np.r_[0, values[:-1]][: len(values)])
         change = values - before
@@ -113,32 +115,32 @@ class Tallies:
         return Tallies(initial, self.owner[kept], self.instant[kept], change[kept])
 
     def capped(self, limit: Ints | int) -> Tallies:
-        """Never more than `limit`, or [N] limits."""
+        """The minimum of each function and `limit`, one number or [N]."""
         most = np.broadcast_to(np.asarray(limit, dtype=np.int64), self.initial.shape)
         return self._mapped(
             np.minimum(self.initial, most), np.minimum(self._values(), most[self.owner])
         )
 
-    def reaching(self, least: int) -> Tallies:
-        """1 where a function is at least so much, else 0."""
+    def at_least(self, least: int) -> Tallies:
+        """1 where a function is at least `least`, else 0."""
         return self._mapped(
             (self.initial >= least).astype(np.int64), (self._values() >= least).astype(np.int64)
         )
 
-    def turned(self, weight: Ints) -> Tallies:
-        """[N] weights where a function is 0, and nothing where it is 1; more owners than here."""
+    def weighted_zeros(self, weight: Ints) -> Tallies:
+        """`weight` [N] where a 0/1 function is 0, else 0; one missing here counts as 0."""
         initial = weight.copy()
         initial[: len(self.initial)] -= weight[: len(self.initial)] * self.initial
         change = -self.change * weight[self.owner]
         kept = change != 0
         return Tallies(initial, self.owner[kept], self.instant[kept], change[kept])
 
-    def taken_from(self, whole: Ints) -> Tallies:
-        """[N] what is left of each whole."""
+    def subtracted_from(self, whole: Ints) -> Tallies:
+        """`whole` [N] minus each function."""
         return Tallies(whole - self.initial, self.owner, self.instant, -self.change)
 
     def grouped(self, group_of: Ints, count: int | None = None) -> Tallies:
-        """Sums by the groups of the owners; whoever is of group -1 is left out."""
+        """The sums of owners by group; group -1 is left out."""
         size = int(group_of.max(initial=-1)) + 1 if count is None else count
         inside = group_of >= 0
         initial = np.zeros(size, dtype=np.int64)
@@ -149,13 +151,14 @@ class Tallies:
         )
 
     def total(self) -> Tallies:
-        """The sum of all, as one function."""
+        """The sum of all functions, as one function."""
         return self.grouped(np.zeros(len(self.initial), dtype=np.int64), 1)
 
-    def below(self, least: int) -> Segments:
-        """Owners, beginnings and ends of the segments in which a function is less than `least`.
+    def segments_below(self, least: int) -> OwnedSegments:
+        """Owners, starts and ends of the segments in which a function is less than `least`.
 
-        Before the first change a segment has begun with time, after the last it never ends.
+        Before the first change a segment starts at the least integer; after the last change it ends
+        at the greatest.
         """
         lowest, highest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         short = np.flatnonzero(self._values() < least)

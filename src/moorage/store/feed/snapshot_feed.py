@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.period import Instant
-    from moorage.engine.state.arrivals import Arrived
+    from moorage.engine.state.arrivals import AddedBookings
     from moorage.engine.state.snapshot import ProviderState
     from moorage.store.backend import Backend
     from moorage.store.changelog.answers import News
@@ -113,7 +113,7 @@ class Feed:
 
     def _differing(
         self, connection: Session, old: Snapshot, news: News
-    ) -> tuple[list[ProviderState | Arrived], list[str]]:
+    ) -> tuple[list[ProviderState | AddedBookings], list[str]]:
         """What became of providers that changed, and the UUIDs of those that went."""
         wholly: list[str] = []
         known: dict[str, ProviderState] = {}

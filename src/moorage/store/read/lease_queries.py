@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.series import Series
     from moorage.domain.waitlist import EntryState, WaitlistEntry
-    from moorage.engine.time.quotas import Lessee
+    from moorage.engine.time.quotas import ProjectLeases
     from moorage.usecases.ports import OverrunConsumer, Page
 
 
@@ -168,7 +168,7 @@ class LeaseQueries(Reader):
         found = self._backend.read(lambda connection: connection.scalars(wanted).all())
         return [stored_bodies.QUOTA.decode(body) for body in found]
 
-    def lessee(self, project_id: str, since: Instant, *, but: str = "") -> Lessee:
+    def lessee(self, project_id: str, since: Instant, *, but: str = "") -> ProjectLeases:
         """See `Store`."""
         now = self.now()
         return self._backend.read(

@@ -10,7 +10,7 @@ from moorage.domain.effects import EffectState, Lane
 from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState
 from moorage.domain.quotas import QuotaUse
-from moorage.engine.time.quotas import Lessee
+from moorage.engine.time.quotas import ProjectLeases
 from moorage.store.database.chunks import chunks
 from moorage.store.read import stored_values
 from moorage.store.schema import tables
@@ -85,12 +85,12 @@ def uses_of_lease(connection: Session, lease_id: str) -> tuple[QuotaUse, ...]:
 
 def lessee(
     connection: Session, project_id: str, since: Instant, now: Instant, *, but: str = ""
-) -> Lessee:
+) -> ProjectLeases:
     """What a project has leased that ends after an instant, but for one lease."""
     given = {"of": project_id, "since": since, "but": but}
     rows_ = connection.execute(_USES_OF_PROJECT, given).all()
     ends = {row.lease_id: row.end_at for row in rows_ if row.end_at > now}
-    return Lessee(
+    return ProjectLeases(
         [QuotaUse(row.units, row.start_at, row.end_at) for row in rows_], list(ends.values())
     )
 

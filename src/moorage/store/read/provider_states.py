@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, select
 from moorage.domain.errors import NotFound
 from moorage.domain.period import Period
 from moorage.domain.topology import EMPTY
-from moorage.engine.state.arrivals import Arrived
+from moorage.engine.state.arrivals import AddedBookings
 from moorage.engine.state.snapshot import ProviderState
 from moorage.store.database.chunks import chunks
 from moorage.store.schema import tables
@@ -158,7 +158,7 @@ def are_new(state: ProviderState, added: Iterable[Added]) -> bool:
 
 def booked(
     connection: Session, known: Sequence[tuple[ProviderState, Sequence[Added]]], *, tags: bool
-) -> list[Arrived]:
+) -> list[AddedBookings]:
     """What became of providers, in this order, by what these commits did to them.
 
     `tags` says whether any consumer has any. Only of whom a commit knows nothing is asked.
@@ -184,7 +184,7 @@ def booked(
 
 def _arrived(
     state: ProviderState, added: Sequence[Added], occupants: Mapping[str, Occupant]
-) -> Arrived:
+) -> AddedBookings:
     """`occupants` has all who had to be asked for, and those newcomers who have tags."""
     provider = state.provider
     generation, updated_at = provider.generation, provider.updated_at
@@ -206,7 +206,7 @@ def _arrived(
         (*state.occupants, *came),
         state.down,
     )
-    return Arrived(now, bookings)
+    return AddedBookings(now, bookings)
 
 
 def _who_came(added: Iterable[Added], occupants: Mapping[str, Occupant]) -> Sequence[Occupant]:

@@ -15,7 +15,7 @@ from moorage.domain.disclosure import EXACT
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import Period
 from moorage.engine.capacity.capacity_over_time import counted, lenders_of, profile
-from moorage.engine.time.step_functions import Steps
+from moorage.engine.time.step_functions import StepFunction
 from moorage.usecases.capacity.scope import WHOLE, grid, hosts_of, parts_by, size_of, window_of
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class _Roughly:
             some = lengths == length
             over = Period(int(lows[some][0]), int(lows[some][-1]) + length)
             stays = counted(self.snapshot, part.hosts, size.resources, over, through=length)
-            counts[some] = stays.total().on(lows[some])
+            counts[some] = stays.total().values_at(lows[some])
         return self._joined(_pairs(starts, counts))
 
     def _joined(self, rows: tuple[_Row, ...]) -> tuple[_Row, ...]:
@@ -252,7 +252,7 @@ def _every(found: Profile) -> tuple[Amounts, ...]:
     )
     at = np.unique(np.concatenate([one.at for one in functions]))
     _check(len(at))
-    return _rows(at, *(one.on(at) for one in functions))
+    return _rows(at, *(one.values_at(at) for one in functions))
 
 
 def _worst(
@@ -263,28 +263,28 @@ def _worst(
     It is told as from `told` on, instead of from where the step begins.
     """
 
-    def most(one: Steps) -> Ints:
-        highest: Ints = -Steps(one.at, -one.value).lowest(starts, ends)
+    def most(one: StepFunction) -> Ints:
+        highest: Ints = -StepFunction(one.at, -one.value).minimum_over(starts, ends)
         return highest
 
     return _rows(
         starts if told is None else told,
-        found.total.lowest(starts, ends),
+        found.total.minimum_over(starts, ends),
         most(found.away),
         most(found.reserved),
         most(found.allocated),
         most(found.unbacked),
-        found.available.lowest(starts, ends),
+        found.available.minimum_over(starts, ends),
         most(_busy(found)),
     )
 
 
-def _busy(found: Profile) -> Steps:
+def _busy(found: Profile) -> StepFunction:
     """The share of what is there that cannot be had; where nothing is there, all of it."""
     at = np.unique(np.concatenate((found.total.at, found.available.at)))
-    total, available = found.total.on(at), found.available.on(at)
+    total, available = found.total.values_at(at), found.available.values_at(at)
     share = -((available - total) * WHOLE // np.maximum(total, 1))
-    return Steps(at, np.where(total > 0, share, WHOLE))
+    return StepFunction(at, np.where(total > 0, share, WHOLE))
 
 
 def _rows(at: Ints, *functions: Ints) -> tuple[Amounts, ...]:
@@ -309,7 +309,7 @@ def _fits(
     counts: list[int] = []
     if len(whole):
         stays = counted(snapshot, part.hosts, size.resources, window, through=step).total()
-        counts = stays.on(whole).tolist()
+        counts = stays.values_at(whole).tolist()
     if len(whole) < len(starts):
         rest = type(window)(int(starts[-1]), window.end)
         length = rest.end - rest.start

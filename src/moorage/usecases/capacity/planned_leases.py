@@ -23,7 +23,7 @@ from moorage.engine.joint.build import build
 from moorage.engine.joint.cost import holds
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.windows import joint, shares
-from moorage.engine.state.overlay import exchanged
+from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.solution import request_for, solve_and_verify, verified_placement
 from moorage.usecases.preemption.victims import with_least_priority
@@ -186,7 +186,7 @@ def _one_by_one(
                     planned, MappingProxyType({n: found.place(n) for n in sorted(anew)})
                 )
                 moved.append(moves)
-                view = exchanged(view, planned.bookings(moves.places))
+                view = with_bookings(view, planned.bookings(moves.places))
                 break
         else:
             return [], (planned.lease, _built(view, planned, everyone, keepers))
@@ -220,12 +220,12 @@ def _together(
     planned = [*moving, *movable_in(env.store, view, Period(first, last), own)]
     released = frozenset[str]().union(*(one.consumers for one in planned))
     there = view if giving is None else giving.soon(view)
-    bare = exchanged(there, dict.fromkeys(released, ()))
+    bare = with_bookings(there, dict.fromkeys(released, ()))
     parties = [lease_party(there, one, released, keepers, bare) for one in planned]
     problem = joint(parties, bare)
     if giving is not None:
         problem = prefer_untouched_hosts(
-            problem, parties, exchanged(view, dict.fromkeys(released, ()))
+            problem, parties, with_bookings(view, dict.fromkeys(released, ()))
         )
     outcome = env.solver.solve(problem, time_limit=time_limit, seed=0)
     if outcome.verdict is not Verdict.FEASIBLE or outcome.hosts is None:

@@ -23,7 +23,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.period import Period
 from moorage.engine.candidates.enumerate import candidates
-from moorage.engine.state.bounded_view import within
+from moorage.engine.state.bounded_view import with_period
 from moorage.usecases.claims.departed_servers import commit_with_returns
 from moorage.usecases.claims.outcome import activation_changes, active_claim, claim_and_ensemble
 from moorage.usecases.claims.server_stay import with_virtual_classes
@@ -101,7 +101,7 @@ def candidates_for(
         without_consumer(snapshot.state(row), shown.member.uuid) for row in rows
     )
     if not shown.stay.period.open_ended:
-        free = within(free, query.classes, Period(snapshot.taken_at, shown.stay.period.end))
+        free = with_period(free, query.classes, Period(snapshot.taken_at, shown.stay.period.end))
     free = with_virtual_classes(free, query)
     there = replace(query, anchors=frozenset(int(snapshot.root[row]) for row in rows))
     for found in candidates(free, there):

@@ -18,7 +18,7 @@ from moorage.domain.leases import Yielding
 from moorage.domain.period import FOREVER, MINUTE, Period
 from moorage.domain.placement import Occupant
 from moorage.domain.virtual_classes import HOURS, MOST, PREEMPTIBLE
-from moorage.engine.state.bounded_view import with_plenty, within
+from moorage.engine.state.bounded_view import with_period, with_unlimited
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.decide.search_result import DisplacedConsumer
 from moorage.usecases.preemption.eviction import warnings
@@ -70,7 +70,7 @@ def fleet_for_query(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifeti
         life = lifetimes.notice if life is None else min(life, lifetimes.notice)
     if life is not None:
         end = min(snapshot.taken_at + life, FOREVER)
-        snapshot = within(snapshot, query.classes, Period(snapshot.taken_at, end))
+        snapshot = with_period(snapshot, query.classes, Period(snapshot.taken_at, end))
     return with_virtual_classes(snapshot, query)
 
 
@@ -82,7 +82,7 @@ def with_virtual_classes(snapshot: Snapshot, query: CandidateQuery) -> Snapshot:
     wish = query.wish
     if wish is None or not wish.terms:
         return snapshot
-    return with_plenty(snapshot, {name: MOST[name] for name in wish.terms})
+    return with_unlimited(snapshot, {name: MOST[name] for name in wish.terms})
 
 
 def with_declared_stay(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.bookings import BookingState
 from moorage.domain.placement import Place
 from moorage.domain.resources import total
-from moorage.engine.state.sharing import SHARES
+from moorage.engine.state.sharing import SHARING_TRAIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -123,7 +123,7 @@ def _host(snapshot: Snapshot, rows: Iterable[int]) -> int:
     shared ones stands there.
     """
     roots = [int(snapshot.root[row]) for row in rows]
-    sharing = snapshot.traits.get(SHARES)
+    sharing = snapshot.traits.get(SHARING_TRAIT)
     own = roots if sharing is None else [root for root in roots if not sharing[root]]
     return (own or roots)[0]
 

@@ -10,7 +10,7 @@ from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.engine.joint.build import state
 from moorage.engine.joint.terrain import survey
-from moorage.engine.state.overlay import exchanged, worsens
+from moorage.engine.state.overlay import with_bookings, worsens_overage
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.search_result import SearchResult
@@ -208,13 +208,13 @@ class SearchContext:
         period = self.period(observation)
         staying = staying_put(self.proposal, request, observation.stand, period)
         instead = rebooked(staying, observation.stand)
-        view = exchanged(fleet, instead)
+        view = with_bookings(fleet, instead)
         if closed is None:
             closed = closed_hosts(
                 observation.keepers, observation.snapshot, self.proposal.ensemble, request.period
             )
         built = _built(request, view, run, {**self.proposal.known.barred, **closed})
-        clash = bool(instead) and worsens(fleet, instead)
+        clash = bool(instead) and worsens_overage(fleet, instead)
         return SearchResult(built, None, period, staying, clash=clash), view
 
 

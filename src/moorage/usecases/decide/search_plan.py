@@ -15,7 +15,7 @@ from moorage.domain.bookings import Binding, BookingState
 from moorage.domain.errors import NotFound, ProviderConflict
 from moorage.domain.leases import Yielding
 from moorage.domain.period import Period
-from moorage.engine.state.overlay import exchanged
+from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.decide.search import SearchContext
 from moorage.usecases.decide.search_result import Observation, SearchResult, refusal_to_explain
@@ -44,7 +44,7 @@ def fleet_visible_to(
     whom = Yielding.PREEMPTIBLE if ask.preemptible else Yielding.BOUNDED
     shut = [one for one in store.exclusive_until_start() if whom not in one.terms.before_start]
     places = (place for one in shut for place in _places(store, snapshot, one))
-    return exchanged(snapshot, {some[0].consumer: some for some in places})
+    return with_bookings(snapshot, {some[0].consumer: some for some in places})
 
 
 def _places(store: Store, snapshot: Snapshot, lease: Lease) -> Iterator[tuple[Booking, ...]]:

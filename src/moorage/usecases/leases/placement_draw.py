@@ -31,7 +31,7 @@ from moorage.domain.period import Period
 from moorage.domain.providers import Inventory
 from moorage.domain.resources import total
 from moorage.engine.candidates.enumerate import candidates
-from moorage.engine.state.bounded_view import within
+from moorage.engine.state.bounded_view import with_period
 from moorage.usecases.claims.presented import ATTEMPTS, without_consumer
 from moorage.usecases.claims.server_stay import with_virtual_classes
 from moorage.usecases.leases.placement_reservation import leases_of_classes, reserved_places
@@ -132,7 +132,9 @@ def _candidates(
             for member, place in places
             for uuid in place.allocations
         )
-        free = with_virtual_classes(within(free, classes, Period(snapshot.taken_at, until)), query)
+        free = with_virtual_classes(
+            with_period(free, classes, Period(snapshot.taken_at, until)), query
+        )
         needed = {
             snapshot.row_of[place.host]: {snapshot.row_of[uuid] for uuid in place.allocations}
             for _, place in places

@@ -18,7 +18,7 @@ from moorage.domain.errors import NotFound
 from moorage.domain.period import MINUTE, format_instant
 from moorage.domain.servers import SERVER_TYPES
 from moorage.domain.words import counted
-from moorage.engine.state.sharing import SHARES
+from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.usecases.claims.departed_servers import commit_with_returns
 from moorage.usecases.ledger.content import booked_sets
 from moorage.usecases.relocation.lease_health import open_leases, unplaced
@@ -256,7 +256,7 @@ def _is_host(snapshot: Snapshot, row: int) -> bool:
     if COMPUTE in traits:
         return True
     stock = {one.resource_class for one in snapshot.state(row).provider.inventories}
-    return SHARES not in traits and not stock.isdisjoint(_OF_HOSTS)
+    return SHARING_TRAIT not in traits and not stock.isdisjoint(_OF_HOSTS)
 
 
 # --- the ledger and Nova ------------------------------------------------------------------------

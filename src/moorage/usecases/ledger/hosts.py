@@ -14,7 +14,7 @@ import numpy as np
 from moorage.domain.errors import NotFound
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.resources import total
-from moorage.engine.state.sharing import SHARES
+from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
 from moorage.usecases.ports import Page
 from moorage.usecases.shared.access import require_operator
@@ -81,7 +81,7 @@ class FleetView:
             domains=domains_of(snapshot.topology, snapshot.names[row]),
             resources=self._fills.get(row, {}),
             traits=tuple(sorted(traits)),
-            shares=SHARES in traits,
+            shares=SHARING_TRAIT in traits,
             closed=tuple(closings(snapshot, row, self._windows)),
         )
 
@@ -282,7 +282,7 @@ def _status(
         uuid=snapshot.uuids[row],
         name=snapshot.names[row],
         domains=domains_of(snapshot.topology, snapshot.names[row]),
-        shares=SHARES in snapshot.traits_of(row),
+        shares=SHARING_TRAIT in snapshot.traits_of(row),
         closed=tuple(closings(snapshot, row, windows)),
         consumers=len({one.consumer for one in booked}),
         until=max((one.occupies_until(now) for one in booked), default=None),

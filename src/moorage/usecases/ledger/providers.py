@@ -52,7 +52,9 @@ def matching(
     An empty name is none, as in the reference. Ascending. Resources are judged by room left at
     every instant, as for candidates.
     """
-    mask = provider_filters.passing(snapshot.alive, provider_filters.same_provider(snapshot, group))
+    mask = provider_filters.apply_filters(
+        snapshot.alive, provider_filters.suffixed_group(snapshot, group)
+    )
     if uuid is not None:
         row = snapshot.row_of.get(uuid)
         rows = np.array([] if row is None or not mask[row] else [row], dtype=np.int64)

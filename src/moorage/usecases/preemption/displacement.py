@@ -23,7 +23,7 @@ from moorage.domain.changes import EndBookings
 from moorage.engine.joint.build import state
 from moorage.engine.joint.cost import preference_scale
 from moorage.engine.joint.terrain import survey
-from moorage.engine.state.overlay import exchanged, vacated
+from moorage.engine.state.overlay import with_bookings, without_consumers
 from moorage.policies.primitives import NeverOn, OnlyOn
 from moorage.usecases.decide.member_places import place_of
 from moorage.usecases.decide.search import rebooked
@@ -194,7 +194,7 @@ def _displacing(
     stated, _ = context.stated(request, observation, fleet)
     if stated.clash:
         return stated
-    there = exchanged(snapshot, rebooked(stated.staying, observation.stand))
+    there = with_bookings(snapshot, rebooked(stated.staying, observation.stand))
     views = _spared_views(there, candidates)
 
     def prefer(built: Built) -> Built:
@@ -230,7 +230,7 @@ def _judged(
         for name in request.members
         if name not in request.fixed or name in stays
     ]
-    out = victims(vacated(view, leaving), places, candidates, request.period)
+    out = victims(without_consumers(view, leaving), places, candidates, request.period)
     if out is None:
         return stated
     judged = _without(found, view, out)

@@ -18,7 +18,7 @@ from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
 from moorage.engine.explain.min_hitting_set import least
-from moorage.engine.state.overlay import exchanged
+from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.search_result import refusal_to_explain
 from moorage.usecases.preemption.preempted_leases import (
     PreemptedLease,
@@ -221,4 +221,4 @@ def _afterwards(view: Snapshot, proposal: Proposal, answer: SearchResult) -> Sna
         gone = {each.consumer for each in one.displaced}
         booked = one.bookings(view).items()
         instead |= {consumer: some for consumer, some in booked if consumer not in gone}
-    return exchanged(view, instead)
+    return with_bookings(view, instead)

@@ -23,7 +23,7 @@ from moorage.domain.leases import LeaseOutcome, LeaseState, LeaseStep, lease_aft
 from moorage.domain.period import format_instant
 from moorage.domain.quotas import MOST_PRIORITY
 from moorage.domain.waitlist import WaitlistEntry, needed
-from moorage.engine.state.overlay import exchanged
+from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.member_places import member_places
 from moorage.usecases.decide.search_result import Concession
 from moorage.usecases.effects import notifications
@@ -265,7 +265,7 @@ def _one(store: Store, snapshot: Snapshot, decision_id: str) -> OutrankableLease
 
 def without_leases(snapshot: Snapshot, leases: Iterable[OutrankableLease]) -> Snapshot:
     """The fleet without the places of some leases."""
-    return exchanged(snapshot, {name: () for one in leases for name in one.consumers})
+    return with_bookings(snapshot, {name: () for one in leases for name in one.consumers})
 
 
 def preempted_leases(concessions: Iterable[object]) -> tuple[PreemptedLease, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from moorage.domain.changes import EndBookings
 from moorage.domain.period import FOREVER, Period
-from moorage.engine.state.overlay import exchanged
+from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.writes import hold_bookings
 from moorage.usecases.preemption.eviction import later_end_notice
 from moorage.usecases.preemption.exclusive_leases import end_before_exclusive, exclusive_periods
@@ -65,7 +65,7 @@ def restored_ends(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what
         return unstored[of] if of in unstored else store.decision(of).lease_id
 
     now = snapshot.taken_at
-    view = exchanged(snapshot, instead)
+    view = with_bookings(snapshot, instead)
     yielding = [(of, one) for of in lease_ids for one in reversed(displaced_for(store, of))]
     keepers = _keepers(store, changed) if yielding else ()
     for lease_id, one in yielding:
@@ -77,7 +77,7 @@ def restored_ends(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what
             for booking in view.bookings_of(row)
             if booking.consumer == one.consumer
         ]
-        bare = exchanged(view, {one.consumer: ()})
+        bare = with_bookings(view, {one.consumer: ()})
         taken = {booking.provider: booking.amounts for booking in mine}
         last = min(one.declared_end, _there_until(view, mine))
         if last <= one.end:
@@ -93,7 +93,7 @@ def restored_ends(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what
         if end <= one.end:
             continue
         kept = tuple(replace(b, period=Period(b.period.start, end)) for b in mine)
-        view = exchanged(bare, {one.consumer: kept})
+        view = with_bookings(bare, {one.consumer: kept})
         # Who cannot have all back, though no lease is in the way, keeps what it has declared.
         yields_to = lease_id if end < one.declared_end else None
         if found is not None:

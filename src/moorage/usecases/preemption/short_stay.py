@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.period import DAY, HOUR
-from moorage.engine.state.overlay import vacated
+from moorage.engine.state.overlay import without_consumers
 from moorage.usecases.decide.closed_hosts import foreign_occupant
 from moorage.usecases.decide.search import brief
 from moorage.usecases.decide.search_result import Concession
@@ -116,7 +116,7 @@ def _until(
         for role in {name.role for name in request.members}
         for stranger in (foreign_occupant(ensemble, role),)
     }
-    bare = vacated(view, request.released)
+    bare = without_consumers(view, request.released)
     places = {name: found.place(name) for name in request.members if name not in request.fixed}
     taken = total_demand(places.values())
     endings = {}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from moorage.domain.errors import Busy
-from moorage.engine.state.overlay import overflow, without
+from moorage.engine.state.overlay import first_shortage, without_bookings
 from moorage.usecases.decide.request import StayEnd
 from moorage.usecases.decide.search_result import DisplacedConsumer
 
@@ -98,7 +98,7 @@ def displaceable(
 def without_candidates(snapshot: Snapshot, consumers: Collection[str]) -> Snapshot:
     """The fleet without these preemptible consumers."""
     rows = np.flatnonzero(snapshot.preemptible).tolist()
-    return without(snapshot, rows, lambda one: one.consumer in consumers)
+    return without_bookings(snapshot, rows, lambda one: one.consumer in consumers)
 
 
 def victims(
@@ -158,7 +158,7 @@ def _on(
 
     def fits(gone: frozenset[str]) -> bool:
         rest = (one for one in there if one.consumer not in gone)
-        return overflow(state, rest, amounts, period, snapshot.taken_at) is None
+        return first_shortage(state, rest, amounts, period, snapshot.taken_at) is None
 
     below = frozenset(one.consumer for one in here)
     if not fits(below):
@@ -269,7 +269,7 @@ def required_end(
     found: list[StayEnd] = []
     for provider, amounts in taken.items():
         state = snapshot.state(snapshot.row_of[provider])
-        at = overflow(state, state.bookings, amounts, stay, now)
+        at = first_shortage(state, state.bookings, amounts, stay, now)
         if at is None:
             continue
         lease = lease_from(lease_of, (one for one in state.bookings if one.period.start == at))

@@ -29,7 +29,7 @@ from moorage.domain.requests import Objective
 from moorage.engine.capacity.earliest_start import NOWHERE, Sought, earliest
 from moorage.engine.capacity.starts import Starts, candidates, enough_in_all, plausible, told_starts
 from moorage.engine.explain.conflicts import Oracle
-from moorage.engine.state.overlay import without
+from moorage.engine.state.overlay import without_bookings
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.preemption.victims import displaceable, without_candidates
 from moorage.usecases.refusals.trial import WindowRequest
@@ -164,7 +164,7 @@ class _Search:
         def gives(one: Booking) -> bool:
             return one.decision in giving and one.state is BookingState.RESERVED
 
-        bare = without(view, np.flatnonzero(view.breaks < FOREVER).tolist(), gives)
+        bare = without_bookings(view, np.flatnonzero(view.next_change < FOREVER).tolist(), gives)
         at = at[plausible(ahead.stated(starts, starts.first, bare), bare, starts, at)]
         oracle = Oracle(self.env.solver, self.remaining, ahead.seed)
         proved = True

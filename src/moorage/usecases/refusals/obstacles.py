@@ -14,7 +14,7 @@ from moorage.domain.period import FOREVER, SECOND, format_instant
 from moorage.domain.words import counted
 from moorage.engine.explain.conflicts import Oracle, emptied
 from moorage.engine.explain.refusal import INFEASIBLE
-from moorage.engine.state.overlay import overflow
+from moorage.engine.state.overlay import first_shortage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -251,7 +251,7 @@ def _beside(
     for uuid, amounts in wanted.items():
         state = snapshot.state(snapshot.row_of[uuid])
         rest = [one for one in state.bookings if one.consumer not in own]
-        at = overflow(state, rest, amounts, period, now)
+        at = first_shortage(state, rest, amounts, period, now)
         if at is not None:
             yield from (one for one in rest if one.period.start <= at < one.occupies_until(now))
 
@@ -290,7 +290,7 @@ def _rows(built: Built, snapshot: Snapshot) -> Iterator[int]:
     if not masks:
         return
     changing = {
-        snapshot.uuids[row] for row in snapshot.root[np.flatnonzero(snapshot.breaks < FOREVER)]
+        snapshot.uuids[row] for row in snapshot.root[np.flatnonzero(snapshot.next_change < FOREVER)]
     }
     eligible = np.flatnonzero(np.logical_or.reduce(masks)).tolist()
     hosts = [built.terrain.uuids[row] for row in eligible]

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.period import FOREVER, Period
-from moorage.engine.state.overlay import exchanged
+from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.preemption.victims import (
     displaceable,
@@ -43,7 +43,7 @@ class PreemptionPool:
     def soon(self, snapshot: Snapshot) -> Snapshot:
         """The fleet where all of them end as soon as they can be warned."""
         end = snapshot.taken_at + self.notice
-        return exchanged(
+        return with_bookings(
             snapshot, {one: bookings_until(snapshot, one, end) for one in self.candidates}
         )
 
@@ -120,10 +120,10 @@ def _gone(
     there = [who for who in giving.candidates.values() if used & who.providers]
     may_go: Mapping[str, PreemptionCandidate] = {}
     if there and not one.offered:
-        view = exchanged(snapshot, instead)
+        view = with_bookings(snapshot, instead)
         every = displaceable(view, one.period, giving.notice, one.own)
         may_go = {who: some for who, some in every.items() if who in giving.candidates}
-    bare = exchanged(snapshot, {**instead, **dict.fromkeys(one.consumers, ())})
+    bare = with_bookings(snapshot, {**instead, **dict.fromkeys(one.consumers, ())})
     out = victims(bare, one.places, may_go, one.period)
     if out is None:
         return None

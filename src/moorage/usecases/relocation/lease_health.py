@@ -30,7 +30,7 @@ from moorage.domain.effects import EffectKind
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER
-from moorage.engine.state.overlay import overflow
+from moorage.engine.state.overlay import first_shortage
 from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
 from moorage.usecases.decide.member_places import MemberStatus, member_places
 from moorage.usecases.effects import notifications
@@ -118,7 +118,7 @@ def _without_room(
     now = snapshot.taken_at
     kept = [one for one in there if not _kept_for_a_lease(one)]
     for one in sorted(reserved, key=lambda one: -one.priority):
-        if overflow(state, kept, one.amounts, one.period, now) is None:
+        if first_shortage(state, kept, one.amounts, one.period, now) is None:
             kept.append(one)
         else:
             yield one

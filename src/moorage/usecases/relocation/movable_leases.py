@@ -178,7 +178,7 @@ def movable_periods(snapshot: Snapshot, own: frozenset[str]) -> dict[str, Period
     """When the planned leases are, by the ids of their decisions; none of `own`."""
     return {
         one.decision: one.period
-        for row in np.flatnonzero(snapshot.breaks < FOREVER).tolist()
+        for row in np.flatnonzero(snapshot.next_change < FOREVER).tolist()
         for one in snapshot.bookings_of(row)
         if one.state is BookingState.RESERVED
         and one.binding is Binding.PLANNED

@@ -28,7 +28,7 @@ from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.terrain import survey
 from moorage.engine.joint.verify import WrongAnswer
 from moorage.engine.joint.windows import Party, joint, renamed, shares
-from moorage.engine.state.overlay import exchanged, worsens
+from moorage.engine.state.overlay import with_bookings, worsens_overage
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.member_places import place_of
 from moorage.usecases.decide.solution import recheck_placement, request_for, verified_placement
@@ -120,8 +120,8 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
     there, full = snapshot, None
     for planned in movable_sets(store, snapshot, request.period, request.own_consumers):
         if giving is not None and full is None:
-            there, full = giving.soon(snapshot), exchanged(snapshot, staying)
-        if staying and worsens(_without(there, planned), staying):
+            there, full = giving.soon(snapshot), with_bookings(snapshot, staying)
+        if staying and worsens_overage(_without(there, planned), staying):
             continue
         jointly = _jointly(
             solver,
@@ -164,11 +164,11 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
 
     `full` is the fleet with those who could end, where they are not in `snapshot`.
     """
-    view = exchanged(snapshot, staying)
+    view = with_bookings(snapshot, staying)
     released = built.request.released.union(*(one.consumers for one in planned))
     asked = replace(built.request, released=released)
     # Once for all: every party's terrain, and every slot of time, is without them.
-    bare = exchanged(view, dict.fromkeys(released, ()))
+    bare = with_bookings(view, dict.fromkeys(released, ()))
     terrain = survey(bare, replace(asked, released=_NOBODY))
     parties = [
         Party(state(asked, terrain, closed=built.closed), MappingProxyType({})),
@@ -177,7 +177,7 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     problem = joint(parties, bare)
     if full is not None:
         problem = prefer_untouched_hosts(
-            problem, parties, exchanged(full, dict.fromkeys(released, ()))
+            problem, parties, with_bookings(full, dict.fromkeys(released, ()))
         )
     outcome = solver.solve(problem, time_limit=time_limit, seed=seed)
     if outcome.verdict is not Verdict.FEASIBLE:
@@ -218,9 +218,9 @@ def _judged(
 ) -> ReplanResult | Verdict:
     """The answer judged once more with everybody where he is then."""
     instead = jointly.instead(staying)
-    if staying and worsens(snapshot, instead):
+    if staying and worsens_overage(snapshot, instead):
         return Verdict.UNKNOWN
-    found = _checked(exchanged(snapshot, instead), built, jointly)
+    found = _checked(with_bookings(snapshot, instead), built, jointly)
     return Verdict.UNKNOWN if found is None else ReplanResult(found, jointly.moved)
 
 
@@ -251,11 +251,11 @@ def _with_ends(
         return Verdict.UNKNOWN
     (first, *others), then = gone
     ends = {who: then[who] for one in (first, *others) for who in one.evicted}
-    if staying and worsens(exchanged(snapshot, ends), instead):
+    if staying and worsens_overage(with_bookings(snapshot, ends), instead):
         return Verdict.UNKNOWN
     if not placements_hold(snapshot, then, jointly.planned, jointly.founds, keepers):
         return Verdict.UNKNOWN
-    found = _checked(exchanged(snapshot, then), built, jointly)
+    found = _checked(with_bookings(snapshot, then), built, jointly)
     if found is None:
         return Verdict.UNKNOWN
     moved = tuple(
@@ -286,9 +286,9 @@ def placements_hold(
     keepers: Sequence[Ensemble],
 ) -> bool:
     """Whether these leases' answers hold with what is booked `then`, by consumer."""
-    view = exchanged(snapshot, then)
+    view = with_bookings(snapshot, then)
     for one, was in zip(planned, founds, strict=True):
-        bare = exchanged(snapshot, {**then, **dict.fromkeys(one.consumers, ())})
+        bare = with_bookings(snapshot, {**then, **dict.fromkeys(one.consumers, ())})
         if (
             recheck_placement(was, lease_party(view, one, one.consumers, keepers, bare).built)
             is None
@@ -298,7 +298,7 @@ def placements_hold(
 
 
 def _without(snapshot: Snapshot, planned: Sequence[MovableLease]) -> Snapshot:
-    return exchanged(snapshot, {name: () for one in planned for name in one.consumers})
+    return with_bookings(snapshot, {name: () for one in planned for name in one.consumers})
 
 
 def _checked(view: Snapshot, built: Built, jointly: _Jointly) -> VerifiedPlacement | None:
@@ -331,7 +331,7 @@ def lease_party(
 ) -> Party:
     """A lease on the fleet without what `released` hold; that is `bare`, where it is known."""
     if bare is None:
-        bare = exchanged(snapshot, dict.fromkeys(released, ()))
+        bare = with_bookings(snapshot, dict.fromkeys(released, ()))
     period = planned.decision.period
     ahead = Period(max(period.start, snapshot.taken_at), period.end)
     everyone = frozenset(planned.stand.places)

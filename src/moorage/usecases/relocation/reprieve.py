@@ -33,7 +33,7 @@ from moorage.domain.errors import (
 from moorage.domain.period import SECOND, Period
 from moorage.engine.joint.build import state
 from moorage.engine.joint.terrain import survey
-from moorage.engine.state.overlay import exchanged
+from moorage.engine.state.overlay import with_bookings
 from moorage.policies.primitives import NeverOn
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.decide.reliance import reliance
@@ -138,7 +138,7 @@ def leases_with_departures(snapshot: Snapshot, until: Instant) -> dict[str, Inst
     """Leases for which a consumer ends by an instant -> the first such end."""
     now = snapshot.taken_at
     found: dict[str, Instant] = {}
-    for row in np.flatnonzero(snapshot.preemptible & (snapshot.breaks <= until)).tolist():
+    for row in np.flatnonzero(snapshot.preemptible & (snapshot.next_change <= until)).tolist():
         for one in snapshot.bookings_of(row):
             if one.yields_to is not None and now < one.period.end <= until:
                 first = found.get(one.yields_to, one.period.end)
@@ -273,7 +273,7 @@ class _Search:
     def answer(self) -> BetterPlacement | None:
         """The best there is; its gain is for the caller to judge."""
         declared = {one.consumer: one.declared_end for one in self.going}
-        staying = exchanged(
+        staying = with_bookings(
             self.snapshot,
             {name: _until(self.snapshot, name, end) for name, end in declared.items()},
         )
@@ -320,7 +320,7 @@ class _Search:
         found = solve_and_verify(self.env.solver, asked, time_limit=_LIMIT, seed=self._seed)
         if found is None:
             return None
-        empty = exchanged(staying, dict.fromkeys(self.planned.consumers, ()))
+        empty = with_bookings(staying, dict.fromkeys(self.planned.consumers, ()))
         out = victims(empty, found.places.values(), may_go, period)
         if out is None or len(out) >= len(who):
             return None

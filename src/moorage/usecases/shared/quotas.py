@@ -17,7 +17,15 @@ from moorage.domain.quotas import (
     too_many_stored,
     uses_of,
 )
-from moorage.engine.time.quotas import NOBODY, Asked, Ceiling, Lessee, judge, peak, room
+from moorage.engine.time.quotas import (
+    NO_LEASES,
+    LeaseUse,
+    ProjectLeases,
+    QuotaTerms,
+    free_units,
+    peak_use,
+    quota_violation,
+)
 from moorage.usecases.shared.access import require_operator, sees, visible_project
 
 if TYPE_CHECKING:
@@ -184,18 +192,18 @@ def check_quota(
     store, now = env.store, env.store.now()
     window = env.limits.quotas.window
     used = () if before is None else tuple(store.uses_of_lease(lease.id))
-    asked = Asked(
+    asked = LeaseUse(
         lease.terms.period,
         uses_of(lease, used, now),
         None if before is None else before.terms.period,
         used,
         lease.terms.priority if before is None else 0,
     )
-    ceiling, others = _ceiling(env, lease.project_id, within), NOBODY
-    if ceiling.counts:
+    ceiling, others = _ceiling(env, lease.project_id, within), NO_LEASES
+    if ceiling.needs_leases:
         since = min(now, lease.terms.period.start) - window
         others = store.lessee(lease.project_id, since, but=lease.id)
-    if (refusal := judge(ceiling, others, asked, now)) is not None:
+    if (refusal := quota_violation(ceiling, others, asked, now)) is not None:
         raise refusal
 
 
@@ -209,23 +217,23 @@ class Allowance:
         now = env.store.now()
         self._now = now
         self._ceiling = _ceiling(env, project_id, within)
-        self._others = NOBODY
-        if self._ceiling.counts:
+        self._others = NO_LEASES
+        if self._ceiling.needs_leases:
             since = min(now, first) - env.limits.quotas.window
             self._others = env.store.lessee(project_id, since)
 
     def refusal(self, lease: Lease) -> QuotaExceeded | None:
         """Why a new lease may not be beside those that were taken; None: it may."""
-        return judge(self._ceiling, self._others, self._asked(lease), self._now)
+        return quota_violation(self._ceiling, self._others, self._asked(lease), self._now)
 
     def take(self, lease: Lease) -> None:
         """Count a lease from now on."""
         asked, others = self._asked(lease), self._others
-        self._others = Lessee((*others.uses, *asked.uses), (*others.ends, asked.period.end))
+        self._others = ProjectLeases((*others.uses, *asked.uses), (*others.ends, asked.period.end))
 
-    def _asked(self, lease: Lease) -> Asked:
+    def _asked(self, lease: Lease) -> LeaseUse:
         terms = lease.terms
-        return Asked(terms.period, uses_of(lease, (), self._now), priority=terms.priority)
+        return LeaseUse(terms.period, uses_of(lease, (), self._now), priority=terms.priority)
 
 
 def quota_allows(env: Environment, project_id: str, period: Period) -> int | None:
@@ -233,7 +241,7 @@ def quota_allows(env: Environment, project_id: str, period: Period) -> int | Non
     now = env.store.now()
     since = min(now, period.start) - env.limits.quotas.window
     others = env.store.lessee(project_id, since)
-    return room(_ceiling(env, project_id), others, period, now)
+    return free_units(_ceiling(env, project_id), others, period, now)
 
 
 def stored_limit(env: Environment, project_id: str, name: QuotaName) -> int:
@@ -263,15 +271,15 @@ def held_limit(env: Environment, project_id: str) -> int:
     return defaults(env.limits).limit(QuotaName.HELD, env.store.quota(project_id))
 
 
-def _ceiling(env: Environment, project_id: str, within: QuotaDefaults | None = None) -> Ceiling:
+def _ceiling(env: Environment, project_id: str, within: QuotaDefaults | None = None) -> QuotaTerms:
     quota, usual = env.store.quota(project_id), within or defaults(env.limits)
-    return Ceiling(lambda name: usual.limit(name, quota), usual.window)
+    return QuotaTerms(lambda name: usual.limit(name, quota), usual.window)
 
 
 def _seen(env: Environment, quota: Quota) -> ProjectQuota:
     store, usual = env.store, defaults(env.limits)
     now = store.now()
-    ceiling = Ceiling(lambda name: usual.limit(name, quota), usual.window)
+    ceiling = QuotaTerms(lambda name: usual.limit(name, quota), usual.window)
     project = quota.project_id
     stored = {**store.stored(project), QuotaName.OFFERS: _offered(store, project, now)}
     return ProjectQuota(
@@ -295,7 +303,7 @@ def _offered(store: Store, project_id: str, now: Instant) -> int:
 
 
 def _used(
-    store: Store, project_id: str, ceiling: Ceiling, name: QuotaName, now: Instant
+    store: Store, project_id: str, ceiling: QuotaTerms, name: QuotaName, now: Instant
 ) -> int | None:
     if name is QuotaName.HELD:
         return store.held(project_id)
@@ -303,7 +311,7 @@ def _used(
         return len(store.lessee(project_id, now).ends)
     if name in _OVER_TIME:
         uses = store.lessee(project_id, now - ceiling.window).uses
-        return peak(ceiling, uses, name, now)
+        return peak_use(ceiling, uses, name, now)
     return None
 
 

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.period import FOREVER
-from moorage.engine.state.freed_capacity import EVERYTHING, FreedLog, freed
+from moorage.engine.state.freed_capacity import ALL_CLASSES, FreedLog, freed
 
 if TYPE_CHECKING:
     from moorage.domain.waitlist import WaitlistEntry
@@ -43,7 +43,7 @@ class WaitlistMemory:
                 self._last = snapshot
             if keepers != self._keepers:
                 # Who keeps others out has changed: that frees without any booking.
-                self._log.add(iter([(EVERYTHING, 0, FOREVER)]))
+                self._log.add(iter([(ALL_CLASSES, 0, FOREVER)]))
                 self._keepers = keepers
             return self._log.mark
 

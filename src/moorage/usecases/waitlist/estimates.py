@@ -18,7 +18,7 @@ from moorage.domain.errors import Busy, ConcurrentUpdate, MoorageError, NotFound
 from moorage.domain.period import SECOND, Period, format_instant
 from moorage.domain.waitlist import Estimate, WaitsFor
 from moorage.engine.capacity.starts import Starts
-from moorage.engine.state.overlay import exchanged
+from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.solution import solve_and_verify
 from moorage.usecases.refusals.earliest_window import earliest_start
 from moorage.usecases.refusals.explanation import refused_because
@@ -188,7 +188,7 @@ def _taken(
     if found is None:  # there for one who may displace: then nobody after it is kept waiting
         return view
     uuids = {one.name: one.uuid for one in ensemble.members}
-    return exchanged(
+    return with_bookings(
         view,
         {
             uuids[name]: tuple(

@@ -10,7 +10,7 @@ from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState
 from moorage.domain.offers import OfferState
 from moorage.domain.quotas import QuotaName, too_many_stored, too_much_held, uses_of
-from moorage.engine.time.quotas import NOBODY, Asked, Ceiling, judge
+from moorage.engine.time.quotas import NO_LEASES, LeaseUse, QuotaTerms, quota_violation
 from moorage.store.read import bookings, leases, stored_counts
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
@@ -116,7 +116,7 @@ def put_uses(batch: Batch, change: PutLease, before: Period | None) -> None:
         # What has counted for nothing until now, as an offer, is judged like a new lease.
         known = before if used else None
         priority = 0 if known is not None else lease.terms.priority
-        _check(batch, change, Asked(lease.terms.period, uses, known, used, priority))
+        _check(batch, change, LeaseUse(lease.terms.period, uses, known, used, priority))
     if uses == used:
         return
     if used:
@@ -125,16 +125,16 @@ def put_uses(batch: Batch, change: PutLease, before: Period | None) -> None:
         batch.connection.do(_NEW_USES, _rows(lease, uses))
 
 
-def _check(batch: Batch, change: PutLease, asked: Asked) -> None:
+def _check(batch: Batch, change: PutLease, asked: LeaseUse) -> None:
     assert change.within is not None
     project, defaults = change.lease.project_id, change.within
     quota = leases.quota(batch.connection, project)
-    ceiling = Ceiling(lambda name: defaults.limit(name, quota), defaults.window)
-    lessee = NOBODY
-    if ceiling.counts:
+    ceiling = QuotaTerms(lambda name: defaults.limit(name, quota), defaults.window)
+    lessee = NO_LEASES
+    if ceiling.needs_leases:
         since = min(batch.now, asked.period.start) - defaults.window
         lessee = leases.lessee(batch.connection, project, since, batch.now, but=change.lease.id)
-    if (refusal := judge(ceiling, lessee, asked, batch.now)) is not None:
+    if (refusal := quota_violation(ceiling, lessee, asked, batch.now)) is not None:
         raise refusal
 
 
