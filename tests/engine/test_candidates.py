@@ -30,7 +30,7 @@ from moorage.engine.candidates.enumerate import (
     Batch,
     batches,
     candidates,
-    first,
+    first_candidates,
     summary_rows,
 )
 from moorage.engine.candidates.query import CandidateQuery, Rules
@@ -253,9 +253,9 @@ def test_the_first_candidates_are_the_first_of_all(data: st.DataObject) -> None:
     nodes = data.draw(fleets())
     query = data.draw(queries(nodes))
     snapshot = fleet(nodes)
-    whole = first(batches(snapshot, query), None)
+    whole = first_candidates(batches(snapshot, query), None)
     limit = data.draw(st.integers(1, 5))
-    some = first(batches(snapshot, query), limit)
+    some = first_candidates(batches(snapshot, query), limit)
     assert sum(map(len, some)) == min(limit, sum(map(len, whole)))
     assert set(_rows(some)) <= set(_rows(whole))
 

@@ -213,7 +213,7 @@ def test_what_cannot_be_served_together_becomes_a_cut() -> None:
         built.problem,
         assigned,
         first.hosts,
-        assigned.assign(built.problem.role_of, built.problem.moving, first.hosts).refused[0],
+        assigned.assign(built.problem.role_of, built.problem.moving, first.hosts).conflicts[0],
     ).cuts
     assert learned == NeverTogether(hosts=frozenset({0}), counts=(("a", 2), ("b", 1)))
     with_cut = replace(built.problem, cuts=(learned,))
@@ -272,7 +272,7 @@ def test_a_search_that_errs_is_caught(slot: int, wrong: str, fault: str) -> None
     problem, proof = built.problem, built.problem.proof
     assert proof is not None
     rows = np.array([0])
-    givers = list(proof.assign(problem.role_of, problem.moving, rows).givers[0])
+    givers = list(proof.assign(problem.role_of, problem.moving, rows).providers[0])
     assert not list(misserved(problem, proof, rows, {0: tuple(givers)}))
     givers[slot] = proof.devices.position_of[wrong]
     faults = list(misserved(problem, proof, rows, {0: tuple(givers)}))
@@ -285,7 +285,7 @@ def test_taking_too_much_of_one_device_is_caught() -> None:
     problem, proof = built.problem, built.problem.proof
     assert proof is not None
     rows = np.array([0, 0])
-    givers = proof.assign(problem.role_of, problem.moving, rows).givers
+    givers = proof.assign(problem.role_of, problem.moving, rows).providers
     poor = replace(proof, devices=replace(proof.devices, free=proof.devices.free // 4))
     faults = list(misserved(problem, poor, rows, givers))
     assert any("taken 16, free 4" in one for one in faults), faults

@@ -14,8 +14,13 @@ from moorage.domain.period import FOREVER, HOUR, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.requests import EnsembleRequest
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.capacity.earliest_start import earliest
-from moorage.engine.capacity.starts import Starts, candidates, enough_in_all, plausible
+from moorage.engine.capacity.earliest_start import first_fitting
+from moorage.engine.capacity.starts import (
+    Starts,
+    candidate_starts,
+    enough_total_capacity,
+    not_refuted,
+)
 from moorage.engine.explain.conflicts import Oracle
 from moorage.engine.joint.build import build
 from moorage.engine.state.snapshot import Snapshot
@@ -111,10 +116,12 @@ def test_the_earliest_window_is_the_one_that_trying_every_hour_finds(
 
     by_hand = next((hour for hour in range(first, first + more + 1) if fits(at(hour))), None)
     built = build(request, fleet)
-    found = candidates(built, fleet, starts)
-    survive = plausible(built, fleet, starts, found) & enough_in_all(built, fleet, starts, found)
+    found = candidate_starts(built, fleet, starts)
+    survive = not_refuted(built, fleet, starts, found) & enough_total_capacity(
+        built, fleet, starts, found
+    )
     for start in found[~survive].tolist():
         assert fits(start) is False, "what counting refutes has no placement"
-    sought = earliest(found[survive].tolist(), fits, lambda: 60.0)
+    sought = first_fitting(found[survive].tolist(), fits, lambda: 60.0)
     assert sought.start == (None if by_hand is None else at(by_hand))
     assert sought.proved

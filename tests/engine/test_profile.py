@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory, ResourceProvider
-from moorage.engine.capacity.capacity_over_time import counted, hosts_where, profile
+from moorage.engine.capacity.capacity_over_time import count_fits, hosts_where, profile
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 
 NOW = 10
@@ -126,11 +126,11 @@ def test_how_many_fit_is_what_counting_gives(
     size = {"VCPU": amount, "SRIOV_NET_VF": vfs}
     window = Period(NOW, LAST + 5)
     hosts = hosts_where(snapshot)
-    now = counted(snapshot, hosts, size, window).total()
+    now = count_fits(snapshot, hosts, size, window).total()
     assert now.values_at(np.arange(NOW, LAST + 5)).tolist() == [
         fits(snapshot, t, t + 1, amount, vfs) for t in range(NOW, LAST + 5)
     ]
-    staying = counted(snapshot, hosts, size, window, through=length).total()
+    staying = count_fits(snapshot, hosts, size, window, duration=length).total()
     starts = np.arange(NOW, LAST + 6 - length)
     assert staying.values_at(starts).tolist() == [
         fits(snapshot, t, t + length, amount, vfs) for t in starts.tolist()

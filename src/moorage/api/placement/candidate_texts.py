@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from moorage.api.placement.rendering import Text
     from moorage.engine.candidates.enumerate import Batch, Candidate
-    from moorage.engine.candidates.query_shape import Want
-    from moorage.engine.candidates.tree_search import Picks
+    from moorage.engine.candidates.query_shape import SlotRequest
+    from moorage.engine.candidates.tree_search import Selection
     from moorage.engine.state.snapshot import Snapshot
 
     Rows: TypeAlias = NDArray[np.integer]
@@ -57,7 +57,7 @@ def allocation_requests(snapshot: Snapshot, found: Sequence[Candidate]) -> bytes
 
 
 def batched_requests(
-    snapshot: Snapshot, slots: tuple[Want, ...], found: Sequence[Batch]
+    snapshot: Snapshot, slots: tuple[SlotRequest, ...], found: Sequence[Batch]
 ) -> tuple[list[Text], Rows]:
     """The same for candidates batched by tree shape.
 
@@ -98,12 +98,12 @@ class _Form:
 
 
 @lru_cache(maxsize=_SHAPES)
-def _forms(slots: tuple[Want, ...]) -> Callable[[Picks], _Form]:
+def _forms(slots: tuple[SlotRequest, ...]) -> Callable[[Selection], _Form]:
     """A cached function from picked positions to the form of their candidates."""
     return lru_cache(maxsize=_FORMS)(partial(_form, slots))
 
 
-def _form(slots: tuple[Want, ...], picks: Picks) -> _Form:
+def _form(slots: tuple[SlotRequest, ...], picks: Selection) -> _Form:
     gives: dict[int, int] = {}
     maps: dict[str, list[int]] = {}
     for number, (slot, position) in enumerate(zip(slots, picks, strict=True)):
@@ -194,7 +194,7 @@ def _names(snapshot: Snapshot) -> _Names:
 class _Lone:
     """The JSON of a single tree's many candidates. Names and suffixes hold no percent sign."""
 
-    def __init__(self, snapshot: Snapshot, slots: tuple[Want, ...]) -> None:
+    def __init__(self, snapshot: Snapshot, slots: tuple[SlotRequest, ...]) -> None:
         self._uuids = snapshot.uuids
         self._slots = slots
         self._giving = [1 << n if slot.amounts else 0 for n, slot in enumerate(slots)]
@@ -246,7 +246,7 @@ class _Lone:
 # --- words ----------------------------------------------------------------------------------
 
 
-def _summed(slots: Sequence[Want], bits: int) -> str:
+def _summed(slots: Sequence[SlotRequest], bits: int) -> str:
     """The resources that one provider gives to the slots of these bits."""
     sums: dict[str, int] = {}
     for number, slot in enumerate(slots):

@@ -12,7 +12,7 @@ from moorage.api.placement.candidate_texts import allocation_requests, batched_r
 from moorage.api.placement.fragments import summary, summary_with_terms
 from moorage.api.placement.rendering import assembled
 from moorage.api.placement.unknown_names import names_exist
-from moorage.engine.candidates.enumerate import batches, first, summary_rows
+from moorage.engine.candidates.enumerate import batches, first_candidates, summary_rows
 from moorage.http.microversion import Response
 from moorage.usecases.claims.presented import candidates_for, presented_claim
 from moorage.usecases.claims.server_stay import fleet_for_query
@@ -47,7 +47,7 @@ def list_all(env: Environment, request: Request) -> Response:
         requests, used = _few(snapshot, candidates_for(snapshot, query, shown), limit)
     else:
         seen = fleet_for_query(snapshot, query, env.lifetimes)
-        found = first(batches(seen, query, limit), limit)
+        found = first_candidates(batches(seen, query, limit), limit)
         requests, used = batched_requests(seen, query.shape.slots, found)
     rows = summary_rows(snapshot, used, whole_trees=not query.one_provider_per_tree)
     body = assembled(
@@ -73,7 +73,7 @@ def _summaries(
     env: Environment, snapshot: Snapshot, query: CandidateQuery, rows: Ints
 ) -> Sequence[Text]:
     """Provider summaries; cached, except those with a lease's reservations."""
-    wish = query.wish
+    wish = query.virtual_terms
     if wish is None:
         return env.summaries.of(snapshot, rows)
     if not wish.reservations:

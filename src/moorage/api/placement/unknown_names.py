@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.api.placement.names import unknown_classes, unknown_traits
 from moorage.api.placement.refusals import BadQuery
 from moorage.domain.requests import RequestGroup
-from moorage.engine.candidates.enumerate import batches, first
+from moorage.engine.candidates.enumerate import batches, first_candidates
 from moorage.engine.candidates.query import Rules
 from moorage.engine.state import provider_filters
 from moorage.usecases.claims.server_stay import fleet_for_query
@@ -45,7 +45,9 @@ def names_exist(env: Environment, snapshot: Snapshot, query: CandidateQuery) -> 
     traits = unknown_traits(env.store, snapshot, query.traits)
     if not classes and not traits:
         return True
-    if query.wish is not None:  # what is asked for by virtual classes is found in other ways
+    if (
+        query.virtual_terms is not None
+    ):  # what is asked for by virtual classes is found in other ways
         _refuse(classes, query.classes, _NO_CLASS)
         _refuse(traits, query.traits, _NO_TRAIT)
     root = RequestGroup(required=query.root_required, forbidden=query.root_forbidden)
@@ -58,7 +60,9 @@ def names_exist(env: Environment, snapshot: Snapshot, query: CandidateQuery) -> 
             return False
         _refuse(traits, group.forbidden.union(*group.required), _NO_TRAIT)
         alone = replace(query, groups=(group,), rules=Rules(), one_provider_per_tree=False)
-        if not first(batches(fleet_for_query(snapshot, alone, env.lifetimes), alone, 1), 1):
+        if not first_candidates(
+            batches(fleet_for_query(snapshot, alone, env.lifetimes), alone, 1), 1
+        ):
             return False
     return False
 

@@ -1,13 +1,14 @@
-"""Allocation candidates: every way a request could be satisfied now, made lazily.
+"""Enumerates allocation candidates lazily: every way in which a request could be satisfied now.
 
 Placement's semantics (its API reference, microversion 1.39): a candidate comes from one anchor
 tree plus the sharing providers (trait `MISC_SHARES_VIA_AGGREGATE`) that have an aggregate in
 common with any provider of that tree. One class of one group is never split over providers.
 
-Promising trees (`promising`) are looked at in row order and in growing blocks (`prospects`), only
-until the caller has enough: masks over the rows of a block find those worth a search (`supply`),
-and trees that are equal as far as the query goes (`reach`) are searched once (`search`). Room is
-judged by `peak`, so holds and future bookings reduce candidates although they never show in usages.
+Trees that may serve the query (`tree_prefilter`) are searched in row order and in growing blocks
+(`tree_cache`), until the caller has enough candidates. In a block, masks select the trees that can
+serve every slot (`supply`), trees that are equal to the query are grouped (`tree_keys`), and each
+group is searched once (`tree_search`). Capacity is judged by `peak`, so holds and future bookings
+reduce candidates although usages do not show them.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from moorage.engine.candidates.supply import supply
-from moorage.engine.candidates.tree_cache import blocks, prepared, prospects
-from moorage.engine.candidates.tree_keys import Plan, reaches
-from moorage.engine.candidates.tree_pattern import terms
+from moorage.engine.candidates.tree_cache import blocks, eligible_trees, tree_blocks
+from moorage.engine.candidates.tree_keys import SearchPlan, group_equal_trees
+from moorage.engine.candidates.tree_pattern import unpack
 from moorage.engine.candidates.tree_prefilter import distinct
 from moorage.engine.candidates.tree_search import selections
 from moorage.engine.state.fleet_view import SubsetView
@@ -35,25 +36,25 @@ if TYPE_CHECKING:
 
     from moorage.domain.resources import Amounts, ResourceClass
     from moorage.engine.candidates.query import CandidateQuery
-    from moorage.engine.candidates.query_shape import Shape, Want
-    from moorage.engine.candidates.tree_cache import Prepared
-    from moorage.engine.candidates.tree_search import Picks
+    from moorage.engine.candidates.query_shape import QueryShape, SlotRequest
+    from moorage.engine.candidates.tree_cache import EligibleTrees
+    from moorage.engine.candidates.tree_search import Selection
     from moorage.engine.state.fleet_view import FleetView, Ints
     from moorage.engine.state.snapshot import Snapshot
 
 __all__ = ["Batch", "Candidate", "batches", "candidates"]
 
-_FEW: Final = 64
-"""Selections of one pattern that are kept for all trees like it; more are searched per tree."""
-_PATTERNS: Final = 256
-"""Patterns kept for later queries."""
+_MAX_CACHED: Final = 64
+"""Selections of a pattern that are cached at most; if there are more, each tree is searched."""
+_PATTERNS_CACHED: Final = 256
+"""Patterns cached for later queries."""
 _CHUNK: Final = 256
-"""Selections of one tree that are found at once."""
+"""Selections of one tree in a batch at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to satisfy the query, by provider rows of the snapshot it was made from."""
+    """One candidate, by provider rows of the snapshot it was made from."""
 
     allocations: tuple[tuple[int, Amounts], ...]
     mappings: tuple[tuple[str, tuple[int, ...]], ...]
@@ -62,10 +63,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The same selections in several equal trees: tree by tree, each selection is a candidate."""
+    """Candidates of several equal trees: every selection in every tree is one, tree by tree."""
 
-    selections: Sequence[Picks]
-    """Per slot of the query's shape: the position, in a tree's rows, of who gives it."""
+    selections: Sequence[Selection]
+    """Per slot of the query's shape: the provider's position among the tree's rows."""
     trees: Ints
     """[trees, positions] provider rows."""
 
@@ -94,30 +95,30 @@ def candidates(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Candidate]
 def batches(
     snapshot: Snapshot, query: CandidateQuery, wanted: int | None = None
 ) -> Iterator[Batch]:
-    """Yield each distinct candidate once, those that differ only by their tree together.
+    """Yield each distinct candidate once, in batches of those that differ only by their tree.
 
     Args:
         snapshot: the fleet.
-        query: what is asked.
-        wanted: how many candidates will be taken, if that is known: so much is looked at first.
+        query: the query.
+        wanted: how many candidates the caller will take, if known; sizes the first block.
     """
     pairs = sharing(snapshot)
     shape = query.shape
     if len(pairs):
-        # Lenders may stand anywhere, and what they give alone may be had from several trees.
-        look = _Look(snapshot, shape, prepared(snapshot, query, pairs))
-        for roots in blocks(_among(query.anchors, look.worth), wanted):
-            yield from look.at(roots)
+        # Lenders may be anywhere, and several trees may give a candidate of lenders only.
+        searcher = _Searcher(snapshot, shape, eligible_trees(snapshot, query, pairs))
+        for roots in blocks(_allowed_anchors(query.anchors, searcher.roots), wanted):
+            yield from searcher.search(roots)
         return
-    for prospect in prospects(snapshot, query, wanted):
-        part = SubsetView(prospect.plot, snapshot.classes)
-        look = _Look(part, shape, prospect.prepared)
-        for batch in look.at(look.worth):
+    for block in tree_blocks(snapshot, query, wanted):
+        part = SubsetView(block.subset, snapshot.classes)
+        searcher = _Searcher(part, shape, block.eligible)
+        for batch in searcher.search(searcher.roots):
             yield Batch(batch.selections, part.rows[batch.trees])
 
 
-def first(found: Iterable[Batch], limit: int | None) -> list[Batch]:
-    """The first `limit` candidates, or all; looks no further than it must."""
+def first_candidates(found: Iterable[Batch], limit: int | None) -> list[Batch]:
+    """The first `limit` candidates, or all if `limit` is None."""
     if limit is None:
         return list(found)
     kept: list[Batch] = []
@@ -130,7 +131,7 @@ def first(found: Iterable[Batch], limit: int | None) -> list[Batch]:
 
 
 def summary_rows(snapshot: Snapshot, used: NDArray[np.integer], *, whole_trees: bool) -> Ints:
-    """Rows to summarise beside candidates: the providers used, or every one of their trees.
+    """Rows for the provider summaries: the providers used, or all providers of their trees.
 
     Returns:
         Ascending, each once.
@@ -140,8 +141,8 @@ def summary_rows(snapshot: Snapshot, used: NDArray[np.integer], *, whole_trees: 
     return np.sort(snapshot.trees.rows_of_all(distinct(snapshot.root[used], len(snapshot.uuids))))
 
 
-def _candidate(slots: Sequence[Want], bare: Sequence[str], rows: Sequence[int]) -> Candidate:
-    """Sum what the slots take, provider by provider."""
+def _candidate(slots: Sequence[SlotRequest], bare: Sequence[str], rows: Sequence[int]) -> Candidate:
+    """The candidate in which each slot is allocated from one row: amounts summed by provider."""
     sums: dict[int, dict[ResourceClass, int]] = {}
     maps: dict[str, set[int]] = {suffix: set() for suffix in bare}
     for slot, row in zip(slots, rows, strict=True):
@@ -155,52 +156,52 @@ def _candidate(slots: Sequence[Want], bare: Sequence[str], rows: Sequence[int]) 
     )
 
 
-class _Look:
-    """One query over the whole fleet or some of its trees."""
+class _Searcher:
+    """Searches the trees of a view for one query."""
 
-    def __init__(self, view: FleetView, shape: Shape, prepared: Prepared) -> None:
+    def __init__(self, view: FleetView, shape: QueryShape, prepared: EligibleTrees) -> None:
         self._view = view
         found = supply(view, shape, prepared.eligible)
-        self._plan = Plan(shape, prepared.eligible, found, prepared.pairs)
-        self.worth = np.flatnonzero(found.trees & prepared.anchors)
-        """Roots of the trees that can possibly serve the query."""
+        self._plan = SearchPlan(shape, prepared.eligible, found, prepared.pairs)
+        self.roots = np.flatnonzero(found.trees & prepared.anchors)
+        """Roots of the trees that may serve the query."""
         self._seen: set[tuple[int, ...]] = set()
 
-    def at(self, roots: Ints) -> Iterator[Batch]:
-        """The candidates of some trees worth a look."""
+    def search(self, roots: Ints) -> Iterator[Batch]:
+        """The candidates of some of `roots`."""
         if not len(roots):
             return
-        for key, trees in reaches(self._view, self._plan, roots).items():
-            yield from self._of_pattern(_pattern(self._plan.shape, key), trees)
+        for key, trees in group_equal_trees(self._view, self._plan, roots).items():
+            yield from self._of_pattern(_cached_pattern(self._plan.shape, key), trees)
 
-    def _of_pattern(self, pattern: _Pattern, trees: Ints) -> Iterator[Batch]:
-        few = pattern.few
+    def _of_pattern(self, pattern: _CachedPattern, trees: Ints) -> Iterator[Batch]:
+        few = pattern.cached
         if few is not None:
-            yield from self._fresh(pattern, few, trees)
+            yield from self._without_repeats(pattern, few, trees)
             return
         for number in range(len(trees)):
             found = iter(pattern)
             while some := tuple(islice(found, _CHUNK)):
-                yield from self._fresh(pattern, some, trees[number : number + 1])
+                yield from self._without_repeats(pattern, some, trees[number : number + 1])
 
-    def _fresh(
-        self, pattern: _Pattern, selections: Sequence[Picks], trees: Ints
+    def _without_repeats(
+        self, pattern: _CachedPattern, selections: Sequence[Selection], trees: Ints
     ) -> Iterator[Batch]:
-        """Leave out candidates that another tree has shown already.
+        """Leave out candidates that another tree has given already.
 
-        Only what sharing providers give alone can be had from several trees.
+        Only candidates of sharing providers alone can come from several trees.
         """
-        own = selections
+        uncommon = selections
         if pattern.sharing:
-            own = [picks for picks in selections if not pattern.is_lent(picks)]
+            uncommon = [picks for picks in selections if not pattern.uses_sharing_only(picks)]
             for picks in selections:
-                if pattern.is_lent(picks):
+                if pattern.uses_sharing_only(picks):
                     rows = map(tuple, trees[:, list(picks)].tolist())
                     fresh = [number for number, one in enumerate(rows) if self._is_new(one)]
                     if fresh:
                         yield Batch((picks,), trees[fresh])
-        if own:
-            yield Batch(own, trees)
+        if uncommon:
+            yield Batch(uncommon, trees)
 
     def _is_new(self, rows: tuple[int, ...]) -> bool:
         before = len(self._seen)
@@ -208,33 +209,33 @@ class _Look:
         return len(self._seen) > before
 
 
-class _Pattern:
-    """The selections of equal trees: searched once where they are few."""
+class _CachedPattern:
+    """The selections of equal trees; searched once if there are few."""
 
-    def __init__(self, shape: Shape, key: bytes) -> None:
+    def __init__(self, shape: QueryShape, key: bytes) -> None:
         self._shape = shape
-        self._terms = terms(shape, key)
-        self.sharing = any(self._terms.shares)
+        self._pattern = unpack(shape, key)
+        self.sharing = any(self._pattern.shares)
 
     @cached_property
-    def few(self) -> Sequence[Picks] | None:
-        """All selections; None if there are many. Looks no further than that takes."""
-        found = tuple(islice(self, _FEW + 1))
-        return found if len(found) <= _FEW else None
+    def cached(self) -> Sequence[Selection] | None:
+        """All selections, or None if there are more than `_MAX_CACHED`."""
+        found = tuple(islice(self, _MAX_CACHED + 1))
+        return found if len(found) <= _MAX_CACHED else None
 
-    def is_lent(self, picks: Picks) -> bool:
-        """Whether sharing providers give everything."""
-        return all(self._terms.shares[position] for position in picks)
+    def uses_sharing_only(self, picks: Selection) -> bool:
+        """Whether every slot is allocated from a sharing provider."""
+        return all(self._pattern.shares[position] for position in picks)
 
-    def __iter__(self) -> Iterator[Picks]:
-        return selections(self._shape, self._terms)
-
-
-@lru_cache(maxsize=_PATTERNS)
-def _pattern(shape: Shape, key: bytes) -> _Pattern:
-    """Kept from query to query: clients ask for the same flavors again, of trees that are alike."""
-    return _Pattern(shape, key)
+    def __iter__(self) -> Iterator[Selection]:
+        return selections(self._shape, self._pattern)
 
 
-def _among(anchors: frozenset[int] | None, roots: Ints) -> Ints:
+@lru_cache(maxsize=_PATTERNS_CACHED)
+def _cached_pattern(shape: QueryShape, key: bytes) -> _CachedPattern:
+    """Cached across queries: clients request the same flavors again, from trees that are alike."""
+    return _CachedPattern(shape, key)
+
+
+def _allowed_anchors(anchors: frozenset[int] | None, roots: Ints) -> Ints:
     return roots if anchors is None else roots[np.isin(roots, list(anchors))]

@@ -1,4 +1,4 @@
-"""What a query for allocation candidates asks: request groups, and what binds them together."""
+"""The query for allocation candidates: request groups, and the rules that join them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from moorage.domain.virtual_classes import declared_terms
-from moorage.engine.candidates.query_shape import Shape, Want
+from moorage.engine.candidates.query_shape import QueryShape, SlotRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What binds the groups of one candidate together."""
+    """The rules that join the groups of one candidate: `group_policy` and `same_subtree`."""
 
     isolate: bool = False
     same_subtrees: tuple[frozenset[str], ...] = ()
@@ -27,7 +27,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class CandidateQuery:
-    """What one query asks: its groups and what binds them."""
+    """One query for allocation candidates."""
 
     groups: tuple[RequestGroup, ...]
     rules: Rules = field(default_factory=Rules)
@@ -40,24 +40,24 @@ class CandidateQuery:
     """Root rows of the only trees that may be anchors; None for all."""
 
     def in_trees(self, trees: Mapping[str, str]) -> CandidateQuery:
-        """The same in other trees: UUIDs by the suffix of each group that names a tree."""
+        """The query with other `in_tree` UUIDs, by the suffix of each group that has one."""
         found = object.__new__(CandidateQuery)
         found.__dict__.update(
             self.__dict__,
             groups=tuple(
                 one if one.in_tree is None else one.within(trees[one.suffix]) for one in self.groups
             ),
-            # Found once for all trees.
+            # Cached properties that do not depend on the trees.
             shape=self.shape,
-            wish=self.wish,
+            wish=self.virtual_terms,
             classes=self.classes,
             traits=self.traits,
         )
         return found
 
     @cached_property
-    def wish(self) -> DeclaredTerms | None:
-        """What it asks for by virtual classes."""
+    def virtual_terms(self) -> DeclaredTerms | None:
+        """The terms that it states by virtual resource classes, or None."""
         return declared_terms(group.resources for group in self.groups)
 
     @cached_property
@@ -72,22 +72,24 @@ class CandidateQuery:
         return self.root_forbidden.union(*self.root_required, *each)
 
     @cached_property
-    def shape(self) -> Shape:
-        """What it asks of every tree."""
-        slots: list[Want] = []
+    def shape(self) -> QueryShape:
+        """The part of the query that is the same for every tree."""
+        slots: list[SlotRequest] = []
         sums: dict[ResourceClass, list[int]] = {}
         for group in self.groups:
             amounts = tuple(group.resources.items())
             if group.suffix:
-                slots.append(Want(group.suffix, amounts))
+                slots.append(SlotRequest(group.suffix, amounts))
             else:
-                slots.extend(Want("", (one,)) for one in amounts)
+                slots.extend(SlotRequest("", (one,)) for one in amounts)
             for name, amount in amounts:
                 sums.setdefault(name, []).append(amount)
-        return Shape(
+        return QueryShape(
             slots=tuple(slots),
-            required=sum(len(group.required) for group in self.groups if not group.suffix),
-            summed=tuple((name, sum(every)) for name, every in sums.items() if len(every) > 1),
+            required_sets=sum(len(group.required) for group in self.groups if not group.suffix),
+            shared_classes=tuple(
+                (name, sum(every)) for name, every in sums.items() if len(every) > 1
+            ),
             isolate=self.rules.isolate,
             same_subtrees=self.rules.same_subtrees,
             one_provider_per_tree=self.one_provider_per_tree,

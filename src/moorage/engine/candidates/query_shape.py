@@ -1,4 +1,4 @@
-"""What a query asks of every provider tree, whatever the tree: equal queries have equal shapes."""
+"""The shape of a query: what it requests of any provider tree; equal queries have equal shapes."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
-    """What one provider gives in one piece: of a suffixed group all, of the unsuffixed a class."""
+class SlotRequest:
+    """A slot: what one provider allocates; a suffixed group, or one class of the unsuffixed."""
 
     suffix: str
     amounts: tuple[tuple[ResourceClass, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """What a query asks of every tree, whatever the tree and the fleet: equal for equal queries."""
+class QueryShape:
+    """The slots of a query and the rules between them, without the fleet."""
 
-    slots: tuple[Want, ...]
-    required: int
-    """How many trait sets the providers of the unsuffixed group meet together."""
-    summed: tuple[tuple[ResourceClass, int], ...]
-    """Classes that several slots want, with all they want together."""
+    slots: tuple[SlotRequest, ...]
+    required_sets: int
+    """How many required trait sets the providers of the unsuffixed group meet together."""
+    shared_classes: tuple[tuple[ResourceClass, int], ...]
+    """Classes that several slots request, with their summed amounts."""
     isolate: bool
     same_subtrees: tuple[frozenset[str], ...]
     one_provider_per_tree: bool
 
     @property
-    def bits(self) -> int:
-        """Yes-or-no features per provider: slots, required sets, whether it shares."""
-        return len(self.slots) + self.required + 1
+    def flag_count(self) -> int:
+        """Flags per provider in a tree key: slots, required sets, whether it shares."""
+        return len(self.slots) + self.required_sets + 1
 
     @property
-    def numbers(self) -> int:
-        """Features that are numbers: room and largest unit per summed class; parent; root."""
-        return 2 * len(self.summed) + bool(self.same_subtrees) + self.one_provider_per_tree
+    def number_count(self) -> int:
+        """Numbers per provider in a tree key: free and max_unit per shared class; parent; root."""
+        return 2 * len(self.shared_classes) + bool(self.same_subtrees) + self.one_provider_per_tree

@@ -1,10 +1,10 @@
-"""The rules that bind the slots of one candidate, each kept up to date while slots are filled.
+"""The rules between the slots of one candidate, updated incrementally during the search.
 
-Placement's (its API reference, "Allocation candidates"): groups may meet on a provider, their
-amounts are then summed and judged against capacity and `max_unit`; the providers of the
-unsuffixed group together have every required trait; `isolate` wants a provider of its own for
-every suffixed group; in each `same_subtree` set one of the chosen providers is an ancestor of,
-or is, all the others; before microversion 1.29 one provider per tree.
+They are Placement's (its API reference, "Allocation candidates"): several groups may use one
+provider, and their summed amounts are judged against capacity and `max_unit`; the providers of the
+unsuffixed group together have every required trait; `isolate` requires a separate provider for
+every suffixed group; in each `same_subtree` set one of the chosen providers is an ancestor of, or
+is, all the others; before microversion 1.29 one provider per tree.
 """
 
 from __future__ import annotations
@@ -14,215 +14,222 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from moorage.engine.candidates.query_shape import Shape, Want
-    from moorage.engine.candidates.tree_pattern import Terms
+    from moorage.engine.candidates.query_shape import QueryShape, SlotRequest
+    from moorage.engine.candidates.tree_pattern import TreePattern
 
 
 class Rule(Protocol):
-    """One rule over a selection that is being made; depths count the slots in search order."""
+    """One rule over a partial selection; `depth` is the number of a slot in search order."""
 
-    def binds(self, depth: int) -> bool:
-        """Whether the slot at that depth has to do with it."""
+    def applies(self, depth: int) -> bool:
+        """Whether the rule concerns the slot."""
 
-    def admits(self, depth: int, giver: int) -> bool:
-        """Whether a provider may fill the slot, so that the rest may still be filled."""
+    def admits(self, depth: int, provider: int) -> bool:
+        """Whether the slot may use the provider, and the later slots may still be filled."""
 
-    def put(self, depth: int, giver: int) -> None:
-        """The provider fills the slot."""
+    def assign(self, depth: int, provider: int) -> None:
+        """Assign the provider to the slot."""
 
-    def back(self, depth: int, giver: int) -> None:
-        """It does no more; undoes the newest `put`."""
+    def undo(self, depth: int, provider: int) -> None:
+        """Undo the newest `assign`."""
 
-    def mark(self, giver: int) -> tuple[int, ...]:
-        """What the rule remembers of one provider, always of one length."""
+    def provider_state(self, provider: int) -> tuple[int, ...]:
+        """The rule's state of one provider; a tuple of fixed length."""
 
-    def whole(self) -> int:
-        """What it remembers beside."""
+    def common_state(self) -> int:
+        """The rule's state that is not of a single provider."""
 
 
 def rules(
-    shape: Shape, terms: Terms, slots: Sequence[Want], givers: Sequence[Sequence[int]]
+    shape: QueryShape,
+    pattern: TreePattern,
+    slots: Sequence[SlotRequest],
+    providers: Sequence[Sequence[int]],
 ) -> Iterator[Rule]:
-    """The rules that can bind at all, cheapest first."""
+    """The rules that this shape has, cheapest first."""
     if shape.isolate and sum(bool(slot.suffix) for slot in slots) > 1:
-        yield _Apart(slots, terms.size)
-    if shape.summed:
-        yield _Sums(shape, terms, slots)
-    if shape.required:
-        yield _Cover(shape, terms, slots, givers)
+        yield _Isolate(slots, pattern.size)
+    if shape.shared_classes:
+        yield _SharedClasses(shape, pattern, slots)
+    if shape.required_sets:
+        yield _RequiredTraits(shape, pattern, slots, providers)
     for names in shape.same_subtrees:
-        yield _Family(names, terms, slots, givers)
+        yield _SameSubtree(names, pattern, slots, providers)
     if shape.one_provider_per_tree:
-        yield _OneHome(terms, slots)
+        yield _OneProviderPerTree(pattern, slots)
 
 
-class _Apart:
-    """No provider for two suffixed groups."""
+class _Isolate:
+    """`isolate`: no provider serves two suffixed groups."""
 
-    def __init__(self, slots: Sequence[Want], size: int) -> None:
+    def __init__(self, slots: Sequence[SlotRequest], size: int) -> None:
         self._suffixed = [bool(slot.suffix) for slot in slots]
-        self._kept = [False] * size
+        self._taken = [False] * size
 
-    def binds(self, depth: int) -> bool:
+    def applies(self, depth: int) -> bool:
         return self._suffixed[depth]
 
-    def admits(self, _depth: int, giver: int) -> bool:
-        return not self._kept[giver]
+    def admits(self, _depth: int, provider: int) -> bool:
+        return not self._taken[provider]
 
-    def put(self, _depth: int, giver: int) -> None:
-        self._kept[giver] = True
+    def assign(self, _depth: int, provider: int) -> None:
+        self._taken[provider] = True
 
-    def back(self, _depth: int, giver: int) -> None:
-        self._kept[giver] = False
+    def undo(self, _depth: int, provider: int) -> None:
+        self._taken[provider] = False
 
-    def mark(self, giver: int) -> tuple[int, ...]:
-        return (self._kept[giver],)
+    def provider_state(self, provider: int) -> tuple[int, ...]:
+        return (self._taken[provider],)
 
-    def whole(self) -> int:
+    def common_state(self) -> int:
         return 0
 
 
-class _Sums:
-    """What slots take of one class together fits, and is at most the largest unit."""
+class _SharedClasses:
+    """The summed amounts of slots on one provider fit, and are at most `max_unit`."""
 
-    def __init__(self, shape: Shape, terms: Terms, slots: Sequence[Want]) -> None:
-        number = {name: n for n, (name, _) in enumerate(shape.summed)}
-        self._wants = [
+    def __init__(
+        self, shape: QueryShape, pattern: TreePattern, slots: Sequence[SlotRequest]
+    ) -> None:
+        number = {name: n for n, (name, _) in enumerate(shape.shared_classes)}
+        self._amounts = [
             [(number[name], amount) for name, amount in slot.amounts if name in number]
             for slot in slots
         ]
-        self._most = terms.most
-        self._taken = [[0] * len(number) for _ in range(terms.size)]
+        self._max_amount = pattern.max_amount
+        self._taken = [[0] * len(number) for _ in range(pattern.size)]
 
-    def binds(self, depth: int) -> bool:
-        return bool(self._wants[depth])
+    def applies(self, depth: int) -> bool:
+        return bool(self._amounts[depth])
 
-    def admits(self, depth: int, giver: int) -> bool:
-        taken, most = self._taken[giver], self._most[giver]
-        return all(taken[of] + amount <= most[of] for of, amount in self._wants[depth])
+    def admits(self, depth: int, provider: int) -> bool:
+        taken, most = self._taken[provider], self._max_amount[provider]
+        return all(taken[of] + amount <= most[of] for of, amount in self._amounts[depth])
 
-    def put(self, depth: int, giver: int) -> None:
-        taken = self._taken[giver]
-        for of, amount in self._wants[depth]:
+    def assign(self, depth: int, provider: int) -> None:
+        taken = self._taken[provider]
+        for of, amount in self._amounts[depth]:
             taken[of] += amount
 
-    def back(self, depth: int, giver: int) -> None:
-        taken = self._taken[giver]
-        for of, amount in self._wants[depth]:
+    def undo(self, depth: int, provider: int) -> None:
+        taken = self._taken[provider]
+        for of, amount in self._amounts[depth]:
             taken[of] -= amount
 
-    def mark(self, giver: int) -> tuple[int, ...]:
-        return tuple(self._taken[giver])
+    def provider_state(self, provider: int) -> tuple[int, ...]:
+        return tuple(self._taken[provider])
 
-    def whole(self) -> int:
+    def common_state(self) -> int:
         return 0
 
 
-class _Cover:
-    """The unsuffixed group's providers together carry every required trait set."""
+class _RequiredTraits:
+    """The unsuffixed group's providers together meet every required trait set."""
 
     def __init__(
         self,
-        shape: Shape,
-        terms: Terms,
-        slots: Sequence[Want],
-        givers: Sequence[Sequence[int]],
+        shape: QueryShape,
+        pattern: TreePattern,
+        slots: Sequence[SlotRequest],
+        providers: Sequence[Sequence[int]],
     ) -> None:
-        self._full = (1 << shape.required) - 1
-        self._carries = terms.carries
+        self._full = (1 << shape.required_sets) - 1
+        self._traits_met = pattern.traits_met
         self._bound = [not slot.suffix for slot in slots]
         self._later = [0] * (len(slots) + 1)
         for depth in reversed(range(len(slots))):
             more = 0
-            for giver in givers[depth] if self._bound[depth] else ():
-                more |= terms.carries[giver]
+            for provider in providers[depth] if self._bound[depth] else ():
+                more |= pattern.traits_met[provider]
             self._later[depth] = self._later[depth + 1] | more
         self._covered = [0]
 
-    def binds(self, depth: int) -> bool:
+    def applies(self, depth: int) -> bool:
         return self._bound[depth]
 
-    def admits(self, depth: int, giver: int) -> bool:
-        able = self._covered[-1] | self._carries[giver] | self._later[depth + 1]
+    def admits(self, depth: int, provider: int) -> bool:
+        able = self._covered[-1] | self._traits_met[provider] | self._later[depth + 1]
         return able == self._full
 
-    def put(self, _depth: int, giver: int) -> None:
-        self._covered.append(self._covered[-1] | self._carries[giver])
+    def assign(self, _depth: int, provider: int) -> None:
+        self._covered.append(self._covered[-1] | self._traits_met[provider])
 
-    def back(self, _depth: int, _giver: int) -> None:
+    def undo(self, _depth: int, _provider: int) -> None:
         self._covered.pop()
 
-    def mark(self, _giver: int) -> tuple[int, ...]:
+    def provider_state(self, _provider: int) -> tuple[int, ...]:
         return ()
 
-    def whole(self) -> int:
+    def common_state(self) -> int:
         return self._covered[-1]
 
 
-class _Family:
-    """One of the providers chosen for a `same_subtree` set is, or stands above, all of them."""
+class _SameSubtree:
+    """`same_subtree`: one of the set's providers is, or is an ancestor of, all of them."""
 
     def __init__(
         self,
         names: frozenset[str],
-        terms: Terms,
-        slots: Sequence[Want],
-        givers: Sequence[Sequence[int]],
+        pattern: TreePattern,
+        slots: Sequence[SlotRequest],
+        providers: Sequence[Sequence[int]],
     ) -> None:
-        self._above = terms.above
+        self._ancestors = pattern.ancestors
         self._bound = [slot.suffix in names for slot in slots]
         self._later = [0] * (len(slots) + 1)
         for depth in reversed(range(len(slots))):
-            more = sum(1 << giver for giver in givers[depth]) if self._bound[depth] else 0
+            more = sum(1 << provider for provider in providers[depth]) if self._bound[depth] else 0
             self._later[depth] = self._later[depth + 1] | more
-        everyone = (1 << terms.size) - 1
-        self._stages = [(0, everyone)]
-        """(bits of the chosen, bits of what is or stands above all of them)."""
+        everyone = (1 << pattern.size) - 1
+        self._states = [(0, everyone)]
+        """(bits of the chosen providers, bits of their common ancestors or selves)."""
 
-    def binds(self, depth: int) -> bool:
+    def applies(self, depth: int) -> bool:
         return self._bound[depth]
 
-    def admits(self, depth: int, giver: int) -> bool:
-        chosen, tops = self._stages[-1]
-        return bool(tops & self._above[giver] & (chosen | 1 << giver | self._later[depth + 1]))
+    def admits(self, depth: int, provider: int) -> bool:
+        chosen, tops = self._states[-1]
+        return bool(
+            tops & self._ancestors[provider] & (chosen | 1 << provider | self._later[depth + 1])
+        )
 
-    def put(self, _depth: int, giver: int) -> None:
-        chosen, tops = self._stages[-1]
-        self._stages.append((chosen | 1 << giver, tops & self._above[giver]))
+    def assign(self, _depth: int, provider: int) -> None:
+        chosen, tops = self._states[-1]
+        self._states.append((chosen | 1 << provider, tops & self._ancestors[provider]))
 
-    def back(self, _depth: int, _giver: int) -> None:
-        self._stages.pop()
+    def undo(self, _depth: int, _provider: int) -> None:
+        self._states.pop()
 
-    def mark(self, giver: int) -> tuple[int, ...]:
-        return (self._stages[-1][0] >> giver & 1,)
+    def provider_state(self, provider: int) -> tuple[int, ...]:
+        return (self._states[-1][0] >> provider & 1,)
 
-    def whole(self) -> int:
+    def common_state(self) -> int:
         return 0
 
 
-class _OneHome:
-    """At most one provider of each tree gives anything."""
+class _OneProviderPerTree:
+    """At most one provider of each tree is used."""
 
-    def __init__(self, terms: Terms, slots: Sequence[Want]) -> None:
-        self._home = terms.home
+    def __init__(self, pattern: TreePattern, slots: Sequence[SlotRequest]) -> None:
+        self._tree = pattern.tree
         self._bound = [bool(slot.amounts) for slot in slots]
-        self._gives: dict[int, list[int]] = {home: [] for home in terms.home}
+        self._used: dict[int, list[int]] = {tree: [] for tree in pattern.tree}
 
-    def binds(self, depth: int) -> bool:
+    def applies(self, depth: int) -> bool:
         return self._bound[depth]
 
-    def admits(self, _depth: int, giver: int) -> bool:
-        there = self._gives[self._home[giver]]
-        return not there or there[-1] == giver
+    def admits(self, _depth: int, provider: int) -> bool:
+        there = self._used[self._tree[provider]]
+        return not there or there[-1] == provider
 
-    def put(self, _depth: int, giver: int) -> None:
-        self._gives[self._home[giver]].append(giver)
+    def assign(self, _depth: int, provider: int) -> None:
+        self._used[self._tree[provider]].append(provider)
 
-    def back(self, _depth: int, giver: int) -> None:
-        self._gives[self._home[giver]].pop()
+    def undo(self, _depth: int, provider: int) -> None:
+        self._used[self._tree[provider]].pop()
 
-    def mark(self, giver: int) -> tuple[int, ...]:
-        return (giver in self._gives[self._home[giver]],)
+    def provider_state(self, provider: int) -> tuple[int, ...]:
+        return (provider in self._used[self._tree[provider]],)
 
-    def whole(self) -> int:
+    def common_state(self) -> int:
         return 0

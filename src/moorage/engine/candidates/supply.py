@@ -1,8 +1,7 @@
-"""Providers that can give what a query asks for: masks over all rows, before trees are searched.
+"""Masks of the providers that can serve each slot of a query, computed before trees are searched.
 
-A *slot* is what one provider gives in one piece: a suffixed group as a whole (Placement lets
-one provider serve it), or one resource class of the unsuffixed group. Slots are judged together,
-a mask each, in the order of the query's shape.
+A *slot* is what one provider allocates: a suffixed group as a whole, or one resource class of the
+unsuffixed group. There is one mask per slot, in the order of the query's shape.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from moorage.domain.requests import RequestGroup
-    from moorage.engine.candidates.query_shape import Shape
+    from moorage.engine.candidates.query_shape import QueryShape
     from moorage.engine.state.fleet_view import Bools, FleetView, TreeView
 
 
@@ -30,46 +29,46 @@ _ANY_TREE: Final[Mapping[str, Bools]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """Who may give each of s slots if there is enough left of what it asks."""
+    """Providers that meet each of s slots' rules, whatever capacity they have left."""
 
     own: Bools
     """[s, P] providers of the anchor's own tree."""
     lends: Bools
     """[s, P] sharing providers of other trees, where `pairs` admits them."""
     pairs: tuple[Sharing, ...]
-    """[s]"""
+    """[s] anchor and lender pairs per slot."""
     required: tuple[Bools, ...] = ()
-    """Per required set of the unsuffixed group, whose providers meet them together: who has any
-    of its traits, [P]."""
-    plain_pairs: Sharing = NO_SHARING
-    """Who lends to whom what the unsuffixed group asks for."""
+    """Per required trait set of the unsuffixed group: [P] providers with any of its traits. The
+    group's providers meet the sets together."""
+    unsuffixed_pairs: Sharing = NO_SHARING
+    """Anchor and lender pairs for the unsuffixed group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """Who of the eligible has enough left."""
+    """The eligible providers with enough free capacity, per slot."""
 
     own: Bools
     """[s, P]"""
     lends: Bools
     """[s, P]"""
     trees: Bools
-    """[P] roots of trees that can possibly serve every slot."""
+    """[P] roots of trees in which every slot has a provider."""
 
 
-def eligible(
+def eligible_providers(
     site: TreeView,
     groups: Sequence[RequestGroup],
     pairs: Sharing,
     trees: Mapping[str, Bools] = _ANY_TREE,
 ) -> Eligible:
-    """What request groups ask of providers themselves: traits, aggregates, trees.
+    """Apply the groups' rules on traits, aggregates and trees to every provider.
 
     Args:
-        site: where they are sought.
-        groups: what is asked.
-        pairs: who lends to whom there.
-        trees: by suffix, the rows [P] that a group must keep to; any where it is left out.
+        site: the providers.
+        groups: the request groups.
+        pairs: the sharing providers among them, with the trees that they serve.
+        trees: suffix -> [P] providers to which `in_tree` limits the group; missing: no limit.
     """
     found: list[tuple[Bools, Bools, Sharing]] = []
     required: tuple[Bools, ...] = ()
@@ -91,10 +90,10 @@ def eligible(
             lends = provider_filters.apply_filters(
                 site.alive, provider_filters.forbidden_traits(site, group)
             )
-            admitted = _admitted(site, group, pairs)
+            admitted = _pairs_in_aggregates(site, group, pairs)
         required = tuple(provider_filters.has_any_trait(site, any_of) for any_of in group.required)
-        if _alone(site, admitted):
-            # Who gives is alone, and must meet alone what providers elsewhere meet together.
+        if _is_single(site, admitted):
+            # A tree of one provider without sharing: it must meet all required sets alone.
             own = lends = reduce(np.logical_and, required, own)
         found += [(own, lends, admitted)] * len(group.resources)
     masks = _stacked(site, [own for own, _, _ in found])
@@ -103,7 +102,7 @@ def eligible(
         lends=_stacked(site, [lends for _, lends, _ in found]) if len(pairs) else masks,
         pairs=tuple(some for _, _, some in found),
         required=required,
-        plain_pairs=admitted,
+        unsuffixed_pairs=admitted,
     )
 
 
@@ -111,8 +110,8 @@ def _stacked(site: TreeView, masks: Sequence[Bools]) -> Bools:
     return np.array(masks, dtype=np.bool_).reshape(len(masks), len(site.alive))
 
 
-def supply(view: FleetView, shape: Shape, who: Eligible) -> Supply:
-    """Who of the eligible has enough left."""
+def supply(view: FleetView, shape: QueryShape, who: Eligible) -> Supply:
+    """Select the eligible providers with enough free capacity for each slot."""
     own = who.own.copy()
     lends = own if who.lends is who.own else who.lends.copy()
     both = (own,) if lends is own else (own, lends)
@@ -122,24 +121,24 @@ def supply(view: FleetView, shape: Shape, who: Eligible) -> Supply:
             for masks in both:
                 masks[number] &= gives
     trees: Bools = np.logical_and.reduce(_anchors(view, own, lends, who.pairs))
-    if who.required and not _alone(view, who.plain_pairs):
+    if who.required and not _is_single(view, who.unsuffixed_pairs):
         plain = [number for number, slot in enumerate(shape.slots) if not slot.suffix]
-        trees &= _covered(
+        trees &= _trees_with_traits(
             view, who, np.logical_or.reduce(own[plain]), np.logical_or.reduce(lends[plain])
         )
     return Supply(own, lends, trees)
 
 
-def _covered(view: FleetView, who: Eligible, own: Bools, lends: Bools) -> Bools:
-    """Roots of trees in which, for each required set, somebody in the masks helps to meet it."""
+def _trees_with_traits(view: FleetView, who: Eligible, own: Bools, lends: Bools) -> Bools:
+    """[P] roots of trees in which each required trait set is met by a provider in the masks."""
     required = np.array(who.required)
-    pairs = [who.plain_pairs] * len(required)
+    pairs = [who.unsuffixed_pairs] * len(required)
     found: Bools = np.logical_and.reduce(_anchors(view, own & required, lends & required, pairs))
     return found
 
 
 def _anchors(view: FleetView, own: Bools, lends: Bools, pairs: Sequence[Sharing]) -> Bools:
-    """Roots of trees whose own provider, or a lender to which, is in a mask; each [k, P]."""
+    """[k, P] per mask: roots of trees with an own provider or a lender in the mask."""
     trees = trees_of(view, own)
     if any(map(len, pairs)):
         trees = trees.copy()
@@ -148,14 +147,15 @@ def _anchors(view: FleetView, own: Bools, lends: Bools, pairs: Sequence[Sharing]
     return trees
 
 
-def _alone(site: TreeView, pairs: Sharing) -> bool:
+def _is_single(site: TreeView, pairs: Sharing) -> bool:
     return site.trees.is_single and not len(pairs)
 
 
-def _admitted(site: TreeView, group: RequestGroup, pairs: Sharing) -> Sharing:
-    """The pairs that meet the unsuffixed group's aggregate rules.
+def _pairs_in_aggregates(site: TreeView, group: RequestGroup, pairs: Sharing) -> Sharing:
+    """The pairs that meet the unsuffixed group's `member_of` rules.
 
-    Lenders must be members themselves; to be forbidden, membership of the anchor is enough.
+    A lender must itself be a member of the required aggregates. A pair is excluded if the lender or
+    the anchor is a member of a forbidden one.
     """
     if not group.member_of and not group.not_member_of:
         return pairs
@@ -165,7 +165,7 @@ def _admitted(site: TreeView, group: RequestGroup, pairs: Sharing) -> Sharing:
 
 
 def trees_of(site: TreeView, masks: Bools) -> Bools:
-    """[k, P] roots of the rows of each mask [k, P]; without nesting every row is one."""
+    """[k, P] roots of the rows of each mask [k, P]; without nested providers the masks."""
     if site.trees.is_single:
         return masks
     trees = np.zeros(masks.shape, dtype=np.bool_)

@@ -1,9 +1,8 @@
-"""The trees that a query looks at, block by block, kept from query to query.
+"""The trees that a query searches, in blocks, cached across queries.
 
-Clients ask for the same flavors again and again, while bookings come and go between: what a query
-asks of providers themselves (traits, aggregates, trees) is judged once, and what is left of
-their resources each time. Kept is what was found of the newest queries, and of these traits,
-aggregates and trees only: other ones make all of it anew.
+Clients repeat queries for the same flavors while bookings change. So a query's rules on traits,
+aggregates and trees are applied once and cached; only free capacity is judged at each query. The
+newest queries are cached; a change of traits, aggregates or trees discards the cache.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from moorage.engine.candidates.supply import eligible, trees_of
-from moorage.engine.candidates.tree_prefilter import named, promising
+from moorage.engine.candidates.supply import eligible_providers, trees_of
+from moorage.engine.candidates.tree_prefilter import named_trees, possible_trees
 from moorage.engine.state import provider_filters
 from moorage.engine.state.fleet_view import TreeSubset
 from moorage.engine.state.sharing import NO_SHARING
@@ -34,59 +33,61 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 _FIRST_BLOCK: Final = 128
-"""Trees looked at at once to begin with; each block is four times the one before."""
+"""Trees in the first block; each block is four times as large as the one before."""
 _LARGEST_BLOCK: Final = 16_384
 _ROWS_KEPT: Final = 500_000
-"""Rows of all blocks kept together; each takes some tens of bytes."""
+"""Rows of all cached blocks together; a row takes some tens of bytes."""
 _QUERIES_KEPT: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """What a query asks of providers themselves, judged for every row of a site."""
+class EligibleTrees:
+    """The providers of a view that meet a query's rules, before capacity is judged."""
 
     anchors: Bools
-    """[P] living roots that meet the query's rules about roots."""
+    """[P] living roots that meet the query's `root_required` and `root_forbidden`."""
     eligible: Eligible
     pairs: Sharing
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
-    """A block of trees, prepared for one query."""
+class TreeBlock:
+    """A block of trees with the providers that are eligible for one query."""
 
-    plot: TreeSubset
-    prepared: Prepared
+    subset: TreeSubset
+    eligible: EligibleTrees
 
 
-def prepared(snapshot: Snapshot, query: CandidateQuery, pairs: Sharing) -> Prepared:
-    """Judge everything but what there is left of resources, in the length of the fleet."""
+def eligible_trees(snapshot: Snapshot, query: CandidateQuery, pairs: Sharing) -> EligibleTrees:
+    """Apply a query's rules, except capacity, to the whole fleet."""
     trees = {
         group.suffix: provider_filters.tree_of(snapshot, group.in_tree)
         for group in query.groups
         if group.in_tree is not None
     }
-    who = eligible(snapshot, query.groups, pairs, trees)
-    return Prepared(_anchors(snapshot, query), who, pairs)
+    who = eligible_providers(snapshot, query.groups, pairs, trees)
+    return EligibleTrees(_anchors(snapshot, query), who, pairs)
 
 
-def prospects(snapshot: Snapshot, query: CandidateQuery, wanted: int | None) -> Iterator[Prospect]:
+def tree_blocks(
+    snapshot: Snapshot, query: CandidateQuery, wanted: int | None
+) -> Iterator[TreeBlock]:
     """The trees that may serve a query in a fleet without sharing, in blocks, in row order."""
-    roots = named(snapshot, query)
-    if roots is not None:  # few, and seldom the same ones again
+    roots = named_trees(snapshot, query)
+    if roots is not None:  # few trees, seldom the same again: not cached
         for some in blocks(roots, wanted):
-            yield _prospect(snapshot, query, some)
+            yield _block(snapshot, query, some)
         return
-    course = _kept(snapshot).course(snapshot, query, wanted)
-    for number, some in enumerate(blocks(course.roots, wanted)):
-        found = course.found.get(number)
+    cached = _cache(snapshot).query(snapshot, query, wanted)
+    for number, some in enumerate(blocks(cached.roots, wanted)):
+        found = cached.blocks.get(number)
         if found is None:
-            found = course.found[number] = _narrowed(snapshot, query, some)
+            found = cached.blocks[number] = _servable_block(snapshot, query, some)
         yield found
 
 
 def blocks(roots: Ints, wanted: int | None) -> Iterator[Ints]:
-    """Root rows in order, some at a time, ever more; first so many as are likely to be enough."""
+    """Root rows in blocks of growing size; the first has slightly more than `wanted` trees."""
     size = _LARGEST_BLOCK if wanted is None else wanted + wanted // 4
     start, size = 0, max(size, _FIRST_BLOCK)
     while start < len(roots):
@@ -94,20 +95,20 @@ def blocks(roots: Ints, wanted: int | None) -> Iterator[Ints]:
         start, size = start + size, max(size, min(4 * size, _LARGEST_BLOCK))
 
 
-def _prospect(snapshot: Snapshot, query: CandidateQuery, roots: Ints) -> Prospect:
-    """These trees; if the query names any, then these."""
-    plot = TreeSubset(snapshot, roots)
-    who = eligible(plot, query.groups, NO_SHARING)
-    return Prospect(plot, Prepared(_anchors(plot, query), who, NO_SHARING))
+def _block(snapshot: Snapshot, query: CandidateQuery, roots: Ints) -> TreeBlock:
+    """The block of these trees, which must respect the query's `in_tree`."""
+    subset = TreeSubset(snapshot, roots)
+    who = eligible_providers(subset, query.groups, NO_SHARING)
+    return TreeBlock(subset, EligibleTrees(_anchors(subset, query), who, NO_SHARING))
 
 
-def _narrowed(snapshot: Snapshot, query: CandidateQuery, roots: Ints) -> Prospect:
-    """The same without the trees that cannot serve the query, whatever there is left on them."""
-    found = _prospect(snapshot, query, roots)
-    plot, judged = found.plot, found.prepared
-    worth = judged.anchors & np.logical_and.reduce(trees_of(plot, judged.eligible.own))
-    able = plot.rows[np.flatnonzero(worth)]
-    return found if len(able) == len(roots) else _prospect(snapshot, query, able)
+def _servable_block(snapshot: Snapshot, query: CandidateQuery, roots: Ints) -> TreeBlock:
+    """The block of the trees among these that can serve the query if they have capacity."""
+    found = _block(snapshot, query, roots)
+    subset, judged = found.subset, found.eligible
+    worth = judged.anchors & np.logical_and.reduce(trees_of(subset, judged.eligible.own))
+    able = subset.rows[np.flatnonzero(worth)]
+    return found if len(able) == len(roots) else _block(snapshot, query, able)
 
 
 def _anchors(site: TreeView, query: CandidateQuery) -> Bools:
@@ -121,59 +122,59 @@ def _anchors(site: TreeView, query: CandidateQuery) -> Bools:
     return mask
 
 
-# --- what is kept ---------------------------------------------------------------------------
+# --- cache ----------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _Course:
-    """One query's way through the fleet, as far as anybody has gone."""
+class _CachedQuery:
+    """The blocks of one query that have been made so far."""
 
     query: CandidateQuery
     roots: Ints
-    found: dict[int, Prospect] = field(default_factory=dict)
-    """By number of the block. Found twice at once, it is the same twice."""
+    blocks: dict[int, TreeBlock] = field(default_factory=dict)
+    """By number of the block. Two threads may make the same block; both are equal."""
 
     @property
     def rows(self) -> int:
-        """How much is kept of it."""
-        return sum(len(one.plot.rows) for one in list(self.found.values()))
+        """Rows of all its blocks."""
+        return sum(len(one.subset.rows) for one in list(self.blocks.values()))
 
 
-class _Kept:
-    """The newest courses over one fleet. Safe for threads: at worst one is begun twice."""
+class _BlockCache:
+    """Cache of the newest queries' blocks. Thread-safe: at worst an entry is made twice."""
 
     def __init__(self, made_from: tuple[object, object]) -> None:
         self.made_from = made_from
-        self._courses: dict[tuple[int, int | None], _Course] = {}
-        """By the query's identity, which holds as long as the course does; the newest last."""
+        self._queries: dict[tuple[int, int | None], _CachedQuery] = {}
+        """By the query's `id`, which is unique while the entry refers to it; the newest last."""
 
-    def course(self, snapshot: Snapshot, query: CandidateQuery, wanted: int | None) -> _Course:
-        """The query's own; begun if there is none."""
+    def query(self, snapshot: Snapshot, query: CandidateQuery, wanted: int | None) -> _CachedQuery:
+        """The query's entry, made if there is none."""
         key = (id(query), wanted)
-        found = self._courses.pop(key, None)
+        found = self._queries.pop(key, None)
         if found is None:
-            self._make_room()
-            found = _Course(query, promising(snapshot, query))
-        self._courses[key] = found
+            self._evict()
+            found = _CachedQuery(query, possible_trees(snapshot, query))
+        self._queries[key] = found
         return found
 
-    def _make_room(self) -> None:
-        kept = list(self._courses.items())
+    def _evict(self) -> None:
+        kept = list(self._queries.items())
         rows, many = sum(one.rows for _, one in kept), len(kept)
         for key, one in kept:
             if rows <= _ROWS_KEPT and many < _QUERIES_KEPT:
                 return
-            self._courses.pop(key, None)
+            self._queries.pop(key, None)
             rows, many = rows - one.rows, many - 1
 
 
-def _kept(snapshot: Snapshot) -> _Kept:
-    # Names and trees have a cache of their own; traits and aggregates may change without them.
+def _cache(snapshot: Snapshot) -> _BlockCache:
+    # `snapshot.cache` is new when names or trees change, but not for traits or aggregates.
     made_from = (snapshot.traits, snapshot.aggregates)
-    found = snapshot.cache.get("prospects")
-    if isinstance(found, _Kept) and all(
+    found = snapshot.cache.get("tree_blocks")
+    if isinstance(found, _BlockCache) and all(
         a is b for a, b in zip(found.made_from, made_from, strict=True)
     ):
         return found
-    fresh = snapshot.cache["prospects"] = _Kept(made_from)
+    fresh = snapshot.cache["tree_blocks"] = _BlockCache(made_from)
     return fresh

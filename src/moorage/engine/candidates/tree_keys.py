@@ -1,9 +1,9 @@
-"""Trees as bytes: what of a tree matters to a query, so that equal trees are searched once.
+"""Tree keys: what of a tree matters to a query, as bytes, so that equal trees are searched once.
 
-A tree's *reach* is its own providers and the sharing ones that serve it. Per provider in reach
-the query sees which slots it can serve, which required trait sets it helps to meet, how much of
-each class it has left (only as far as the query could use it), and, where subtrees matter, what
-it stands under. Trees in which all this is equal have the same candidates up to names.
+A tree's *reach* is its own providers and the sharing ones that serve it. A key has per provider in
+reach: which slots it can serve, which required trait sets it helps to meet, how much of each class
+is free (capped at what the query could use), and, where subtrees matter, its parent. Trees with
+equal keys have the same candidates up to the providers' names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.engine.candidates.query_shape import Shape
+    from moorage.engine.candidates.query_shape import QueryShape
     from moorage.engine.candidates.supply import Eligible, Supply
     from moorage.engine.state.fleet_view import Bools, FleetView
     from moorage.engine.state.sharing import Sharing
@@ -36,26 +36,26 @@ _WORD: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A query's shape with who can fill it."""
+class SearchPlan:
+    """A query's shape with the providers that can serve its slots."""
 
-    shape: Shape
+    shape: QueryShape
     eligible: Eligible
     supply: Supply
     pairs: Sharing
-    """Every lender with every tree that it serves."""
+    """All pairs of an anchor and a lender that serves it."""
 
 
-def reaches(view: FleetView, plan: Plan, roots: Ints) -> Mapping[bytes, Ints]:
-    """Trees, given by root rows, by their key: provider rows [trees of that key, positions]."""
+def group_equal_trees(view: FleetView, plan: SearchPlan, roots: Ints) -> Mapping[bytes, Ints]:
+    """Group the trees with these roots: key -> provider rows [trees of that key, positions]."""
     shape = plan.shape
-    if view.trees.is_single and not len(plan.pairs) and not shape.numbers:
-        # Lone providers that are worth a look serve every slot and meet every set themselves.
-        return {b"\1" * (shape.bits - 1) + b"\0": roots[:, None]}
+    if view.trees.is_single and not len(plan.pairs) and not shape.number_count:
+        # Trees of one provider: those in the supply serve every slot and meet every trait set.
+        return {b"\1" * (shape.flag_count - 1) + b"\0": roots[:, None]}
     tree, row, lent = _entries(view, plan, roots)
-    bits = _bits(view, plan, (row, lent), roots[tree])
+    bits = _flags(view, plan, (row, lent), roots[tree])
     if not shape.same_subtrees:
-        # Providers that serve nothing are not worth a look; subtrees hang together by them.
+        # Providers that serve no slot are dropped, unless they are needed to connect subtrees.
         useful = bits[:, : len(shape.slots)].any(axis=1)
         if not useful.all():
             tree, row, lent, bits = tree[useful], row[useful], lent[useful], bits[useful]
@@ -67,7 +67,7 @@ def reaches(view: FleetView, plan: Plan, roots: Ints) -> Mapping[bytes, Ints]:
 
 
 def _by_key(features: Bytes, row: Ints, ends: Ints) -> Mapping[bytes, Ints]:
-    """Group the trees; `ends` says where the entries of each end."""
+    """Group the trees by key; `ends` has the end of each tree's entries."""
     sizes = np.diff(ends, prepend=0)
     size = int(sizes[0])
     if size and (sizes == size).all():
@@ -86,8 +86,8 @@ def _by_key(features: Bytes, row: Ints, ends: Ints) -> Mapping[bytes, Ints]:
     }
 
 
-def _entries(view: FleetView, plan: Plan, roots: Ints) -> tuple[Ints, Ints, Bools]:
-    """Per provider in reach: number of its tree, its row, whether it is of another tree."""
+def _entries(view: FleetView, plan: SearchPlan, roots: Ints) -> tuple[Ints, Ints, Bools]:
+    """Per provider in reach: index of the tree in `roots`, row, whether it is a lender."""
     trees = view.trees
     tree, row = values_by_key(trees.keys, trees.order, roots)
     lent = np.zeros(len(row), dtype=np.bool_)
@@ -101,10 +101,10 @@ def _entries(view: FleetView, plan: Plan, roots: Ints) -> tuple[Ints, Ints, Bool
     return tree, row, lent
 
 
-def _bits(view: FleetView, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints) -> Bytes:
+def _flags(view: FleetView, plan: SearchPlan, entries: tuple[Ints, Bools], anchor: Ints) -> Bytes:
     row, lent = entries
     slots = len(plan.shape.slots)
-    bits = np.zeros((len(row), plan.shape.bits), dtype=np.uint8)
+    bits = np.zeros((len(row), plan.shape.flag_count), dtype=np.uint8)
     for number, mask in enumerate(plan.supply.own):
         bits[:, number] = mask[row]
     for number, mask in enumerate(plan.eligible.required, slots):
@@ -124,11 +124,11 @@ def _bits(view: FleetView, plan: Plan, entries: tuple[Ints, Bools], anchor: Ints
     return bits
 
 
-def _numbers(view: FleetView, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) -> Ints:
+def _numbers(view: FleetView, plan: SearchPlan, tree: Ints, entries: tuple[Ints, Bools]) -> Ints:
     row, lent = entries
     shape = plan.shape
-    numbers = np.zeros((len(row), shape.numbers), dtype=np.int64)
-    for number, (name, most) in enumerate(shape.summed):
+    numbers = np.zeros((len(row), shape.number_count), dtype=np.int64)
+    for number, (name, most) in enumerate(shape.shared_classes):
         columns = view.classes.get(name)
         if columns is None:
             continue
@@ -138,7 +138,7 @@ def _numbers(view: FleetView, plan: Plan, tree: Ints, entries: tuple[Ints, Bools
         room = columns.capacity[at] - columns.peak[at]
         numbers[has, 2 * number] = np.clip(room, 0, most)
         numbers[has, 2 * number + 1] = np.minimum(columns.max_unit[at], most)
-    last = shape.numbers
+    last = shape.number_count
     if shape.one_provider_per_tree:
         last -= 1
         numbers[:, last] = _first_with(tree, view.root[row].astype(np.int64))
@@ -157,10 +157,10 @@ def _first_with(tree: Ints, value: Ints) -> Ints:
     return found
 
 
-def _parents(view: FleetView, plan: Plan, tree: Ints, entries: tuple[Ints, Bools]) -> Rows:
+def _parents(view: FleetView, plan: SearchPlan, tree: Ints, entries: tuple[Ints, Bools]) -> Rows:
     """Per entry: the position within its tree of its nearest ancestor in reach, or -1."""
     row, lent = entries
-    found = view.parent_position[row]  # a tree is in reach as a whole, and lenders stand behind it
+    found = view.parent_position[row]  # all of a tree is in reach, and its lenders follow it
     if len(plan.pairs):
         start = tree.searchsorted(tree)
         for entry in np.flatnonzero(lent).tolist():
@@ -170,7 +170,7 @@ def _parents(view: FleetView, plan: Plan, tree: Ints, entries: tuple[Ints, Bools
 
 
 def _lent_parent(above: NDArray[np.integer], tree: Ints, row: Ints, entry: int) -> int:
-    """The entry of a lender's nearest ancestor in the same reach, or less than its start."""
+    """The entry of a lender's nearest ancestor in the same reach, or -1."""
     first, last = np.searchsorted(tree, [tree[entry], tree[entry] + 1])
     there = {one: first + number for number, one in enumerate(row[first:last].tolist())}
     parent = int(above[row[entry]])

@@ -1,7 +1,7 @@
-"""Finds trees that can possibly serve a query, without columns of the fleet's length.
+"""Prefilter of trees: a superset of those that can serve a query, without scanning the fleet.
 
-The rarest thing that a query names decides: a tree, an aggregate or a trait. What it leaves is
-judged by all rules later, so too many trees cost time only; too few would be wrong.
+It uses the tree, aggregate or trait of the query that the fewest providers have. All rules are
+applied later, so a tree too many costs time only; one too few would be an error.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
 
 _FEW: Final = 32
-"""So many rows at most are sorted one by one."""
+"""Up to this many rows, `distinct` uses a Python set."""
 _SPARSE: Final = 32
-"""Fewer rows than one in so many are sorted; more are marked in the fleet's length."""
+"""`distinct` sorts if fewer than one row in this many is given, and uses a mask otherwise."""
 _RARE: Final = 2
-"""What more than one in so many trees has is not rare enough to begin with."""
+"""A prefilter must leave fewer than one tree in this many."""
 
 
-def named(snapshot: Snapshot, query: CandidateQuery) -> Ints | None:
-    """Root rows of the only trees there may be, by `in_tree` and the query's anchors, or None."""
+def named_trees(snapshot: Snapshot, query: CandidateQuery) -> Ints | None:
+    """Root rows of the trees to which `in_tree` and `anchors` limit the query; None: no limit."""
     found = query.anchors
     for uuid in {group.in_tree for group in query.groups} - {None}:
         row = snapshot.row_of.get(str(uuid))
@@ -40,14 +40,14 @@ def named(snapshot: Snapshot, query: CandidateQuery) -> Ints | None:
     return None if found is None else np.array(sorted(found), dtype=np.int64)
 
 
-def promising(snapshot: Snapshot, query: CandidateQuery) -> Ints:
-    """Root rows of the trees that can possibly serve a query without sharing, ascending.
+def possible_trees(snapshot: Snapshot, query: CandidateQuery) -> Ints:
+    """Root rows of a superset of the trees that can serve a query without sharing, ascending.
 
-    A query that names its trees has no need of it.
+    For queries for which `named_trees` is None.
     """
     roots = snapshot.trees.distinct
     least, holders = len(roots) // _RARE, None
-    for many, found in _rarities(snapshot, query):
+    for many, found in _named_things(snapshot, query):
         if many < least:
             least, holders = many, found
     if holders is None:
@@ -58,36 +58,36 @@ def promising(snapshot: Snapshot, query: CandidateQuery) -> Ints:
     return distinct(snapshot.root[np.concatenate(each)], len(snapshot.root))
 
 
-def _rarities(
+def _named_things(
     snapshot: Snapshot, query: CandidateQuery
 ) -> Iterator[tuple[int, list[NDArray[Any]]]]:
-    """For each thing a query names: how many providers have it at most, and which do.
+    """For each trait set and aggregate set that a query requires: a count, and the providers.
 
-    These are masks over all rows, or rows ascending. In every tree that serves the query some
-    provider has the thing.
+    The providers are masks over all rows, or ascending rows; the count is an upper bound of how
+    many they are. Every tree that serves the query has one of them.
     """
     for any_of in query.root_required:
-        yield _carriers(snapshot, any_of)
+        yield _with_any_trait(snapshot, any_of)
     for group in query.groups:
         for any_of in group.required:
-            yield _carriers(snapshot, any_of)
+            yield _with_any_trait(snapshot, any_of)
         for aggregates in group.member_of:
             members: list[NDArray[Any]] = [
                 snapshot.aggregates[one] for one in aggregates if one in snapshot.aggregates
             ]
-            yield sum(map(len, members)), members or [_NOBODY]
+            yield sum(map(len, members)), members or [_NO_ROWS]
 
 
-def _carriers(snapshot: Snapshot, traits: Iterable[Trait]) -> tuple[int, list[NDArray[Any]]]:
+def _with_any_trait(snapshot: Snapshot, traits: Iterable[Trait]) -> tuple[int, list[NDArray[Any]]]:
     masks: list[NDArray[Any]] = [snapshot.traits[one] for one in traits if one in snapshot.traits]
-    return sum(int(np.count_nonzero(mask)) for mask in masks), masks or [_NOBODY]
+    return sum(int(np.count_nonzero(mask)) for mask in masks), masks or [_NO_ROWS]
 
 
-_NOBODY: Final = np.zeros(0, dtype=np.int64)
+_NO_ROWS: Final = np.zeros(0, dtype=np.int64)
 
 
 def distinct(rows: Rows, size: int) -> Ints:
-    """Ascending, each once, of rows below `size`."""
+    """The distinct rows, ascending; all are below `size`."""
     if len(rows) <= _FEW:
         return np.array(sorted(set(rows.tolist())), dtype=np.int64)
     if (rows[1:] > rows[:-1]).all():

@@ -1,9 +1,9 @@
-"""Every way to serve a query inside one tree, depth first, without walking equal failures twice.
+"""Depth-first search of all selections of providers for a query's slots within one tree.
 
-Slots are filled one after the other, those with the fewest givers first. A state from which
-nothing could be completed is remembered by what its providers have given, where providers of
-one kind count as the same: devices that are equal are not tried in every order to fail in each.
-What does complete is yielded in full, because candidates differ by names.
+Slots are assigned in order, those with the fewest providers first. A partial selection that cannot
+be completed is recorded as a dead end by what has been allocated from its providers, where
+interchangeable providers count as equal: equal devices are not tried in every order. Selections
+that succeed are all yielded, because candidates differ by the providers' names.
 """
 
 from __future__ import annotations
@@ -15,131 +15,139 @@ from moorage.engine.candidates.search_rules import rules
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from moorage.engine.candidates.query_shape import Shape
-    from moorage.engine.candidates.tree_pattern import Terms
+    from moorage.engine.candidates.query_shape import QueryShape
+    from moorage.engine.candidates.tree_pattern import TreePattern
 
-Picks: TypeAlias = "tuple[int, ...]"
-"""Per slot of the shape: the position that gives it."""
+Selection: TypeAlias = "tuple[int, ...]"
+"""Per slot of the shape: the position of its provider."""
 
 
-def selections(shape: Shape, terms: Terms) -> Iterator[Picks]:
-    """Every selection of one giver per slot that keeps all rules, each once."""
-    if not all(terms.givers) or not has_room(shape, terms) or not has_places(shape, terms):
+def selections(shape: QueryShape, pattern: TreePattern) -> Iterator[Selection]:
+    """Every selection of one provider per slot that obeys all rules, each once."""
+    if (
+        not all(pattern.providers)
+        or not enough_capacity(shape, pattern)
+        or not enough_providers(shape, pattern)
+    ):
         return iter(())
     if not shape.slots:
-        return iter(() if shape.required else ((),))
-    order = sorted(range(len(shape.slots)), key=lambda n: len(terms.givers[n]))
+        return iter(() if shape.required_sets else ((),))
+    order = sorted(range(len(shape.slots)), key=lambda n: len(pattern.providers[n]))
     back = sorted(range(len(order)), key=order.__getitem__)
-    found = _Search(shape, terms, order).run()
+    found = _Search(shape, pattern, order).run()
     if back == order == list(range(len(order))):
         return found
-    return (tuple([picks[at] for at in back]) for picks in found)
+    return (tuple([selected[at] for at in back]) for selected in found)
 
 
 class _Search:
-    """The state of one search; depths count slots in its order."""
+    """One search; a depth is the number of a slot in search order."""
 
-    def __init__(self, shape: Shape, terms: Terms, order: Sequence[int]) -> None:
+    def __init__(self, shape: QueryShape, pattern: TreePattern, order: Sequence[int]) -> None:
         slots = [shape.slots[n] for n in order]
-        self._givers = [terms.givers[n] for n in order]
-        self._rules = list(rules(shape, terms, slots, self._givers))
-        self._at = [
-            [rule for rule in self._rules if rule.binds(depth)] for depth in range(len(order))
+        self._providers = [pattern.providers[n] for n in order]
+        self._rules = list(rules(shape, pattern, slots, self._providers))
+        self._rules_at = [
+            [rule for rule in self._rules if rule.applies(depth)] for depth in range(len(order))
         ]
-        self._twins = terms.twins
-        self._hopeless: list[set[object]] = [set() for _ in order]
-        """[depth] states from which nothing could be completed."""
+        self._interchangeable = pattern.interchangeable
+        self._dead_ends: list[set[object]] = [set() for _ in order]
+        """[depth] states that cannot be completed."""
 
-    def run(self) -> Iterator[Picks]:
-        last = len(self._givers) - 1
-        picks, ways = [0] * (last + 1), [iter(self._givers[0])]
+    def run(self) -> Iterator[Selection]:
+        last = len(self._providers) - 1
+        selected, ways = [0] * (last + 1), [iter(self._providers[0])]
         fruitful = [False] * (last + 1)
         while ways:
             depth = len(ways) - 1
-            giver = self._next(depth, ways[-1])
-            if giver is None:
-                self._leave(ways, picks, fruitful)
+            provider = self._next(depth, ways[-1])
+            if provider is None:
+                self._backtrack(ways, selected, fruitful)
                 continue
-            picks[depth] = giver
+            selected[depth] = provider
             if depth == last:
                 fruitful[depth] = True
-                yield tuple(picks)
+                yield tuple(selected)
                 continue
-            for rule in self._at[depth]:
-                rule.put(depth, giver)
-            if self._hopeless[depth + 1] and self._state() in self._hopeless[depth + 1]:
-                self._back(depth, giver)
+            for rule in self._rules_at[depth]:
+                rule.assign(depth, provider)
+            if self._dead_ends[depth + 1] and self._state() in self._dead_ends[depth + 1]:
+                self._undo(depth, provider)
                 continue
             fruitful[depth + 1] = False
-            ways.append(iter(self._givers[depth + 1]))
+            ways.append(iter(self._providers[depth + 1]))
 
     def _next(self, depth: int, way: Iterator[int]) -> int | None:
-        """The next giver that every rule admits."""
-        binding = self._at[depth]
-        for giver in way:
+        """The next provider that every rule admits."""
+        binding = self._rules_at[depth]
+        for provider in way:
             for rule in binding:
-                if not rule.admits(depth, giver):
+                if not rule.admits(depth, provider):
                     break
             else:
-                return giver
+                return provider
         return None
 
-    def _leave(self, ways: list[Iterator[int]], picks: Sequence[int], fruitful: list[bool]) -> None:
-        """Go up one depth; remember the state if it led to nothing."""
+    def _backtrack(
+        self, ways: list[Iterator[int]], selected: Sequence[int], fruitful: list[bool]
+    ) -> None:
+        """Go up one depth; record the state as a dead end if it led to no selection."""
         depth = len(ways) - 1
         if not fruitful[depth]:
-            self._hopeless[depth].add(self._state())
+            self._dead_ends[depth].add(self._state())
         ways.pop()
         if depth:
             fruitful[depth - 1] |= fruitful[depth]
-            self._back(depth - 1, picks[depth - 1])
+            self._undo(depth - 1, selected[depth - 1])
 
-    def _back(self, depth: int, giver: int) -> None:
-        for rule in self._at[depth]:
-            rule.back(depth, giver)
+    def _undo(self, depth: int, provider: int) -> None:
+        for rule in self._rules_at[depth]:
+            rule.undo(depth, provider)
 
     def _state(self) -> object:
-        """What has been given, where twins that have given the same count as one another."""
+        """What has been allocated; interchangeable providers with equal use count as equal."""
         given = [
-            tuple(sorted([tuple([rule.mark(one) for rule in self._rules]) for one in kind]))
-            for kind in self._twins
+            tuple(
+                sorted([tuple([rule.provider_state(one) for rule in self._rules]) for one in kind])
+            )
+            for kind in self._interchangeable
         ]
-        return tuple(given), tuple([rule.whole() for rule in self._rules])
+        return tuple(given), tuple([rule.common_state() for rule in self._rules])
 
 
-def has_room(shape: Shape, terms: Terms) -> bool:
-    """Whether all givers of a class together can give what all slots want of it.
+def enough_capacity(shape: QueryShape, pattern: TreePattern) -> bool:
+    """Whether the providers of each shared class together have what all slots request of it.
 
-    Spares the walk through every distribution of too much over many devices.
+    Without this check, a request too large would be tried in every distribution over the devices.
     """
-    for number, (name, wanted) in enumerate(shape.summed):
-        givers = {
-            giver
-            for slot, of in zip(shape.slots, terms.givers, strict=True)
+    for number, (name, wanted) in enumerate(shape.shared_classes):
+        providers = {
+            provider
+            for slot, of in zip(shape.slots, pattern.providers, strict=True)
             if name in dict(slot.amounts)
-            for giver in of
+            for provider in of
         }
-        if sum(terms.room[giver][number] for giver in givers) < wanted:
+        if sum(pattern.free[provider][number] for provider in providers) < wanted:
             return False
     return True
 
 
-def has_places(shape: Shape, terms: Terms) -> bool:
-    """Under `isolate`: whether every suffixed group can have a provider of its own.
+def enough_providers(shape: QueryShape, pattern: TreePattern) -> bool:
+    """Whether, under `isolate`, every suffixed group can have a separate provider.
 
     A bipartite matching by augmenting paths (Kuhn); one group at a time.
     """
     if not shape.isolate:
         return True
-    of_giver: dict[int, int] = {}
+    of_provider: dict[int, int] = {}
 
     def settle(number: int, tried: set[int]) -> bool:
-        for giver in terms.givers[number]:
-            if giver in tried:
+        for provider in pattern.providers[number]:
+            if provider in tried:
                 continue
-            tried.add(giver)
-            if giver not in of_giver or settle(of_giver[giver], tried):
-                of_giver[giver] = number
+            tried.add(provider)
+            if provider not in of_provider or settle(of_provider[provider], tried):
+                of_provider[provider] = number
                 return True
         return False
 

@@ -1,8 +1,7 @@
-"""Capacity over time: how much of a resource class there is, who has it, and how many fit.
+"""Capacity over time: how much of a resource class there is and is used, and how many members fit.
 
-Hosts are judged alone: what fits is a sum over hosts, without policies, and without what
-ensembles keep to themselves. A member takes each class from one provider of a host's tree. What
-other trees share counts once for all (see `Counted.shared`).
+What fits is a sum over hosts, without policies and exclusive hosts. A member takes each class from
+one provider of a host's tree. Inventories of sharing providers count once (see `FitCount.shared`).
 """
 
 from __future__ import annotations
@@ -37,21 +36,21 @@ if TYPE_CHECKING:
 class Profile:
     """One resource class over some hosts: step functions of time, in units.
 
-    The total is what is reserved, allocated and available, at every instant.
+    At every instant `total` is the sum of `reserved`, `allocated` and `available`.
     """
 
     total: StepFunction
-    """What may be booked, if nothing was: without hosts that are planned to be away."""
+    """Capacity, without hosts that are planned to be away."""
     away: StepFunction
-    """What may not, since its hosts are planned to be away."""
+    """Capacity of the hosts that are planned to be away."""
     reserved: StepFunction
-    """Of the total, booked for who is not there yet: holds, and leases not claimed."""
+    """Of the total, what holds and unclaimed leases have booked."""
     allocated: StepFunction
     """Of the total, what servers have, or are being built for."""
     unbacked: StepFunction
-    """Booked, but no part of the total: on hosts that are away, and what is over-full."""
+    """Booked, but not part of the total: on hosts that are away, and overages."""
     available: StepFunction
-    """What is left on every provider; where one is over-full, nothing."""
+    """Free capacity; an inventory with an overage counts 0."""
 
 
 def profile(snapshot: Snapshot, hosts: Bools, name: str, window: Period) -> Profile:
@@ -60,14 +59,14 @@ def profile(snapshot: Snapshot, hosts: Bools, name: str, window: Period) -> Prof
     Args:
         snapshot: the fleet.
         hosts: [P] root rows that count, with everything in their trees.
-        name: the resource class; one that nobody has is 0 throughout.
+        name: the resource class; one that no provider has is 0 throughout.
         window: half-open, not before the snapshot's instant.
     """
     columns = snapshot.classes.get(name)
     if columns is None:
         nothing = StepFunction(np.array([window.start]), np.zeros(1, dtype=np.int64))
         return Profile(nothing, nothing, nothing, nothing, nothing, nothing)
-    some = _Some.of(snapshot, columns, hosts)
+    some = _InventorySubset.of(snapshot, columns, hosts)
     booked = some.levels(columns.timed, window).mapped(lambda i, level: level + some.base[i])
     down = some.levels(columns.down, window)
     taken = some.levels(columns.server_spans, window).mapped(lambda i, level: level + some.taken[i])
@@ -88,16 +87,16 @@ def profile(snapshot: Snapshot, hosts: Bools, name: str, window: Period) -> Prof
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class FitCount:
     """How many members of one size fit, as functions of time."""
 
     hosts: StepFunctions
-    """By host: how many of them fit there, judged by what its own tree has."""
+    """Per host: how many fit in its own tree."""
     shared: StepFunction | None
-    """How many fit in what other trees share with hosts that have none of their own."""
+    """How many fit in sharing providers, for hosts without the class; None: no limit."""
 
     def total(self) -> StepFunction:
-        """How many fit, over all hosts."""
+        """How many fit on all hosts together."""
         own = self.hosts.total()
         if self.shared is None:
             return own
@@ -105,23 +104,23 @@ class Counted:
         return StepFunction(at, np.minimum(own.values_at(at), self.shared.values_at(at)))
 
 
-def counted(
+def count_fits(
     snapshot: Snapshot,
     hosts: Bools,
     size: Amounts,
     window: Period,
     *,
-    through: Duration | None = None,
-) -> Counted:
-    """How many members of a size fit at each instant, or from each instant on for a while.
+    duration: Duration | None = None,
+) -> FitCount:
+    """How many members of a size fit at each instant, or from each instant on for a duration.
 
     Args:
         snapshot: the fleet.
         hosts: [P] root rows that count.
         size: what a member takes of each class.
         window: half-open, not before the snapshot's instant.
-        through: for how long they stay; None: at the instant. Then instants count up to where
-            that long is left of the window.
+        duration: for how long each must fit; None: at the instant only. With a duration, the
+            functions end where less than it is left of the window.
     """
     rows = np.flatnonzero(hosts)
     number = np.full(len(hosts), -1, dtype=np.int64)
@@ -131,38 +130,38 @@ def counted(
     for name, amount in size.items():
         columns = snapshot.classes.get(name)
         if columns is None:
-            return Counted(_nowhere(len(rows), window.start), None)
-        some = _Some.of(snapshot, columns, hosts)
-        fits = _quotients(some, columns, amount, window, through)
+            return FitCount(_zero(len(rows), window.start), None)
+        some = _InventorySubset.of(snapshot, columns, hosts)
+        fits = _fits_per_inventory(some, columns, amount, window, duration)
         by_host = fits.grouped(number[some.root], len(rows))
-        lenders = lenders_of(snapshot, hosts)
-        lent = _Some.of(snapshot, columns, lenders)
+        lenders = sharing_roots_of(snapshot, hosts)
+        lent = _InventorySubset.of(snapshot, columns, lenders)
         if len(lent.root):
-            has = np.zeros(len(rows), dtype=np.bool_)
-            has[number[some.root]] = True
-            pool = _quotients(lent, columns, amount, window, through).total()
-            if not has.all():
-                # Hosts without any of their own take it from whoever shares it.
+            has_class = np.zeros(len(rows), dtype=np.bool_)
+            has_class[number[some.root]] = True
+            pool = _fits_per_inventory(lent, columns, amount, window, duration).total()
+            if not has_class.all():
+                # Hosts without the class take it from their sharing providers.
                 shared.append(pool)
                 by_host = by_host.mapped(
-                    lambda i, value, has=has: np.where(has[i], value, _PLENTY)  # type: ignore[misc]
+                    lambda i, value, has_class=has_class: np.where(has_class[i], value, _UNLIMITED)  # type: ignore[misc]
                 )
         own.append(by_host)
-    return Counted(pointwise_minimum(own), _least(shared))
+    return FitCount(pointwise_minimum(own), _pointwise_minimum(shared))
 
 
-_PLENTY: Final = 2**31
+_UNLIMITED: Final = 2**31
 """More than fits anywhere."""
 
 
-def _least(some: list[StepFunction]) -> StepFunction | None:
+def _pointwise_minimum(some: list[StepFunction]) -> StepFunction | None:
     if not some:
         return None
     at = np.unique(np.concatenate([one.at for one in some]))
     return StepFunction(at, np.minimum.reduce([one.values_at(at) for one in some]))
 
 
-def _nowhere(count: int, start: Instant) -> StepFunctions:
+def _zero(count: int, start: Instant) -> StepFunctions:
     return StepFunctions(
         count,
         np.arange(count, dtype=np.int64),
@@ -171,54 +170,58 @@ def _nowhere(count: int, start: Instant) -> StepFunctions:
     )
 
 
-def _lenders(snapshot: Snapshot) -> Bools:
-    """[P] roots that share what they have with other trees."""
+def _sharing_roots(snapshot: Snapshot) -> Bools:
+    """[P] roots that share their inventories with other trees."""
     sharing = snapshot.traits.get(SHARING_TRAIT)
     if sharing is None:
         return np.zeros(len(snapshot.alive), dtype=np.bool_)
     return sharing & snapshot.alive & (snapshot.parent < 0)
 
 
-def lenders_of(snapshot: Snapshot, hosts: Bools) -> Bools:
-    """[P] roots that share what they have with some of these hosts (root rows)."""
+def sharing_roots_of(snapshot: Snapshot, hosts: Bools) -> Bools:
+    """[P] roots that share their inventories with any of these hosts (root rows)."""
     found = np.zeros(len(snapshot.alive), dtype=np.bool_)
     pairs = sharing(snapshot)
     found[pairs.lender[hosts[pairs.anchor]]] = True
-    return found & _lenders(snapshot)
+    return found & _sharing_roots(snapshot)
 
 
-def _quotients(
-    some: _Some, columns: ClassColumns, amount: int, window: Period, through: Duration | None
+def _fits_per_inventory(
+    some: _InventorySubset,
+    columns: ClassColumns,
+    amount: int,
+    window: Period,
+    duration: Duration | None,
 ) -> StepFunctions:
-    """How many times the amount fits in each inventory."""
+    """How many times the amount fits in each inventory, over time."""
     obeys = (
-        (columns.min_unit[some.at] <= amount)
-        & (columns.max_unit[some.at] >= amount)
-        & (amount % columns.step_size[some.at] == 0)
+        (columns.min_unit[some.positions] <= amount)
+        & (columns.max_unit[some.positions] >= amount)
+        & (amount % columns.step_size[some.positions] == 0)
     )
     room = np.where(obeys, some.capacity - some.base, 0)
     fits = some.levels(columns.timed, window).mapped(
         lambda i, level: np.maximum(room[i] - level, 0) // amount
     )
-    return fits if through is None else fits.minimum_through(through, window.end - through)
+    return fits if duration is None else fits.minimum_through(duration, window.end - duration)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Some:
-    """The m inventories of a class that stand in the trees of some hosts."""
+class _InventorySubset:
+    """The m inventories of a class in the trees of some hosts."""
 
-    at: Ints
+    positions: Ints
     """[m] index into the class's columns."""
     root: Ints
     """[m] row of the host."""
     index: Ints
-    """[P] provider row -> which of the m; -1: none of them."""
+    """[P] provider row -> index among the m, or -1."""
     capacity: Ints
     base: Ints
     taken: Ints
 
     @classmethod
-    def of(cls, snapshot: Snapshot, columns: ClassColumns, hosts: Bools) -> _Some:
+    def of(cls, snapshot: Snapshot, columns: ClassColumns, hosts: Bools) -> _InventorySubset:
         root = snapshot.root[columns.rows].astype(np.int64)
         at = np.flatnonzero(hosts[root])
         index = np.full(len(columns.position), -1, dtype=np.int64)
@@ -230,7 +233,7 @@ class _Some:
     def levels(self, spans: Spans, window: Period) -> StepFunctions:
         mine = spans.selected(self.index[spans.owner] >= 0) if len(spans) else spans
         owned = replace(mine, owner=self.index[mine.owner])
-        return occupancy_levels(owned, len(self.at), window)
+        return occupancy_levels(owned, len(self.positions), window)
 
 
 def hosts_where(
@@ -240,15 +243,15 @@ def hosts_where(
     forbidden: frozenset[str] = frozenset(),
     within: Bools | None = None,
 ) -> Bools:
-    """[P] living root rows that do not share with others, and have what is asked.
+    """[P] living roots that are not sharing providers and meet the trait rules.
 
     Args:
         snapshot: the fleet.
-        required: all of these, each by any trait of its set; any provider of the tree may have it.
-        forbidden: none of these on the host itself.
-        within: [P] root rows of interest; None: all.
+        required: trait sets; some provider of the tree must have one trait of each.
+        forbidden: traits that the root itself must not have.
+        within: [P] root rows to select from; None: all.
     """
-    found = snapshot.alive & (snapshot.parent < 0) & ~_lenders(snapshot)
+    found = snapshot.alive & (snapshot.parent < 0) & ~_sharing_roots(snapshot)
     if within is not None:
         found &= within
     for any_of in required:

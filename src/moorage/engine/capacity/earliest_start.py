@@ -1,7 +1,7 @@
-"""The earliest of many starts at which a request fits, with or without a proof that it is.
+"""Finds the earliest start at which a request fits, and whether it is proved to be the earliest.
 
-Starts are solved one by one in the order of time; those that counting has refuted are not (see
-`engine.starts`). An answer is proved to be the earliest when each start before it was refuted.
+Starts are solved one by one in the order of time, without those that counting refutes (see
+`capacity.starts`). An answer is proved if every earlier start was refuted.
 """
 
 from __future__ import annotations
@@ -16,48 +16,48 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
-    """What came of a search over starts."""
+class EarliestStart:
+    """The result of a search over starts."""
 
     start: Instant | None
-    """None: at none of those that were looked at."""
+    """None: the request fits at none of the starts that were tried."""
     proved: bool
     """Whether every earlier start was refuted; without a start, whether every one was."""
-    unmoved: bool = True
-    """Whether that is so at least where nobody who could make room by moving does."""
+    proved_without_relocation: bool = True
+    """Whether it is proved at least for the fleet as it is, without relocations."""
 
 
-NOWHERE = Sought(None, proved=True)
-"""No start was left to look at."""
+NO_START = EarliestStart(None, proved=True)
+"""No start was left to try."""
 
 
-def earliest(
+def first_fitting(
     starts: Sequence[Instant],
     fits: Callable[[Instant], bool | None],
     remaining: Callable[[], float],
-) -> Sought:
+) -> EarliestStart:
     """The first of these starts at which a request fits.
 
-    When half of the time is gone without an answer starts are passed over, more and more of
-    them: some window is better than none, and then it is not proved to be the earliest.
+    After half of the time without an answer, more and more starts are skipped: a later start is
+    better than none. The answer is then not proved.
 
     Args:
-        starts: that were not refuted, ascending.
-        fits: whether it fits at a start: False with a proof, None where neither was found in time.
+        starts: the starts that counting did not refute, ascending.
+        fits: whether it fits at a start: True, False with a proof, or None when time ran out.
         remaining: seconds left for the whole search.
     """
     whole, proved, stride, at = remaining(), True, 1, 0
     while at < len(starts):
         if remaining() <= 0:
-            return Sought(None, proved=False)
+            return EarliestStart(None, proved=False)
         verdict = fits(starts[at])
         if verdict:
-            return Sought(starts[at], proved)
+            return EarliestStart(starts[at], proved)
         proved = proved and verdict is False
         if remaining() < whole / 2:
             stride *= 2
-        # The last one is looked at in any case: after everything else has ended.
+        # The last start, after everything else has ended, is always tried.
         following = at + 1 if at + 1 >= len(starts) - 1 else min(at + stride, len(starts) - 1)
         proved = proved and following == at + 1
         at = following
-    return Sought(None, proved)
+    return EarliestStart(None, proved)

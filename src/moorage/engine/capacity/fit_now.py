@@ -1,4 +1,4 @@
-"""How many pieces of one size fit now, host by host, and how much of a class is used."""
+"""Counts how many servers of one size fit now, and how much of a class is used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def in_domain(snapshot: Snapshot, level: Level, name: str) -> Bools:
-    """[P] providers of hosts in a domain; nobody, where there is no such domain."""
+    """[P] providers of the hosts in a domain; none if there is no such domain."""
     names = snapshot.domain_names(level)
     if name not in names:
         return np.zeros(len(snapshot.uuids), dtype=np.bool_)
@@ -21,15 +21,15 @@ def in_domain(snapshot: Snapshot, level: Level, name: str) -> Bools:
     return found
 
 
-def fitting(snapshot: Snapshot, amounts: Amounts, among: Bools) -> int:
-    """How many pieces of this size fit beside all that is booked, now or later, for good.
+def count_fitting(snapshot: Snapshot, amounts: Amounts, among: Bools) -> int:
+    """How many servers of this size, without an end, fit beside all present and later bookings.
 
-    A host gives each class out of all its providers together, so that of nested providers the
-    number is the most there can be.
+    The classes of a host are summed over its providers, so with nested providers the result is an
+    upper bound.
 
     Args:
         snapshot: the fleet.
-        amounts: of one piece.
+        amounts: of one server.
         among: [P] the providers that count.
     """
     pieces: Ints | None = None
@@ -46,7 +46,7 @@ def fitting(snapshot: Snapshot, amounts: Amounts, among: Bools) -> int:
 
 
 def used_share(snapshot: Snapshot, resource_class: str, among: Bools) -> float:
-    """Which share of a class is taken at the fullest time that is known, from 0 to 1."""
+    """The used share of a class, from 0 to 1, at the highest occupancy of each inventory."""
     columns = snapshot.classes.get(resource_class)
     if columns is None:
         return 0.0

@@ -1,17 +1,16 @@
-"""When a request could begin: the starts worth looking at, and those that counting refutes.
+"""Candidate starts of a request's window, and refutation of most of them by counting.
 
-What is free over a window changes for the better only where something ends. So of all starts in
-a range only its first and the ends in it matter: a request that fits at any other fits at the
-nearest of these before it, for whoever is there between the two is there at the later one too.
+The free capacity over a window increases only where a booking ends. So only the first start of a
+range and the ends within it are candidates: a request that fits at any other start also fits at the
+nearest candidate before it, because bookings between the two are there at the later start as well.
 
-Most of them are refuted in bulk, without looking at one window after the other. A host lacks room
-for `k` more members of a role in some segments of time, and a window of a given length meets the
-segment `[a, b)` exactly if it starts in `(a - length, b)`. Summed over hosts that is a step
-function of the start, for all starts at once; clipped per domain it counts for the policies that
-bound domains. Each test is necessary: what it refutes has no placement, what it leaves may have
-none.
+Most candidates are refuted in bulk. In some segments of time a host has no room for `k` more
+members of a role, and a window of a given length overlaps the segment `[a, b)` exactly if it starts
+in `(a - length, b)`. Summed over hosts this gives a step function of the start; capped per domain
+it serves the policies that bound domains. Each test is a necessary condition: a refuted start has
+no placement, another may have none either.
 
-A request that is decided anew gives back what it has: its own bookings are no obstacle.
+When a request is decided again, its present bookings are left out.
 """
 
 from __future__ import annotations
@@ -48,25 +47,25 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 LAYERS: Final = 12
-"""Members of one role on one host are counted one by one up to here; more are taken to fit
-wherever so many do and the empty host has room for them."""
+"""Members of one role on a host are counted exactly up to here. Where this many fit, more are
+assumed to fit, up to what the empty host can hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Starts:
     """Windows of `length` that start between `first` and `last`, both included.
 
-    A length of `FOREVER` never ends.
+    With a length of `FOREVER` they have no end.
     """
 
     first: Instant
     last: Instant
     length: Duration
-    told: Disclosure = EXACT
-    """How exactly the start is told: others' ends are rounded up to it, the first start is not."""
+    disclosure: Disclosure = EXACT
+    """How exactly starts may be disclosed: all but the first are rounded up to its grid."""
 
     def window(self, start: Instant) -> Period:
-        """The window that starts then."""
+        """The window with this start."""
         endless = self.length >= FOREVER - start
         return Period(start, FOREVER if endless else start + self.length)
 
@@ -76,20 +75,20 @@ class Starts:
         return Period(self.first, self.window(self.last).end)
 
 
-def candidates(built: Built, snapshot: Snapshot, starts: Starts) -> Ints:
-    """The starts in the range that are worth looking at: its first, and every end in it.
+def candidate_starts(built: Built, snapshot: Snapshot, starts: Starts) -> Ints:
+    """The candidate starts in a range: its first, and the ends of bookings in it.
 
     Args:
-        built: the request, stated for any window.
+        built: the request, built for any window.
         snapshot: the fleet.
         starts: the range.
 
     Returns:
-        Ascending; those of the hosts that could hold some of the request if they were empty, and of
-        what these share.
+        Ascending; only ends on hosts that could hold a member if they were empty, and on sharing
+        providers.
     """
     snapshot = without_consumers(snapshot, built.request.released)
-    near = _host_of(built, snapshot, _anywhere(built)) >= 0
+    near = _host_of(built, snapshot, _eligible_hosts(built)) >= 0
     sharing = snapshot.traits.get(SHARING_TRAIT)
     if sharing is not None:
         near = near | sharing
@@ -98,22 +97,22 @@ def candidates(built: Built, snapshot: Snapshot, starts: Starts) -> Ints:
         timed = columns.timed
         inside = (timed.end > starts.first) & (timed.end <= starts.last)
         ends.append(timed.end[inside & near[timed.owner]])
-    return told_starts(starts, np.concatenate(ends))
+    return disclosed_starts(starts, np.concatenate(ends))
 
 
-def told_starts(starts: Starts, at: Ints) -> Ints:
-    """The first of these starts that may be told at or after each, ascending; in the range."""
-    if not starts.told.exact:
-        grid = starts.told.times
+def disclosed_starts(starts: Starts, at: Ints) -> Ints:
+    """Round starts up to instants that may be disclosed: ascending, distinct, within the range."""
+    if not starts.disclosure.exact:
+        grid = starts.disclosure.times
         at = np.where(at == starts.first, at, -(-at // grid) * grid)
     return np.unique(at[at <= starts.last])
 
 
-def plausible(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) -> Bools:
-    """Which starts counting does not refute.
+def not_refuted(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) -> Bools:
+    """Refute starts by counting, role by role.
 
     Args:
-        built: the request, stated for any window; all its members are to be placed.
+        built: the request, built for any window; all its members are to be placed.
         snapshot: the fleet.
         starts: the range and the windows' length.
         at: [S] starts in the range, ascending.
@@ -126,26 +125,28 @@ def plausible(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) -> Boo
     counts = Counter(member.role for member in built.request.members)
     for role in built.request.roles:
         if counts[role.name]:
-            for steps, least in _tests(built, snapshot, starts, role, counts[role.name]):
+            for steps, least in _necessary_conditions(
+                built, snapshot, starts, role, counts[role.name]
+            ):
                 found &= steps.sum_at(at) >= least
                 if not found.any():
                     return found
     return found
 
 
-def enough_in_all(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) -> Bools:
-    """Which starts have enough free on all providers together, wherever that is.
+def enough_total_capacity(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) -> Bools:
+    """Refute starts at which the whole fleet has too little free of a class.
 
-    So much is needed even where those who are there may change their places.
+    This is necessary even if other leases may be relocated.
 
     Args:
-        built: the request, stated for any window; all its members are to be placed.
+        built: the request, built for any window; all its members are to be placed.
         snapshot: the fleet.
         starts: the range and the windows' length.
         at: [S] starts in the range, ascending.
 
     Returns:
-        [S] False where it is proved that the request fits in that window in no arrangement.
+        [S] False where it is proved that the request does not fit in that window.
     """
     snapshot = without_consumers(snapshot, built.request.released)
     found = np.ones(len(at), dtype=np.bool_)
@@ -156,7 +157,7 @@ def enough_in_all(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) ->
             needed[name] += amount * counts[role.name]
     everywhere = np.where(snapshot.alive, 0, -1)
     for name, amount in needed.items():
-        free = _free(snapshot, name, everywhere, starts, 1)
+        free = _free_capacity(snapshot, name, everywhere, starts, 1)
         if amount and free is not None:
             short = free[0].segments_below(amount)
             lacking = Tallies.windows_meeting([short], starts.length, starts.first)
@@ -164,7 +165,7 @@ def enough_in_all(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) ->
     return found
 
 
-def _anywhere(built: Built) -> Bools:
+def _eligible_hosts(built: Built) -> Bools:
     """[H] hosts that could hold a member of some role if they were empty."""
     masks = list(built.ground.eligible_rows.values())
     nowhere = np.zeros(built.terrain.host_count, dtype=np.bool_)
@@ -173,7 +174,7 @@ def _anywhere(built: Built) -> Bools:
 
 
 def _host_of(built: Built, snapshot: Snapshot, which: Bools) -> Ints:
-    """[P] the terrain's row of each provider's host, or -1 where it is none of `which` [H]."""
+    """[P] the terrain's row of each provider's host, or -1 if it is not among `which` [H]."""
     rows = np.array([snapshot.row_of[uuid] for uuid in built.terrain.uuids], dtype=np.int64)
     host = np.full(len(snapshot.uuids), -1, dtype=np.int64)
     host[rows[which]] = np.flatnonzero(which)
@@ -182,18 +183,18 @@ def _host_of(built: Built, snapshot: Snapshot, which: Bools) -> Ints:
     return found
 
 
-# --- room for members of one role -------------------------------------------------------------
+# --- counting the members of one role that fit ------------------------------------------------
 
 
-def _tests(
+def _necessary_conditions(
     built: Built, snapshot: Snapshot, starts: Starts, role: Role, count: int
 ) -> Iterator[tuple[Tallies, int]]:
-    """Step functions of the start, and what each must reach for the role's members to fit."""
+    """Necessary conditions for a role: (step function of the start, least value it must have)."""
     eligible = built.ground.eligible_rows[role.name]
     required = [one for one in built.problem.primitives if one.weight is None]
-    share = {number: _share(one, role.name) for number, one in enumerate(required)}
+    share = {number: _member_count(one, role.name) for number, one in enumerate(required)}
     most = min([count, *(_per_host(one, share[n], count) for n, one in enumerate(required))])
-    room = _room(built, snapshot, starts, role, eligible, most)
+    room = _slots_over_time(built, snapshot, starts, role, eligible, most)
     if room is None:
         return
     yield room.total(), count
@@ -213,29 +214,30 @@ def _tests(
                 pass
 
 
-def _share(primitive: Primitive, role: str) -> int:
-    """How many of the role's members it is about."""
+def _member_count(primitive: Primitive, role: str) -> int:
+    """How many of the role's members the primitive names."""
     return sum(member.role == role for member in primitive.members)
 
 
 def _per_host(primitive: Primitive, share: int, count: int) -> int:
-    """How many members of a role it lets stand on one host."""
+    """How many members of a role the primitive allows on one host."""
     bound = isinstance(primitive, AtMost) and primitive.level.name == HOST and share == count
     return primitive.limit if bound and isinstance(primitive, AtMost) else count
 
 
-def _room(
+def _slots_over_time(
     built: Built, snapshot: Snapshot, starts: Starts, role: Role, eligible: Bools, most: int
 ) -> Tallies | None:
-    """Per host how many of the role's members, up to `most`, have room throughout a window.
+    """Per host: how many of the role's members, up to `most`, fit in the window from each start.
 
-    None where nothing that can be counted bounds them.
+    None if no countable class bounds them.
     """
     host_of = _host_of(built, snapshot, eligible)
     free = [
         (steps, amount)
         for name, amount in _amounts(role).items()
-        if amount and (steps := _free(snapshot, name, host_of, starts, len(eligible))) is not None
+        if amount
+        and (steps := _free_capacity(snapshot, name, host_of, starts, len(eligible))) is not None
     ]
     if not free:
         return None
@@ -253,19 +255,19 @@ def _room(
 
 
 def _amounts(role: Role) -> Counter[str]:
-    """What one member takes of each class in all."""
+    """What one member takes of each class, its groups included."""
     found = Counter(role.resources)
     for group in role.groups:
         found.update(group.resources)
     return found
 
 
-def _free(
+def _free_capacity(
     snapshot: Snapshot, name: str, host_of: Ints, starts: Starts, hosts: int
 ) -> tuple[Tallies, Ints] | None:
-    """What a class has free on each host over time, and [H] when empty.
+    """The free amount of a class per host over time, and [H] the capacity of the empty hosts.
 
-    None where it is shared between hosts, or plenty beyond what can be added up.
+    None if the class has sharing providers, or capacities too large to be summed.
     """
     columns = snapshot.classes.get(name)
     if columns is None:
@@ -279,14 +281,14 @@ def _free(
     host = host_of[columns.rows]
     there = host >= 0
     capacity = np.where(there, np.maximum(columns.capacity, 0), 0)
-    used = _used(columns, there, capacity, starts)
+    used = _occupancy(columns, there, capacity, starts)
     whole = np.zeros(hosts, dtype=np.int64)
     np.add.at(whole, host[there], capacity[there])
     return used.grouped(np.where(there, host, -1), hosts).subtracted_from(whole), whole
 
 
-def _used(columns: ClassColumns, there: Bools, capacity: Ints, starts: Starts) -> Tallies:
-    """[n] what each inventory has booked over time, up to its capacity: more is no more taken."""
+def _occupancy(columns: ClassColumns, there: Bools, capacity: Ints, starts: Starts) -> Tallies:
+    """[n] the occupancy of each inventory over time, capped at its capacity."""
     timed, whole = columns.timed, starts.whole
     owner = columns.position[timed.owner].astype(np.int64)
     inside = there[owner] & (timed.start < whole.end) & (timed.end > whole.start)

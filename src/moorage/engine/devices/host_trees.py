@@ -1,8 +1,7 @@
-"""The providers of hosts' trees, and those that share with them, as one joint request sees them.
+"""The nested and sharing providers of hosts (devices) that one joint request may use, as columns.
 
-Only providers that have something the request asks for are kept: the tree between them stays
-what it was, since each keeps its nearest ancestor among them. Requests whose every resource
-comes from the hosts' root providers need none of this.
+Only providers that have something the request asks for are kept; each keeps its nearest kept
+ancestor as parent. Requests whose resources all come from the hosts' root providers need none.
 """
 
 from __future__ import annotations
@@ -65,8 +64,8 @@ class Devices:
         return MappingProxyType({uuid: at for at, uuid in enumerate(self.uuids)})
 
     @cached_property
-    def reach(self) -> tuple[Ints, Ints, Bools]:
-        """Everything a host's members may take from, host by host: row, position, borrowed."""
+    def accessible(self) -> tuple[Ints, Ints, Bools]:
+        """All (host row, provider position, is from another tree) that a host's members may use."""
         own = np.flatnonzero(self.host >= 0)
         row = np.concatenate((self.host[own], self.borrower))
         position = np.concatenate((own, self.lender))
@@ -82,8 +81,8 @@ class Devices:
         return found
 
     @cached_property
-    def above(self) -> tuple[frozenset[int], ...]:
-        """[P] itself and the providers above it."""
+    def ancestors(self) -> tuple[frozenset[int], ...]:
+        """[P] the provider's position and those of its ancestors."""
         found: list[frozenset[int]] = []
         for start in range(len(self.uuids)):
             line, at = {start}, int(self.parent[start])
@@ -97,7 +96,7 @@ class Devices:
         """[P] whether the provider itself carries the trait."""
         return self.traits.get(trait, np.zeros(len(self.uuids), dtype=np.bool_))
 
-    def in_any(self, aggregates: Iterable[str]) -> Bools:
+    def in_any_aggregate(self, aggregates: Iterable[str]) -> Bools:
         """[P] whether the provider itself is in one of the aggregates."""
         found = np.zeros(len(self.uuids), dtype=np.bool_)
         for uuid in aggregates:
@@ -105,14 +104,14 @@ class Devices:
         return found
 
     def per_host(self, amounts: Ints, count: int) -> Ints:
-        """[H, ...] sums of [P, ...] over all that each of `count` hosts may take from."""
-        row, position, _ = self.reach
+        """[H, ...] sums of [P, ...] over all providers that each of `count` hosts may use."""
+        row, position, _ = self.accessible
         found = np.zeros((count, *amounts.shape[1:]), dtype=np.int64)
         np.add.at(found, row, amounts[position])
         return found
 
-    def taking(self, places: Iterable[Mapping[str, Amounts]]) -> Devices:
-        """The same providers after these amounts per provider UUID were taken."""
+    def with_places(self, places: Iterable[Mapping[str, Amounts]]) -> Devices:
+        """The devices after these amounts by provider UUID were taken from `free`."""
         free = self.free.copy()
         for place in places:
             for uuid, amounts in place.items():
@@ -120,8 +119,8 @@ class Devices:
                     free[self.position_of[uuid], self.classes.index(name)] -= amount
         return replace(self, free=free)
 
-    def emptied(self) -> Devices:
-        """The same providers with nobody on them."""
+    def without_bookings(self) -> Devices:
+        """The devices with all capacity free."""
         return replace(self, free=self.capacity)
 
 
@@ -135,41 +134,41 @@ def classes_of(roles: Iterable[Role]) -> tuple[str, ...]:
     return tuple(sorted(wanted))
 
 
-def survey_devices(
-    snapshot: Snapshot, request: EnsembleRequest, hosts: Ints, most: int
+def devices_of(
+    snapshot: Snapshot, request: EnsembleRequest, hosts: Ints, max_free: int
 ) -> Devices | None:
-    """The providers that matter to a request, or None where only the hosts themselves do.
+    """The devices that a request may use, or None if it uses only the hosts' root providers.
 
     Args:
         snapshot: the fleet.
         request: who is to be placed.
         hosts: [H] rows of the hosts in the snapshot.
-        most: free capacity counts up to here.
+        max_free: free capacity counts up to here.
     """
     classes = classes_of(request.roles)
     row_of_host = np.full(len(snapshot.uuids), -1, dtype=np.int64)
     row_of_host[hosts] = np.arange(len(hosts))
     grouped = any(role.groups for role in request.roles)
-    if not grouped and not _elsewhere(snapshot, classes, row_of_host):
+    if not grouped and not _outside_hosts(snapshot, classes, row_of_host):
         return None
     host = row_of_host[snapshot.root]
     pairs = sharing(snapshot)
     lends = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     lends[pairs.lender] = True
-    kept = _useful(snapshot, request, classes) & snapshot.alive & ((host >= 0) | lends)
+    kept = _relevant(snapshot, request, classes) & snapshot.alive & ((host >= 0) | lends)
     rows = np.flatnonzero(kept)
     position = np.full(len(snapshot.uuids), -1, dtype=np.int64)
     position[rows] = np.arange(len(rows))
     matter = (row_of_host[pairs.anchor] >= 0) & kept[pairs.lender]
     borrower, lender = row_of_host[pairs.anchor[matter]], position[pairs.lender[matter]]
     order = np.argsort(borrower, kind="stable")
-    words = set(_words(request.roles))
+    words = set(_named_strings(request.roles))
     return Devices(
         uuids=tuple(snapshot.uuids[row] for row in rows.tolist()),
         host=host[rows],
         parent=_parents(snapshot, kept, position)[rows],
         classes=classes,
-        **columns_of(snapshot, request, rows, classes, most),
+        **columns_of(snapshot, request, rows, classes, max_free),
         traits={name: mask[rows] for name, mask in snapshot.traits.items() if name in words},
         aggregates={
             name: np.isin(rows, members)
@@ -181,14 +180,14 @@ def survey_devices(
     )
 
 
-def _elsewhere(snapshot: Snapshot, classes: Sequence[str], row_of_host: Ints) -> bool:
+def _outside_hosts(snapshot: Snapshot, classes: Sequence[str], row_of_host: Ints) -> bool:
     """Whether any provider but the hosts has any of the classes."""
     found = (snapshot.classes.get(name) for name in classes)
     return any(bool((row_of_host[one.rows] < 0).any()) for one in found if one is not None)
 
 
-def _useful(snapshot: Snapshot, request: EnsembleRequest, classes: Sequence[str]) -> Bools:
-    """[rows] providers that have a class, or a trait by which a group names a provider."""
+def _relevant(snapshot: Snapshot, request: EnsembleRequest, classes: Sequence[str]) -> Bools:
+    """[rows] providers with one of the classes, or a trait that a group without resources names."""
     found = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     for name in classes:
         columns = snapshot.classes.get(name)
@@ -204,7 +203,7 @@ def _useful(snapshot: Snapshot, request: EnsembleRequest, classes: Sequence[str]
 def _parents(snapshot: Snapshot, kept: Bools, position: Ints) -> Ints:
     """[rows] position of the nearest ancestor that is kept, or -1."""
     above = snapshot.parent.astype(np.int64)
-    # Row -1, no parent, is kept: there the walk ends.
+    # Row -1, no parent, counts as kept: there the loop ends.
     stays = np.append(kept, True)
     while not stays[above].all():
         above = np.where(stays[above], above, np.append(snapshot.parent, -1)[above])
@@ -212,11 +211,11 @@ def _parents(snapshot: Snapshot, kept: Bools, position: Ints) -> Ints:
 
 
 def columns_of(
-    snapshot: Snapshot, request: EnsembleRequest, rows: Ints, classes: Sequence[str], most: int
+    snapshot: Snapshot, request: EnsembleRequest, rows: Ints, classes: Sequence[str], max_free: int
 ) -> dict[str, Ints]:
     """The `COLUMNS` of some providers over the request's period: provider x class, amounts.
 
-    `free` is at most `most`; a class that a provider does not have is all 0, in steps of 1.
+    `free` is at most `max_free`; a class that a provider does not have is all 0, in steps of 1.
     """
     found = {name: np.zeros((len(rows), len(classes)), dtype=np.int64) for name in COLUMNS}
     found["step_size"] += 1
@@ -227,7 +226,7 @@ def columns_of(
         at = columns.position[rows]
         has, at = at >= 0, at[at >= 0]
         peak = snapshot.peak_over(name, request.period, without=request.released)
-        free = np.minimum(columns.capacity[at] - peak[at], most)
+        free = np.minimum(columns.capacity[at] - peak[at], max_free)
         found["capacity"][has, k] = free + peak[at]
         found["free"][has, k] = free
         for rule in ("min_unit", "max_unit", "step_size"):
@@ -235,7 +234,7 @@ def columns_of(
     return found
 
 
-def _words(roles: Iterable[Role]) -> Iterable[str]:
+def _named_strings(roles: Iterable[Role]) -> Iterable[str]:
     """Every trait and aggregate that a role or group names."""
     for role in roles:
         for sets in (

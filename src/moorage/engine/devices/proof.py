@@ -1,7 +1,7 @@
-"""Proving a placement's devices: who gives what on every host, those that share counted once.
+"""Assigns devices to the members of a placement, or proves that they cannot be assigned.
 
-Hosts are judged one by one; where a way to serve a host takes from providers that share with
-others, the ways of all hosts concerned are chosen together.
+Each host's tree is searched alone. Where its assignments use sharing providers, one assignment per
+host is chosen for all hosts concerned together, so that sharing providers are not over-allocated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from moorage.engine.devices.tree_judgement import judge
+from moorage.engine.devices.tree_judgement import host_feasibility
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,76 +20,76 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.engine.devices.host_trees import Devices
-    from moorage.engine.devices.slot_requirements import Wish
-    from moorage.engine.devices.tree_assignment import Picks
-    from moorage.engine.devices.tree_judgement import Counts, Judged
+    from moorage.engine.devices.slot_requirements import RoleRequirements
+    from moorage.engine.devices.tree_assignment import Assignment
+    from moorage.engine.devices.tree_judgement import Counts, HostFeasibility
 
     Ints: TypeAlias = NDArray[np.int64]
 
 BUDGET: Final = 20_000
-"""Choices looked at where hosts share, at most."""
-COUNTED: Final = 8
-"""Members of a role alone on a host are counted exactly up to here."""
+"""Assignments tried at most, where hosts use the same sharing providers."""
+MAX_COUNTED: Final = 8
+"""Up to here `max_members` is exact; a host that can serve this many may serve any number."""
 
 Load: TypeAlias = "tuple[tuple[tuple[int, int], int], ...]"
-"""((Position, class number), amount) pairs taken from those who share."""
+"""((position, class number), amount) pairs taken from sharing providers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """Members that stand together on `hosts` and cannot be served there."""
+class DeviceConflict:
+    """The members on `hosts` cannot be served there together."""
 
     hosts: tuple[int, ...]
-    """One host, or several that share."""
-    unsure: bool = False
-    """Whether it was not proved."""
+    """One host, or several with common sharing providers."""
+    unproved: bool = False
+    """Whether the search ended without a proof."""
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
-    """Per placed member, per slot, the position of who gives it; or what is in the way."""
+class DeviceAssignment:
+    """Placed member -> per slot the provider's position; empty if there are conflicts."""
 
-    givers: Mapping[int, tuple[int, ...]]
-    refused: tuple[Refused, ...]
+    providers: Mapping[int, tuple[int, ...]]
+    conflicts: tuple[DeviceConflict, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Answers for one set of roles and one state of the devices; remembers what it has found."""
+    """Feasibility of devices for one set of roles and one state of the devices; caches answers."""
 
     devices: Devices
-    wishes: tuple[Wish, ...]
+    requirements: tuple[RoleRequirements, ...]
     """Per role of the problem."""
     host_count: int
-    _judged: dict[Counts, Judged] = field(default_factory=dict)
+    _cache: dict[Counts, HostFeasibility] = field(default_factory=dict)
 
-    def judge(self, counts: Counts) -> Judged:
-        """Which hosts could serve so many members of each role."""
-        found = self._judged.get(counts)
+    def feasibility(self, counts: Counts) -> HostFeasibility:
+        """The hosts that could serve this many members of each role."""
+        found = self._cache.get(counts)
         if found is None:
-            found = judge(self.devices, self.wishes, counts, self.host_count)
-            self._judged[counts] = found
+            found = host_feasibility(self.devices, self.requirements, counts, self.host_count)
+            self._cache[counts] = found
         return found
 
-    def alone(self, role: int, count: int) -> Judged:
-        """Which hosts could serve so many members of one role, and nobody else."""
-        return self.judge(tuple(count * (role == r) for r in range(len(self.wishes))))
+    def single_role(self, role: int, count: int) -> HostFeasibility:
+        """The hosts that could serve this many members of one role, and no others."""
+        return self.feasibility(tuple(count * (role == r) for r in range(len(self.requirements))))
 
-    def most(self, role: int, members: int) -> Ints:
-        """[H] how many members of the role each host could take; never too few."""
+    def max_members(self, role: int, members: int) -> Ints:
+        """[H] upper bound of the members of the role that each host could serve."""
         found = np.zeros(self.host_count, dtype=np.int64)
-        for count in range(1, min(members, COUNTED) + 1):
-            judged = self.alone(role, count)
-            serves = judged.serves | judged.unsure
+        for count in range(1, min(members, MAX_COUNTED) + 1):
+            judged = self.single_role(role, count)
+            serves = judged.feasible | judged.undecided
             found += serves
             if not serves.any():
                 return found
-        if members > COUNTED:
-            found[found == COUNTED] = members
+        if members > MAX_COUNTED:
+            found[found == MAX_COUNTED] = members
         return found
 
-    def assign(self, role_of: Ints, moving: Ints, rows: Ints) -> Assigned:
-        """Who gives what to every member that is placed now, or on which hosts nobody can.
+    def assign(self, role_of: Ints, moving: Ints, rows: Ints) -> DeviceAssignment:
+        """Assign devices to every member that is placed now, or return the conflicts.
 
         Args:
             role_of: [M] the role of each member, by number.
@@ -99,48 +99,48 @@ class Proof:
         standing: dict[int, list[int]] = {}
         for m in moving.tolist():
             standing.setdefault(int(rows[m]), []).append(m)
-        refused: list[Refused] = []
-        ways: dict[int, tuple[Picks, ...]] = {}
+        refused: list[DeviceConflict] = []
+        ways: dict[int, tuple[Assignment, ...]] = {}
         for host, members in standing.items():
             members.sort(key=lambda m: (int(role_of[m]), m))
-            judged = self.judge(self.counts(role_of, members))
-            if judged.serves[host]:
-                ways[host] = judged.picks(host)
+            judged = self.feasibility(self.counts(role_of, members))
+            if judged.feasible[host]:
+                ways[host] = judged.assignments(host)
             else:
-                refused.append(Refused((host,), bool(judged.unsure[host])))
+                refused.append(DeviceConflict((host,), bool(judged.undecided[host])))
         if refused:
-            return Assigned({}, tuple(refused))
+            return DeviceAssignment({}, tuple(refused))
         roles = {host: [int(role_of[m]) for m in standing[host]] for host in standing}
         loads = {
             host: tuple(self._load(way, roles[host]) for way in some) for host, some in ways.items()
         }
-        givers: dict[int, tuple[int, ...]] = {}
+        providers: dict[int, tuple[int, ...]] = {}
         for hosts in _sharing(loads):
             chosen = self._choose({host: loads[host] for host in hosts})
-            if isinstance(chosen, Refused):
+            if isinstance(chosen, DeviceConflict):
                 refused.append(chosen)
                 continue
             for host, way in chosen.items():
-                givers |= dict(zip(standing[host], ways[host][way], strict=True))
-        return Assigned(MappingProxyType({} if refused else givers), tuple(refused))
+                providers |= dict(zip(standing[host], ways[host][way], strict=True))
+        return DeviceAssignment(MappingProxyType({} if refused else providers), tuple(refused))
 
     def counts(self, role_of: Ints, members: Sequence[int]) -> Counts:
-        """Per role: how many of these members are of it."""
-        found = np.bincount(role_of[list(members)], minlength=len(self.wishes))
+        """Per role: how many of these members it has."""
+        found = np.bincount(role_of[list(members)], minlength=len(self.requirements))
         return tuple(found.tolist())
 
-    def _load(self, way: Picks, roles: Sequence[int]) -> Load:
-        """What a way takes from those who share."""
+    def _load(self, way: Assignment, roles: Sequence[int]) -> Load:
+        """What an assignment takes from sharing providers."""
         load: dict[tuple[int, int], int] = {}
         for role, picks in zip(roles, way, strict=True):
-            for slot, giver in zip(self.wishes[role].slots, picks, strict=True):
-                if self.devices.lends[giver]:
+            for slot, provider in zip(self.requirements[role].slots, picks, strict=True):
+                if self.devices.lends[provider]:
                     for k, amount in slot.amounts:
-                        load[giver, k] = load.get((giver, k), 0) + amount
+                        load[provider, k] = load.get((provider, k), 0) + amount
         return tuple(sorted(load.items()))
 
-    def _choose(self, loads: Mapping[int, tuple[Load, ...]]) -> dict[int, int] | Refused:
-        """One way per host, so that nobody who shares gives more than there is."""
+    def _choose(self, loads: Mapping[int, tuple[Load, ...]]) -> dict[int, int] | DeviceConflict:
+        """Choose one assignment per host, without over-allocating a sharing provider."""
         hosts = sorted(loads, key=lambda host: (len(loads[host]), loads[host], host))
         keys = sorted({key for some in loads.values() for load in some for key, _ in load})
         number = {key: n for n, key in enumerate(keys)}
@@ -151,7 +151,7 @@ class Proof:
         while depth < len(hosts):
             budget -= 1
             if budget < 0:
-                return Refused(tuple(hosts), unsure=True)
+                return DeviceConflict(tuple(hosts), unproved=True)
             some = loads[hosts[depth]]
             if chosen[depth] >= 0:
                 _shift(left, number, some[chosen[depth]], +1)
@@ -164,14 +164,14 @@ class Proof:
                 closed.add((depth, tuple(left)))
                 depth -= 1
                 if depth < 0:
-                    return Refused(tuple(hosts))
+                    return DeviceConflict(tuple(hosts))
         return dict(zip(hosts, chosen, strict=True))
 
 
 def _next_way(
     some: Sequence[Load], first: int, left: Sequence[int], number: Mapping[tuple[int, int], int]
 ) -> int:
-    """The next way for which there is enough, or -1."""
+    """The next assignment that fits in what is left, or -1."""
     for way in range(first, len(some)):
         if all(left[number[key]] >= amount for key, amount in some[way]):
             return way
@@ -184,7 +184,7 @@ def _shift(left: list[int], number: Mapping[tuple[int, int], int], load: Load, s
 
 
 def _sharing(loads: Mapping[int, tuple[Load, ...]]) -> list[list[int]]:
-    """The hosts, in groups that take from the same providers in some way."""
+    """The hosts in groups connected by the sharing providers that their assignments use."""
     head = {host: host for host in loads}
 
     def find(host: int) -> int:

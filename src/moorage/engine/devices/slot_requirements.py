@@ -1,9 +1,9 @@
-"""What a role requires of providers, slot by slot, and which providers may give each.
+"""The slots of a role, and the providers that may serve each.
 
-A slot is what one provider gives in one piece: a request group as a whole, or one resource
-class of the member's own resources. The rules are Placement's: a group's provider meets the
-group's traits and aggregates itself; the providers of the own resources together have every
-required trait, none has a forbidden one, and each is in the aggregates itself or by its root.
+A slot is what one provider allocates: a request group as a whole, or one resource class of the
+member's own resources. The rules are Placement's: a group's provider meets the group's traits and
+aggregates itself; the providers of the own resources together have every required trait, none has a
+forbidden one, and each is in the aggregates itself or by its root.
 """
 
 from __future__ import annotations
@@ -29,32 +29,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """One piece, and who may give it as far as traits, aggregates and unit rules say."""
+    """One slot, and the providers that meet its traits, aggregates and unit rules."""
 
     group: str
-    """Empty for the member's own resources."""
+    """The group's name; empty for the member's own resources."""
     amounts: tuple[tuple[int, int], ...]
-    """(Class number, amount)."""
+    """(class number, amount) pairs."""
     own: Bools
-    """[P] to members on its own tree."""
+    """[P] providers that may serve members on their own tree."""
     lends: Bools
-    """[P] to members of hosts that it shares with."""
+    """[P] providers that may serve members on hosts with which they share."""
     label: str
-    """What is asked for, in words."""
+    """The request as text."""
 
 
 @dataclass(frozen=True, eq=False)
-class Wish:
-    """One member of a role in slots; sets hold numbers of slots."""
+class RoleRequirements:
+    """The slots of one member of a role, and the rules between them; sets hold slot numbers."""
 
     role: str
     slots: tuple[Slot, ...]
     required: tuple[Bools, ...]
-    """[P] per required trait set: who has any of it. The own slots' givers meet all together."""
+    """Per required trait set: [P] providers with any of its traits. The own slots' providers meet
+    all sets together."""
     subtrees: tuple[frozenset[int], ...]
-    """In each set, one slot's giver is or stands above all the others."""
+    """`same_subtree` sets: one slot's provider is, or is an ancestor of, all the others."""
     beside: frozenset[int]
-    """Slots whose givers are of one subtree with those of the own slots."""
+    """Slots whose providers are in one subtree with those of the own slots."""
     isolate: bool
 
     @property
@@ -63,17 +64,22 @@ class Wish:
         return frozenset(n for n, slot in enumerate(self.slots) if not slot.group)
 
 
-def wish(role: Role, devices: Devices, rooted: Mapping[str, Bools]) -> Wish:
-    """What one member of a role asks of these providers.
+def role_requirements(
+    role: Role, devices: Devices, host_aggregates: Mapping[str, Bools]
+) -> RoleRequirements:
+    """The requirements of one member of a role on these providers.
 
     Args:
         role: the role.
         devices: the providers.
-        rooted: aggregate UUID -> [H] whether the host's root is in it.
+        host_aggregates: aggregate UUID -> [H] whether the host's root is in it.
     """
-    slots = (*_own_slots(role, devices, rooted), *(_group(one, devices) for one in role.groups))
+    slots = (
+        *_own_slots(role, devices, host_aggregates),
+        *(_group(one, devices) for one in role.groups),
+    )
     number = {slot.group: n for n, slot in enumerate(slots) if slot.group}
-    return Wish(
+    return RoleRequirements(
         role=role.name,
         slots=slots,
         required=tuple(_any_trait(devices, any_of) for any_of in role.required),
@@ -83,17 +89,19 @@ def wish(role: Role, devices: Devices, rooted: Mapping[str, Bools]) -> Wish:
     )
 
 
-def words(resources: Amounts, required: tuple[frozenset[str], ...]) -> str:
-    """What a group asks for: `2 SRIOV_NET_VF with CUSTOM_PHYSNET_A`."""
+def describe_group(resources: Amounts, required: tuple[frozenset[str], ...]) -> str:
+    """A group's request as text: `2 SRIOV_NET_VF with CUSTOM_PHYSNET_A`."""
     amounts = " and ".join(f"{n} {name}" for name, n in sorted(resources.items())) or "a provider"
     traits = ", ".join(sorted("|".join(sorted(any_of)) for any_of in required))
     return f"{amounts} with {traits}" if traits else amounts
 
 
-def _own_slots(role: Role, devices: Devices, rooted: Mapping[str, Bools]) -> Iterator[Slot]:
+def _own_slots(
+    role: Role, devices: Devices, host_aggregates: Mapping[str, Bools]
+) -> Iterator[Slot]:
     allowed = _without(devices, role.forbidden)
     by_itself = _in_every(devices, role.member_of)
-    by_root = by_itself | _root_in_every(devices, role.member_of, rooted)
+    by_root = by_itself | _root_in_every(devices, role.member_of, host_aggregates)
     for name, amount in sorted(role.resources.items()):
         k = devices.classes.index(name)
         gives = allowed & obeys_units(devices, k, amount)
@@ -111,9 +119,9 @@ def _group(group: Group, devices: Devices) -> Slot:
         *(obeys_units(devices, k, amount) for k, amount in amounts),
     ]
     gives = reduce(np.logical_and, masks)
-    # A provider that gives nothing is only named as a part of the host's own tree.
+    # A group without resources selects a provider of the host's own tree only.
     lends = gives if amounts else np.zeros_like(gives)
-    return Slot(group.name, amounts, gives, lends, words(group.resources, group.required))
+    return Slot(group.name, amounts, gives, lends, describe_group(group.resources, group.required))
 
 
 def _any_trait(devices: Devices, any_of: frozenset[str]) -> Bools:
@@ -130,17 +138,19 @@ def _without(devices: Devices, forbidden: frozenset[str]) -> Bools:
 def _in_every(devices: Devices, member_of: tuple[frozenset[str], ...]) -> Bools:
     found = np.ones(len(devices.uuids), dtype=np.bool_)
     for any_of in member_of:
-        found &= devices.in_any(any_of)
+        found &= devices.in_any_aggregate(any_of)
     return found
 
 
 def _root_in_every(
-    devices: Devices, member_of: tuple[frozenset[str], ...], rooted: Mapping[str, Bools]
+    devices: Devices, member_of: tuple[frozenset[str], ...], host_aggregates: Mapping[str, Bools]
 ) -> Bools:
-    """[P] whether the root of its tree alone is in an aggregate of every set."""
+    """[P] whether the root of the provider's tree is in an aggregate of every set."""
     found: Bools = devices.host >= 0
     for any_of in member_of:
-        masks = [np.append(rooted[uuid], False) for uuid in any_of if uuid in rooted]
+        masks = [
+            np.append(host_aggregates[uuid], False) for uuid in any_of if uuid in host_aggregates
+        ]
         found = found & reduce(
             np.logical_or, (m[devices.host] for m in masks), np.zeros_like(found)
         )
@@ -148,7 +158,7 @@ def _root_in_every(
 
 
 def obeys_units(devices: Devices, k: int, amount: int) -> Bools:
-    """[P] whether one booking of the amount obeys min, max and step of the provider."""
+    """[P] whether the amount obeys the provider's min_unit, max_unit and step_size."""
     obeys: Bools = (devices.min_unit[:, k] <= amount) & (devices.max_unit[:, k] >= amount)
     obeys &= amount % devices.step_size[:, k] == 0
     return obeys

@@ -1,8 +1,8 @@
-"""Which hosts' trees can serve so many members of each role: one search per class of equal trees.
+"""Decides which hosts' devices can serve given members: one search per class of equal trees.
 
-Two trees are equal to a question when their providers give the same slots, stand below one
-another alike, and have as much left as far as the question could use it. What is left is
-counted in whole steps of what is asked for, so that fleets under load have few classes too.
+Two trees are equal if their providers can serve the same slots, have the same parents, and have the
+same amounts free, capped at what the members could use. Free amounts are rounded down to steps of
+what is requested, so that loaded fleets have few classes too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from moorage.engine.devices.tree_assignment import GaveUp, Kind, Pattern, Piece, ways
+from moorage.engine.devices.tree_assignment import (
+    BudgetExceeded,
+    Pattern,
+    PatternSlot,
+    RoleMembers,
+    assignments,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,43 +27,45 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.engine.devices.host_trees import Devices
-    from moorage.engine.devices.slot_requirements import Wish
-    from moorage.engine.devices.tree_assignment import Picks
+    from moorage.engine.devices.slot_requirements import RoleRequirements
+    from moorage.engine.devices.tree_assignment import Assignment
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
 
 Counts: TypeAlias = "tuple[int, ...]"
-"""Per role: how many members stand on one host."""
+"""Per role: how many members are on one host."""
 
-_NONE: Final[tuple[Picks, ...]] = ()
+_NONE: Final[tuple[Assignment, ...]] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """The answer for every host, and how its tree serves the members."""
+class HostFeasibility:
+    """Per host whether its devices can serve the members, and the assignments."""
 
-    serves: Bools
-    """[H] whether the host's tree, with all that share with it, can serve them."""
-    unsure: Bools
-    """[H] hosts of which the search gave up; these do not serve."""
+    feasible: Bools
+    """[H] hosts that can serve them, with their sharing providers."""
+    undecided: Bools
+    """[H] hosts whose search exceeded its budget; these are not in `feasible`."""
     _class_of: Ints
-    _ways: tuple[tuple[Picks, ...], ...]
+    _assignments: tuple[tuple[Assignment, ...], ...]
     _start: Ints
     _position: Ints
 
-    def picks(self, host: int) -> tuple[Picks, ...]:
-        """Per way that is worth telling: per member (role by role), per slot, who gives it."""
+    def assignments(self, host: int) -> tuple[Assignment, ...]:
+        """The host's assignments: per member (role by role), per slot, the provider's position."""
         positions = self._position[int(self._start[host]) :]
         return tuple(
             tuple(tuple(int(positions[at]) for at in member) for member in way)
-            for way in self._ways[int(self._class_of[host])]
+            for way in self._assignments[int(self._class_of[host])]
         )
 
 
-def judge(devices: Devices, wishes: Sequence[Wish], counts: Counts, hosts: int) -> Judged:
-    """Ask of every host whether it could serve these members, were nobody else placed."""
-    asked = [(one, n) for one, n in zip(wishes, counts, strict=True) if n]
+def host_feasibility(
+    devices: Devices, requirements: Sequence[RoleRequirements], counts: Counts, hosts: int
+) -> HostFeasibility:
+    """Decide for every host whether it could serve these members if no others were placed."""
+    asked = [(one, n) for one, n in zip(requirements, counts, strict=True) if n]
     entries = _entries(devices, asked)
     ends = np.searchsorted(entries.row, np.arange(hosts), side="right")
     starts = np.searchsorted(entries.row, np.arange(hosts), side="left")
@@ -75,17 +83,17 @@ def judge(devices: Devices, wishes: Sequence[Wish], counts: Counts, hosts: int) 
     found, unsure = [], []
     for start, end in first:
         try:
-            found.append(tuple(picks for _, picks in ways(entries.pattern(start, end))))
+            found.append(tuple(picks for _, picks in assignments(entries.pattern(start, end))))
             unsure.append(False)
-        except GaveUp:
+        except BudgetExceeded:
             found.append(_NONE)
             unsure.append(True)
     serves = np.array([bool(one) for one in found], dtype=np.bool_)
-    return Judged(
-        serves=serves[class_of] if hosts else np.zeros(0, dtype=np.bool_),
-        unsure=np.array(unsure, dtype=np.bool_)[class_of] if hosts else np.zeros(0, np.bool_),
+    return HostFeasibility(
+        feasible=serves[class_of] if hosts else np.zeros(0, dtype=np.bool_),
+        undecided=np.array(unsure, dtype=np.bool_)[class_of] if hosts else np.zeros(0, np.bool_),
         _class_of=class_of,
-        _ways=tuple(found),
+        _assignments=tuple(found),
         _start=starts,
         _position=entries.position,
     )
@@ -93,45 +101,54 @@ def judge(devices: Devices, wishes: Sequence[Wish], counts: Counts, hosts: int) 
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """Everybody who can give anything, host by host, in the numbers that tell trees apart."""
+    """The providers that can serve any slot, host by host, with the features that are compared."""
 
-    asked: list[tuple[Wish, int]]
+    requirements: list[tuple[RoleRequirements, int]]
     row: Ints
     position: Ints
     features: Ints
-    """[E, ...] gives per slot; traits per required set; room; most; parent; lender."""
+    """[E, ...] serves per slot; traits per required set; free; max amount; parent; lender."""
     classes: tuple[int, ...]
 
     def pattern(self, start: int, end: int) -> Pattern:
-        """The tree whose entries are these."""
-        slots = sum(len(one.slots) for one, _ in self.asked)
-        carried = sum(len(one.required) for one, _ in self.asked)
+        """The pattern of the tree with these entries."""
+        slots = sum(len(one.slots) for one, _ in self.requirements)
+        carried = sum(len(one.required) for one, _ in self.requirements)
         table: list[list[int]] = self.features[start:end].tolist()
         at, width = slots + carried, len(self.classes)
         local = {k: n for n, k in enumerate(self.classes)}
-        kinds, slot, carry = [], 0, slots
-        for wish, count in self.asked:
-            pieces = tuple(
-                Piece(
+        roles, slot, carry = [], 0, slots
+        for one_role, count in self.requirements:
+            pattern_slots = tuple(
+                PatternSlot(
                     tuple((local[k], amount) for k, amount in one.amounts),
                     tuple(sorted(_givers(table, slot + n), key=lambda p: (table[p][-1] >= 0, p))),
                     bool(one.group),
                 )
-                for n, one in enumerate(wish.slots)
+                for n, one in enumerate(one_role.slots)
             )
             carries = tuple(
-                tuple(bool(line[carry + n]) for line in table) for n in range(len(wish.required))
+                tuple(bool(line[carry + n]) for line in table)
+                for n in range(len(one_role.required))
             )
-            kinds.append(
-                Kind(count, pieces, wish.subtrees, wish.beside, wish.own, carries, wish.isolate)
+            roles.append(
+                RoleMembers(
+                    count,
+                    pattern_slots,
+                    one_role.subtrees,
+                    one_role.beside,
+                    one_role.own,
+                    carries,
+                    one_role.isolate,
+                )
             )
-            slot, carry = slot + len(wish.slots), carry + len(wish.required)
+            slot, carry = slot + len(one_role.slots), carry + len(one_role.required)
         return Pattern(
-            room=tuple(tuple(line[at : at + width]) for line in table),
-            most=tuple(tuple(line[at + width : at + 2 * width]) for line in table),
+            free=tuple(tuple(line[at : at + width]) for line in table),
+            max_amount=tuple(tuple(line[at + width : at + 2 * width]) for line in table),
             parent=tuple(line[-2] for line in table),
             lender=tuple(line[-1] for line in table),
-            kinds=tuple(kinds),
+            roles=tuple(roles),
         )
 
 
@@ -139,8 +156,8 @@ def _givers(table: list[list[int]], column: int) -> list[int]:
     return [at for at, line in enumerate(table) if line[column]]
 
 
-def _entries(devices: Devices, asked: list[tuple[Wish, int]]) -> _Entries:
-    row, position, borrowed = devices.reach
+def _entries(devices: Devices, asked: list[tuple[RoleRequirements, int]]) -> _Entries:
+    row, position, borrowed = devices.accessible
     slots = [slot for one, _ in asked for slot in one.slots]
     wanted, largest, step = _wanted(asked)
     classes = tuple(sorted(wanted))
@@ -165,9 +182,9 @@ def _entries(devices: Devices, asked: list[tuple[Wish, int]]) -> _Entries:
 
 
 def _wanted(
-    asked: list[tuple[Wish, int]],
+    asked: list[tuple[RoleRequirements, int]],
 ) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
-    """Per class: what all want together, what one wants at most, and the common step."""
+    """Per class: what all request, the most that one member requests, the common divisor."""
     wanted: dict[int, int] = {}
     largest: dict[int, int] = {}
     step: dict[int, int] = {}
@@ -190,7 +207,7 @@ def _whole(
     most: dict[int, int],
     step: dict[int, int],
 ) -> Ints:
-    """[E, classes] in whole steps, and no more than could be used."""
+    """[E, classes] values rounded down to steps and capped at `most`."""
     found = np.zeros((len(position), len(classes)), dtype=np.int64)
     for n, k in enumerate(classes):
         found[:, n] = np.clip(values[position, k], 0, most[k]) // step[k] * step[k]
@@ -198,7 +215,7 @@ def _whole(
 
 
 def _parents(devices: Devices, row: Ints, position: Ints, borrowed: Bools) -> Ints:
-    """[E] place among its host's entries of the nearest provider above that is an entry, or -1."""
+    """[E] index among the host's entries of the nearest ancestor that is an entry, or -1."""
     own = np.flatnonzero(~borrowed)
     entry = np.full(len(devices.uuids) + 1, -1, dtype=np.int64)
     entry[position[own]] = own

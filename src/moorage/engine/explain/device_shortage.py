@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from moorage.engine.devices.slot_requirements import words
+from moorage.engine.devices.slot_requirements import describe_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def device_needs(role: Role, groups: frozenset[str]) -> str:
     """`2 SRIOV_NET_VF with CUSTOM_PHYSNET_A beside its own resources`, and how they belong."""
     parts = [
-        words(one.resources, one.required) + (" beside its own resources" if one.beside else "")
+        describe_group(one.resources, one.required)
+        + (" beside its own resources" if one.beside else "")
         for one in role.groups
         if one.name in groups
     ]
@@ -39,7 +40,7 @@ def device_facts(built: Built, role: Role, groups: frozenset[str]) -> dict[str, 
         return {}
     number = built.problem.roles.index(role.name)
     found = dict(_amounts(built, number, groups))
-    served = proof.alone(number, 1).serves
+    served = proof.single_role(number, 1).feasible
     found[f"hosts that serve all of one {role.name}"] = int(served.sum())
     return found
 
@@ -48,7 +49,7 @@ def _amounts(built: Built, number: int, groups: frozenset[str]) -> Iterator[tupl
     proof = built.problem.proof
     assert proof is not None
     devices = proof.devices
-    for slot in proof.wishes[number].slots:
+    for slot in proof.requirements[number].slots:
         if slot.group in groups:
             able = slot.own | slot.lends
             for k, amount in slot.amounts:

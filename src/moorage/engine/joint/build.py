@@ -353,8 +353,8 @@ def _obeys_units(terrain: Terrain, k: int, amount: int) -> Bools:
 def _eligible(role: Role, number: int, terrain: Terrain, fitted: Outfit | None) -> Bools:
     """Hosts that could hold one member of the role if they were empty."""
     if fitted is not None:
-        alone = emptied(fitted).alone(number, 1)
-        return alone.serves | alone.unsure
+        alone = emptied(fitted).single_role(number, 1)
+        return alone.feasible | alone.undecided
     masks = [mask for _, mask in _traits_and_aggregates(role, terrain)]
     for name, amount in role.resources.items():
         k = terrain.classes.index(name)

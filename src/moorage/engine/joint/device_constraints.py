@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.engine.devices.proof import Proof
-from moorage.engine.devices.slot_requirements import obeys_units, wish
+from moorage.engine.devices.slot_requirements import obeys_units, role_requirements
 from moorage.engine.joint.device_cuts import pools
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def outfit(
         roles: the roles of the problem.
         moving: role -> how many of its members are to be placed.
     """
-    wishes = tuple(wish(role, devices, terrain.aggregates) for role in roles)
+    wishes = tuple(role_requirements(role, devices, terrain.aggregates) for role in roles)
     proof = Proof(devices, wishes, terrain.host_count)
-    counts = [proof.most(r, moving.get(role.name, 0)) for r, role in enumerate(roles)]
+    counts = [proof.max_members(r, moving.get(role.name, 0)) for r, role in enumerate(roles)]
     demand = [np.eye(len(roles), dtype=np.int64)]
     free = [np.array(counts, dtype=np.int64).reshape(len(roles), -1).T]
     names = [f"places for {role.name}" for role in roles]
@@ -81,7 +81,7 @@ def outfit(
 def emptied(outfit: Outfit) -> Proof:
     """The same questions to the same devices, with nobody on them."""
     proof = outfit.proof
-    return Proof(proof.devices.emptied(), proof.wishes, proof.host_count)
+    return Proof(proof.devices.without_bookings(), proof.requirements, proof.host_count)
 
 
 def filters(role: Role, number: int, outfit: Outfit) -> Iterator[tuple[str, Bools]]:
@@ -90,13 +90,13 @@ def filters(role: Role, number: int, outfit: Outfit) -> Iterator[tuple[str, Bool
     each = np.ones(outfit.proof.host_count, dtype=np.bool_)
     for reason, mask in (
         *found.of_role(role),
-        *(one for slot in outfit.proof.wishes[number].slots for one in found.of_slot(slot)),
+        *(one for slot in outfit.proof.requirements[number].slots for one in found.of_slot(slot)),
     ):
         each &= mask
         yield reason, mask
-    alone = outfit.proof.alone(number, 1)
+    alone = outfit.proof.single_role(number, 1)
     # Where something cannot be had at all, that has been said.
-    yield DEVICES, alone.serves | alone.unsure | ~each
+    yield DEVICES, alone.feasible | alone.undecided | ~each
 
 
 class _Passing:
@@ -105,7 +105,7 @@ class _Passing:
     def __init__(self, proof: Proof) -> None:
         self._devices = proof.devices
         self._hosts = proof.host_count
-        self._row, self._position, self._borrowed = proof.devices.reach
+        self._row, self._position, self._borrowed = proof.devices.accessible
 
     def _any(self, own: Bools, lends: Bools) -> Bools:
         passes = np.where(self._borrowed, lends[self._position], own[self._position])
@@ -150,8 +150,8 @@ def _narrow(proof: Proof) -> Iterator[tuple[str, Ints, Ints]]:
 
     Needs [R] are those of all slots that nobody else may give.
     """
-    row, position, borrowed = proof.devices.reach
-    slots = [(r, slot) for r, one in enumerate(proof.wishes) for slot in one.slots]
+    row, position, borrowed = proof.devices.accessible
+    slots = [(r, slot) for r, one in enumerate(proof.requirements) for slot in one.slots]
     seen: set[tuple[int, bytes, bytes]] = set()
     for _, slot in slots:
         for k, _ in slot.amounts:
@@ -159,7 +159,7 @@ def _narrow(proof: Proof) -> Iterator[tuple[str, Ints, Ints]]:
             if key in seen:
                 continue
             seen.add(key)
-            needs = np.zeros(len(proof.wishes), dtype=np.int64)
+            needs = np.zeros(len(proof.requirements), dtype=np.int64)
             for r, other in slots:
                 if (other.own & ~slot.own).any() or (other.lends & ~slot.lends).any():
                     continue

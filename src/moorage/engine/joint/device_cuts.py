@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.engine.devices.proof import Proof, Refused
+    from moorage.engine.devices.proof import DeviceConflict, Proof
     from moorage.engine.joint.problem import Problem
     from moorage.policies.primitives import Cut
 
@@ -52,21 +52,21 @@ class Lesson:
     sure: bool
 
 
-def lesson(problem: Problem, proof: Proof, rows: Ints, refused: Refused) -> Lesson:
+def lesson(problem: Problem, proof: Proof, rows: Ints, refused: DeviceConflict) -> Lesson:
     """What must not be tried again after members on some hosts could not be served."""
     members = [m for m in problem.moving.tolist() if int(rows[m]) in refused.hosts]
     if len(refused.hosts) > 1:
         return _shared(problem, proof, members, refused)
     host = refused.hosts[0]
     counts = _fewest(proof, proof.counts(problem.role_of, members), host)
-    judged = proof.judge(counts)
-    hosts = np.flatnonzero(~judged.serves & ~judged.unsure)
+    judged = proof.feasibility(counts)
+    hosts = np.flatnonzero(~judged.feasible & ~judged.undecided)
     named = zip(problem.roles, counts, strict=True)
     cut = NeverTogether(
         hosts=frozenset({host, *hosts.tolist()}),
         counts=tuple((role, n) for role, n in named if n),
     )
-    return Lesson((cut,), sure=not judged.unsure[host])
+    return Lesson((cut,), sure=not judged.undecided[host])
 
 
 def _fewest(proof: Proof, counts: tuple[int, ...], host: int) -> tuple[int, ...]:
@@ -76,14 +76,14 @@ def _fewest(proof: Proof, counts: tuple[int, ...], host: int) -> tuple[int, ...]
         while counts[role] and left:
             left -= 1
             fewer = tuple(n - (r == role) for r, n in enumerate(counts))
-            judged = proof.judge(fewer)
-            if judged.serves[host] or judged.unsure[host]:
+            judged = proof.feasibility(fewer)
+            if judged.feasible[host] or judged.undecided[host]:
                 break
             counts = fewer
     return counts
 
 
-def _shared(problem: Problem, proof: Proof, members: list[int], refused: Refused) -> Lesson:
+def _shared(problem: Problem, proof: Proof, members: list[int], refused: DeviceConflict) -> Lesson:
     """Members on several hosts took too much of what the hosts share."""
     devices = proof.devices
     hosts = np.array(sorted(refused.hosts), dtype=np.int64)
@@ -113,7 +113,7 @@ def _shared(problem: Problem, proof: Proof, members: list[int], refused: Refused
             )
     if cuts:
         return Lesson(tuple(cuts), sure=True)
-    alike &= len({lent[h] for h in hosts.tolist()}) == 1 and not refused.unsure
+    alike &= len({lent[h] for h in hosts.tolist()}) == 1 and not refused.unproved
     named = zip(problem.roles, counts, strict=True)
     cut = NeverTogether(
         hosts=frozenset(wider if alike else hosts.tolist()),
@@ -127,7 +127,7 @@ def _takes(proof: Proof, k: int) -> dict[str, int]:
     """Role -> what one member takes of a class in all."""
     found = {
         one.role: sum(n for slot in one.slots for c, n in slot.amounts if c == k)
-        for one in proof.wishes
+        for one in proof.requirements
     }
     return {role: amount for role, amount in found.items() if amount}
 
@@ -137,7 +137,7 @@ def _usable(proof: Proof, k: int) -> Ints:
     devices = proof.devices
     free = np.maximum(devices.free[:, k], 0)
     able = np.zeros(len(free), dtype=np.bool_)
-    for slot in (slot for one in proof.wishes for slot in one.slots):
+    for slot in (slot for one in proof.requirements for slot in one.slots):
         for c, amount in slot.amounts:
             if c == k:
                 able |= slot.own & (free >= amount)
@@ -163,7 +163,7 @@ def _components(proof: Proof, k: int) -> Iterator[tuple[list[int], frozenset[int
     """Hosts and providers of a class that hang together by sharing it."""
     devices = proof.devices
     able = np.zeros(len(devices.uuids), dtype=np.bool_)
-    for slot in (slot for one in proof.wishes for slot in one.slots):
+    for slot in (slot for one in proof.requirements for slot in one.slots):
         if any(c == k for c, _ in slot.amounts):
             able |= slot.lends
     able &= devices.free[:, k] > 0

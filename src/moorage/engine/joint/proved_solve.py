@@ -50,10 +50,10 @@ def solve(solver: Solves, problem: Problem, *, time_limit: Duration, seed: int) 
                 break
             return outcome
         assigned = problem.proof.assign(problem.role_of, problem.moving, outcome.hosts)
-        if not assigned.refused:
+        if not assigned.conflicts:
             # A cut that was not proved may have kept the best answer out.
             return outcome if sure else replace(outcome, bound=min(outcome.bound, 0))
-        learned = [lesson(problem, problem.proof, outcome.hosts, one) for one in assigned.refused]
+        learned = [lesson(problem, problem.proof, outcome.hosts, one) for one in assigned.conflicts]
         sure = sure and all(one.sure for one in learned)
         new = dict.fromkeys(cut for one in learned for cut in one.cuts)
         problem = replace(problem, cuts=(*problem.cuts, *new))

@@ -17,7 +17,7 @@ import numpy as np
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.resources import MAX_AMOUNT
 from moorage.domain.topology import HOST, Level
-from moorage.engine.devices.host_trees import columns_of, survey_devices
+from moorage.engine.devices.host_trees import columns_of, devices_of
 from moorage.engine.state.domains import domains_at, domains_at_first_of
 from moorage.engine.state.sharing import SHARING_TRAIT
 
@@ -133,7 +133,7 @@ class Terrain:
         """The same hosts after these places were taken from the free capacity."""
         taken = [place.allocations for place in places]
         if self.devices is not None:
-            return self.having(self.devices.taking(taken))
+            return self.having(self.devices.with_places(taken))
         free = self.free.copy()
         for allocations in taken:
             for host, amounts in allocations.items():
@@ -146,7 +146,7 @@ class Terrain:
         alone = replace(self, occupants_of=lambda _row: ())
         if self.devices is None:
             return replace(alone, free=self.capacity)
-        return alone.having(self.devices.emptied())
+        return alone.having(self.devices.without_bookings())
 
     def having(self, devices: Devices) -> Terrain:
         """The same hosts with their devices in this state."""
@@ -159,7 +159,7 @@ def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     rows, uuids, names = _hosts(snapshot)
     words = set(_words(request))
     topology = snapshot.topology
-    devices = survey_devices(snapshot, request, rows.astype(np.int64), MOST_FREE)
+    devices = devices_of(snapshot, request, rows.astype(np.int64), MOST_FREE)
     classes = tuple(sorted({name for role in request.roles for name in role.resources}))
     columns: dict[str, Any] = (
         {"classes": classes, **columns_of(snapshot, request, rows, classes, MOST_FREE)}

@@ -121,9 +121,9 @@ def places(built: Built, hosts: Sequence[int] | Ints) -> Mapping[MemberName, Pla
             )
             for m, uuid in uuids.items()
         }
-    givers = problem.proof.assign(problem.role_of, problem.moving, rows).givers
+    providers = problem.proof.assign(problem.role_of, problem.moving, rows).providers
     return {
-        problem.members[m]: _place(problem, problem.proof, m, int(rows[m]), givers[m])
+        problem.members[m]: _place(problem, problem.proof, m, int(rows[m]), providers[m])
         for m in moving
     }
 
@@ -131,7 +131,7 @@ def places(built: Built, hosts: Sequence[int] | Ints) -> Mapping[MemberName, Pla
 def _place(problem: Problem, proof: Proof, m: int, row: int, given: tuple[int, ...]) -> Place:
     """What each provider gives a member, and which one serves each of its groups."""
     devices = proof.devices
-    slots = proof.wishes[int(problem.role_of[m])].slots
+    slots = proof.requirements[int(problem.role_of[m])].slots
     taken: dict[str, dict[str, int]] = {}
     for slot, at in zip(slots, given, strict=True):
         for k, amount in slot.amounts:
@@ -155,11 +155,11 @@ def _unserved(problem: Problem, rows: Ints) -> Iterator[str]:
     if problem.proof is None:
         return
     assigned = problem.proof.assign(problem.role_of, problem.moving, rows)
-    for refused in assigned.refused:
+    for refused in assigned.conflicts:
         hosts = ", ".join(problem.hosts[row] for row in refused.hosts)
         yield f"devices of {hosts} cannot serve the members there"
-    if not assigned.refused:
-        yield from misserved(problem, problem.proof, rows, assigned.givers)
+    if not assigned.conflicts:
+        yield from misserved(problem, problem.proof, rows, assigned.providers)
 
 
 def _overfilled(problem: Problem, rows: Ints) -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from moorage.domain.disclosure import EXACT
 from moorage.domain.errors import InvalidDescription
-from moorage.engine.capacity.capacity_over_time import counted
+from moorage.engine.capacity.capacity_over_time import count_fits
 from moorage.usecases.capacity.scope import hosts_of, size_of, window_of
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def free_windows(
     if duration > window.end - window.start:
         raise InvalidDescription("the time looked at is shorter than the stay", path="duration")
     hosts = hosts_of(snapshot, caller, scope, size)
-    steps = counted(snapshot, hosts, size.resources, window, through=duration).total()
+    steps = count_fits(snapshot, hosts, size.resources, window, duration=duration).total()
     last = window.end - duration
     enough = steps.value >= count
     edges = np.flatnonzero(np.diff(np.r_[False, enough, False].astype(np.int8)))

@@ -14,7 +14,7 @@ import numpy as np
 from moorage.domain.disclosure import EXACT
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import Period
-from moorage.engine.capacity.capacity_over_time import counted, lenders_of, profile
+from moorage.engine.capacity.capacity_over_time import count_fits, profile, sharing_roots_of
 from moorage.engine.time.step_functions import StepFunction
 from moorage.usecases.capacity.scope import WHOLE, grid, hosts_of, parts_by, size_of, window_of
 
@@ -151,7 +151,7 @@ def _profiles(
 ) -> dict[str, Profile]:
     """Of the classes in question, by name."""
     # What hosts share with others is there for them too, in each part that has such a host.
-    there = part.hosts | lenders_of(snapshot, part.hosts)
+    there = part.hosts | sharing_roots_of(snapshot, part.hosts)
     classes = sorted(size.resources) if size.resources else _classes(snapshot, there)
     return {name: profile(snapshot, there, name, window) for name in classes}
 
@@ -190,7 +190,7 @@ class _Roughly:
 
     def _fits(self, part: HostGroup, size: MemberSize) -> tuple[FitCount, ...]:
         around, grid = self._around, self.told.times
-        changes = counted(self.snapshot, part.hosts, size.resources, around).total().at
+        changes = count_fits(self.snapshot, part.hosts, size.resources, around).total().at
         starts = self._starts(changes)
         lows, highs = self._cells(starts)
         # Without steps nothing changes after the first cell of each.
@@ -199,7 +199,7 @@ class _Roughly:
         for length in np.unique(lengths).tolist():
             some = lengths == length
             over = Period(int(lows[some][0]), int(lows[some][-1]) + length)
-            stays = counted(self.snapshot, part.hosts, size.resources, over, through=length)
+            stays = count_fits(self.snapshot, part.hosts, size.resources, over, duration=length)
             counts[some] = stays.total().values_at(lows[some])
         return self._joined(_pairs(starts, counts))
 
@@ -301,19 +301,19 @@ def _fits(
     step: Duration | None,
 ) -> tuple[FitCount, ...]:
     if starts is None or step is None:
-        found = counted(snapshot, part.hosts, size.resources, window).total()
+        found = count_fits(snapshot, part.hosts, size.resources, window).total()
         _check(len(found.at))
         return _pairs(found.at, found.value)
     # The last step may be cut short: then it is looked at by itself.
     whole = starts[starts + step <= window.end]
     counts: list[int] = []
     if len(whole):
-        stays = counted(snapshot, part.hosts, size.resources, window, through=step).total()
+        stays = count_fits(snapshot, part.hosts, size.resources, window, duration=step).total()
         counts = stays.values_at(whole).tolist()
     if len(whole) < len(starts):
         rest = type(window)(int(starts[-1]), window.end)
         length = rest.end - rest.start
-        tail = counted(snapshot, part.hosts, size.resources, rest, through=length).total()
+        tail = count_fits(snapshot, part.hosts, size.resources, rest, duration=length).total()
         counts.append(int(tail.value[0]))
     return _pairs(starts, np.array(counts, dtype=np.int64))
 

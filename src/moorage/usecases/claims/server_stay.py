@@ -63,7 +63,7 @@ def fleet_for_query(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifeti
 
     A query names no project, so one that says nothing is judged over the default lifetime.
     """
-    wish = query.wish
+    wish = query.virtual_terms
     life = lifetimes.default if wish is None or wish.life is None else wish.life
     if wish is not None and wish.preemptible:
         # It must be there for as long as it is warned; then it can make way.
@@ -79,7 +79,7 @@ def with_virtual_classes(snapshot: Snapshot, query: CandidateQuery) -> Snapshot:
 
     Only for who looks for room: what follows from it by `with_states` has less of them.
     """
-    wish = query.wish
+    wish = query.virtual_terms
     if wish is None or not wish.terms:
         return snapshot
     return with_unlimited(snapshot, {name: MOST[name] for name in wish.terms})

@@ -15,7 +15,7 @@ from moorage.domain import deadline
 from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import DescriptionMismatch, HoldExpired, InvalidDescription
 from moorage.domain.period import SECOND
-from moorage.engine.devices.slot_requirements import words
+from moorage.engine.devices.slot_requirements import describe_group
 from moorage.heat.compile import compile_template
 from moorage.heat.placed_template import Decided, prepare
 from moorage.policies.registry import parse
@@ -94,7 +94,7 @@ def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
 def _devices(role: Role) -> list[list[str]]:
     """Ports, volumes and groups with what they ask for, and how they hang together."""
     asked = [
-        [one.kind, one.name, words(one.resources, one.required), f"beside: {one.beside}"]
+        [one.kind, one.name, describe_group(one.resources, one.required), f"beside: {one.beside}"]
         + sorted(one.forbidden)
         + ["|".join(sorted(any_of)) for any_of in one.member_of]
         for one in sorted(role.groups, key=lambda one: (one.kind, one.name))

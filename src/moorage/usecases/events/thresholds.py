@@ -22,7 +22,7 @@ from moorage.domain.period import SECOND, Period, format_duration, format_instan
 from moorage.domain.requests import Objective
 from moorage.domain.subscriptions import LeaseEdge
 from moorage.domain.topology import Level
-from moorage.engine.capacity.fit_now import fitting, in_domain, used_share
+from moorage.engine.capacity.fit_now import count_fitting, in_domain, used_share
 from moorage.engine.joint.build import state
 from moorage.engine.joint.terrain import survey
 from moorage.usecases.decide.closed_hosts import closed_hosts
@@ -201,7 +201,7 @@ def capacity(
             if asked.flavor is not None
             else {str(asked.resource_class): 1}
         )
-        measured = fitting(snapshot, amounts, among)
+        measured = count_fitting(snapshot, amounts, among)
         crossed, side = measured < (asked.below or 0), "below"
     before = last.get(f"{one.id} {CAPACITY}")
     last[f"{one.id} {CAPACITY}"] = measured

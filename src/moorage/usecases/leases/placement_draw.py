@@ -76,7 +76,7 @@ def reservation_candidates(
     the room of one such place besides what is free until the lease's end. There are none unless
     the lease is active.
     """
-    wish = query.wish
+    wish = query.virtual_terms
     if wish is None or not wish.reservations:
         return None
     asked = wish.reservations

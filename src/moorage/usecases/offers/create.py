@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from moorage.domain.disclosure import Disclosure
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Instant
-    from moorage.engine.capacity.earliest_start import Sought
+    from moorage.engine.capacity.earliest_start import EarliestStart
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
 
@@ -173,7 +173,7 @@ class _Making:
         later, proved, known = bool(made), True, True
         for _ in range(_TRIES):
             sought = self._sought(first, later=later)
-            proved, known = proved and sought.proved, known and sought.unmoved
+            proved, known = proved and sought.proved, known and sought.proved_without_relocation
             if sought.start is None:
                 break
             start = sought.start + self._asked.lead
@@ -220,7 +220,7 @@ class _Making:
             return None
         return later
 
-    def _sought(self, first: Instant, *, later: bool) -> Sought:
+    def _sought(self, first: Instant, *, later: bool) -> EarliestStart:
         # Of several offers only the first may begin at the end of the range.
         find = earliest_start if later else disclosed_earliest_start
         starts, limit = self._starts(first), self._bounds.time_limit

@@ -69,7 +69,7 @@ def with_alternatives(  # noqa: PLR0913 - what was refused, where, and what is l
     judge = _Judge(built, _oracle(env, budget // _REST, ahead.seed), asking)
     largest = _listed(why) or _largest(judge, env.limits.disclosure)
     why = why if judge.sure else replace(why, note=UNTRIED)
-    starts = replace(starts, told=env.limits.disclosure)
+    starts = replace(starts, disclosure=env.limits.disclosure)
     zoning = _Judge(built, _oracle(env, budget // _REST, ahead.seed), asking)
     zones = tuple(one for one, request in _zones(built) if zoning.fits(request))
     sought = earliest_start(env, ahead, starts, time_limit=budget, later=True)

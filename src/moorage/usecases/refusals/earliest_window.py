@@ -26,8 +26,14 @@ from moorage.domain.errors import Busy
 from moorage.domain.explain import Window
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.domain.requests import Objective
-from moorage.engine.capacity.earliest_start import NOWHERE, Sought, earliest
-from moorage.engine.capacity.starts import Starts, candidates, enough_in_all, plausible, told_starts
+from moorage.engine.capacity.earliest_start import NO_START, EarliestStart, first_fitting
+from moorage.engine.capacity.starts import (
+    Starts,
+    candidate_starts,
+    disclosed_starts,
+    enough_total_capacity,
+    not_refuted,
+)
 from moorage.engine.explain.conflicts import Oracle
 from moorage.engine.state.overlay import without_bookings
 from moorage.usecases.decide.solution import request_for
@@ -89,11 +95,11 @@ def earlier_start_by_moves(
     env: Environment,
     ahead: WindowRequest,
     ranges: Iterable[tuple[Starts, Snapshot]],
-    found: Sought,
+    found: EarliestStart,
     remaining: Callable[[], float],
     *,
     after: Instant | None,
-) -> Sought:
+) -> EarliestStart:
     """The earliest start, with leases that move for it.
 
     Args:
@@ -146,38 +152,38 @@ class _Search:
 
     def among(
         self, starts: Starts, view: Snapshot, giving: Mapping[str, Period], after: Instant | None
-    ) -> Sought:
+    ) -> EarliestStart:
         """The first start that is granted, of those at which these leases could make room."""
         ahead = replace(self.ahead, keepers=()) if self._outranks else self.ahead
         built = ahead.stated(starts, starts.first, view)
         ends = [one.end for one in giving.values() if starts.first < one.end <= starts.last]
-        others = told_starts(starts, np.array(ends, dtype=np.int64))
-        at = np.union1d(candidates(built, view, starts), others)
+        others = disclosed_starts(starts, np.array(ends, dtype=np.int64))
+        at = np.union1d(candidate_starts(built, view, starts), others)
         at = at if after is None else at[at > after]
         if not self._outranks:
-            at = at[enough_in_all(built, view, starts, at)]
+            at = at[enough_total_capacity(built, view, starts, at)]
         if not len(at):
-            return Sought(None, proved=True)
+            return EarliestStart(None, proved=True)
         if len(giving) > _SET_ASIDE:
-            return Sought(None, proved=False)
+            return EarliestStart(None, proved=False)
 
         def gives(one: Booking) -> bool:
             return one.decision in giving and one.state is BookingState.RESERVED
 
         bare = without_bookings(view, np.flatnonzero(view.next_change < FOREVER).tolist(), gives)
-        at = at[plausible(ahead.stated(starts, starts.first, bare), bare, starts, at)]
+        at = at[not_refuted(ahead.stated(starts, starts.first, bare), bare, starts, at)]
         oracle = Oracle(self.env.solver, self.remaining, ahead.seed)
         proved = True
         for start in at.tolist():
             if oracle.asks(partial(_problem, ahead, starts, start, bare)) is False:
                 continue
             if self.tried == _TRIES or self.remaining() <= 0:
-                return Sought(None, proved=False)
+                return EarliestStart(None, proved=False)
             granted = self._granted(starts.window(start))
             if granted:
-                return Sought(start, proved)
+                return EarliestStart(start, proved)
             proved = proved and granted is False
-        return Sought(None, proved)
+        return EarliestStart(None, proved)
 
     @property
     def _outranks(self) -> bool:
@@ -224,7 +230,7 @@ def earliest_start(
     *,
     time_limit: Duration,
     later: bool = False,
-) -> Sought:
+) -> EarliestStart:
     """The earliest start in a range at which everything asked for fits.
 
     Args:
@@ -239,14 +245,14 @@ def earliest_start(
     def remaining() -> float:
         return deadline.left(until - env.stopwatch())
 
-    found, ranges = NOWHERE, _parts(env, ahead, starts)
+    found, ranges = NO_START, _parts(env, ahead, starts)
     for part, view in ranges:
         first = later and part.first == starts.first
         sought = _among(env, ahead, part, view, remaining, later=first)
-        found = Sought(sought.start, proved=found.proved and sought.proved)
+        found = EarliestStart(sought.start, proved=found.proved and sought.proved)
         if found.start is not None:
             break
-    found = replace(found, unmoved=found.proved)
+    found = replace(found, proved_without_relocation=found.proved)
     after = starts.first if later else None
     return earlier_start_by_moves(env, ahead, ranges, found, remaining, after=after)
 
@@ -258,18 +264,21 @@ def disclosed_earliest_start(
     *,
     time_limit: Duration,
     later: bool = False,
-) -> Sought:
+) -> EarliestStart:
     """The same, with the last start of the range too where starts are told on a grid.
 
     The last start is of the request itself, so it tells no instant of others.
     """
     found = earliest_start(env, ahead, starts, time_limit=time_limit, later=later)
-    if found.start is not None or starts.told.exact or starts.first >= starts.last:
+    if found.start is not None or starts.disclosure.exact or starts.first >= starts.last:
         return found
     end = replace(starts, first=starts.last)
     last = earliest_start(env, ahead, end, time_limit=time_limit)
-    proved, unmoved = found.proved and last.proved, found.unmoved and last.unmoved
-    return replace(last, proved=proved, unmoved=unmoved)
+    proved, unmoved = (
+        found.proved and last.proved,
+        found.proved_without_relocation and last.proved_without_relocation,
+    )
+    return replace(last, proved=proved, proved_without_relocation=unmoved)
 
 
 def _parts(env: Environment, ahead: WindowRequest, starts: Starts) -> list[tuple[Starts, Snapshot]]:
@@ -295,15 +304,15 @@ def _among(
     remaining: Callable[[], float],
     *,
     later: bool,
-) -> Sought:
+) -> EarliestStart:
     built = ahead.stated(starts, starts.first, view)
-    at = candidates(built, view, starts)
+    at = candidate_starts(built, view, starts)
     at = at[1:] if later else at
     if not len(at):
-        return NOWHERE
-    left = at[plausible(built, view, starts, at)].tolist()
+        return NO_START
+    left = at[not_refuted(built, view, starts, at)].tolist()
     oracle = Oracle(env.solver, remaining, ahead.seed)
-    return earliest(
+    return first_fitting(
         left,
         lambda start: oracle.asks(lambda: ahead.stated(starts, start, view).problem),
         remaining,

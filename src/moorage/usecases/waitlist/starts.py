@@ -150,7 +150,7 @@ def first_that_fits(
         sought = disclosed_earliest_start(
             env, ahead, starts, time_limit=env.limits.time_limit, later=later
         )
-        known = known and sought.unmoved
+        known = known and sought.proved_without_relocation
         if sought.start is None:
             break
         start = sought.start + entry.terms.lead
