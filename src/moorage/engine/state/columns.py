@@ -296,7 +296,7 @@ def _with_occupancy(
     )
     cached = columns.__dict__.get("load_profile")
     if cached is not None:  # it is in use: update it rather than make it again
-        made.__dict__["load_profile"] = cached.with_others(rows, profile)
+        made.__dict__["load_profile"] = cached.with_owners(rows, profile)
     return made
 
 
