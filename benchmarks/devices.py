@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ranges import record
 
 from moorage.domain.ensembles import Group, Role
-from moorage.engine.joint.build import state
+from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.proved_solve import solve
 from moorage.engine.joint.verify import places, verify
 from moorage.solver.cpsat import CpSat
@@ -63,7 +63,7 @@ def decide(nodes: Sequence[Node], roles: Sequence[tuple[Role, int]], runs: int) 
     taken = []
     for _ in range(runs + 1):
         started = time.process_time()
-        built = state(request, terrain)
+        built = build_on_terrain(request, terrain)
         outcome = solve(solver, built.problem, time_limit=LIMIT, seed=0)
         if outcome.hosts is None:
             raise SystemExit(f"{roles}: {outcome.verdict}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.placement import Occupant
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.joint.build import Built, state
+from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.testing.problems import OTHER_PROJECT, Host, request, statement, terrain
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ FAMILIES: MappingProxyType[str, Callable[[int], EnsembleRequest]] = MappingProxy
 )
 
 
-def instance(family: str, members: int, hosts: int, *, load: float = 0.6, seed: int = 0) -> Built:
+def instance(
+    family: str, members: int, hosts: int, *, load: float = 0.6, seed: int = 0
+) -> BuiltProblem:
     """One problem of a family."""
-    return state(FAMILIES[family](members), fleet(hosts, load=load, seed=seed))
+    return build_on_terrain(FAMILIES[family](members), fleet(hosts, load=load, seed=seed))

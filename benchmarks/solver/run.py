@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.period import SECOND
 from moorage.engine.explain.refusal import explain
-from moorage.engine.joint.build import Built, state
+from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.verify import verify
 from moorage.solver.cpsat import CpSat
@@ -68,9 +68,9 @@ LARGE = (
 )
 
 
-def decide(built: Built, seed: int) -> Outcome:
+def decide(built: BuiltProblem, seed: int) -> Outcome:
     """The whole engine's part of a first answer: state, refute or search, verify."""
-    stated = state(built.request, built.terrain)
+    stated = build_on_terrain(built.request, built.terrain)
     outcome = Portfolio(CpSat(), Greedy(polishing=0)).solve(
         stated.problem, time_limit=LIMIT, seed=seed
     )

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from moorage.domain.ensembles import Group, Role
 from moorage.engine.joint.build import build
-from moorage.engine.joint.cost import holds
+from moorage.engine.joint.cost import satisfies
 from moorage.engine.joint.counting import refuted
-from moorage.engine.joint.device_check import misserved
-from moorage.engine.joint.device_cuts import lesson
-from moorage.engine.joint.instance import dumps, dumps_built, loads, loads_built
-from moorage.engine.joint.problem import Solves, Verdict
+from moorage.engine.joint.device_check import device_faults
+from moorage.engine.joint.device_cuts import learn_cuts
+from moorage.engine.joint.instance import dumps, dumps_request, loads, loads_request
+from moorage.engine.joint.problem import SupportsSolve, Verdict
 from moorage.engine.joint.proved_solve import solve
 from moorage.engine.joint.verify import WrongAnswer, places, verify
 from moorage.policies.primitives import NeverTogether, Pooled
@@ -126,7 +126,7 @@ class Oracle:
         )
 
 
-SOLVERS: dict[str, Solves] = {
+SOLVERS: dict[str, SupportsSolve] = {
     "exhaustive": Exhaustive(),
     "portfolio": Portfolio(CpSat()),
     "greedy": Greedy(),
@@ -209,15 +209,15 @@ def test_what_cannot_be_served_together_becomes_a_cut() -> None:
         verify(built, first.hosts)
     found = solve(Portfolio(CpSat()), built.problem, time_limit=LIMIT, seed=0)
     assert found.verdict is Verdict.INFEASIBLE
-    (learned,) = lesson(
+    (learned,) = learn_cuts(
         built.problem,
         assigned,
         first.hosts,
-        assigned.assign(built.problem.role_of, built.problem.moving, first.hosts).conflicts[0],
+        assigned.assign(built.problem.role_of, built.problem.to_place, first.hosts).conflicts[0],
     ).cuts
     assert learned == NeverTogether(hosts=frozenset({0}), counts=(("a", 2), ("b", 1)))
     with_cut = replace(built.problem, cuts=(learned,))
-    assert not holds(with_cut, first.hosts[None, :])[0]
+    assert not satisfies(with_cut, first.hosts[None, :])[0]
     assert loads(dumps(with_cut)).cuts == (learned,)
     assert Exhaustive().solve(with_cut, time_limit=LIMIT, seed=0).verdict is Verdict.INFEASIBLE
 
@@ -272,12 +272,12 @@ def test_a_search_that_errs_is_caught(slot: int, wrong: str, fault: str) -> None
     problem, proof = built.problem, built.problem.proof
     assert proof is not None
     rows = np.array([0])
-    givers = list(proof.assign(problem.role_of, problem.moving, rows).providers[0])
-    assert not list(misserved(problem, proof, rows, {0: tuple(givers)}))
+    givers = list(proof.assign(problem.role_of, problem.to_place, rows).providers[0])
+    assert not list(device_faults(problem, proof, rows, {0: tuple(givers)}))
     givers[slot] = proof.devices.position_of[wrong]
-    faults = list(misserved(problem, proof, rows, {0: tuple(givers)}))
+    faults = list(device_faults(problem, proof, rows, {0: tuple(givers)}))
     assert any(fault in one for one in faults), faults
-    assert list(misserved(problem, proof, rows, {}))
+    assert list(device_faults(problem, proof, rows, {}))
 
 
 def test_taking_too_much_of_one_device_is_caught() -> None:
@@ -285,9 +285,9 @@ def test_taking_too_much_of_one_device_is_caught() -> None:
     problem, proof = built.problem, built.problem.proof
     assert proof is not None
     rows = np.array([0, 0])
-    givers = proof.assign(problem.role_of, problem.moving, rows).providers
+    givers = proof.assign(problem.role_of, problem.to_place, rows).providers
     poor = replace(proof, devices=replace(proof.devices, free=proof.devices.free // 4))
-    faults = list(misserved(problem, poor, rows, givers))
+    faults = list(device_faults(problem, poor, rows, givers))
     assert any("taken 16, free 4" in one for one in faults), faults
 
 
@@ -295,8 +295,8 @@ def test_taking_too_much_of_one_device_is_caught() -> None:
 def test_an_instance_keeps_its_devices(seed: int) -> None:
     nodes, roles = random_forest(seed)
     built = stated(nodes, roles)
-    again = loads_built(dumps_built(built))
-    assert dumps_built(again) == dumps_built(built)
+    again = loads_request(dumps_request(built))
+    assert dumps_request(again) == dumps_request(built)
     first, second = (
         solve(Portfolio(CpSat()), one.problem, time_limit=LIMIT, seed=0) for one in (built, again)
     )

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from moorage.domain.errors import InvalidDescription
 from moorage.engine.joint.instance import (
     dumps,
-    dumps_built,
     dumps_outcome,
+    dumps_request,
     loads,
-    loads_built,
     loads_outcome,
-    recorded,
-    with_recorded,
+    loads_request,
+    recorded_verdict,
+    with_verdict,
 )
 from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.verify import verify
@@ -27,9 +27,9 @@ from moorage.testing.problems import random_built, story_a
 @given(seed=st.integers(0, 10**6))
 def test_the_same_content_gives_the_same_bytes(seed: int) -> None:
     built = random_built(seed)
-    saved, bare = dumps_built(built), dumps(built.problem)
-    again = loads_built(saved)
-    assert dumps_built(again) == saved
+    saved, bare = dumps_request(built), dumps(built.problem)
+    again = loads_request(saved)
+    assert dumps_request(again) == saved
     assert dumps(again.problem) == bare
     assert dumps(loads(bare)) == bare
     assert dumps(loads(saved)) == bare
@@ -39,7 +39,7 @@ def test_the_same_content_gives_the_same_bytes(seed: int) -> None:
 def test_a_verified_answer_stays_verified_through_json() -> None:
     built = story_a()
     outcome = Greedy().solve(built.problem, time_limit=5_000_000, seed=0)
-    again = loads_built(dumps_built(built))
+    again = loads_request(dumps_request(built))
     answer = loads_outcome(dumps_outcome(outcome))
     assert answer.hosts is not None
     assert verify(again, answer.hosts)
@@ -52,7 +52,7 @@ def test_an_outcome_without_hosts_reads_back() -> None:
 
 
 def _changed(**fields: object) -> str:
-    document = json.loads(dumps_built(story_a()))
+    document = json.loads(dumps_request(story_a()))
     return json.dumps(document | fields)
 
 
@@ -71,27 +71,27 @@ def _changed(**fields: object) -> str:
 )
 def test_what_is_no_instance_is_refused(data: str, text: str) -> None:
     with pytest.raises(InvalidDescription, match=text):
-        loads_built(data)
+        loads_request(data)
 
 
 def test_a_verdict_is_kept_with_an_instance_of_either_kind() -> None:
     built = story_a()
-    for bare in (dumps_built(built), dumps(built.problem)):
-        assert recorded(bare) is None
-        kept = with_recorded(bare, Verdict.INFEASIBLE)
-        assert recorded(kept) is Verdict.INFEASIBLE
-        assert recorded(with_recorded(kept, Verdict.FEASIBLE)) is Verdict.FEASIBLE
+    for bare in (dumps_request(built), dumps(built.problem)):
+        assert recorded_verdict(bare) is None
+        kept = with_verdict(bare, Verdict.INFEASIBLE)
+        assert recorded_verdict(kept) is Verdict.INFEASIBLE
+        assert recorded_verdict(with_verdict(kept, Verdict.FEASIBLE)) is Verdict.FEASIBLE
         assert dumps(loads(kept)) == dumps(built.problem)
 
 
 def test_a_recorded_verdict_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidDescription, match="recorded 'maybe'"):
-        recorded(_changed(recorded="maybe"))
+        recorded_verdict(_changed(recorded="maybe"))
 
 
 def test_a_bare_problem_cannot_be_explained() -> None:
     with pytest.raises(InvalidDescription, match="a problem"):
-        loads_built(dumps(story_a().problem))
+        loads_request(dumps(story_a().problem))
 
 
 def test_arrays_keep_their_types() -> None:

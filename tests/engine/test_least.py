@@ -5,7 +5,7 @@ from itertools import chain, combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.engine.explain.min_hitting_set import least
+from moorage.engine.explain.min_hitting_set import minimum_set
 
 Families = st.lists(st.frozensets(st.integers(0, 5), max_size=4), max_size=5)
 Weights = st.lists(st.integers(1, 40), min_size=6, max_size=6)
@@ -19,18 +19,18 @@ def test_no_lighter_set_is_enough(families: list[frozenset[int]], weights: list[
     def enough(some: frozenset[int]) -> bool:
         return any(one <= some for one in families)
 
-    found = least(weights, enough)
+    found = minimum_set(weights, enough)
     sums = [
         sum(weights[one] for one in some)
         for some in chain.from_iterable(combinations(range(6), size) for size in range(7))
         if enough(frozenset(some))
     ]
     assert found.proved
-    if found.chosen is None:
+    if found.items is None:
         assert not sums
     else:
-        assert enough(found.chosen)
-        assert sum(weights[one] for one in found.chosen) == min(sums)
+        assert enough(found.items)
+        assert sum(weights[one] for one in found.items) == min(sums)
 
 
 @settings(max_examples=100, deadline=None)
@@ -43,14 +43,14 @@ def test_what_is_not_settled_is_not_called_proved(
     def enough(some: frozenset[int]) -> bool | None:
         return None if next(left, None) is None else any(one <= some for one in families)
 
-    found = least(weights, enough)
-    if found.chosen is not None:
-        assert any(one <= found.chosen for one in families)
+    found = minimum_set(weights, enough)
+    if found.items is not None:
+        assert any(one <= found.items for one in families)
     if found.proved:
-        surely = least(weights, lambda some: any(one <= some for one in families))
+        surely = minimum_set(weights, lambda some: any(one <= some for one in families))
         total = [
             None if one is None else sum(weights[i] for i in one)
-            for one in (found.chosen, surely.chosen)
+            for one in (found.items, surely.items)
         ]
         assert total[0] == total[1]
 
@@ -62,5 +62,5 @@ def test_nothing_is_asked_twice() -> None:
         asked.append(some)
         return {1, 3} <= some
 
-    assert least([1, 2, 4, 8], enough).chosen == frozenset({1, 3})
+    assert minimum_set([1, 2, 4, 8], enough).items == frozenset({1, 3})
     assert len(asked) == len(set(asked)) <= 8

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from moorage.domain.ensembles import MemberName, PolicyStatement, edges
 from moorage.domain.placement import Placement
-from moorage.engine.joint.build import Built
-from moorage.engine.joint.policy_rules import Rule
-from moorage.engine.joint.removal_impact import Leaving, broken_without
+from moorage.engine.joint.build import BuiltProblem
+from moorage.engine.joint.policy_rules import PolicyRule
+from moorage.engine.joint.removal_impact import RemovalCandidates, violations_without
 from moorage.testing.problems import random_built
 
 
 def asked_of_each(
-    built: Built, rule: Rule, hosts: Mapping[MemberName, int], one: MemberName
+    built: BuiltProblem, rule: PolicyRule, hosts: Mapping[MemberName, int], one: MemberName
 ) -> int:
     """The meaning itself, of a placement without one member."""
     left = {name: row for name, row in hosts.items() if name != one}
@@ -40,7 +40,9 @@ def test_all_at_one_go_is_the_same_as_each_by_itself(seed: int, *, paired: bool)
             continue
         for rule in built.rules:
             some = replace(rule, statement=_paired(rule.statement)) if paired else rule
-            found = broken_without(some, Leaving(built.request.roles, built.ground, hosts, leaving))
+            found = violations_without(
+                some, RemovalCandidates(built.request.roles, built.ground, hosts, leaving)
+            )
             expected = [asked_of_each(built, some, hosts, one) for one in leaving]
             assert found.tolist() == expected, (some, hosts, leaving)
 

@@ -6,7 +6,7 @@ import pytest
 from moorage.domain.period import SECOND
 from moorage.domain.requests import Objective
 from moorage.domain.topology import EMPTY
-from moorage.engine.joint.build import Built, state
+from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.cost import MOST_FILL, objective_cost, preference_scale
 from moorage.engine.joint.verify import verify
 from moorage.solver.cpsat import CpSat
@@ -18,11 +18,11 @@ from moorage.testing.problems import Host, random_built, request, statement, ter
 SOLVERS = (Exhaustive(), Greedy(), CpSat(), Portfolio(CpSat()))
 
 
-def built(policy: str, objective: Objective) -> Built:
+def built(policy: str, objective: Objective) -> BuiltProblem:
     """Three members with room anywhere, and one preference of the least weight."""
     hosts = [Host(f"h{i}", {"VCPU": 8}) for i in range(4)]
     soft = statement("soft", policy, "a", weight=1)
-    return state(
+    return build_on_terrain(
         request({"a": (3, {"VCPU": 1})}, [soft], objective=objective), terrain(hosts, EMPTY)
     )
 
@@ -71,6 +71,6 @@ def test_an_over_full_host_raises_the_scale_and_a_limit_keeps_it_small() -> None
     def scale(used: int) -> int:
         hosts = [Host("h1", {"VCPU": 4}, {"VCPU": used}), Host("h2", {"VCPU": 4})]
         asked = request({"a": (1, {"VCPU": 1})}, objective=Objective.BALANCE)
-        return preference_scale(state(asked, terrain(hosts, EMPTY)).problem)
+        return preference_scale(build_on_terrain(asked, terrain(hosts, EMPTY)).problem)
 
     assert (scale(0), scale(6), scale(4_000_000)) == (101, 151, MOST_FILL + 1)

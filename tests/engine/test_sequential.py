@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from moorage.domain.ensembles import MemberName
 from moorage.domain.topology import Level
-from moorage.engine.joint.cost import holds
+from moorage.engine.joint.cost import satisfies
 from moorage.engine.joint.problem import Problem
-from moorage.engine.joint.sequential import sequential
+from moorage.engine.joint.sequential import place_sequentially
 from moorage.policies.primitives import (
     Apart,
     AtLeastDomains,
@@ -83,8 +83,8 @@ def story(order: str) -> str:
         primitives,
     )
     turns = [one for role in order.split(",") for one in by[role]]
-    found = sequential(fleet, turns, names=fleet.hosts)
-    return f"{found.failed} {' '.join(found.blamed)}"
+    found = place_sequentially(fleet, turns, names=fleet.hosts)
+    return f"{found.failed} {' '.join(found.conflict)}"
 
 
 def test_the_first_story_ends_at_the_second_database() -> None:
@@ -98,7 +98,7 @@ def test_another_order_may_find_its_way() -> None:
 def test_most_free_first_then_by_name() -> None:
     everyone = members(a=4)
     fleet = problem([4, 6, 6, 2], [0, 0, 0, 0], {"a": 2}, everyone)
-    found = sequential(fleet, everyone, names=("d", "c", "b", "a"))
+    found = place_sequentially(fleet, everyone, names=("d", "c", "b", "a"))
     # 6 6 -> b; c still has 6; then b, c and d are equal with 4.
     assert list(found.hosts.values()) == [2, 1, 2, 1]
 
@@ -106,8 +106,10 @@ def test_most_free_first_then_by_name() -> None:
 def test_no_room_blames_no_policy() -> None:
     everyone = members(a=2)
     apart = AtMost(policy="apart", members=everyone, level=HOST, limit=1)
-    found = sequential(problem([3], [0], {"a": 2}, everyone, [apart]), everyone, names=("h",))
-    assert (found.failed, found.blamed) == (MemberName("a", 1), ())
+    found = place_sequentially(
+        problem([3], [0], {"a": 2}, everyone, [apart]), everyone, names=("h",)
+    )
+    assert (found.failed, found.conflict) == (MemberName("a", 1), ())
 
 
 def test_fixed_members_stand_from_the_beginning() -> None:
@@ -115,7 +117,7 @@ def test_fixed_members_stand_from_the_beginning() -> None:
     apart = AtMost(policy="apart", members=everyone, level=HOST, limit=1)
     fleet = problem([4, 8], [0, 0], {"a": 1}, everyone, [apart])
     fleet = replace(fleet, fixed=np.array([1, -1], dtype=np.int64))
-    found = sequential(fleet, everyone[1:], names=fleet.hosts)
+    found = place_sequentially(fleet, everyone[1:], names=fleet.hosts)
     assert found.hosts == {everyone[1]: 0}
 
 
@@ -123,7 +125,7 @@ def test_a_least_number_of_domains_steers_the_last_members_only() -> None:
     everyone = members(a=3)
     least = AtLeastDomains(policy="two", members=everyone, level=RACK, limit=2)
     fleet = problem([100, 100, 1], [0, 0, 1], {"a": 1}, everyone, [least])
-    assert list(sequential(fleet, everyone, names=fleet.hosts).hosts.values()) == [0, 1, 2]
+    assert list(place_sequentially(fleet, everyone, names=fleet.hosts).hosts.values()) == [0, 1, 2]
 
 
 def test_both_sides_of_apart_are_kept_off_each_other() -> None:
@@ -131,7 +133,7 @@ def test_both_sides_of_apart_are_kept_off_each_other() -> None:
     apart = Apart(policy="p", members=everyone[:1], others=everyone[1:], level=RACK)
     fleet = problem([9, 8, 7], [0, 0, 1], {"a": 1, "b": 1}, everyone, [apart])
     for order in (everyone, everyone[::-1]):
-        found = sequential(fleet, order, names=fleet.hosts)
+        found = place_sequentially(fleet, order, names=fleet.hosts)
         assert sorted(found.hosts.values()) == [0, 2]
 
 
@@ -163,23 +165,23 @@ def problems(draw: st.DrawFn) -> Problem:
 def test_whatever_it_finishes_is_a_placement_and_it_repeats(fleet: Problem, random: object) -> None:
     order = list(fleet.members)
     random.shuffle(order)  # type: ignore[attr-defined]
-    found = sequential(fleet, order, names=fleet.hosts)
-    assert found == sequential(fleet, order, names=fleet.hosts)
+    found = place_sequentially(fleet, order, names=fleet.hosts)
+    assert found == place_sequentially(fleet, order, names=fleet.hosts)
     if found.failed is None:
         rows = np.array([[found.hosts[one] for one in fleet.members]], dtype=np.int64)
-        assert holds(fleet, rows).all()
+        assert satisfies(fleet, rows).all()
     else:
         assert order.index(found.failed) == len(found.hosts)
 
 
 @given(problems())
 def test_the_blamed_are_to_blame_and_none_is_needless(fleet: Problem) -> None:
-    found = sequential(fleet, fleet.members, names=fleet.hosts)
-    if not found.blamed:
+    found = place_sequentially(fleet, fleet.members, names=fleet.hosts)
+    if not found.conflict:
         return
-    for name in (None, *found.blamed):
+    for name in (None, *found.conflict):
         kept = [
-            one for one in fleet.primitives if one.policy in found.blamed and one.policy != name
+            one for one in fleet.primitives if one.policy in found.conflict and one.policy != name
         ]
         index = fleet.members.index(found.failed) if found.failed else 0
         stands = fleet.fixed.copy()
@@ -194,5 +196,5 @@ def test_the_blamed_are_to_blame_and_none_is_needless(fleet: Problem) -> None:
             free=free,
             allowed=fleet.allowed & (free[:, 0] >= fleet.demand),
         )
-        left = sequential(again, [fleet.members[index]], names=fleet.hosts)
+        left = place_sequentially(again, [fleet.members[index]], names=fleet.hosts)
         assert (left.failed is None) == (name is not None)

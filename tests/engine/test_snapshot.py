@@ -138,7 +138,7 @@ def content(snapshot: Snapshot) -> dict[str, object]:
                         "used",
                         "peak",
                         "base",
-                        "taken",
+                        "server_base",
                         "allocation_ratio",
                     )
                 )

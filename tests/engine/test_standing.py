@@ -11,10 +11,10 @@ from moorage.domain.ensembles import MemberName, PolicyStatement
 from moorage.domain.period import SECOND
 from moorage.domain.placement import Placement
 from moorage.domain.topology import Attachment, Domain, Level, Topology
-from moorage.engine.joint.build import Built, state
-from moorage.engine.joint.cost import excess, holds
+from moorage.engine.joint.build import BuiltProblem, build_on_terrain
+from moorage.engine.joint.cost import excess, satisfies
 from moorage.engine.joint.counting import refuted
-from moorage.engine.joint.standing_violations import Broken, eased
+from moorage.engine.joint.standing_violations import StandingViolation, relax_for_standing
 from moorage.engine.joint.verify import WrongAnswer, verify
 from moorage.policies.primitives import Apart
 from moorage.solver.cpsat import CpSat
@@ -28,7 +28,7 @@ HOSTS = tuple(host for hosts in RACKS.values() for host in hosts)
 
 def built(
     policy: PolicyStatement, stand: str, coming: int, *, restated: tuple[str, ...] = ()
-) -> Built:
+) -> BuiltProblem:
     """Members of role a on these hosts, and so many more to come, on three racks of two hosts."""
     topology = Topology.build(
         {"location": ("rack",)},
@@ -38,14 +38,14 @@ def built(
     fleet = terrain([Host(host, {"VCPU": 9}) for host in HOSTS], topology)
     fixed = {MemberName("a", i): host for i, host in enumerate(stand.split())}
     asked = request({"a": (len(fixed) + coming, {"VCPU": 1})}, [policy], fixed=fixed)
-    return state(replace(asked, restated=frozenset(restated)), fleet)
+    return build_on_terrain(replace(asked, restated=frozenset(restated)), fleet)
 
 
-def allowed(made: Built) -> set[str]:
+def allowed(made: BuiltProblem) -> set[str]:
     """Where the members that come may stand, one text for each way, in any order."""
     rows = every_placement(made.problem)
     moving = np.flatnonzero(made.problem.fixed < 0)
-    good = rows[holds(made.problem, rows)][:, moving]
+    good = rows[satisfies(made.problem, rows)][:, moving]
     return {" ".join(sorted(HOSTS[row] for row in one)) for one in good.tolist()}
 
 
@@ -72,7 +72,7 @@ def test_what_is_broken_already_may_not_get_worse(
     policy: tuple[str, dict[str, Any]], stand: str, coming: int, amount: int, ways: set[str]
 ) -> None:
     made = built(statement("p", policy[0], "a", **policy[1]), stand, coming)
-    assert made.broken["p"].amount == amount
+    assert made.standing["p"].amount == amount
     assert allowed(made) == ways
 
 
@@ -92,7 +92,7 @@ def test_what_is_not_the_fault_of_those_who_stand_is_required(
     policy: tuple[str, dict[str, Any]], stand: str, coming: int
 ) -> None:
     made = built(statement("p", policy[0], "a", **policy[1]), stand, coming)
-    assert not made.broken
+    assert not made.standing
     assert "h1 h1" not in allowed(made)
 
 
@@ -104,7 +104,7 @@ def test_nothing_is_accepted_of_a_policy_that_is_stated_anew() -> None:
 
 def test_a_preferred_policy_costs_what_it_costs() -> None:
     made = built(statement("p", "anti-affinity", "a", weight=3), "h1 h1", 0)
-    assert not made.broken
+    assert not made.standing
     (status,) = verify(made, [0, 0])
     assert (status.satisfied, status.standing, status.penalty) == (False, 0, 3)
 
@@ -125,8 +125,8 @@ def test_members_that_stand_where_no_domain_is_refute_nothing() -> None:
     )
     fixed = {MemberName("a", i): "h1" for i in range(2)}
     near = statement("p", "affinity", "a", level="rack")
-    made = state(request({"a": (2, {"VCPU": 1})}, [near], fixed=fixed), fleet)
-    assert made.broken["p"].amount == 2
+    made = build_on_terrain(request({"a": (2, {"VCPU": 1})}, [near], fixed=fixed), fleet)
+    assert made.standing["p"].amount == 2
     assert not refuted(made.problem)
     assert Portfolio(CpSat()).solve(made.problem, time_limit=SECOND, seed=0).hosts is not None
 
@@ -138,10 +138,10 @@ def test_sides_that_share_a_domain_are_left_alone_there() -> None:
     domains = {rack: made.terrain.domains(rack)}
     apart = Apart(policy="q", members=(*names[:1], names[4]), others=names[1:4], level=rack)
     problem = replace(made.problem, primitives=(apart,), domains=domains)
-    told, broken = eased(problem)
-    assert broken == {"q": Broken(1, names[:3])}
+    told, broken = relax_for_standing(problem)
+    assert broken == {"q": StandingViolation(1, names[:3])}
     rows = every_placement(told)
-    rows = rows[holds(told, rows)]
+    rows = rows[satisfies(told, rows)]
     assert len(rows)
     # Of the one that comes to a side: neither in the shared rack, nor where the other side is.
     assert {int(row) for row in rows[:, 4]} == {4, 5}
@@ -157,13 +157,13 @@ def test_a_placement_holds_exactly_if_the_meanings_find_nothing_worse(chunk: int
     seen = 0
     for seed in range(chunk * 250, chunk * 250 + 250):
         made = random_built(seed, hosts=4, members=4, fixed=0.5)
-        if not made.broken:
+        if not made.standing:
             continue
         rows = every_placement(made.problem)
         if len(rows) > 300:
             continue
         seen += 1
-        right = holds(made.problem, rows)
+        right = satisfies(made.problem, rows)
         for row, holds_there in zip(rows, right.tolist(), strict=True):
             try:
                 verify(made, row)
@@ -172,7 +172,7 @@ def test_a_placement_holds_exactly_if_the_meanings_find_nothing_worse(chunk: int
             else:
                 assert holds_there, (seed, row)
         free = itertools.product(range(len(made.problem.hosts)), repeat=len(made.problem.members))
-        for name, broken in made.broken.items():
+        for name, broken in made.standing.items():
             amounts = [
                 amount(made, name, row)
                 for row in free
@@ -183,7 +183,7 @@ def test_a_placement_holds_exactly_if_the_meanings_find_nothing_worse(chunk: int
     assert seen > 20
 
 
-def amount(made: Built, name: str, row: tuple[int, ...]) -> int:
+def amount(made: BuiltProblem, name: str, row: tuple[int, ...]) -> int:
     placement = Placement(made.ground, dict(zip(made.problem.members, row, strict=True)))
     return sum(
         violation.amount

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.ensembles import MemberName
-from moorage.engine.joint.cost import cost, holds, preference_scale
+from moorage.engine.joint.cost import cost, preference_scale, satisfies
 from moorage.engine.joint.verify import WrongAnswer, verify
 from moorage.testing.problems import random_built, story_a
 
@@ -74,7 +74,7 @@ def test_meanings_and_primitives_judge_alike(seed: int) -> None:
             problem.fixed[m] >= 0 or problem.allowed[problem.role_of[m], rows[m]]
             for m in range(len(problem.members))
         )
-        right = may and bool(holds(problem, rows[None, :])[0])
+        right = may and bool(satisfies(problem, rows[None, :])[0])
         try:
             statuses = verify(built, rows)
         except WrongAnswer:

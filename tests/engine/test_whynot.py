@@ -10,8 +10,8 @@ from moorage.domain.explain import Element, Stage
 from moorage.domain.period import Duration
 from moorage.domain.placement import Place
 from moorage.domain.topology import EMPTY
-from moorage.engine.explain.refusal import WhyNot, explain
-from moorage.engine.joint.build import Built, state
+from moorage.engine.explain.refusal import RefusalExplanation, explain
+from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.problem import Outcome, Problem
 from moorage.solver.cpsat import CpSat
 from moorage.solver.greedy import Greedy
@@ -27,11 +27,11 @@ from moorage.testing.problems import (
 )
 
 
-def why(built: Built, *, seconds: float = 30.0) -> WhyNot:
+def why(built: BuiltProblem, *, seconds: float = 30.0) -> RefusalExplanation:
     return explain(built, Portfolio(CpSat()), remaining=lambda: seconds)
 
 
-def grown(*, db: int, keep: int) -> Built:
+def grown(*, db: int, keep: int) -> BuiltProblem:
     """The shop after it was placed, asked to grow."""
     first = story_a()
     outcome = Greedy().solve(first.problem, time_limit=5_000_000, seed=0)
@@ -41,7 +41,7 @@ def grown(*, db: int, keep: int) -> Built:
     fleet = three_racks()
     taken = [Place(h, {h: first.request.role_of(m).resources}) for m, h in fixed.items()]
     asked = replace(shop(fixed=fixed, db=db, keep=keep), restated=frozenset({"db-ha"}))
-    return state(asked, fleet.taking(taken))
+    return build_on_terrain(asked, fleet.with_places(taken))
 
 
 def test_story_a_comes_out_as_printed() -> None:
@@ -62,7 +62,7 @@ def test_story_a_comes_out_as_printed() -> None:
 
 def test_a_shortage_is_told_in_resources() -> None:
     hosts = [Host(f"h{i}", {"VCPU": 4}) for i in range(3)]
-    found = why(state(request({"a": (4, {"VCPU": 3})}), terrain(hosts, EMPTY)))
+    found = why(build_on_terrain(request({"a": (4, {"VCPU": 3})}), terrain(hosts, EMPTY)))
     assert found.stage is Stage.STATIC
     assert found.conflicts[0].elements == (Element("resources", "a"),)
     assert found.conflicts[0].needs == ("3 VCPU for each of 4 x a",)
@@ -72,14 +72,14 @@ def test_a_shortage_is_told_in_resources() -> None:
 
 def test_a_shortage_by_load_is_a_matter_of_capacity() -> None:
     hosts = [Host("h1", {"VCPU": 8}, {"VCPU": 6})]
-    found = why(state(request({"a": (2, {"VCPU": 2})}), terrain(hosts, EMPTY)))
+    found = why(build_on_terrain(request({"a": (2, {"VCPU": 2})}), terrain(hosts, EMPTY)))
     assert found.stage is Stage.CAPACITY
 
 
 def test_load_does_not_hide_that_not_even_an_empty_fleet_would_do() -> None:
     hosts = [Host("h1", {"VCPU": 8}, {"VCPU": 6}), Host("h2", {"VCPU": 8}, {"VCPU": 8})]
     apart = statement("apart", "anti-affinity", "a")
-    found = why(state(request({"a": (3, {"VCPU": 2})}, [apart]), terrain(hosts, EMPTY)))
+    found = why(build_on_terrain(request({"a": (3, {"VCPU": 2})}, [apart]), terrain(hosts, EMPTY)))
     assert found.stage is Stage.STATIC
 
 
@@ -87,7 +87,7 @@ def test_a_trait_nobody_has_is_told_as_a_trait() -> None:
     asked = request({"a": (1, {"VCPU": 1})})
     role = Role("a", {"VCPU": 1}, required=(frozenset({"CUSTOM_GPU"}),))
     fleet = terrain([Host("h1", {"VCPU": 8})], EMPTY)
-    found = why(state(replace(asked, roles=(role,)), fleet))
+    found = why(build_on_terrain(replace(asked, roles=(role,)), fleet))
     assert found.conflicts[0].elements == (Element("traits", "a"),)
     assert found.conflicts[0].needs == ("hosts with CUSTOM_GPU for 1 x a",)
     assert [str(one.change) for one in found.relaxations] == ["a required ['CUSTOM_GPU']->[]"]
@@ -96,7 +96,7 @@ def test_a_trait_nobody_has_is_told_as_a_trait() -> None:
 def test_a_policy_and_a_size_can_conflict_where_each_alone_holds() -> None:
     hosts = [Host("h1", {"VCPU": 8}), Host("h2", {"VCPU": 1}), Host("h3", {"VCPU": 1})]
     apart = statement("apart", "anti-affinity", "a")
-    found = why(state(request({"a": (2, {"VCPU": 2})}, [apart]), terrain(hosts, EMPTY)))
+    found = why(build_on_terrain(request({"a": (2, {"VCPU": 2})}, [apart]), terrain(hosts, EMPTY)))
     assert set(found.conflicts[0].elements) == {
         Element("resources", "a"),
         Element("policy", "apart"),
@@ -113,7 +113,7 @@ def test_two_independent_conflicts_are_both_named() -> None:
         [statement("a-apart", "anti-affinity", "a"), statement("b-apart", "anti-affinity", "b")],
     )
     fleet = terrain([Host("h1", {"VCPU": 8}), Host("h2", {"VCPU": 8})], EMPTY)
-    found = why(state(asked, fleet))
+    found = why(build_on_terrain(asked, fleet))
     assert {one.elements for one in found.conflicts} == {
         (Element("policy", "a-apart"),),
         (Element("policy", "b-apart"),),
@@ -124,7 +124,9 @@ def test_two_independent_conflicts_are_both_named() -> None:
 def test_a_fleet_closed_to_the_request_is_told_as_closed() -> None:
     fleet = terrain([Host("h1", {"VCPU": 8})], EMPTY)
     found = why(
-        state(request({"a": (1, {"VCPU": 1})}), fleet, closed={"exclusive": frozenset({"h1"})})
+        build_on_terrain(
+            request({"a": (1, {"VCPU": 1})}), fleet, closed={"exclusive": frozenset({"h1"})}
+        )
     )
     (conflict,) = found.conflicts
     assert conflict.elements == (
@@ -138,7 +140,7 @@ def test_hosts_that_others_keep_are_told_beside_the_size_that_does_not_fit_elsew
     big, small = Host("h1", {"MEMORY_MB": 64}), Host("h2", {"MEMORY_MB": 2})
     kept = {"exclusive/a": frozenset({"h1"}), "disabled": frozenset[str]()}
     asked = request({"a": (1, {"MEMORY_MB": 8}), "b": (1, {"MEMORY_MB": 1})})
-    found = why(state(asked, terrain([big, small], EMPTY), closed=kept))
+    found = why(build_on_terrain(asked, terrain([big, small], EMPTY), closed=kept))
     (conflict,) = found.conflicts
     assert conflict.elements == (
         Element("closed", "hosts that other ensembles keep to themselves"),
@@ -151,7 +153,9 @@ def test_hosts_that_others_keep_are_told_beside_the_size_that_does_not_fit_elsew
 def test_closed_hosts_are_not_told_where_they_would_not_help() -> None:
     hosts = [Host("h1", {"MEMORY_MB": 4}), Host("h2", {"MEMORY_MB": 2})]
     kept = {"exclusive": frozenset({"h1"})}
-    built = state(request({"a": (1, {"MEMORY_MB": 8})}), terrain(hosts, EMPTY), closed=kept)
+    built = build_on_terrain(
+        request({"a": (1, {"MEMORY_MB": 8})}), terrain(hosts, EMPTY), closed=kept
+    )
     assert why(built).conflicts[0].elements == (Element("resources", "a"),)
 
 
@@ -160,7 +164,7 @@ def test_a_new_policy_that_fixed_members_break_is_named_alone() -> None:
     apart = statement("apart", "anti-affinity", "a")
     fleet = terrain([Host("h1", {"VCPU": 8}), Host("h2", {"VCPU": 8})], EMPTY)
     asked = request({"a": (3, {"VCPU": 1})}, [apart], fixed=stands)
-    found = why(state(replace(asked, restated=frozenset({"apart"})), fleet))
+    found = why(build_on_terrain(replace(asked, restated=frozenset({"apart"})), fleet))
     assert found.conflicts[0].elements == (Element("policy", "apart"),)
     assert [str(one.change) for one in found.relaxations] == ["apart max_per_domain 1->2"]
 
@@ -169,7 +173,7 @@ def test_who_breaks_a_policy_by_standing_is_told() -> None:
     stands = {MemberName("a", 0): "h1", MemberName("a", 1): "h1"}
     apart = statement("apart", "anti-affinity", "a")
     fleet = terrain([Host("h1", {"VCPU": 8}), Host("h2", {"VCPU": 8})], EMPTY)
-    found = why(state(request({"a": (4, {"VCPU": 1})}, [apart], fixed=stands), fleet))
+    found = why(build_on_terrain(request({"a": (4, {"VCPU": 1})}, [apart], fixed=stands), fleet))
     (conflict,) = found.conflicts
     assert conflict.elements == (Element("policy", "apart"),)
     (need,) = conflict.needs
@@ -186,7 +190,7 @@ def test_what_is_needed_beside_those_who_stand_together_is_enough(
     stands = {MemberName("a", i): host for i, host in enumerate(("h0", "h0", "h1"))}
     fleet = terrain([Host(f"h{i}", {"VCPU": 8}) for i in range(hosts)], EMPTY)
     apart = statement("apart", "anti-affinity", "a")
-    built = state(request({"a": (4, {"VCPU": 1})}, [apart], fixed=stands), fleet)
+    built = build_on_terrain(request({"a": (4, {"VCPU": 1})}, [apart], fixed=stands), fleet)
     assert (
         Portfolio(CpSat()).solve(built.problem, time_limit=10**6, seed=0).hosts is not None
     ) is fits
@@ -202,7 +206,7 @@ def test_hosts_that_several_names_of_a_ban_leave_are_counted_once() -> None:
         [Host(f"h{i}", {"VCPU": 1}, traits=frozenset({f"CUSTOM_{i}"})) for i in range(5)], EMPTY
     )
     old = statement("old", "ban", "a", domains=["h0"], traits=["CUSTOM_1", "CUSTOM_2"])
-    (conflict,) = why(state(request({"a": (3, {"VCPU": 1})}, [old]), fleet)).conflicts
+    (conflict,) = why(build_on_terrain(request({"a": (3, {"VCPU": 1})}, [old]), fleet)).conflicts
     assert ("hosts that old leaves", 2) in conflict.facts
 
 
@@ -217,17 +221,19 @@ def test_hosts_that_several_names_of_a_ban_leave_are_counted_once() -> None:
 def test_what_survival_needs_is_no_more_than_it_asks(lose: int, keep: int, needs: str) -> None:
     survive = statement("s", "survive", "a", lose=lose, keep=keep)
     fleet = terrain([Host(f"h{i}", {"VCPU": 9}) for i in range(lose)], EMPTY)
-    (conflict,) = why(state(request({"a": (5, {"VCPU": 1})}, [survive]), fleet)).conflicts
+    (conflict,) = why(
+        build_on_terrain(request({"a": (5, {"VCPU": 1})}, [survive]), fleet)
+    ).conflicts
     assert conflict.needs == (needs,)
     enough = terrain([Host(f"h{i}", {"VCPU": 9}) for i in range(int(needs[0]))], EMPTY)
-    built = state(request({"a": (5, {"VCPU": 1})}, [survive]), enough)
+    built = build_on_terrain(request({"a": (5, {"VCPU": 1})}, [survive]), enough)
     assert Portfolio(CpSat()).solve(built.problem, time_limit=10**6, seed=0).hosts is not None
 
 
 def test_only_the_classes_that_bind_are_told() -> None:
     fleet = terrain([Host("h1", {"VCPU": 8, "MEMORY_MB": 99, "DISK_GB": 99})], EMPTY)
     size = {"VCPU": 5, "MEMORY_MB": 1, "DISK_GB": 1}
-    (conflict,) = why(state(request({"a": (2, size)}), fleet)).conflicts
+    (conflict,) = why(build_on_terrain(request({"a": (2, size)}), fleet)).conflicts
     assert conflict.needs == ("5 VCPU for each of 2 x a",)
     assert conflict.facts == (("hosts usable for a", 1), ("VCPU free there for a", 8))
 
@@ -240,9 +246,9 @@ HARD = [
 """Four members of 5, 4 and 3 VCPU fit by their sum and not by their shapes."""
 
 
-def hard() -> Built:
+def hard() -> BuiltProblem:
     sizes = {"a": (1, {"VCPU": 5}), "b": (2, {"VCPU": 4}), "c": (2, {"VCPU": 4})}
-    return state(request(sizes), terrain(HARD, EMPTY))
+    return build_on_terrain(request(sizes), terrain(HARD, EMPTY))
 
 
 def test_without_time_nothing_is_claimed_that_counting_did_not_prove() -> None:

@@ -16,7 +16,7 @@ from moorage.domain.providers import Inventory
 from moorage.domain.requests import EnsembleRequest
 from moorage.engine.joint.build import build
 from moorage.engine.joint.problem import Verdict
-from moorage.engine.joint.windows import Party, joint, shares, slots
+from moorage.engine.joint.windows import TimedProblem, join_problems, split_answer, time_slots
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
 from moorage.testing.problems import PROJECT, statement
@@ -37,7 +37,7 @@ def party(
     sizes: tuple[int, ...],
     policies: tuple[PolicyStatement, ...] = (),
     stood: tuple[int, ...] = (),
-) -> Party:
+) -> TimedProblem:
     """A request of one role per size; `stood` are the numbers of its members' hosts till now."""
     members = tuple(MemberName(f"r{i}", 0) for i in range(len(sizes)))
     request = EnsembleRequest(
@@ -47,7 +47,7 @@ def party(
         policies=policies,
         period=period,
     )
-    return Party(
+    return TimedProblem(
         build(request, fleet), dict(zip(members, (uuid(number) for number in stood), strict=False))
     )
 
@@ -78,7 +78,7 @@ def fits(
 
 
 def test_slots_lie_between_neighbouring_edges_of_some_period() -> None:
-    assert slots([hours(0, 2), hours(1, 3), hours(5, 6)]) == (
+    assert time_slots([hours(0, 2), hours(1, 3), hours(5, 6)]) == (
         hours(0, 1),
         hours(1, 2),
         hours(2, 3),
@@ -89,11 +89,11 @@ def test_slots_lie_between_neighbouring_edges_of_some_period() -> None:
 def test_one_after_the_other_may_stand_on_one_host() -> None:
     fleet = snapshot(state(1))
     parties = [party(fleet, hours(0, 2), (16,)), party(fleet, hours(2, 4), (16,))]
-    assert Exhaustive().solve(joint(parties, fleet), time_limit=1, seed=0).verdict is (
+    assert Exhaustive().solve(join_problems(parties, fleet), time_limit=1, seed=0).verdict is (
         Verdict.FEASIBLE
     )
     crossing = [*parties, party(fleet, hours(1, 3), (1,))]
-    assert Exhaustive().solve(joint(crossing, fleet), time_limit=1, seed=0).verdict is (
+    assert Exhaustive().solve(join_problems(crossing, fleet), time_limit=1, seed=0).verdict is (
         Verdict.INFEASIBLE
     )
 
@@ -104,20 +104,20 @@ def test_who_stood_somewhere_moves_only_for_somebody() -> None:
     small, large = party(fleet, hours(1, 2), (8,)), party(fleet, hours(1, 2), (16,))
     for newcomer, expected in ((small, [0]), (large, [1])):
         parties = [newcomer, stays]
-        problem = joint(parties, fleet)
+        problem = join_problems(parties, fleet)
         found = Exhaustive().solve(problem, time_limit=1, seed=0)
         assert found.hosts is not None
-        assert shares(parties, problem, found.hosts)[1] == expected
+        assert split_answer(parties, problem, found.hosts)[1] == expected
 
 
 def test_policies_hold_within_each_request() -> None:
     fleet = snapshot(state(1), state(2))
     apart = (statement("apart", "anti-affinity", "*"),)
     parties = [party(fleet, hours(0, 2), (4, 4), apart), party(fleet, hours(0, 2), (4, 4))]
-    problem = joint(parties, fleet)
+    problem = join_problems(parties, fleet)
     found = Exhaustive().solve(problem, time_limit=1, seed=0)
     assert found.hosts is not None
-    first, _ = shares(parties, problem, found.hosts)
+    first, _ = split_answer(parties, problem, found.hosts)
     assert sorted(first) == [0, 1]
 
 
@@ -151,7 +151,7 @@ def test_joint_answers_are_those_of_trying_everything(
         )
     )
     parties = [party(fleet, period, sizes) for period, sizes in wanted]
-    problem = joint(parties, fleet)
+    problem = join_problems(parties, fleet)
     expected = Verdict.FEASIBLE if fits(booked, wanted) else Verdict.INFEASIBLE
     assert Exhaustive().solve(problem, time_limit=1, seed=0).verdict is expected
     found = CpSat().solve(problem, time_limit=10_000_000, seed=0)
@@ -159,5 +159,5 @@ def test_joint_answers_are_those_of_trying_everything(
     if found.hosts is not None:
         assert all(
             np.isin(rows, np.arange(len(hosts))).all()
-            for rows in shares(parties, problem, found.hosts)
+            for rows in split_answer(parties, problem, found.hosts)
         )

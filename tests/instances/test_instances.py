@@ -10,7 +10,7 @@ import pytest
 
 from moorage.domain.period import SECOND
 from moorage.engine.explain.refusal import explain
-from moorage.engine.joint.instance import dumps_built, loads_built
+from moorage.engine.joint.instance import dumps_request, loads_request
 from moorage.engine.joint.verify import verify
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
@@ -37,8 +37,8 @@ def test_every_file_is_expected() -> None:
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_an_instance_comes_out_as_it_should(name: str) -> None:
     data = (HERE / f"{name}.json").read_bytes()
-    built = loads_built(data)
-    assert dumps_built(built) == data.strip()
+    built = loads_request(data)
+    assert dumps_request(built) == data.strip()
     solver = Portfolio(CpSat())
     found = solver.solve(built.problem, time_limit=20 * SECOND, seed=0)
     assert found.proven

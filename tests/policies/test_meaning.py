@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from moorage.domain.placement import Placement
 from moorage.engine.joint.cost import excess
-from moorage.engine.joint.policy_rules import rules
+from moorage.engine.joint.policy_rules import resolve_policies
 from moorage.policies import discover
 from moorage.testing.problems import PARAMETERS, random_built
 
@@ -81,4 +81,4 @@ def test_a_policy_for_another_phase_posts_nothing(seed: int) -> None:
     later = tuple(
         replace(one, phases=frozenset({Phase.TRANSITION})) for one in built.request.policies
     )
-    assert not rules(replace(built.request, policies=later), built.terrain.topology)
+    assert not resolve_policies(replace(built.request, policies=later), built.terrain.topology)

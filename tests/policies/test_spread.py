@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.joint.build import Built, state
-from moorage.engine.joint.cost import holds
+from moorage.engine.joint.build import BuiltProblem, build_on_terrain
+from moorage.engine.joint.cost import satisfies
 from moorage.engine.joint.verify import verify
 from moorage.solver.exhaustive import every_placement
 from moorage.testing.problems import Host, request, statement, terrain
 
 
-def built(*policies: tuple[str, dict[str, Any]], weight: int | None = None) -> Built:
+def built(*policies: tuple[str, dict[str, Any]], weight: int | None = None) -> BuiltProblem:
     """Four members over racks r0 to r2 of one host each, evenly; and what else is stated."""
     racks = ("r0", "r1", "r2")
     topology = Topology.build(
@@ -26,13 +26,13 @@ def built(*policies: tuple[str, dict[str, Any]], weight: int | None = None) -> B
         statement(type_, type_, "a", weight=None if type_ == "spread" else weight, **parameters)
         for type_, parameters in policies
     ]
-    return state(request({"a": (4, {"VCPU": 1})}, stated), fleet)
+    return build_on_terrain(request({"a": (4, {"VCPU": 1})}, stated), fleet)
 
 
-def ways(made: Built) -> set[str]:
+def ways(made: BuiltProblem) -> set[str]:
     """How many members stand on each host, over all that is granted; meanings agree with it."""
     rows = every_placement(made.problem)
-    found = rows[holds(made.problem, rows)]
+    found = rows[satisfies(made.problem, rows)]
     for one in found[:5]:
         verify(made, one)
     return {" ".join(map(str, np.bincount(one, minlength=3))) for one in found}

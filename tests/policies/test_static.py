@@ -119,7 +119,7 @@ def test_what_has_a_placement_is_not_refused(seed: int) -> None:
     levels = dict(built.terrain.topology.levels)
     outcome = Exhaustive().solve(built.problem, time_limit=SECOND, seed=0)
     # What members break by standing is accepted of a placement, and still contradicts itself.
-    if outcome.verdict is Verdict.FEASIBLE and not built.broken:
+    if outcome.verdict is Verdict.FEASIBLE and not built.standing:
         check(asked.roles, asked.members, asked.policies, levels=levels)
 
 

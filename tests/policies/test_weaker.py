@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from moorage.domain.ensembles import PolicyStatement
 from moorage.domain.placement import Placement
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.joint.build import Built, state
-from moorage.engine.joint.cost import excess, holds
-from moorage.engine.joint.policy_rules import Rule
+from moorage.engine.joint.build import BuiltProblem, build_on_terrain
+from moorage.engine.joint.cost import excess, satisfies
+from moorage.engine.joint.policy_rules import PolicyRule
 from moorage.policies import discover, parse
 from moorage.policies.contract import Violation
 from moorage.policies.parameters import schema
@@ -30,14 +30,14 @@ LARGER = {"max_per_domain", "max_skew", "max_distance"}
 SMALLER = {"min_domains": 1, "min_distance": 1, "keep": 1, "lose": 1}
 
 
-def relaxed(rule: Rule) -> Iterator[PolicyStatement]:
+def relaxed(rule: PolicyRule) -> Iterator[PolicyStatement]:
     """The rule's statement with each of its parameters one step weaker."""
     for step in _steps(rule):
         parameters = {**rule.statement.parameters, **step}
         yield replace(rule.statement, parameters=parameters)
 
 
-def _steps(rule: Rule) -> Iterator[Mapping[str, object]]:
+def _steps(rule: PolicyRule) -> Iterator[Mapping[str, object]]:
     for edge in rule.edges[:1]:
         yield from (step.parameters for step in rule.policy.weaker(edge) if step.parameters)
     given: Mapping[str, Any] = rule.statement.parameters
@@ -51,11 +51,11 @@ def _steps(rule: Rule) -> Iterator[Mapping[str, object]]:
         yield {"domains": [*given["domains"], "r2", "h1"]}
 
 
-def _told(rule: Rule, placement: Placement) -> list[Violation]:
+def _told(rule: PolicyRule, placement: Placement) -> list[Violation]:
     return [one for edge in rule.edges for one in rule.policy.violations(edge, placement)]
 
 
-def _posted(built: Built, rule: Rule, rows: list[int]) -> int:
+def _posted(built: BuiltProblem, rule: PolicyRule, rows: list[int]) -> int:
     problem = built.problem
     return sum(int(excess(problem, one, np.array([rows]))[0]) for one in rule.post(built.ground))
 
@@ -91,24 +91,24 @@ def test_a_request_granted_is_granted_with_a_weaker_parameter(seed: int) -> None
             assert good <= also, (rule.statement, weaker.parameters, min(good - also))
 
 
-def _widens_evenness(built: Built, rule: Rule) -> bool:
+def _widens_evenness(built: BuiltProblem, rule: PolicyRule) -> bool:
     """Whether a fence less adds domains over which another policy wants members to be even."""
     fence = rule.statement.type in {"fence", "ban"}
     return fence and any("max_skew" in one.statement.parameters for one in built.rules)
 
 
-def _granted(built: Built) -> set[tuple[int, ...]]:
+def _granted(built: BuiltProblem) -> set[tuple[int, ...]]:
     rows = every_placement(built.problem)
-    return {tuple(one) for one in rows[holds(built.problem, rows)].tolist()}
+    return {tuple(one) for one in rows[satisfies(built.problem, rows)].tolist()}
 
 
-def _at(built: Built, rows: list[int]) -> Placement:
+def _at(built: BuiltProblem, rows: list[int]) -> Placement:
     return Placement(built.ground, dict(zip(built.problem.members, rows, strict=True)))
 
 
-def _with(built: Built, changed: PolicyStatement) -> Built:
+def _with(built: BuiltProblem, changed: PolicyStatement) -> BuiltProblem:
     policies = tuple(changed if one.name == changed.name else one for one in built.request.policies)
-    return state(replace(built.request, policies=policies), built.terrain)
+    return build_on_terrain(replace(built.request, policies=policies), built.terrain)
 
 
 def _names(policy: type) -> set[str]:
@@ -155,7 +155,7 @@ def test_a_distance_counts_the_levels_that_two_hosts_share(
 ) -> None:
     stated = statement("p", policy, "a", **parameters)
     fleet = terrain([Host(f"h{i}", {"VCPU": 9}) for i in range(4)], _fleet())
-    built = state(request({"a": (2, {"VCPU": 1})}, [stated]), fleet)
+    built = build_on_terrain(request({"a": (2, {"VCPU": 1})}, [stated]), fleet)
     rows = [fleet.row_of[name] for name in hosts.split()]
     assert (not parse(stated).violations(built.problem.members, _at(built, rows))) == good
-    assert bool(holds(built.problem, np.array([rows]))[0]) == good
+    assert bool(satisfies(built.problem, np.array([rows]))[0]) == good

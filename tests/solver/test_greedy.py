@@ -8,7 +8,7 @@ import pytest
 from moorage.domain.period import SECOND
 from moorage.domain.requests import EnsembleRequest
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.joint.build import Built, state
+from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.terrain import Terrain
 from moorage.engine.joint.verify import verify
@@ -29,8 +29,8 @@ def racks(free: dict[str, tuple[int, ...]]) -> Terrain:
     return terrain([Host(name, {"VCPU": n}) for name, (_, n) in names.items()], topology)
 
 
-def placed(asked: EnsembleRequest, fleet: Terrain) -> Built:
-    built = state(asked, fleet)
+def placed(asked: EnsembleRequest, fleet: Terrain) -> BuiltProblem:
+    built = build_on_terrain(asked, fleet)
     found = Greedy().solve(built.problem, time_limit=LIMIT, seed=0)
     assert found.verdict is Verdict.FEASIBLE
     assert found.hosts is not None

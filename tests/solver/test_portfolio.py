@@ -10,8 +10,8 @@ from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND, Duration
 from moorage.domain.requests import Objective
 from moorage.domain.topology import EMPTY, HOST, Level
-from moorage.engine.joint.build import Built, state
-from moorage.engine.joint.cost import cost, holds
+from moorage.engine.joint.build import BuiltProblem, build_on_terrain
+from moorage.engine.joint.cost import cost, satisfies
 from moorage.engine.joint.problem import Outcome, Problem, Verdict
 from moorage.engine.joint.verify import verify
 from moorage.policies.primitives import Apart
@@ -44,18 +44,18 @@ class Full:
         raise Busy("the queue is full")
 
 
-def packed(objective: Objective = Objective.PACK) -> Built:
+def packed(objective: Objective = Objective.PACK) -> BuiltProblem:
     """Sizes that greedy packing gets wrong: 6, 5, 5, 4 into hosts of 10."""
     sizes = {"a": (1, {"VCPU": 6}), "b": (2, {"VCPU": 5}), "c": (1, {"VCPU": 4})}
     hosts = [Host(f"h{i}", {"VCPU": 10}) for i in range(4)]
-    return state(request(sizes, objective=objective), terrain(hosts, EMPTY))
+    return build_on_terrain(request(sizes, objective=objective), terrain(hosts, EMPTY))
 
 
-def misshapen() -> Built:
+def misshapen() -> BuiltProblem:
     """5, 5 and 3 into two hosts of 7: enough room in sum, and for each role alone."""
     hosts = [Host(f"h{i}", {"VCPU": 7}) for i in range(2)]
     asked = request({"a": (2, {"VCPU": 5}), "b": (1, {"VCPU": 3})})
-    return state(asked, terrain(hosts, EMPTY))
+    return build_on_terrain(asked, terrain(hosts, EMPTY))
 
 
 def test_story_a_needs_no_exact_solver() -> None:
@@ -91,7 +91,7 @@ def test_a_full_pool_leaves_the_greedy_answer_with_its_honest_bound() -> None:
     soft = [statement("soft", "affinity", "*", weight=3)]
     sizes = {"a": (4, {"VCPU": 5})}
     hosts = [Host(f"h{i}", {"VCPU": 10}) for i in range(4)]
-    problem = state(request(sizes, soft), terrain(hosts, EMPTY)).problem
+    problem = build_on_terrain(request(sizes, soft), terrain(hosts, EMPTY)).problem
     found = Portfolio(Full()).solve(problem, time_limit=LIMIT, seed=0)
     assert found.verdict is Verdict.FEASIBLE
     assert not found.proven
@@ -162,12 +162,12 @@ def test_primitives_no_policy_posts_are_solved_as_well() -> None:
         found = Portfolio(CpSat()).solve(problem, time_limit=LIMIT, seed=0)
         assert found.verdict is truth.verdict, seed
         if found.hosts is not None:
-            assert holds(problem, found.hosts[None, :])[0], seed
+            assert satisfies(problem, found.hosts[None, :])[0], seed
             assert cost(problem, found.hosts[None, :])[0] == found.value == truth.value, seed
 
 
 def test_nobody_to_place_is_an_answer() -> None:
-    problem = state(request({}), terrain([Host("h1", {"VCPU": 1})], EMPTY)).problem
+    problem = build_on_terrain(request({}), terrain([Host("h1", {"VCPU": 1})], EMPTY)).problem
     for solver in (Greedy(), CpSat(), Portfolio(CpSat()), Exhaustive()):
         found = solver.solve(problem, time_limit=LIMIT, seed=0)
         assert (found.verdict, found.value) == (Verdict.FEASIBLE, 0)
@@ -175,7 +175,7 @@ def test_nobody_to_place_is_an_answer() -> None:
 
 def test_a_fleet_without_hosts_is_refuted() -> None:
     nowhere = terrain([], EMPTY, classes=("VCPU",))
-    problem = state(request({"a": (1, {"VCPU": 1})}), nowhere).problem
+    problem = build_on_terrain(request({"a": (1, {"VCPU": 1})}), nowhere).problem
     for solver in (CpSat(), Portfolio(CpSat()), Exhaustive()):
         assert solver.solve(problem, time_limit=LIMIT, seed=0).verdict is Verdict.INFEASIBLE
 
@@ -183,10 +183,10 @@ def test_a_fleet_without_hosts_is_refuted() -> None:
 def test_an_overage_elsewhere_does_not_keep_members_away() -> None:
     """A host over capacity in a class nobody asks for takes members all the same."""
     host = Host("h1", {"MEMORY_MB": 4, "VCPU": 8}, {"MEMORY_MB": 9})
-    built = state(
+    built = build_on_terrain(
         request({"a": (2, {"VCPU": 1}), "b": (1, {"MEMORY_MB": 1})}), terrain([host], EMPTY)
     )
-    without = state(request({"a": (2, {"VCPU": 1})}), built.terrain)
+    without = build_on_terrain(request({"a": (2, {"VCPU": 1})}), built.terrain)
     assert Portfolio(CpSat()).solve(built.problem, time_limit=LIMIT, seed=0).hosts is None
     found = Portfolio(CpSat()).solve(without.problem, time_limit=LIMIT, seed=0)
     assert found.hosts is not None
@@ -195,7 +195,7 @@ def test_an_overage_elsewhere_does_not_keep_members_away() -> None:
 
 def test_the_oracle_refuses_what_would_take_long() -> None:
     hosts = [Host(f"h{i}", {"VCPU": 10}) for i in range(40)]
-    built = state(request({"a": (6, {"VCPU": 1})}), terrain(hosts, EMPTY))
+    built = build_on_terrain(request({"a": (6, {"VCPU": 1})}), terrain(hosts, EMPTY))
     with pytest.raises(TooLarge):
         Exhaustive().solve(built.problem, time_limit=LIMIT, seed=0)
 

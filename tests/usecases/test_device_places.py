@@ -14,7 +14,7 @@ from moorage.domain.describe import read_ensemble
 from moorage.domain.fleet_expansion import provider_uuid
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates.query import CandidateQuery
-from moorage.engine.joint.instance import dumps_built, loads_built
+from moorage.engine.joint.instance import dumps_request, loads_request
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
 from moorage.testing.service import OPERATOR, TENANT, Service
@@ -347,8 +347,8 @@ def test_a_device_that_changes_meanwhile_is_relied_on(
 
 def test_a_saved_instance_says_the_same(edge: Service) -> None:
     refused = why(edge, upf(count=1, ports=[port("a", "A", 9)]))
-    built = loads_built(json.dumps(refused["instance"]))
+    built = loads_request(json.dumps(refused["instance"]))
     assert built.problem.proof is not None
     outcome = solve(edge.env.solver, built.problem, time_limit=1_000_000, seed=0)
     assert outcome.verdict is Verdict.INFEASIBLE
-    assert dumps_built(loads_built(dumps_built(built))) == dumps_built(built)
+    assert dumps_request(loads_request(dumps_request(built))) == dumps_request(built)

@@ -9,7 +9,7 @@ import pytest
 from moorage.domain import deadline
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.domain.requests import EnsembleRequest, Objective
-from moorage.engine.explain.conflicts import Core, Deletion, Oracle, binding, elements
+from moorage.engine.explain.conflicts import Core, DeletionFilter, Oracle, binding_classes, elements
 from moorage.engine.joint.build import build
 from moorage.engine.joint.problem import Outcome, Problem
 from moorage.solver.cpsat import CpSat
@@ -144,9 +144,11 @@ def test_a_question_is_not_even_stated_without_time(service: Service) -> None:
     watch = Steps(0.0)
     with deadline.within(watch, 1.0):
         watch.seconds += 2
-        assert Deletion(built, oracle).feasible(frozenset()) is None
-        assert oracle.asks(lambda: pytest.fail("a problem was made for nothing")) is None
-    assert oracle.asks(lambda: built.problem) is True
+        assert DeletionFilter(built, oracle).feasible(frozenset()) is None
+        assert (
+            oracle.feasible_if_time(lambda: pytest.fail("a problem was made for nothing")) is None
+        )
+    assert oracle.feasible_if_time(lambda: built.problem) is True
 
 
 class Counted(dict[str, int]):
@@ -175,7 +177,7 @@ def test_what_a_conflict_turns_on_copies_no_role_once_time_is_over(service: Serv
     built = replace(build(request, snapshot), request=replace(request, roles=roles))
     Counted.copies = 0
     core = Core(elements(built), minimal=False)
-    found = binding(built, core, Oracle(Portfolio(CpSat()), lambda: 0.0))
+    found = binding_classes(built, core, Oracle(Portfolio(CpSat()), lambda: 0.0))
     assert set(found) == {role.name for role in roles}
     assert Counted.copies == 0
 

@@ -62,10 +62,10 @@ class Replay(Command):
 
     def _saved(self, text: str) -> Saved:
         if text == "-" or Path(text).is_file() or text.endswith(".json"):
-            from moorage.engine.joint.instance import recorded
+            from moorage.engine.joint.instance import recorded_verdict
 
             instance = read_text(text)
-            return Saved(instance, recorded(instance))
+            return Saved(instance, recorded_verdict(instance))
         with self.client() as client:
             answer = client.explanations.show(text, instance=True).value
         from moorage.cli.output import as_json
@@ -84,18 +84,18 @@ class Saved:
 
     def kept(self) -> bytes:
         """The instance with its verdict, as saved in a file."""
-        from moorage.engine.joint.instance import with_recorded
+        from moorage.engine.joint.instance import with_verdict
         from moorage.engine.joint.problem import Verdict
 
         if self.verdict is None:
             return self.instance.encode()
-        return with_recorded(self.instance, Verdict(self.verdict))
+        return with_verdict(self.instance, Verdict(self.verdict))
 
 
 def solved(instance: str, time_limit: str, seed: int) -> Outcome:
     """The answer, checked by the policies' own `violations` if the instance has policies."""
     from moorage.domain.period import parse_duration
-    from moorage.engine.joint.instance import loads, loads_built
+    from moorage.engine.joint.instance import loads, loads_request
     from moorage.engine.joint.proved_solve import solve
     from moorage.engine.joint.verify import verify
     from moorage.solver.cpsat import CpSat
@@ -105,7 +105,7 @@ def solved(instance: str, time_limit: str, seed: int) -> Outcome:
     solver = Portfolio(exact=CpSat())
     if kind_of(instance) != "request":
         return solver.solve(loads(instance), time_limit=limit, seed=seed)
-    built = loads_built(instance)
+    built = loads_request(instance)
     outcome = solve(solver, built.problem, time_limit=limit, seed=seed)
     if outcome.hosts is not None:
         verify(built, outcome.hosts)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from moorage.domain.describe import EnsembleDescription
-    from moorage.engine.joint.build import Built
-    from moorage.engine.joint.sequential import OneByOne
+    from moorage.engine.joint.build import BuiltProblem
+    from moorage.engine.joint.sequential import SequentialPlacement
     from moorage.usecases.ports import Store
 
 
@@ -60,7 +60,7 @@ class Replay(Command):
 class Finding:
     """The result: how many members were placed, in words."""
 
-    outcome: OneByOne
+    outcome: SequentialPlacement
     names: Sequence[str]
     """Name of each host row."""
     types: Mapping[str, str]
@@ -71,7 +71,7 @@ class Finding:
         """`FAIL at db[1]: proximity "pair" and survive "db-ha" leave no host`."""
         if self.outcome.failed is None:
             return f"OK {self.total} of {self.total} placed one by one"
-        blamed = sorted(f'{self.types[name]} "{name}"' for name in self.outcome.blamed)
+        blamed = sorted(f'{self.types[name]} "{name}"' for name in self.outcome.conflict)
         leave = "leave" if len(blamed) > 1 else "leaves"
         why = f"{' and '.join(blamed)} {leave} no host" if blamed else "no host has room"
         return f"FAIL at {self.outcome.failed}: {why}"
@@ -82,7 +82,7 @@ class Finding:
             "replay": {
                 "verdict": "placed" if self.outcome.failed is None else "failed",
                 "failed": None if self.outcome.failed is None else str(self.outcome.failed),
-                "policies": list(self.outcome.blamed),
+                "policies": list(self.outcome.conflict),
                 "placed": {
                     str(member): self.names[row] for member, row in self.outcome.hosts.items()
                 },
@@ -111,7 +111,7 @@ def replayed(
 ) -> Finding:
     """Read the simulation's ledger and place the members one at a time."""
     from moorage.cli.sim_process import clock_file, database_url
-    from moorage.engine.joint.sequential import sequential
+    from moorage.engine.joint.sequential import place_sequentially
     from moorage.store import open_store
     from moorage.store.settable_clock import SettableClock
 
@@ -121,12 +121,12 @@ def replayed(
     finally:
         store.close()
     names = built.terrain.names
-    outcome = sequential(built.problem, order, names=names, by=by)
+    outcome = place_sequentially(built.problem, order, names=names, by=by)
     types = {one.name: one.type for one in described.policies}
     return Finding(outcome, names, types, len(order))
 
 
-def _built(store: Store, described: EnsembleDescription) -> Built:
+def _built(store: Store, described: EnsembleDescription) -> BuiltProblem:
     from moorage.domain.period import Period
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.joint.build import build

@@ -13,32 +13,32 @@ from moorage.policies.primitives import AtLeastDomains, AtMost, AtMostTogether, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from moorage.engine.joint.problem_index import Crowd, Index
+    from moorage.engine.joint.problem_index import LevelConstraint, ProblemIndex
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
 
 
-def lower_bound(numbers: Index) -> int:
+def lower_bound(numbers: ProblemIndex) -> int:
     """A lower bound on the cost of placements that meet the required primitives."""
     return _disliked(numbers) + _objective(numbers)
 
 
-def _disliked(numbers: Index) -> int:
+def _disliked(numbers: ProblemIndex) -> int:
     """The least cost of preferred named hosts, summed over the members."""
     problem = numbers.problem
     total = 0
     for m, row in enumerate(problem.fixed.tolist()):
         group = numbers.group_of[m]
-        hosts = numbers.may[group]
+        hosts = numbers.allowed[group]
         if row >= 0:
-            total += int(numbers.dislike[group][row])
+            total += int(numbers.preference_cost[group][row])
         elif hosts.any():
-            total += int(numbers.dislike[group][hosts].min())
+            total += int(numbers.preference_cost[group][hosts].min())
     return total
 
 
-def _objective(numbers: Index) -> int:
+def _objective(numbers: ProblemIndex) -> int:
     problem = numbers.problem
     if problem.objective is None or not problem.members:
         return 0
@@ -51,12 +51,12 @@ def _objective(numbers: Index) -> int:
             return _least_fill(numbers)
 
 
-def _most_hosts(numbers: Index) -> int:
+def _most_hosts(numbers: ProblemIndex) -> int:
     """An upper bound on the number of distinct hosts in use."""
     problem = numbers.problem
     usable = np.zeros(len(problem.hosts), dtype=np.bool_)
-    for m in numbers.moving:
-        usable |= numbers.may[numbers.group_of[m]]
+    for m in numbers.to_place:
+        usable |= numbers.allowed[numbers.group_of[m]]
     standing = problem.fixed[problem.fixed >= 0]
     usable[standing] = True
     head = list(range(len(problem.members)))
@@ -66,10 +66,14 @@ def _most_hosts(numbers: Index) -> int:
             m = head[m]
         return m
 
-    for crowd in numbers.crowds:
-        if _hosts(crowd) and crowd.required and isinstance(crowd.primitive, SameDomain):
-            for m in crowd.members[1:]:
-                head[find(m)] = find(crowd.members[0])
+    for constraint in numbers.constraints:
+        if (
+            _hosts(constraint)
+            and constraint.required
+            and isinstance(constraint.primitive, SameDomain)
+        ):
+            for m in constraint.members[1:]:
+                head[find(m)] = find(constraint.members[0])
     # Fixed members on one host share it whatever the rest does.
     first: dict[int, int] = {}
     for m, row in enumerate(problem.fixed.tolist()):
@@ -79,10 +83,10 @@ def _most_hosts(numbers: Index) -> int:
     return min(together, int(usable.sum()))
 
 
-def _fewest_hosts(numbers: Index) -> int:
+def _fewest_hosts(numbers: ProblemIndex) -> int:
     """A lower bound on the number of distinct hosts in use."""
     problem = numbers.problem
-    moving = list(numbers.moving)
+    moving = list(numbers.to_place)
     standing = np.unique(problem.fixed[problem.fixed >= 0])
     least = max(1, len(standing))
     demand = problem.demand[problem.role_of[moving]].sum(axis=0)
@@ -93,9 +97,9 @@ def _fewest_hosts(numbers: Index) -> int:
         if rest > 0:
             others = np.sort(np.delete(free, standing))[::-1]
             least = max(least, len(standing) + _prefix(others, int(rest)))
-    for crowd in numbers.crowds:
-        if crowd.required:
-            least = max(least, _domains_needed(crowd))
+    for constraint in numbers.constraints:
+        if constraint.required:
+            least = max(least, _domains_needed(constraint))
     return least
 
 
@@ -104,9 +108,9 @@ def _prefix(amounts: Ints, wanted: int) -> int:
     return min(int(np.searchsorted(np.cumsum(amounts), wanted)) + 1, len(amounts))
 
 
-def _domains_needed(crowd: Crowd) -> int:
-    count = len(crowd.members)
-    match crowd.primitive:
+def _domains_needed(constraint: LevelConstraint) -> int:
+    count = len(constraint.members)
+    match constraint.primitive:
         case AtMost(limit=limit):
             return -(-count // limit) if limit > 0 else 0
         case AtLeastDomains(limit=limit):
@@ -118,7 +122,7 @@ def _domains_needed(crowd: Crowd) -> int:
             return 0
 
 
-def _least_fill(numbers: Index) -> int:
+def _least_fill(numbers: ProblemIndex) -> int:
     """A lower bound on the fullest host's fill, in percent rounded up."""
     problem = numbers.problem
     least = 0
@@ -126,7 +130,9 @@ def _least_fill(numbers: Index) -> int:
         role = int(problem.role_of[m])
         demand = problem.demand[role] if row < 0 else np.zeros_like(problem.demand[role])
         hosts = (
-            numbers.may[numbers.group_of[m]] if row < 0 else np.arange(len(problem.hosts)) == row
+            numbers.allowed[numbers.group_of[m]]
+            if row < 0
+            else np.arange(len(problem.hosts)) == row
         )
         if hosts.any():
             least = max(least, int(_fill(problem.capacity, problem.free, demand)[hosts].min()))
@@ -139,5 +145,5 @@ def _fill(capacity: Ints, free: Ints, demand: Ints) -> Ints:
     return np.asarray(np.where(capacity > 0, percent, 0).max(axis=1, initial=0), dtype=np.int64)
 
 
-def _hosts(crowd: Crowd) -> bool:
-    return crowd.primitive.level.name == HOST
+def _hosts(constraint: LevelConstraint) -> bool:
+    return constraint.primitive.level.name == HOST

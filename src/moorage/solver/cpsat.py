@@ -14,9 +14,9 @@ import numpy as np
 
 from moorage.domain.period import SECOND
 from moorage.engine.joint.cost import cost
-from moorage.engine.joint.equivalence_classes import classes, enough
+from moorage.engine.joint.equivalence_classes import equivalence_classes, sufficient_hosts
 from moorage.engine.joint.problem import Outcome, Verdict
-from moorage.engine.joint.problem_index import index
+from moorage.engine.joint.problem_index import index_problem
 from moorage.solver.bounds import lower_bound
 from moorage.solver.cpsat_alone import cp_model
 from moorage.solver.cpsat_cuts import add_cuts
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.period import Duration
     from moorage.engine.joint.problem import Problem
-    from moorage.engine.joint.problem_index import Index
+    from moorage.engine.joint.problem_index import ProblemIndex
     from moorage.solver.cpsat_model import Model
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -54,12 +54,14 @@ class CpSat:
         known = self.greedy.solve(problem, time_limit=time_limit, seed=seed)
         if known.proven:
             return known
-        numbers = index(problem)
-        of_class = classes(problem)
+        numbers = index_problem(problem)
+        of_class = equivalence_classes(problem)
         first = _loads(problem, known)
-        suffices = enough(problem, of_class, first)
+        suffices = sufficient_hosts(problem, of_class, first)
         cells = MOST_CELLS if known.hosts is None else CELLS
-        rows = _shortlist(numbers, suffices, first, max(cells // max(len(numbers.kinds), 1), 1))
+        rows = _shortlist(
+            numbers, suffices, first, max(cells // max(len(numbers.interchangeable), 1), 1)
+        )
         stated = model(numbers, rows, of_class)
         add_cuts(stated)
         if known.hosts is not None:
@@ -107,7 +109,7 @@ def _loads(problem: Problem, known: Outcome) -> Ints:
     return np.bincount(known.hosts, minlength=len(problem.hosts)).astype(np.int64)
 
 
-def _shortlist(numbers: Index, rows: Ints, first: Ints, most: int) -> Ints:
+def _shortlist(numbers: ProblemIndex, rows: Ints, first: Ints, most: int) -> Ints:
     """At most so many of the rows: fixed and used hosts first, then by free capacity.
 
     The others are taken round robin over the domains of the widest level, roomiest first, so

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def add_cuts(model: Model) -> None:
     """Add every cut of the problem; hosts that are no candidates have no members."""
-    for cut in model.numbers.together:
+    for cut in model.numbers.never_together:
         _never_together(model, cut)
     for pool in model.numbers.pools:
         _pooled(model, pool)
@@ -30,7 +30,7 @@ def _never_together(model: Model, cut: NeverTogether) -> None:
             if len(cut.counts) == 1:
                 model.cp.add(sum(counts) <= number - 1)
                 break
-            most = len(model.numbers.moving)
+            most = len(model.numbers.to_place)
             full = model.cp.new_bool_var("")
             model.cp.add(sum(counts) <= number - 1 + most * full)
             reached.append(full)
@@ -50,6 +50,6 @@ def _pooled(model: Model, pool: Pooled) -> None:
 def _counts(model: Model, role: str, hosts: Iterable[int]) -> Iterable[Any]:
     """The variables that count placed members of a role on these hosts."""
     problem = model.numbers.problem
-    for kind, variables in zip(model.numbers.kinds, model.count, strict=True):
+    for kind, variables in zip(model.numbers.interchangeable, model.count, strict=True):
         if problem.roles[int(problem.role_of[kind[0]])] == role:
             yield from (variables[row] for row in hosts if row in variables)

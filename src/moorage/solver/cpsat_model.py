@@ -26,7 +26,7 @@ from moorage.solver.cpsat_alone import cp_model
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from moorage.engine.joint.problem_index import Crowd, Index
+    from moorage.engine.joint.problem_index import LevelConstraint, ProblemIndex
 
     Ints: TypeAlias = NDArray[np.int64]
     Term: TypeAlias = "cp_model.LinearExprT"
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class Model:
     """A CP-SAT model with the variables to read its answer from."""
 
-    numbers: Index
+    numbers: ProblemIndex
     rows: Ints
     """Candidate hosts."""
     of_class: Ints
@@ -52,7 +52,7 @@ class Model:
 
     def hint(self, rows: Ints) -> None:
         """Start the search from a known placement."""
-        for kind, variables in zip(self.numbers.kinds, self.count, strict=True):
+        for kind, variables in zip(self.numbers.interchangeable, self.count, strict=True):
             standing = np.bincount(rows[list(kind)], minlength=len(self.of_class))
             for row, variable in variables.items():
                 self.cp.add_hint(variable, int(standing[row]))
@@ -60,13 +60,13 @@ class Model:
     def read(self, solver: cp_model.CpSolver) -> Ints:
         """[M] the host row of each member."""
         found = self.numbers.problem.fixed.copy()
-        for kind, variables in zip(self.numbers.kinds, self.count, strict=True):
+        for kind, variables in zip(self.numbers.interchangeable, self.count, strict=True):
             rows = [row for row, v in variables.items() for _ in range(solver.value(v))]
             found[list(kind)] = rows
         return found
 
 
-def model(numbers: Index, rows: Ints, of_class: Ints) -> Model:
+def model(numbers: ProblemIndex, rows: Ints, of_class: Ints) -> Model:
     """Build the model of a problem over candidate hosts.
 
     Args:
@@ -75,13 +75,13 @@ def model(numbers: Index, rows: Ints, of_class: Ints) -> Model:
         of_class: [H] classes of exchangeable hosts, whose loads are ordered.
     """
     found = Model(numbers, rows, of_class)
-    for kind in numbers.kinds:
+    for kind in numbers.interchangeable:
         _kind(found, kind)
     _standing(found)
     _capacity(found)
     _order(found)
-    for crowd in numbers.crowds:
-        _crowd(found, crowd)
+    for constraint in numbers.constraints:
+        _add_constraint(found, constraint)
     _objective(found)
     if found.costs:
         found.cp.minimize(sum(found.costs))
@@ -92,7 +92,7 @@ def _kind(model: Model, kind: tuple[int, ...]) -> None:
     numbers = model.numbers
     group = numbers.group_of[kind[0]]
     role = int(numbers.problem.role_of[kind[0]])
-    slots = np.where(numbers.may[group], np.minimum(numbers.slots(role), len(kind)), 0)
+    slots = np.where(numbers.allowed[group], np.minimum(numbers.slots(role), len(kind)), 0)
     variables = {
         row: model.cp.new_int_var(0, int(slots[row]), "")
         for row in model.rows.tolist()
@@ -101,16 +101,18 @@ def _kind(model: Model, kind: tuple[int, ...]) -> None:
     model.cp.add(sum(variables.values()) == len(kind))
     model.count.append(variables)
     model.most.append(slots)
-    dislike = numbers.dislike[group]
+    dislike = numbers.preference_cost[group]
     model.costs += [int(dislike[row]) * v for row, v in variables.items() if dislike[row]]
 
 
 def _standing(model: Model) -> None:
     """Add the cost of fixed members; infeasible if one stands where it must not."""
     numbers = model.numbers
-    if numbers.misplaced:
+    if numbers.fixed_on_forbidden:
         model.cp.add_bool_or([])
-    model.constant += sum(int(numbers.dislike[numbers.group_of[m]][h]) for m, h in numbers.standing)
+    model.constant += sum(
+        int(numbers.preference_cost[numbers.group_of[m]][h]) for m, h in numbers.fixed_members
+    )
 
 
 def _capacity(model: Model) -> None:
@@ -120,7 +122,7 @@ def _capacity(model: Model) -> None:
     with the least room counts.
     """
     problem, rows = model.numbers.problem, model.rows
-    roles = [int(problem.role_of[kind[0]]) for kind in model.numbers.kinds]
+    roles = [int(problem.role_of[kind[0]]) for kind in model.numbers.interchangeable]
     demands, which = np.unique(
         problem.demand[np.array(roles, dtype=np.intp)], axis=1, return_inverse=True
     )
@@ -150,36 +152,36 @@ def _load(model: Model, row: int) -> Any:  # noqa: ANN401 - CP-SAT's sums are of
 # --- primitives that count per domain ----------------------------------------------------
 
 
-def _crowd(model: Model, crowd: Crowd) -> None:
-    n = _counts(model, crowd, crowd.members)
-    match crowd.primitive:
+def _add_constraint(model: Model, constraint: LevelConstraint) -> None:
+    n = _counts(model, constraint, constraint.members)
+    match constraint.primitive:
         case AtMost(limit=limit):
             for one in n.values():
-                _at_most(model, crowd, one - limit)
+                _at_most(model, constraint, one - limit)
         case AtMostTogether(domains=lose, limit=limit):
-            _together(model, crowd, n, lose, limit)
+            _together(model, constraint, n, lose, limit)
         case AtLeastDomains(limit=limit):
-            used = [_used(model, one, len(crowd.members), least=False) for one in n.values()]
-            _at_most(model, crowd, limit - sum(used))
+            used = [_used(model, one, len(constraint.members), least=False) for one in n.values()]
+            _at_most(model, constraint, limit - sum(used))
         case SameDomain():
-            used = [_used(model, one, len(crowd.members), least=True) for one in n.values()]
-            _at_most(model, crowd, sum(used) - 1)
+            used = [_used(model, one, len(constraint.members), least=True) for one in n.values()]
+            _at_most(model, constraint, sum(used) - 1)
         case Skew(domains=domains, limit=limit):
-            _skew(model, crowd, n, domains, limit)
+            _skew(model, constraint, n, domains, limit)
         case Apart():
-            theirs = _counts(model, crowd, crowd.others)
+            theirs = _counts(model, constraint, constraint.others)
             for domain in n.keys() & theirs.keys():
-                one = _used(model, n[domain], len(crowd.members), least=True)
-                other = _used(model, theirs[domain], len(crowd.others), least=True)
-                _at_most(model, crowd, one + other - 1)
+                one = _used(model, n[domain], len(constraint.members), least=True)
+                other = _used(model, theirs[domain], len(constraint.others), least=True)
+                _at_most(model, constraint, one + other - 1)
 
 
-def _counts(model: Model, crowd: Crowd, members: tuple[int, ...]) -> dict[int, Any]:
+def _counts(model: Model, constraint: LevelConstraint, members: tuple[int, ...]) -> dict[int, Any]:
     """Domain -> the number of the members in it; domains that can have none are left out."""
     parts: dict[int, list[Any]] = {}
     chosen = set(members)
-    domain_of = crowd.domain_of.tolist()
-    for kind, variables in zip(model.numbers.kinds, model.count, strict=True):
+    domain_of = constraint.domain_of.tolist()
+    for kind, variables in zip(model.numbers.interchangeable, model.count, strict=True):
         if kind[0] in chosen:
             for row, variable in variables.items():
                 if domain_of[row] >= 0:
@@ -191,9 +193,9 @@ def _counts(model: Model, crowd: Crowd, members: tuple[int, ...]) -> dict[int, A
     return {domain: sum(parts[domain]) for domain in sorted(parts)}
 
 
-def _at_most(model: Model, crowd: Crowd, excess: Any) -> None:  # noqa: ANN401 - as `_load`
+def _at_most(model: Model, constraint: LevelConstraint, excess: Any) -> None:  # noqa: ANN401 - as `_load`
     """Constrain `excess` <= 0 if required; otherwise add its positive part to the cost."""
-    weight = crowd.primitive.weight
+    weight = constraint.primitive.weight
     if weight is None:
         if isinstance(excess, int):
             # CP-SAT has no constant constraints: a broken one empties the domain of a variable.
@@ -204,8 +206,8 @@ def _at_most(model: Model, crowd: Crowd, excess: Any) -> None:  # noqa: ANN401 -
     elif isinstance(excess, int):
         model.constant += weight * max(0, excess)
     else:
-        most = len(crowd.members) + len(crowd.others) + crowd.size
-        limit = abs(getattr(crowd.primitive, "limit", 0))
+        most = len(constraint.members) + len(constraint.others) + constraint.domain_count
+        limit = abs(getattr(constraint.primitive, "limit", 0))
         above = model.cp.new_int_var(0, 2 * most + limit, "")
         model.cp.add(above >= excess)
         model.costs.append(weight * above)
@@ -227,22 +229,28 @@ def _used(model: Model, count: Any, most: int, *, least: bool) -> Any:  # noqa: 
     return used
 
 
-def _together(model: Model, crowd: Crowd, n: dict[int, Any], lose: int, limit: int) -> None:
+def _together(
+    model: Model, constraint: LevelConstraint, n: dict[int, Any], lose: int, limit: int
+) -> None:
     """The sum of the `lose` largest counts is the least of `lose * t + sum(max(0, n - t))`."""
-    most = len(crowd.members)
+    most = len(constraint.members)
     t = model.cp.new_int_var(0, most, "")
     above = []
     for one in n.values():
         surplus = model.cp.new_int_var(0, most, "")
         model.cp.add(surplus >= one - t)
         above.append(surplus)
-    _at_most(model, crowd, lose * t + sum(above) - limit)
+    _at_most(model, constraint, lose * t + sum(above) - limit)
 
 
 def _skew(
-    model: Model, crowd: Crowd, n: dict[int, Any], domains: tuple[int, ...], limit: int
+    model: Model,
+    constraint: LevelConstraint,
+    n: dict[int, Any],
+    domains: tuple[int, ...],
+    limit: int,
 ) -> None:
-    most = len(crowd.members)
+    most = len(constraint.members)
     top = model.cp.new_int_var(0, most, "")
     bottom = model.cp.new_int_var(0, most, "")
     for one in n.values():
@@ -252,7 +260,7 @@ def _skew(
     for domain in domains:
         if domain in n:
             model.cp.add(bottom <= n[domain])
-    _at_most(model, crowd, top - bottom - limit)
+    _at_most(model, constraint, top - bottom - limit)
 
 
 # --- objective ---------------------------------------------------------------------------
@@ -285,7 +293,7 @@ def _objective(model: Model) -> None:
 def _balance(model: Model, used: dict[int, Any]) -> None:
     """The fullest host used, in percent rounded up."""
     problem = model.numbers.problem
-    roles = [int(problem.role_of[kind[0]]) for kind in model.numbers.kinds]
+    roles = [int(problem.role_of[kind[0]]) for kind in model.numbers.interchangeable]
     booked = problem.capacity - problem.free
     present = -(-100 * booked // np.maximum(problem.capacity, 1))
     fullest = model.cp.new_int_var(0, max(100, int(present.max(initial=0))), "")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.engine.joint.cost import cost, holds
+from moorage.engine.joint.cost import cost, satisfies
 from moorage.engine.joint.problem import Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Exhaustive:
             TooLarge: more than `MOST_PLACEMENTS` fit side by side.
         """
         rows = every_placement(problem)
-        rows = rows[holds(problem, rows)]
+        rows = rows[satisfies(problem, rows)]
         if not len(rows):
             return Outcome(Verdict.INFEASIBLE, self.name)
         costs = cost(problem, rows)

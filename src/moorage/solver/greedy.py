@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.domain.period import SECOND
-from moorage.engine.joint.cost import cost, holds
+from moorage.engine.joint.cost import cost, satisfies
 from moorage.engine.joint.problem import Outcome, Verdict
-from moorage.engine.joint.problem_index import index
+from moorage.engine.joint.problem_index import index_problem
 from moorage.policies.primitives import SameDomain
 from moorage.solver.bounds import lower_bound
 from moorage.solver.partial_solution import Partial
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.period import Duration
     from moorage.engine.joint.problem import Problem
-    from moorage.engine.joint.problem_index import Index
+    from moorage.engine.joint.problem_index import ProblemIndex
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -54,7 +54,7 @@ class Greedy:
         """A placement that meets every required primitive, or `unknown`."""
         started = time.monotonic()
         deadline = started + time_limit / SECOND
-        numbers = index(problem)
+        numbers = index_problem(problem)
         noise = np.random.default_rng(seed)
         least = lower_bound(numbers)
         rows = self._search(numbers, noise, deadline, least)
@@ -66,7 +66,7 @@ class Greedy:
         return Outcome(Verdict.FEASIBLE, self.name, rows, value=value, bound=bound, wall_ms=wall)
 
     def _search(
-        self, numbers: Index, noise: np.random.Generator, deadline: float, least: int
+        self, numbers: ProblemIndex, noise: np.random.Generator, deadline: float, least: int
     ) -> Ints | None:
         blocks = _blocks(numbers)
         failures = dict.fromkeys(blocks, 0)
@@ -80,7 +80,7 @@ class Greedy:
             stuck = self._place_all(partial, order, noise, spread)
             if stuck is not None:
                 failures[stuck] += 1
-            elif holds(numbers.problem, partial.row_of[None, :])[0]:
+            elif satisfies(numbers.problem, partial.row_of[None, :])[0]:
                 self._polish(partial, deadline, least)
                 return partial.row_of
         return None
@@ -127,7 +127,7 @@ class Greedy:
         value = int(cost(problem, partial.row_of[None, :])[0])
         for _ in range(self.polishing):
             before = value
-            for m in numbers.moving:
+            for m in numbers.to_place:
                 if value <= least or time.monotonic() > deadline:
                     return
                 value = _move(partial, m, value)
@@ -146,7 +146,7 @@ def _move(partial: Partial, m: int, value: int) -> int:
     rows = partial.row_of[None, :]
     if new != old:
         moved = int(cost(problem, rows)[0])
-        if moved < value and holds(problem, rows)[0]:
+        if moved < value and satisfies(problem, rows)[0]:
             return moved
         partial.undo(m)
         partial.place(m, old)
@@ -169,50 +169,50 @@ def _cheapest(
 def _meeting_place(partial: Partial, block: Block) -> Ints:
     """[H] the domains to try in turn: of the widest level that the block must share."""
     shared = [
-        partial.index.crowds[c]
-        for c in partial.index.crowds_of[block[0]]
+        partial.index.constraints[c]
+        for c in partial.index.constraints_of[block[0]]
         if _binds(partial.index, c)
     ]
     if not shared:
         return np.arange(len(partial.load), dtype=np.int64)
-    return min(shared, key=lambda crowd: crowd.size).domain_of
+    return min(shared, key=lambda constraint: constraint.domain_count).domain_of
 
 
-def _binds(numbers: Index, c: int) -> bool:
-    crowd = numbers.crowds[c]
-    return crowd.required and isinstance(crowd.primitive, SameDomain)
+def _binds(numbers: ProblemIndex, c: int) -> bool:
+    constraint = numbers.constraints[c]
+    return constraint.required and isinstance(constraint.primitive, SameDomain)
 
 
-def _blocks(numbers: Index) -> list[Block]:
+def _blocks(numbers: ProblemIndex) -> list[Block]:
     """Members to place, grouped by the domains they must share; scarce groups first."""
     scarcity = _scarcity(numbers)
-    head = {m: m for m in numbers.moving}
+    head = {m: m for m in numbers.to_place}
 
     def find(m: int) -> int:
         while head[m] != m:
             m = head[m]
         return m
 
-    for c, crowd in enumerate(numbers.crowds):
+    for c, constraint in enumerate(numbers.constraints):
         if _binds(numbers, c):
-            moving = [m for m in crowd.members if m in head]
+            moving = [m for m in constraint.members if m in head]
             for m in moving[1:]:
                 head[find(m)] = find(moving[0])
     blocks: dict[int, list[int]] = {}
-    for m in numbers.moving:
+    for m in numbers.to_place:
         blocks.setdefault(find(m), []).append(m)
     ordered = [tuple(sorted(block, key=lambda m: (scarcity[m], m))) for block in blocks.values()]
     return sorted(ordered, key=lambda block: (scarcity[block[0]], -len(block), block))
 
 
-def _scarcity(numbers: Index) -> dict[int, float]:
+def _scarcity(numbers: ProblemIndex) -> dict[int, float]:
     """Per member to place: the initial slots for its kind, divided by the members of the kind."""
     start = Partial(numbers)
     found: dict[int, float] = {}
     demanded: dict[int, int] = {}
-    for m in numbers.moving:
+    for m in numbers.to_place:
         demanded[numbers.group_of[m]] = demanded.get(numbers.group_of[m], 0) + 1
-    for kind in numbers.kinds:
+    for kind in numbers.interchangeable:
         first = kind[0]
         slots = numbers.slots(int(numbers.problem.role_of[first]))
         open_slots = int(slots[start.hosts_for(first)].sum())

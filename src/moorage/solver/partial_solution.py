@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.domain.requests import Objective
-from moorage.engine.joint.domain_counters import closed, evenness, growth
+from moorage.engine.joint.domain_counters import closed_domains, excess_growth, fill_preference
 from moorage.policies.primitives import SameDomain
 from moorage.solver.placement_counts import Served
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from moorage.engine.joint.problem_index import Crowd, Index
+    from moorage.engine.joint.problem_index import LevelConstraint, ProblemIndex
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -27,15 +27,19 @@ COST_UNIT = 1_000.0
 class Partial:
     """The members placed so far; fixed members are placed from the start."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: ProblemIndex) -> None:
         problem = index.problem
         self.index = index
         self.row_of = np.full(len(problem.members), -1, dtype=np.int64)
         self.free = problem.free.T.copy()
         self.load = np.zeros(len(problem.hosts), dtype=np.int64)
-        self.counts = [np.zeros(crowd.size, dtype=np.int64) for crowd in index.crowds]
-        self.others = [np.zeros(crowd.size, dtype=np.int64) for crowd in index.crowds]
-        self.left = [len(crowd.members) for crowd in index.crowds]
+        self.counts = [
+            np.zeros(constraint.domain_count, dtype=np.int64) for constraint in index.constraints
+        ]
+        self.others = [
+            np.zeros(constraint.domain_count, dtype=np.int64) for constraint in index.constraints
+        ]
+        self.left = [len(constraint.members) for constraint in index.constraints]
         self._needs = [
             [(int(k), int(need[k])) for k in np.flatnonzero(need)] for need in problem.demand
         ]
@@ -76,13 +80,13 @@ class Partial:
 
     def _count(self, m: int, row: int, sign: int) -> None:
         self.load[row] += sign
-        for c in self.index.crowds_of[m]:
-            domain = self.index.crowds[c].domain_of[row]
+        for c in self.index.constraints_of[m]:
+            domain = self.index.constraints[c].domain_of[row]
             self.left[c] -= sign
             if domain >= 0:
                 self.counts[c][domain] += sign
-        for c in self.index.others_of[m]:
-            domain = self.index.crowds[c].domain_of[row]
+        for c in self.index.other_side_of[m]:
+            domain = self.index.constraints[c].domain_of[row]
             if domain >= 0:
                 self.others[c][domain] += sign
 
@@ -100,60 +104,61 @@ class Partial:
         """[H] hosts that the required rules allow for the member now."""
         problem = self.index.problem
         mask: Bools = (
-            self.index.may[self.index.group_of[m]] & self.room[self._size_of[problem.role_of[m]]]
+            self.index.allowed[self.index.group_of[m]]
+            & self.room[self._size_of[problem.role_of[m]]]
         )
-        for c in self.index.crowds_of[m]:
-            crowd = self.index.crowds[c]
-            if crowd.required:
-                shut = closed(crowd, self.counts[c], self.others[c], self.left[c])
-                if shut is not None:
-                    _shut(mask, crowd, shut)
-                elif isinstance(crowd.primitive, SameDomain):
-                    _shut(mask, crowd, ~self._has_room_for_all(c))
-        for c in self.index.others_of[m]:
-            crowd = self.index.crowds[c]
-            if crowd.required:
-                _shut(mask, crowd, self.counts[c] > 0)
+        for c in self.index.constraints_of[m]:
+            constraint = self.index.constraints[c]
+            if constraint.required:
+                closed = closed_domains(constraint, self.counts[c], self.others[c], self.left[c])
+                if closed is not None:
+                    _close(mask, constraint, closed)
+                elif isinstance(constraint.primitive, SameDomain):
+                    _close(mask, constraint, ~self._has_room_for_all(c))
+        for c in self.index.other_side_of[m]:
+            constraint = self.index.constraints[c]
+            if constraint.required:
+                _close(mask, constraint, self.counts[c] > 0)
         if self._devices is not None:
             self._devices.shut(m, mask)
         return mask
 
     def _has_room_for_all(self, c: int) -> Bools:
-        """[D] whether a domain has slots for all members of a crowd that must stay together."""
-        crowd = self.index.crowds[c]
-        inside = crowd.domain_of >= 0
-        found = np.ones(crowd.size, dtype=np.bool_)
+        """[D] whether a domain has slots for all members of a constraint on one domain."""
+        constraint = self.index.constraints[c]
+        inside = constraint.domain_of >= 0
+        found = np.ones(constraint.domain_count, dtype=np.bool_)
         needed: dict[int, int] = {}
-        for m in crowd.members:
+        for m in constraint.members:
             if self.row_of[m] < 0:
                 group = self.index.group_of[m]
                 needed[group] = needed.get(group, 0) + 1
         wanted = np.zeros(len(self.free), dtype=np.int64)
         for group, count in needed.items():
             role = self.index.role_of_group[group]
-            slots = np.where(self.index.may[group] & inside, count, 0)
+            slots = np.where(self.index.allowed[group] & inside, count, 0)
             for k, amount in self._needs[role]:
                 slots = np.minimum(slots, np.maximum(self.free[k], 0) // amount)
                 wanted[k] += count * amount
-            found &= _per_domain(crowd, slots) >= count
+            found &= _per_domain(constraint, slots) >= count
         for k in np.flatnonzero(wanted).tolist():
-            found &= _per_domain(crowd, np.maximum(self.free[k], 0)) >= wanted[k]
+            found &= _per_domain(constraint, np.maximum(self.free[k], 0)) >= wanted[k]
         return found
 
     def dearness(self, m: int) -> Floats:
         """[H] the added cost of the member on each host, in `COST_UNIT`s, and tie-breakers."""
         problem = self.index.problem
-        cost = self.index.dislike[self.index.group_of[m]].astype(np.float64)
+        cost = self.index.preference_cost[self.index.group_of[m]].astype(np.float64)
         taste = np.zeros(len(problem.hosts), dtype=np.float64)
-        for c in self.index.crowds_of[m]:
-            crowd, counts = self.index.crowds[c], self.counts[c]
-            weight = crowd.primitive.weight
-            grows = None if weight is None else growth(crowd, counts, self.others[c])
+        for c in self.index.constraints_of[m]:
+            constraint, counts = self.index.constraints[c], self.counts[c]
+            weight = constraint.primitive.weight
+            grows = None if weight is None else excess_growth(constraint, counts, self.others[c])
             if grows is not None and weight is not None:
-                cost += weight * _at(crowd, grows)
-            uneven = evenness(crowd, counts)
+                cost += weight * _at(constraint, grows)
+            uneven = fill_preference(constraint, counts)
             if uneven is not None:
-                taste += 10.0 * _at(crowd, uneven)
+                taste += 10.0 * _at(constraint, uneven)
         match problem.objective:
             case Objective.PACK:
                 # A newly opened host should have room for the members that follow.
@@ -176,20 +181,22 @@ class Partial:
         return np.asarray(100.0 * fill.max(axis=0, initial=0.0), dtype=np.float64)
 
 
-def _shut(mask: Bools, crowd: Crowd, domains: Bools) -> None:
+def _close(mask: Bools, constraint: LevelConstraint, domains: Bools) -> None:
     """Remove the hosts of these domains from a host mask; hosts without a domain stay."""
     if domains.any():
-        mask &= ~np.append(domains, False)[crowd.domain_of]
+        mask &= ~np.append(domains, False)[constraint.domain_of]
 
 
-def _at(crowd: Crowd, values: Ints) -> Ints:
+def _at(constraint: LevelConstraint, values: Ints) -> Ints:
     """[H] the value of each host's domain, 0 without a domain."""
-    found: Ints = np.append(values, 0)[crowd.domain_of]
+    found: Ints = np.append(values, 0)[constraint.domain_of]
     return found
 
 
-def _per_domain(crowd: Crowd, values: Ints) -> Ints:
+def _per_domain(constraint: LevelConstraint, values: Ints) -> Ints:
     """[D] sums over the hosts of each domain."""
-    inside = crowd.domain_of >= 0
-    sums = np.bincount(crowd.domain_of[inside], weights=values[inside], minlength=crowd.size)
+    inside = constraint.domain_of >= 0
+    sums = np.bincount(
+        constraint.domain_of[inside], weights=values[inside], minlength=constraint.domain_count
+    )
     return sums.astype(np.int64)

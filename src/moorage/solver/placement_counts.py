@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from moorage.engine.joint.problem_index import Index
+    from moorage.engine.joint.problem_index import ProblemIndex
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Served:
     """Members placed so far, counted for the cuts; fixed members do not count."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: ProblemIndex) -> None:
         problem = index.problem
         self._role_of = problem.role_of
         self._placed = np.zeros((len(problem.roles), len(problem.hosts)), dtype=np.int64)
@@ -29,7 +29,7 @@ class Served:
                 np.array(sorted(cut.hosts), dtype=np.int64),
                 cut.jointly,
             )
-            for cut in index.together
+            for cut in index.never_together
             if all(role in number for role, _ in cut.counts)
         ]
         self._pools = [

@@ -18,14 +18,14 @@ from moorage.solver.greedy import Greedy
 
 if TYPE_CHECKING:
     from moorage.domain.period import Duration
-    from moorage.engine.joint.problem import Problem, Solves
+    from moorage.engine.joint.problem import Problem, SupportsSolve
 
 
 @dataclass(frozen=True)
 class Portfolio:
     """Combines the other solvers; `exact` is `CpSat` in this process, or a pool of processes."""
 
-    exact: Solves
+    exact: SupportsSolve
     greedy: Greedy = field(default_factory=Greedy)
 
     def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:

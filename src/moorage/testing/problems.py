@@ -19,8 +19,8 @@ from moorage.domain.placement import Occupant
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.domain.resources import MAX_AMOUNT
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.joint.build import Built, state
-from moorage.engine.joint.terrain import Terrain, place_hosts
+from moorage.engine.joint.build import BuiltProblem, build_on_terrain
+from moorage.engine.joint.terrain import Terrain, level_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ def terrain(hosts: Sequence[Host], topology: Topology, *, classes: tuple[str, ..
         traits=_masks([host.traits for host in hosts]),
         aggregates=_masks([host.aggregates for host in hosts]),
         topology=topology,
-        levels=place_hosts(topology, names),
+        levels=level_columns(topology, names),
         occupants_of=lambda row: hosts[row].occupants,
     )
 
@@ -120,9 +120,11 @@ def statement(
     )
 
 
-def story_a(*, fixed: Mapping[MemberName, str] | None = None, db: int = 3, keep: int = 2) -> Built:
+def story_a(
+    *, fixed: Mapping[MemberName, str] | None = None, db: int = 3, keep: int = 2
+) -> BuiltProblem:
     """The shop of story A on three racks of three hosts, r3 with 8, 6 and 6 VCPU free."""
-    return state(shop(fixed=fixed, db=db, keep=keep), three_racks())
+    return build_on_terrain(shop(fixed=fixed, db=db, keep=keep), three_racks())
 
 
 def three_racks() -> Terrain:
@@ -183,7 +185,7 @@ def random_built(
     policies: int = 4,
     fixed: float = 0.12,
     partial: bool = False,
-) -> Built:
+) -> BuiltProblem:
     """A small problem with any policies, strengths, objective, fixed members and odd hosts.
 
     With `partial` the trees have gaps: racks without a zone, hosts in a zone without a rack,
@@ -192,7 +194,7 @@ def random_built(
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     count = dice.randint(1, hosts)
     fleet = _partial_terrain(dice, count) if partial else _random_terrain(dice, count)
-    return state(_random_request(dice, fleet, members, policies, fixed), fleet)
+    return build_on_terrain(_random_request(dice, fleet, members, policies, fixed), fleet)
 
 
 def _random_terrain(dice: random.Random, count: int) -> Terrain:

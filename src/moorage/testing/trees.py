@@ -15,7 +15,7 @@ from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.domain.topology import EMPTY
 from moorage.engine.devices.host_trees import Devices, classes_of
-from moorage.engine.joint.build import state
+from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.terrain import Terrain
 from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.engine.state.snapshot import ProviderState, Snapshot
@@ -23,7 +23,7 @@ from moorage.engine.state.snapshot import ProviderState, Snapshot
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
 
 Needed: TypeAlias = "tuple[Role, int]"
 """A role, and how many members of it."""
@@ -95,7 +95,7 @@ def forest(nodes: Sequence[Node], roles: Sequence[Role]) -> Terrain:
         levels={},
         occupants_of=lambda _row: (),
     )
-    return bare.having(devices)
+    return bare.with_devices(devices)
 
 
 def asked(roles: Sequence[Needed], objective: Objective = Objective.SPREAD) -> EnsembleRequest:
@@ -203,9 +203,9 @@ def _some(dice: random.Random) -> frozenset[str]:
     return frozenset({dice.choice(("T", "U"))})
 
 
-def stated(nodes: Sequence[Node], roles: Sequence[Needed]) -> Built:
+def stated(nodes: Sequence[Node], roles: Sequence[Needed]) -> BuiltProblem:
     """The joint problem of placing so many members of each role on these trees."""
-    return state(asked(roles), forest(nodes, [role for role, _ in roles]))
+    return build_on_terrain(asked(roles), forest(nodes, [role for role, _ in roles]))
 
 
 def snapshot(nodes: Sequence[Node]) -> Snapshot:

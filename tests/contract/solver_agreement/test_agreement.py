@@ -12,10 +12,10 @@ import pytest
 from hypothesis import settings
 
 from moorage.domain.period import SECOND
-from moorage.engine.joint.build import Built
+from moorage.engine.joint.build import BuiltProblem
 from moorage.engine.joint.counting import refuted
 from moorage.engine.joint.problem import Outcome, Verdict
-from moorage.engine.joint.problem_index import index
+from moorage.engine.joint.problem_index import index_problem
 from moorage.engine.joint.verify import verify
 from moorage.solver.bounds import lower_bound
 from moorage.solver.cpsat import CpSat
@@ -31,7 +31,7 @@ SEEDS = (20 * PROFILE.max_examples if PROFILE.max_examples > 500 else 2_000) // 
 LIMIT = 30 * SECOND
 
 
-def problems(chunk: int) -> Iterator[tuple[int, Built, Outcome]]:
+def problems(chunk: int) -> Iterator[tuple[int, BuiltProblem, Outcome]]:
     """The chunk's seeds with their problems and the oracle's answers."""
     oracle = Exhaustive()
     for seed in range(chunk * SEEDS, (chunk + 1) * SEEDS):
@@ -62,7 +62,7 @@ def test_greedy_answers_are_valid_and_bounds_are_below_the_truth(chunk: int) -> 
             assert found.verdict is Verdict.UNKNOWN, seed
             continue
         assert not refuted(built.problem), f"seed {seed}: refuted, truly {truth}"
-        assert lower_bound(index(built.problem)) <= truth.value, seed
+        assert lower_bound(index_problem(built.problem)) <= truth.value, seed
         if found.verdict is Verdict.UNKNOWN:
             missed.append(seed)
             continue

@@ -15,9 +15,9 @@ from moorage.domain.ensembles import EnsembleChange, MemberName
 from moorage.domain.explain import Element, Stage
 from moorage.domain.period import SECOND
 from moorage.domain.requests import EnsembleRequest
-from moorage.engine.explain.conflicts import any_placement, elements, without
-from moorage.engine.explain.refusal import WhyNot, explain
-from moorage.engine.joint.build import Built, state
+from moorage.engine.explain.conflicts import any_placement, elements, without_elements
+from moorage.engine.explain.refusal import RefusalExplanation, explain
+from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.problem import Problem, Verdict
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
@@ -35,7 +35,7 @@ def feasible(problem: Problem) -> bool:
     return outcome.verdict is Verdict.FEASIBLE
 
 
-def explained(built: Built) -> WhyNot:
+def explained(built: BuiltProblem) -> RefusalExplanation:
     return explain(built, Portfolio(CpSat()), remaining=lambda: 30.0)
 
 
@@ -55,26 +55,30 @@ def test_conflicts_are_minimal_and_enough_and_relaxations_work(chunk: int) -> No
             assert all(conflict.needs), seed
             _check_minimal(built, conflict.elements, seed)
         for one in found.relaxations:
-            changed = state(applied(built.request, one.change), built.terrain)
+            changed = build_on_terrain(applied(built.request, one.change), built.terrain)
             assert feasible(changed.problem), f"seed {seed}: {one.change}"
         judged += 1
     assert judged
 
 
-def _check_collection(built: Built, found: WhyNot, seed: int) -> None:
+def _check_collection(built: BuiltProblem, found: RefusalExplanation, seed: int) -> None:
     parts = [frozenset(one.elements) for one in found.conflicts]
     assert sum(map(len, parts)) == len(frozenset[Element]().union(*parts)), f"{seed}: overlap"
     for size in range(len(parts) + 1):
         for some in itertools.combinations(parts, size):
             aside = frozenset[Element]().union(*some)
-            assert feasible(without(built, aside).problem) == (size == len(parts)), seed
+            assert feasible(without_elements(built, aside).problem) == (size == len(parts)), seed
 
 
-def _check_minimal(built: Built, core: tuple[Element, ...], seed: int) -> None:
+def _check_minimal(built: BuiltProblem, core: tuple[Element, ...], seed: int) -> None:
     others = frozenset(elements(built)) - set(core)
-    assert not feasible(without(built, others).problem), f"seed {seed}: {core} is no conflict"
+    assert not feasible(without_elements(built, others).problem), (
+        f"seed {seed}: {core} is no conflict"
+    )
     for one in core:
-        assert feasible(without(built, others | {one}).problem), f"seed {seed}: {one} unneeded"
+        assert feasible(without_elements(built, others | {one}).problem), (
+            f"seed {seed}: {one} unneeded"
+        )
 
 
 def applied(request: EnsembleRequest, change: EnsembleChange) -> EnsembleRequest:

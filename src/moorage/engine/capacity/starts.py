@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from moorage.domain.disclosure import Disclosure
     from moorage.domain.ensembles import Role
     from moorage.domain.period import Duration, Instant
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.columns import ClassColumns
     from moorage.engine.state.snapshot import Snapshot
     from moorage.policies.primitives import Primitive
@@ -75,7 +75,7 @@ class Starts:
         return Period(self.first, self.window(self.last).end)
 
 
-def candidate_starts(built: Built, snapshot: Snapshot, starts: Starts) -> Ints:
+def candidate_starts(built: BuiltProblem, snapshot: Snapshot, starts: Starts) -> Ints:
     """The candidate starts in a range: its first, and the ends of bookings in it.
 
     Args:
@@ -108,7 +108,7 @@ def disclosed_starts(starts: Starts, at: Ints) -> Ints:
     return np.unique(at[at <= starts.last])
 
 
-def not_refuted(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) -> Bools:
+def not_refuted(built: BuiltProblem, snapshot: Snapshot, starts: Starts, at: Ints) -> Bools:
     """Refute starts by counting, role by role.
 
     Args:
@@ -134,7 +134,9 @@ def not_refuted(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) -> B
     return found
 
 
-def enough_total_capacity(built: Built, snapshot: Snapshot, starts: Starts, at: Ints) -> Bools:
+def enough_total_capacity(
+    built: BuiltProblem, snapshot: Snapshot, starts: Starts, at: Ints
+) -> Bools:
     """Refute starts at which the whole fleet has too little free of a class.
 
     This is necessary even if other leases may be relocated.
@@ -165,7 +167,7 @@ def enough_total_capacity(built: Built, snapshot: Snapshot, starts: Starts, at: 
     return found
 
 
-def _eligible_hosts(built: Built) -> Bools:
+def _eligible_hosts(built: BuiltProblem) -> Bools:
     """[H] hosts that could hold a member of some role if they were empty."""
     masks = list(built.ground.eligible_rows.values())
     nowhere = np.zeros(built.terrain.host_count, dtype=np.bool_)
@@ -173,7 +175,7 @@ def _eligible_hosts(built: Built) -> Bools:
     return found
 
 
-def _host_of(built: Built, snapshot: Snapshot, which: Bools) -> Ints:
+def _host_of(built: BuiltProblem, snapshot: Snapshot, which: Bools) -> Ints:
     """[P] the terrain's row of each provider's host, or -1 if it is not among `which` [H]."""
     rows = np.array([snapshot.row_of[uuid] for uuid in built.terrain.uuids], dtype=np.int64)
     host = np.full(len(snapshot.uuids), -1, dtype=np.int64)
@@ -187,7 +189,7 @@ def _host_of(built: Built, snapshot: Snapshot, which: Bools) -> Ints:
 
 
 def _necessary_conditions(
-    built: Built, snapshot: Snapshot, starts: Starts, role: Role, count: int
+    built: BuiltProblem, snapshot: Snapshot, starts: Starts, role: Role, count: int
 ) -> Iterator[tuple[Tallies, int]]:
     """Necessary conditions for a role: (step function of the start, least value it must have)."""
     eligible = built.ground.eligible_rows[role.name]
@@ -226,7 +228,7 @@ def _per_host(primitive: Primitive, share: int, count: int) -> int:
 
 
 def _slots_over_time(
-    built: Built, snapshot: Snapshot, starts: Starts, role: Role, eligible: Bools, most: int
+    built: BuiltProblem, snapshot: Snapshot, starts: Starts, role: Role, eligible: Bools, most: int
 ) -> Tallies | None:
     """Per host: how many of the role's members, up to `most`, fit in the window from each start.
 

@@ -21,7 +21,7 @@ from moorage.domain.ensembles import Phase
 from moorage.domain.errors import Busy
 from moorage.domain.explain import Element, closed_hosts_named
 from moorage.domain.period import SECOND
-from moorage.engine.joint.build import reason_of, state
+from moorage.engine.joint.build import build_on_terrain, reason_of
 from moorage.engine.joint.counting import refuted
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import Role
     from moorage.domain.requests import EnsembleRequest
-    from moorage.engine.joint.build import Built
-    from moorage.engine.joint.problem import Problem, Solves
+    from moorage.engine.joint.build import BuiltProblem
+    from moorage.engine.joint.problem import Problem, SupportsSolve
 
 POLICY = "policy"
 RESOURCES = "resources"
@@ -48,20 +48,20 @@ Elements = frozenset[Element]
 class Oracle:
     """Answers whether a problem has any placement, within a budget."""
 
-    solver: Solves
+    solver: SupportsSolve
     remaining: Callable[[], float]
     """Seconds left for the whole explanation."""
     seed: int = 0
-    longest: float = 2.0
+    max_seconds: float = 2.0
     """Seconds for a single question at most."""
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds left for the whole explanation, and for the work that it is part of."""
         return deadline.left(self.remaining())
 
-    def asks(self, make: Callable[[], Problem]) -> bool | None:
+    def feasible_if_time(self, make: Callable[[], Problem]) -> bool | None:
         """The same of a problem that is made only if there is time left, and in that time."""
-        if self.left() <= 0:
+        if self.seconds_left() <= 0:
             return None
         try:
             return self.feasible(make())
@@ -73,7 +73,7 @@ class Oracle:
         bare = any_placement(problem)
         if refuted(bare):
             return False
-        seconds = min(self.left(), self.longest)
+        seconds = min(self.seconds_left(), self.max_seconds)
         if seconds <= 0:
             return None
         try:
@@ -91,7 +91,7 @@ def any_placement(problem: Problem) -> Problem:
     return replace(problem, primitives=required, objective=None)
 
 
-def elements(built: Built) -> tuple[Element, ...]:
+def elements(built: BuiltProblem) -> tuple[Element, ...]:
     """The removable parts of a request; those a reader understands last come first.
 
     Deletion tries to do without the first ones first, so among several minimal conflicts one
@@ -101,7 +101,7 @@ def elements(built: Built) -> tuple[Element, ...]:
     moving = {member.role for member in request.members if member not in request.fixed}
     roles = [role for role in request.roles if role.name in moving]
     return (
-        *dict.fromkeys(_closed(key) for key, uuids in built.closed.items() if uuids),
+        *dict.fromkeys(_closed_element(key) for key, uuids in built.closed.items() if uuids),
         *(Element(RESOURCES, role.name) for role in roles if role.resources),
         *(Element(DEVICES, role.name) for role in roles if role.groups),
         *(Element(AGGREGATES, role.name) for role in roles if role.member_of),
@@ -114,22 +114,24 @@ def elements(built: Built) -> tuple[Element, ...]:
     )
 
 
-def without(built: Built, aside: Elements) -> Built:
+def without_elements(built: BuiltProblem, aside: Elements) -> BuiltProblem:
     """The request with these elements set aside; what its other policies mean stays."""
-    changed, closed = _without(built, aside), _closed_still(built, aside)
-    return state(changed, built.terrain, closed=closed, ground=built.ground)
+    changed, closed = _request_without(built, aside), _remaining_closed_hosts(built, aside)
+    return build_on_terrain(changed, built.terrain, closed=closed, ground=built.ground)
 
 
-def _asking(built: Built, request: EnsembleRequest) -> Callable[[], Problem]:
+def _problem_of(built: BuiltProblem, request: EnsembleRequest) -> Callable[[], Problem]:
     """The problem of a request that asks for less, to be made when it is wanted."""
-    return lambda: state(request, built.terrain, closed=built.closed, ground=built.ground).problem
+    return lambda: (
+        build_on_terrain(request, built.terrain, closed=built.closed, ground=built.ground).problem
+    )
 
 
-def _without(built: Built, aside: Elements) -> EnsembleRequest:
+def _request_without(built: BuiltProblem, aside: Elements) -> EnsembleRequest:
     request = built.request
     return replace(
         request,
-        roles=tuple(_relieved(role, aside) for role in request.roles),
+        roles=tuple(_role_without(role, aside) for role in request.roles),
         policies=tuple(
             one
             for one in request.policies
@@ -140,17 +142,17 @@ def _without(built: Built, aside: Elements) -> EnsembleRequest:
     )
 
 
-def _closed_still(built: Built, aside: Elements) -> dict[str, frozenset[str]]:
+def _remaining_closed_hosts(built: BuiltProblem, aside: Elements) -> dict[str, frozenset[str]]:
     """The hosts that stay closed when these elements are set aside."""
-    return {key: uuids for key, uuids in built.closed.items() if _closed(key) not in aside}
+    return {key: uuids for key, uuids in built.closed.items() if _closed_element(key) not in aside}
 
 
-def _closed(key: str) -> Element:
+def _closed_element(key: str) -> Element:
     """The hosts of one key of `Built.closed`, as an element."""
     return Element(CLOSED, closed_hosts_named(reason_of(key)))
 
 
-def _relieved(role: Role, aside: Elements) -> Role:
+def _role_without(role: Role, aside: Elements) -> Role:
     if Element(RESOURCES, role.name) in aside:
         role = replace(role, resources=MappingProxyType({}))
     if Element(TRAITS, role.name) in aside:
@@ -171,17 +173,19 @@ class Core:
 
 
 @dataclass(eq=False)
-class Deletion:
+class DeletionFilter:
     """Finds disjoint minimal conflicts in one request; remembers what it has asked."""
 
-    built: Built
+    built: BuiltProblem
     oracle: Oracle
     _known: dict[Elements, bool | None] = field(default_factory=dict)
 
     def feasible(self, aside: Elements) -> bool | None:
         """Whether the request has a placement once these are set aside."""
         if aside not in self._known:
-            self._known[aside] = self.oracle.asks(lambda: without(self.built, aside).problem)
+            self._known[aside] = self.oracle.feasible_if_time(
+                lambda: without_elements(self.built, aside).problem
+            )
         return self._known[aside]
 
     def conflicts(self) -> Iterator[Core]:
@@ -218,7 +222,7 @@ class Deletion:
             size = max(size // 2, 1)
 
 
-def binding(built: Built, core: Core, oracle: Oracle) -> dict[str, frozenset[str]]:
+def binding_classes(built: BuiltProblem, core: Core, oracle: Oracle) -> dict[str, frozenset[str]]:
     """For each role whose resources are in a conflict: the classes that the conflict turns on.
 
     Under `groups_key`, for each role whose devices are: the names of such groups.
@@ -227,8 +231,8 @@ def binding(built: Built, core: Core, oracle: Oracle) -> dict[str, frozenset[str
     """
     conflict = frozenset(core.elements)
     aside = frozenset(elements(built)) - conflict
-    bare = _without(built, aside)
-    built = replace(built, closed=_closed_still(built, aside))
+    bare = _request_without(built, aside)
+    built = replace(built, closed=_remaining_closed_hosts(built, aside))
     needed = {
         role.name: frozenset(role.resources)
         for role in bare.roles
@@ -237,13 +241,19 @@ def binding(built: Built, core: Core, oracle: Oracle) -> dict[str, frozenset[str
     for name in tuple(needed):
         for one in sorted(needed[name], reverse=True):
             less = needed[name] - {one}
-            if less and oracle.asks(_taking(built, bare, needed | {name: less})) is False:
+            if (
+                less
+                and oracle.feasible_if_time(
+                    _problem_with_classes(built, bare, needed | {name: less})
+                )
+                is False
+            ):
                 needed[name] = less
     return needed | _binding_groups(built, bare, core, oracle)
 
 
-def _taking(
-    built: Built, bare: EnsembleRequest, needed: Mapping[str, frozenset[str]]
+def _problem_with_classes(
+    built: BuiltProblem, bare: EnsembleRequest, needed: Mapping[str, frozenset[str]]
 ) -> Callable[[], Problem]:
     """The problem where roles take of these classes only, to be made when it is wanted.
 
@@ -251,8 +261,8 @@ def _taking(
     """
 
     def make() -> Problem:
-        roles = tuple(_only(role, needed.get(role.name)) for role in bare.roles)
-        return _asking(built, replace(bare, roles=roles))()
+        roles = tuple(_limited_to(role, needed.get(role.name)) for role in bare.roles)
+        return _problem_of(built, replace(bare, roles=roles))()
 
     return make
 
@@ -263,7 +273,7 @@ def groups_key(role: str) -> str:
 
 
 def _binding_groups(
-    built: Built, bare: EnsembleRequest, core: Core, oracle: Oracle
+    built: BuiltProblem, bare: EnsembleRequest, core: Core, oracle: Oracle
 ) -> dict[str, frozenset[str]]:
     """The groups that remain when one after the other is left out while nothing fits."""
     found: dict[str, frozenset[str]] = {}
@@ -275,7 +285,7 @@ def _binding_groups(
             less = without_group(role, group.name)
             roles = tuple(less if one.name == role.name else one for one in bare.roles)
             asked = replace(bare, roles=roles)
-            if less.groups and oracle.asks(_asking(built, asked)) is False:
+            if less.groups and oracle.feasible_if_time(_problem_of(built, asked)) is False:
                 role, bare = less, asked
         found[groups_key(role.name)] = frozenset(one.name for one in role.groups)
     return found
@@ -290,7 +300,7 @@ def without_group(role: Role, name: str) -> Role:
     )
 
 
-def _only(role: Role, classes: frozenset[str] | None) -> Role:
+def _limited_to(role: Role, classes: frozenset[str] | None) -> Role:
     if classes is None:
         return role
     kept = {name: amount for name, amount in role.resources.items() if name in classes}
@@ -301,6 +311,6 @@ def _runs(items: list[Element], size: int) -> list[list[Element]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def emptied(request: EnsembleRequest, built: Built) -> Built:
+def on_empty_hosts(request: EnsembleRequest, built: BuiltProblem) -> BuiltProblem:
     """The request on the same hosts with nobody else on them."""
-    return state(request, built.terrain.emptied())
+    return build_on_terrain(request, built.terrain.without_bookings())

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moorage.domain.ensembles import Role
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
 
 
-def device_needs(role: Role, groups: frozenset[str]) -> str:
+def device_demand(role: Role, groups: frozenset[str]) -> str:
     """`2 SRIOV_NET_VF with CUSTOM_PHYSNET_A beside its own resources`, and how they belong."""
     parts = [
         describe_group(one.resources, one.required)
@@ -33,7 +33,7 @@ def device_needs(role: Role, groups: frozenset[str]) -> str:
     return ", ".join(parts)
 
 
-def device_facts(built: Built, role: Role, groups: frozenset[str]) -> dict[str, int]:
+def device_facts(built: BuiltProblem, role: Role, groups: frozenset[str]) -> dict[str, int]:
     """How often each group's amounts are free in all, and how many hosts serve one member."""
     proof = built.problem.proof
     if proof is None or role.name not in built.problem.roles:
@@ -45,7 +45,7 @@ def device_facts(built: Built, role: Role, groups: frozenset[str]) -> dict[str, 
     return found
 
 
-def _amounts(built: Built, number: int, groups: frozenset[str]) -> Iterator[tuple[str, int]]:
+def _amounts(built: BuiltProblem, number: int, groups: frozenset[str]) -> Iterator[tuple[str, int]]:
     proof = built.problem.proof
     assert proof is not None
     devices = proof.devices

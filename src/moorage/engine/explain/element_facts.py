@@ -14,9 +14,9 @@ from moorage.engine.explain.conflicts import (
     RESOURCES,
     groups_key,
 )
-from moorage.engine.explain.device_shortage import device_facts, device_needs
-from moorage.engine.joint.domain_counters import closed
-from moorage.engine.joint.problem_index import index
+from moorage.engine.explain.device_shortage import device_demand, device_facts
+from moorage.engine.joint.domain_counters import closed_domains
+from moorage.engine.joint.problem_index import index_problem
 from moorage.policies.primitives import Apart, AtMost, NeverOn, OnlyOn
 
 if TYPE_CHECKING:
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.explain import Element
     from moorage.domain.topology import Level
-    from moorage.engine.joint.build import Built
-    from moorage.engine.joint.policy_rules import Rule
-    from moorage.engine.joint.problem_index import Crowd, Index
+    from moorage.engine.joint.build import BuiltProblem
+    from moorage.engine.joint.policy_rules import PolicyRule
+    from moorage.engine.joint.problem_index import LevelConstraint, ProblemIndex
 
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
 
-_EDGES_TOLD = 3
-_MEMBERS_TOLD = 4
+_MAX_EDGES = 3
+_MAX_MEMBERS = 4
 
 
 Binding: TypeAlias = "Mapping[str, frozenset[str]]"
 """Role -> the resource classes of it that a conflict turns on; see `conflicts.binding`."""
 
 
-def needs(built: Built, element: Element, binding: Binding) -> str:
+def demand_text(built: BuiltProblem, element: Element, binding: Binding) -> str:
     """What one element demands, in one clause; of resources only the binding classes."""
     if element.kind == CLOSED:
         return ""
     if element.kind == POLICY:
-        return _policy_needs(built, _rule(built, element.name))
+        return _policy_demand(built, _rule(built, element.name))
     role = _role(built, element.name)
     request = built.request
     count = sum(m.role == role.name and m not in request.fixed for m in request.members)
@@ -57,7 +57,7 @@ def needs(built: Built, element: Element, binding: Binding) -> str:
         amounts = ", ".join(f"{n} {name}" for name, n in asked if name in binding[role.name])
         return f"{amounts} for each of {who}"
     if element.kind == DEVICES:
-        return f"{device_needs(role, binding[groups_key(role.name)])} for each of {who}"
+        return f"{device_demand(role, binding[groups_key(role.name)])} for each of {who}"
     if element.kind == AGGREGATES:
         groups = " and ".join("|".join(sorted(one)) for one in role.member_of)
         return f"hosts of aggregate {groups} for {who}"
@@ -66,16 +66,16 @@ def needs(built: Built, element: Element, binding: Binding) -> str:
     return f"hosts with {', '.join(traits)} for {who}"
 
 
-def _policy_needs(built: Built, rule: Rule) -> str:
-    apart = _sets_apart(built, rule.statement.name)
-    edges = [_beside(built, rule, edge) if apart else edge for edge in rule.edges]
+def _policy_demand(built: BuiltProblem, rule: PolicyRule) -> str:
+    apart = _excludes_violated_domains(built, rule.statement.name)
+    edges = [_compliant_members(built, rule, edge) if apart else edge for edge in rule.edges]
     texts = list(dict.fromkeys(rule.policy.needs(edge, built.ground) for edge in edges if edge))
-    more = len(texts) - _EDGES_TOLD
-    told = "; ".join(texts[:_EDGES_TOLD]) + (f"; and {more} more" if more > 0 else "")
-    broken = built.broken.get(rule.statement.name)
+    more = len(texts) - _MAX_EDGES
+    told = "; ".join(texts[:_MAX_EDGES]) + (f"; and {more} more" if more > 0 else "")
+    broken = built.standing.get(rule.statement.name)
     if broken is None:
         return told
-    names = [str(member) for member in broken.members[:_MEMBERS_TOLD]]
+    names = [str(member) for member in broken.members[:_MAX_MEMBERS]]
     others = len(broken.members) - len(names)
     names += [f"{others} more"] if others else []
     verb = "break" if len(broken.members) > 1 else "breaks"
@@ -85,24 +85,26 @@ def _policy_needs(built: Built, rule: Rule) -> str:
     return f"{told}{beside}; {who} {verb} it where {where}, and nothing may make that worse"
 
 
-def _sets_apart(built: Built, policy: str) -> bool:
+def _excludes_violated_domains(built: BuiltProblem, policy: str) -> bool:
     """Whether those who break it by standing keep their domains, and the others get other ones.
 
     So it is where members are kept off each other: what the others need does not count those who
     stand together already, nor where they do.
     """
     kinds = {type(one) for one in built.problem.primitives if one.policy == policy}
-    return policy in built.broken and NeverOn in kinds and bool(kinds & {AtMost, Apart})
+    return policy in built.standing and NeverOn in kinds and bool(kinds & {AtMost, Apart})
 
 
-def _beside(built: Built, rule: Rule, edge: tuple[MemberName, ...]) -> tuple[MemberName, ...]:
+def _compliant_members(
+    built: BuiltProblem, rule: PolicyRule, edge: tuple[MemberName, ...]
+) -> tuple[MemberName, ...]:
     """The members of an edge who do not break the rule already."""
-    breaking = built.broken[rule.statement.name].members
+    breaking = built.standing[rule.statement.name].members
     return tuple(member for member in edge if member not in breaking)
 
 
-def facts(
-    built: Built, elements: tuple[Element, ...], binding: Binding
+def fleet_facts(
+    built: BuiltProblem, elements: tuple[Element, ...], binding: Binding
 ) -> tuple[tuple[str, int], ...]:
     """How many hosts and domains the fleet has for what these elements speak of."""
     found: dict[str, int] = {}
@@ -112,7 +114,7 @@ def facts(
         if element.kind == POLICY:
             rule = _rule(built, element.name)
             roles = dict.fromkeys(m.role for edge in rule.edges for m in edge)
-            shut = _shut(built, element.name)
+            shut = _excluded_hosts(built, element.name)
             for level in dict.fromkeys(_levels(built, element.name)) or (None,):
                 found |= {
                     _label(built, level, role): _usable(built, level, role, shut) for role in roles
@@ -129,7 +131,7 @@ def facts(
     return tuple(found.items())
 
 
-def _named_hosts(built: Built, rule: Rule) -> dict[str, int]:
+def _named_hosts(built: BuiltProblem, rule: PolicyRule) -> dict[str, int]:
     """How many hosts a policy that names hosts leaves, whatever else holds.
 
     Those that all it names leave together, to the member to be placed that has fewest.
@@ -148,27 +150,27 @@ def _named_hosts(built: Built, rule: Rule) -> dict[str, int]:
     return {f"hosts that {rule.statement.name} leaves": min(counts)} if counts else {}
 
 
-def _levels(built: Built, policy: str) -> Iterator[Level]:
+def _levels(built: BuiltProblem, policy: str) -> Iterator[Level]:
     for one in built.problem.primitives:
         if one.policy == policy and not isinstance(one, OnlyOn | NeverOn):
             yield one.level
 
 
-def _label(built: Built, level: Level | None, role_name: str) -> str:
+def _label(built: BuiltProblem, level: Level | None, role_name: str) -> str:
     role = _role(built, role_name)
     return f"{level or 'host'}s usable for {role.flavor or role.name}"
 
 
-def _shut(built: Built, policy: str) -> frozenset[int]:
+def _excluded_hosts(built: BuiltProblem, policy: str) -> frozenset[int]:
     """Rows of the hosts that a policy is broken on, if others are kept off them."""
-    if not _sets_apart(built, policy):
+    if not _excludes_violated_domains(built, policy):
         return frozenset()
     named = (one for one in built.problem.primitives if one.policy == policy)
     return frozenset().union(*(one.hosts for one in named if isinstance(one, NeverOn)))
 
 
 def _usable(
-    built: Built, level: Level | None, role_name: str, shut: frozenset[int] = frozenset()
+    built: BuiltProblem, level: Level | None, role_name: str, shut: frozenset[int] = frozenset()
 ) -> int:
     """Hosts, or domains with at least one, that have room for the role or hold it already.
 
@@ -185,7 +187,7 @@ def _usable(
     return int((domains >= 0).sum())
 
 
-def _free(built: Built, role_name: str, classes: frozenset[str]) -> dict[str, int]:
+def _free(built: BuiltProblem, role_name: str, classes: frozenset[str]) -> dict[str, int]:
     """How much of the classes is free in all on the hosts usable for the role."""
     problem = built.problem
     mask = problem.allowed[problem.roles.index(role_name)]
@@ -198,32 +200,32 @@ def _free(built: Built, role_name: str, classes: frozenset[str]) -> dict[str, in
     }
 
 
-def _rule(built: Built, name: str) -> Rule:
+def _rule(built: BuiltProblem, name: str) -> PolicyRule:
     return next(rule for rule in built.rules if rule.statement.name == name)
 
 
-def _role(built: Built, name: str) -> Role:
+def _role(built: BuiltProblem, name: str) -> Role:
     return next(role for role in built.request.roles if role.name == name)
 
 
 # --- hosts that policies reject ------------------------------------------------------------
 
 
-def policy_rejections(built: Built) -> dict[str, int]:
+def policy_rejections(built: BuiltProblem) -> dict[str, int]:
     """`policy:<name>` -> hosts where some member to be placed may not stand because of it.
 
     Judged by the named hosts and by the members that stand already; what the members to be
     placed do to each other is not a matter of single hosts.
     """
-    numbers = index(built.problem)
+    numbers = index_problem(built.problem)
     found: dict[str, Bools] = {}
-    for name, mask in (*_named(numbers), *_crowded(numbers)):
+    for name, mask in (*_rejected_by_hosts(numbers), *_rejected_by_counts(numbers)):
         found[name] = found.get(name, np.zeros_like(mask)) | mask
     return {f"policy:{name}": int(mask.sum()) for name, mask in found.items() if mask.any()}
 
 
-def _named(numbers: Index) -> Iterator[tuple[str, Bools]]:
-    moving = {numbers.problem.members[m] for m in numbers.moving}
+def _rejected_by_hosts(numbers: ProblemIndex) -> Iterator[tuple[str, Bools]]:
+    moving = {numbers.problem.members[m] for m in numbers.to_place}
     for one in numbers.problem.primitives:
         if one.weight is None and isinstance(one, OnlyOn | NeverOn) and moving & set(one.members):
             mask = np.zeros(len(numbers.problem.hosts), dtype=np.bool_)
@@ -231,21 +233,24 @@ def _named(numbers: Index) -> Iterator[tuple[str, Bools]]:
             yield one.policy, ~mask if isinstance(one, OnlyOn) else mask
 
 
-def _crowded(numbers: Index) -> Iterator[tuple[str, Bools]]:
+def _rejected_by_counts(numbers: ProblemIndex) -> Iterator[tuple[str, Bools]]:
     fixed = numbers.problem.fixed
-    for crowd in numbers.crowds:
-        left = sum(int(fixed[m] < 0) for m in crowd.members)
-        if not crowd.required or not left:
+    for constraint in numbers.constraints:
+        left = sum(int(fixed[m] < 0) for m in constraint.members)
+        if not constraint.required or not left:
             continue
-        counts, others = (_standing(crowd, fixed, side) for side in (crowd.members, crowd.others))
-        shut = closed(crowd, counts, others, left)
+        counts, others = (
+            _fixed_per_domain(constraint, fixed, side)
+            for side in (constraint.members, constraint.others)
+        )
+        shut = closed_domains(constraint, counts, others, left)
         if shut is not None:
-            yield crowd.primitive.policy, np.append(shut, [False])[crowd.domain_of]
+            yield constraint.primitive.policy, np.append(shut, [False])[constraint.domain_of]
 
 
-def _standing(crowd: Crowd, fixed: Ints, members: tuple[int, ...]) -> Ints:
-    counts = np.zeros(crowd.size, dtype=np.int64)
+def _fixed_per_domain(constraint: LevelConstraint, fixed: Ints, members: tuple[int, ...]) -> Ints:
+    counts = np.zeros(constraint.domain_count, dtype=np.int64)
     for m in members:
-        if fixed[m] >= 0 and crowd.domain_of[fixed[m]] >= 0:
-            counts[crowd.domain_of[fixed[m]]] += 1
+        if fixed[m] >= 0 and constraint.domain_of[fixed[m]] >= 0:
+            counts[constraint.domain_of[fixed[m]]] += 1
     return counts

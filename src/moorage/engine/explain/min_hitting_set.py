@@ -15,21 +15,23 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_NODES: Final = 20_000
+_MAX_NODES: Final = 20_000
 """Steps of the search for one lightest hitting set, before the proof is given up."""
 
 
 @dataclass(frozen=True, slots=True)
-class Least:
+class MinimumSet:
     """What was found. Taking any one out of `chosen` leaves too little, as far as was settled."""
 
-    chosen: frozenset[int] | None
+    items: frozenset[int] | None
     """None: not even all of them are enough, or nobody knows."""
     proved: bool
     """Whether no lighter set is enough."""
 
 
-def least(weights: Sequence[int], enough: Callable[[frozenset[int]], bool | None]) -> Least:
+def minimum_set(
+    weights: Sequence[int], enough: Callable[[frozenset[int]], bool | None]
+) -> MinimumSet:
     """The set of items with the least sum of weights that is enough.
 
     Args:
@@ -40,20 +42,20 @@ def least(weights: Sequence[int], enough: Callable[[frozenset[int]], bool | None
     order = sorted(range(len(weights)), key=lambda one: weights[one])
     whole = oracle.ask(frozenset(order))
     if whole is not True:
-        return Least(None, proved=whole is False)
-    best = _shrunk(_first(order, oracle), weights, oracle)
+        return MinimumSet(None, proved=whole is False)
+    best = _minimal(_lightest_prefix(order, oracle), weights, oracle)
     cores: list[frozenset[int]] = []
     while True:
-        chosen = _lightest(weights, cores, sum(weights[one] for one in best))
+        chosen = _min_hitting_set(weights, cores, sum(weights[one] for one in best))
         if chosen is None:
-            return Least(best, proved=False)
+            return MinimumSet(best, proved=False)
         if _weight(weights, chosen) >= _weight(weights, best):
-            return Least(best, proved=True)
+            return MinimumSet(best, proved=True)
         answer = oracle.ask(chosen)
         if answer:
-            return Least(chosen, proved=True)
+            return MinimumSet(chosen, proved=True)
         if answer is None:
-            return Least(best, proved=False)
+            return MinimumSet(best, proved=False)
         for one in order:
             if one not in chosen and oracle.ask(chosen | {one}) is False:
                 chosen |= {one}
@@ -78,7 +80,7 @@ class _Oracle:
         return answer
 
 
-def _first(order: list[int], oracle: _Oracle) -> frozenset[int]:
+def _lightest_prefix(order: list[int], oracle: _Oracle) -> frozenset[int]:
     """The lightest items, as many as are enough; found by halves."""
     few, many = 0, len(order)
     while few < many:
@@ -90,7 +92,7 @@ def _first(order: list[int], oracle: _Oracle) -> frozenset[int]:
     return frozenset(order[:many])
 
 
-def _shrunk(some: frozenset[int], weights: Sequence[int], oracle: _Oracle) -> frozenset[int]:
+def _minimal(some: frozenset[int], weights: Sequence[int], oracle: _Oracle) -> frozenset[int]:
     """What is left of a set when each that is not needed is taken out, the heaviest first."""
     for one in sorted(some, key=lambda one: -weights[one]):
         if oracle.ask(some - {one}):
@@ -102,7 +104,7 @@ def _weight(weights: Sequence[int], some: frozenset[int]) -> int:
     return sum(weights[one] for one in some)
 
 
-def _lightest(
+def _min_hitting_set(
     weights: Sequence[int], cores: Sequence[frozenset[int]], most: int
 ) -> frozenset[int] | None:
     """The lightest set with one of each core, or any of weight `most` or more if all are so heavy.
@@ -114,7 +116,7 @@ def _lightest(
     nodes = 0
     while stack:
         nodes += 1
-        if nodes > _NODES:
+        if nodes > _MAX_NODES:
             return None
         taken, barred, weight = stack.pop()
         if weight >= (most if best_weight is None else best_weight):

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain import deadline
 from moorage.domain.disclosure import EXACT
 from moorage.domain.explain import Conflict, Stage
-from moorage.engine.explain.conflicts import POLICY, Deletion, Oracle, binding, elements, emptied
-from moorage.engine.explain.element_facts import facts, needs, policy_rejections
-from moorage.engine.explain.relaxations import relaxations
+from moorage.engine.explain.conflicts import (
+    POLICY,
+    DeletionFilter,
+    Oracle,
+    binding_classes,
+    elements,
+    on_empty_hosts,
+)
+from moorage.engine.explain.element_facts import demand_text, fleet_facts, policy_rejections
+from moorage.engine.explain.relaxations import find_relaxations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,19 +25,19 @@ if TYPE_CHECKING:
     from moorage.domain.disclosure import Disclosure
     from moorage.domain.explain import Relaxation
     from moorage.engine.explain.conflicts import Core
-    from moorage.engine.joint.build import Built
-    from moorage.engine.joint.problem import Solves
+    from moorage.engine.joint.build import BuiltProblem
+    from moorage.engine.joint.problem import SupportsSolve
 
 INFEASIBLE = "infeasible"
 UNDECIDED = "undecided"
 FEASIBLE = "feasible"
-_SHARE: Final = 3
+_RESERVED_SHARE: Final = 3
 """The part of the time that is not spent on conflicts: one in so many."""
 NO_SMALL_CHANGE: Final = "no single small change makes it fit"
 
 
 @dataclass(frozen=True)
-class WhyNot:
+class RefusalExplanation:
     """What `domain.explain.Explanation` says, without id, time and revision."""
 
     verdict: str
@@ -43,14 +50,14 @@ class WhyNot:
 
 
 def explain(
-    built: Built,
-    solver: Solves,
+    built: BuiltProblem,
+    solver: SupportsSolve,
     *,
     remaining: Callable[[], float],
     seed: int = 0,
-    rough: Disclosure = EXACT,
-    if_not: Stage | None = None,
-) -> WhyNot:
+    disclosure: Disclosure = EXACT,
+    skip_stage: Stage | None = None,
+) -> RefusalExplanation:
     """Say why a request has no placement.
 
     Args:
@@ -59,19 +66,21 @@ def explain(
         remaining: seconds left for the explanation; what is not settled by then is left out
             or marked as not minimal.
         seed: handed to the solver.
-        rough: how exactly changes that help are told.
-        if_not: of a request that failed at this stage nothing more is looked for.
+        disclosure: how exactly changes that help are told.
+        skip_stage: of a request that failed at this stage nothing more is looked for.
     """
     ends = deadline.left(remaining())
     oracle = Oracle(solver, remaining, seed)
     # Of many conflicts some are told, with what helps, rather than all of them without.
-    deletion = Deletion(built, replace(oracle, remaining=lambda: oracle.left() - ends / _SHARE))
+    deletion = DeletionFilter(
+        built, replace(oracle, remaining=lambda: oracle.seconds_left() - ends / _RESERVED_SHARE)
+    )
     verdict = {True: FEASIBLE, False: INFEASIBLE, None: UNDECIDED}[deletion.feasible(frozenset())]
     stage = _stage(built, deletion, oracle)
-    cores = () if stage is if_not else tuple(deletion.conflicts())
+    cores = () if stage is skip_stage else tuple(deletion.conflicts())
     left = deletion.feasible(frozenset(one for core in cores for one in core.elements))
-    found = relaxations(built, cores, oracle, rough) if cores else ()
-    return WhyNot(
+    found = find_relaxations(built, cores, oracle, disclosure) if cores else ()
+    return RefusalExplanation(
         verdict=verdict,
         stage=stage,
         conflicts=tuple(_conflict(built, core, oracle) for core in cores),
@@ -82,7 +91,7 @@ def explain(
     )
 
 
-def _stage(built: Built, deletion: Deletion, oracle: Oracle) -> Stage:
+def _stage(built: BuiltProblem, deletion: DeletionFilter, oracle: Oracle) -> Stage:
     """Where the request failed.
 
     `static` where not even the empty fleet would do, whatever else is in the way as well. With
@@ -91,18 +100,18 @@ def _stage(built: Built, deletion: Deletion, oracle: Oracle) -> Stage:
     """
     request = built.request
     alone = replace(request, policies=()) if request.fixed else request
-    if oracle.asks(lambda: emptied(alone, built).problem) is False:
+    if oracle.feasible_if_time(lambda: on_empty_hosts(alone, built).problem) is False:
         return Stage.STATIC
     policies = frozenset(one for one in elements(built) if one.kind == POLICY)
     return Stage.CAPACITY if deletion.feasible(policies) is False else Stage.POLICY
 
 
-def _conflict(built: Built, core: Core, oracle: Oracle) -> Conflict:
-    classes = binding(built, core, oracle)
+def _conflict(built: BuiltProblem, core: Core, oracle: Oracle) -> Conflict:
+    classes = binding_classes(built, core, oracle)
     return Conflict(
         elements=core.elements,
-        needs=tuple(needs(built, one, classes) for one in core.elements),
-        facts=facts(built, core.elements, classes),
+        needs=tuple(demand_text(built, one, classes) for one in core.elements),
+        facts=fleet_facts(built, core.elements, classes),
         minimal=core.minimal,
     )
 

@@ -28,7 +28,7 @@ from moorage.engine.explain.conflicts import (
     any_placement,
     without_group,
 )
-from moorage.engine.joint.build import state
+from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.counting import refuted
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
@@ -41,20 +41,20 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import PolicyStatement, Role
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.explain.conflicts import Core, Oracle
-    from moorage.engine.joint.build import Built
-    from moorage.engine.joint.policy_rules import Rule
+    from moorage.engine.joint.build import BuiltProblem
+    from moorage.engine.joint.policy_rules import PolicyRule
 
-MOST = 5
+MAX_RELAXATIONS = 5
 """Relaxations named at most."""
-MOST_SOLVES = 60
+MAX_SOLVES = 60
 _FILTER_COST = 3
 _SOFT_COST = 10
-_SINGLY = 4
+_SINGLE_STEPS = 4
 """Steps up to here are tried one by one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RelaxationCandidate:
     """A change, its cost, and the request it leads to.
 
     Costs between `beyond` and `cost` were skipped; `nearer` makes the candidate of such a cost.
@@ -63,33 +63,33 @@ class Candidate:
     change: EnsembleChange
     cost: int
     request: EnsembleRequest
-    beyond: int | None = None
-    nearer: Callable[[int], Candidate] | None = None
+    failed_cost: int | None = None
+    with_cost: Callable[[int], RelaxationCandidate] | None = None
 
 
-def relaxations(
-    built: Built, cores: Sequence[Core], oracle: Oracle, rough: Disclosure = EXACT
+def find_relaxations(
+    built: BuiltProblem, cores: Sequence[Core], oracle: Oracle, disclosure: Disclosure = EXACT
 ) -> tuple[Relaxation, ...]:
     """The cheapest changes that make the request fit, at most `MOST`.
 
     Of several values of one field only the nearest is named, of those that are told.
     """
-    touched = _Touched(built, cores, rough)
+    proposals = _Proposals(built, cores, disclosure)
 
     def fits(request: EnsembleRequest) -> bool:
         return _fits(built, request, oracle)
 
-    found = _verified(touched.first(), fits, oracle.left)
-    return found or _verified(touched.soft(), fits, oracle.left)
+    found = _verified(proposals.small_changes(), fits, oracle.seconds_left)
+    return found or _verified(proposals.preferred_policies(), fits, oracle.seconds_left)
 
 
-def nearer(
-    built: Built,
+def relaxations_with_room(
+    built: BuiltProblem,
     cores: Sequence[Core],
     known: Sequence[Relaxation],
     granted: Callable[[EnsembleRequest], bool],
     remaining: Callable[[], float],
-    rough: Disclosure = EXACT,
+    disclosure: Disclosure = EXACT,
 ) -> tuple[Relaxation, ...]:
     """The same where others make room for the changed request, which its problem does not say.
 
@@ -99,26 +99,26 @@ def nearer(
         known: what helps with everybody where he is.
         granted: whether a changed request is granted.
         remaining: seconds left; past them what is known stays.
-        rough: how exactly they are told.
+        disclosure: how exactly they are told.
     """
-    touched = _Touched(built, cores, rough)
+    proposals = _Proposals(built, cores, disclosure)
     least = {_direction(one.change): one for one in known if one.cost < _SOFT_COST}
 
-    def cheaper(one: Candidate) -> bool:
+    def cheaper(one: RelaxationCandidate) -> bool:
         key = _direction(one.change)
         return key not in least or one.cost < least[key].cost
 
-    found = _verified(filter(cheaper, touched.first()), granted, remaining)
+    found = _verified(filter(cheaper, proposals.small_changes()), granted, remaining)
     if not (found or known):
-        return _verified(touched.soft(), granted, remaining)
+        return _verified(proposals.preferred_policies(), granted, remaining)
     if not (found or least):
         return tuple(known)
     least |= {_direction(one.change): one for one in found}
-    return tuple(sorted(least.values(), key=lambda one: one.cost)[:MOST])
+    return tuple(sorted(least.values(), key=lambda one: one.cost)[:MAX_RELAXATIONS])
 
 
 def _verified(
-    candidates: Iterable[Candidate],
+    candidates: Iterable[RelaxationCandidate],
     fits: Callable[[EnsembleRequest], bool],
     remaining: Callable[[], float],
 ) -> tuple[Relaxation, ...]:
@@ -128,26 +128,26 @@ def _verified(
         key = _direction(one.change)
         if key in found:
             continue
-        if len(found) == MOST or solves == MOST_SOLVES or remaining() <= 0:
+        if len(found) == MAX_RELAXATIONS or solves == MAX_SOLVES or remaining() <= 0:
             break
         solves += 1
         if fits(one.request):
-            least = _least(one, fits, remaining)
+            least = _cheapest_between(one, fits, remaining)
             found[key] = Relaxation(change=least.change, cost=least.cost)
     return tuple(sorted(found.values(), key=lambda one: one.cost))
 
 
-def _least(
-    hit: Candidate,
+def _cheapest_between(
+    hit: RelaxationCandidate,
     fits: Callable[[EnsembleRequest], bool],
     remaining: Callable[[], float],
-) -> Candidate:
+) -> RelaxationCandidate:
     """The cheapest that fits between the last step that did not and one that does, by halves."""
-    if hit.nearer is None or hit.beyond is None:
+    if hit.with_cost is None or hit.failed_cost is None:
         return hit
-    best, short = hit, hit.beyond
+    best, short = hit, hit.failed_cost
     while best.cost - short > 1 and remaining() > 0:
-        middle = hit.nearer((best.cost + short) // 2)
+        middle = hit.with_cost((best.cost + short) // 2)
         if fits(middle.request):
             best = middle
         else:
@@ -162,17 +162,17 @@ def _direction(change: EnsembleChange) -> tuple[str, str, str, bool]:
     return change.subject, change.name, change.field, up
 
 
-def _fits(built: Built, request: EnsembleRequest, oracle: Oracle) -> bool:
+def _fits(built: BuiltProblem, request: EnsembleRequest, oracle: Oracle) -> bool:
     """Whether a solver places the changed request, and the meanings accept the answer."""
     try:
-        changed = state(request, built.terrain, closed=built.closed)
+        changed = build_on_terrain(request, built.terrain, closed=built.closed)
     except (InvalidDescription, TimeExpired):
         # A policy proposed a value that means nothing in this topology, or time is up.
         return False
     problem = any_placement(changed.problem)
     if refuted(problem):
         return False
-    limit = min(oracle.left(), oracle.longest)
+    limit = min(oracle.seconds_left(), oracle.max_seconds)
     if limit <= 0:
         return False
     try:
@@ -185,36 +185,36 @@ def _fits(built: Built, request: EnsembleRequest, oracle: Oracle) -> bool:
     return True
 
 
-class _Touched:
+class _Proposals:
     """The policies and roles that conflicts name, and the changes they suggest."""
 
-    def __init__(self, built: Built, cores: Sequence[Core], rough: Disclosure) -> None:
+    def __init__(self, built: BuiltProblem, cores: Sequence[Core], disclosure: Disclosure) -> None:
         self.request = built.request
-        self.rough = rough
+        self.disclosure = disclosure
         parts = [one for core in cores for one in core.elements]
         named = {one.name for one in parts if one.kind == POLICY}
         self.rules = [rule for rule in built.rules if rule.statement.name in named]
         # What names places that who asks may not name, they cannot state otherwise either.
         topology, aggregates = built.terrain.topology, built.terrain.aggregates
-        nameable = rough.names_of(topology) | frozenset(aggregates)
-        self.restatable = [
+        nameable = disclosure.names_of(topology) | frozenset(aggregates)
+        self.changeable_rules = [
             rule
             for rule in self.rules
-            if rough.exact or frozenset(getattr(rule.policy, "domains", ())) <= nameable
+            if disclosure.exact or frozenset(getattr(rule.policy, "domains", ())) <= nameable
         ]
         roles = {one.name for one in parts if one.kind not in {POLICY, CLOSED}}
         roles |= {m.role for rule in self.rules for edge in rule.edges for m in edge}
         self.roles = [role for role in built.request.roles if role.name in roles]
-        self.parts = {(one.kind, one.name) for one in parts}
+        self.elements = {(one.kind, one.name) for one in parts}
 
-    def first(self) -> list[Candidate]:
+    def small_changes(self) -> list[RelaxationCandidate]:
         """Everything but the last resort, the cheapest first."""
-        every = chain(self.fewer(), self.weaker(), self.filters())
+        every = chain(self.fewer_members(), self.weaker_policies(), self.fewer_filters())
         return sorted(every, key=lambda one: one.cost)
 
-    def weaker(self) -> Iterator[Candidate]:
+    def weaker_policies(self) -> Iterator[RelaxationCandidate]:
         """What the policies propose themselves."""
-        for rule in self.restatable:
+        for rule in self.changeable_rules:
             seen: set[str] = set()
             for edge in rule.edges:
                 for step in rule.policy.weaker(edge):
@@ -227,37 +227,39 @@ class _Touched:
                             yield one
 
     def _parameters(
-        self, rule: Rule, cost: int, parameters: Mapping[str, object]
-    ) -> Iterator[Candidate]:
+        self, rule: PolicyRule, cost: int, parameters: Mapping[str, object]
+    ) -> Iterator[RelaxationCandidate]:
         given = dict(parameters)
         if len(given) != 1:
             return
         ((name, after),) = given.items()
         before = getattr(rule.policy, name)
         before = sorted(before) if isinstance(before, frozenset) else before
-        after = self.rough.changed(before, after)
+        after = self.disclosure.changed(before, after)
         if after is None:
             return
         old = rule.statement
         new = replace(old, parameters=MappingProxyType({**old.parameters, name: after}))
         change = EnsembleChange("policy", old.name, name, before, after)
-        yield Candidate(change, cost, self._with_policy(old, new))
+        yield RelaxationCandidate(change, cost, self._with_policy(old, new))
 
-    def _grown(self, rule: Rule, cost: int, grow: int) -> Iterator[Candidate]:
+    def _grown(self, rule: PolicyRule, cost: int, grow: int) -> Iterator[RelaxationCandidate]:
         roles = {member.role for edge in rule.edges for member in edge}
         if grow <= 0 or len(roles) != 1:
             return
         (role,) = roles
         present = [member.index for member in self.request.members if member.role == role]
-        told = self.rough.changed(len(present), len(present) + grow)
+        told = self.disclosure.changed(len(present), len(present) + grow)
         if not isinstance(told, int):
             return
         grow = told - len(present)
         more = tuple(MemberName(role, max(present) + 1 + i) for i in range(grow))
         change = EnsembleChange("member", role, "count", len(present), len(present) + grow)
-        yield Candidate(change, cost, replace(self.request, members=(*self.request.members, *more)))
+        yield RelaxationCandidate(
+            change, cost, replace(self.request, members=(*self.request.members, *more))
+        )
 
-    def fewer(self) -> Iterator[Candidate]:
+    def fewer_members(self) -> Iterator[RelaxationCandidate]:
         """Leave out the last members of a role that stand nowhere yet; one must remain.
 
         Ever larger steps, up to all that may go. A member that a policy names stays, and so do
@@ -269,46 +271,48 @@ class _Touched:
             moving = [m for m in mine if m not in self.request.fixed]
             free = tuple(takewhile(lambda m: m not in named, reversed(moving)))
             free = free[: len(mine) - 1]
-            if not self.rough.exact:
-                for left in reversed(self.rough.sizes(len(mine))):
+            if not self.disclosure.exact:
+                for left in reversed(self.disclosure.sizes(len(mine))):
                     if left and len(mine) - left <= len(free):
                         yield self._without(role.name, len(mine), free, len(mine) - left)
                 continue
             before = 0
             for step in _steps(len(free)):
-                yield replace(self._without(role.name, len(mine), free, step), beyond=before)
+                yield replace(self._without(role.name, len(mine), free, step), failed_cost=before)
                 before = step
 
-    def _without(self, role: str, count: int, free: tuple[MemberName, ...], step: int) -> Candidate:
+    def _without(
+        self, role: str, count: int, free: tuple[MemberName, ...], step: int
+    ) -> RelaxationCandidate:
         gone = frozenset(free[:step])
         rest = tuple(m for m in self.request.members if m not in gone)
-        return Candidate(
+        return RelaxationCandidate(
             EnsembleChange("member", role, "count", count, count - step),
             step,
             replace(self.request, members=rest),
-            nearer=(lambda other: self._without(role, count, free, other))
-            if self.rough.exact
+            with_cost=(lambda other: self._without(role, count, free, other))
+            if self.disclosure.exact
             else None,
         )
 
-    def filters(self) -> Iterator[Candidate]:
+    def fewer_filters(self) -> Iterator[RelaxationCandidate]:
         """One required or forbidden trait, or one aggregate rule, less."""
         for role in self.roles:
-            if (TRAITS, role.name) in self.parts:
+            if (TRAITS, role.name) in self.elements:
                 for i in range(len(role.required)):
                     rest = (*role.required[:i], *role.required[i + 1 :])
                     yield self._filtered(role, replace(role, required=rest), "required")
                 for trait in sorted(role.forbidden):
                     new = replace(role, forbidden=role.forbidden - {trait})
                     yield self._filtered(role, new, "forbidden")
-            if (DEVICES, role.name) in self.parts:
+            if (DEVICES, role.name) in self.elements:
                 yield from self._fewer_devices(role)
-            if (AGGREGATES, role.name) in self.parts:
+            if (AGGREGATES, role.name) in self.elements:
                 for i in range(len(role.member_of)):
                     rest = (*role.member_of[:i], *role.member_of[i + 1 :])
                     yield self._filtered(role, replace(role, member_of=rest), "member_of")
 
-    def _fewer_devices(self, role: Role) -> Iterator[Candidate]:
+    def _fewer_devices(self, role: Role) -> Iterator[RelaxationCandidate]:
         """A group that need not be beside the own resources, or one group less."""
         for group in role.groups:
             if group.beside:
@@ -322,22 +326,28 @@ class _Touched:
             change = EnsembleChange("member", role.name, f"{group.kind} {group.name}", 1, 0)
             yield self._changed(role, without_group(role, group.name), change)
 
-    def _changed(self, old: Role, new: Role, change: EnsembleChange) -> Candidate:
+    def _changed(self, old: Role, new: Role, change: EnsembleChange) -> RelaxationCandidate:
         roles = tuple(new if role is old else role for role in self.request.roles)
-        return Candidate(change, _FILTER_COST, replace(self.request, roles=roles))
+        return RelaxationCandidate(change, _FILTER_COST, replace(self.request, roles=roles))
 
-    def _filtered(self, old: Role, new: Role, field: str) -> Candidate:
+    def _filtered(self, old: Role, new: Role, field: str) -> RelaxationCandidate:
         change = EnsembleChange(
-            "member", old.name, field, _words(getattr(old, field)), _words(getattr(new, field))
+            "member",
+            old.name,
+            field,
+            _filter_texts(getattr(old, field)),
+            _filter_texts(getattr(new, field)),
         )
         return self._changed(old, new, change)
 
-    def soft(self) -> Iterator[Candidate]:
+    def preferred_policies(self) -> Iterator[RelaxationCandidate]:
         """Prefer what was required."""
-        for rule in self.restatable:
+        for rule in self.changeable_rules:
             old = rule.statement
             change = EnsembleChange("policy", old.name, "strength", "required", "preferred")
-            yield Candidate(change, _SOFT_COST, self._with_policy(old, replace(old, weight=1)))
+            yield RelaxationCandidate(
+                change, _SOFT_COST, self._with_policy(old, replace(old, weight=1))
+            )
 
     def _with_policy(self, old: PolicyStatement, new: PolicyStatement) -> EnsembleRequest:
         policies = tuple(new if one is old else one for one in self.request.policies)
@@ -350,12 +360,12 @@ def _steps(most: int) -> Iterator[int]:
     step = 1
     while step < most:
         yield step
-        step = step + 1 if step < _SINGLY else 2 * step
+        step = step + 1 if step < _SINGLE_STEPS else 2 * step
     if most > 0:
         yield most
 
 
-def _words(value: Iterable[object]) -> list[str]:
+def _filter_texts(value: Iterable[object]) -> list[str]:
     """A filter as written in a description: any-of sets joined by `|`."""
     return [
         "|".join(sorted(one)) if isinstance(one, frozenset) else str(one)

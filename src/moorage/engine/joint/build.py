@@ -12,12 +12,12 @@ import numpy as np
 from moorage.domain import deadline
 from moorage.domain.errors import InvalidDescription
 from moorage.engine.joint.cost import preference_scale
-from moorage.engine.joint.device_constraints import emptied, filters, outfit
-from moorage.engine.joint.policy_rules import fences, rules
+from moorage.engine.joint.device_constraints import device_constraints, device_filters, empty_proof
+from moorage.engine.joint.policy_rules import fence_rules, resolve_policies
 from moorage.engine.joint.policy_view import FleetGround
 from moorage.engine.joint.problem import Problem
-from moorage.engine.joint.standing_violations import eased
-from moorage.engine.joint.terrain import survey
+from moorage.engine.joint.standing_violations import relax_for_standing
+from moorage.engine.joint.terrain import cut_terrain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.requests import EnsembleRequest
     from moorage.domain.topology import Level
-    from moorage.engine.joint.device_constraints import Outfit
-    from moorage.engine.joint.policy_rules import Rule
-    from moorage.engine.joint.standing_violations import Broken
+    from moorage.engine.joint.device_constraints import DeviceConstraints
+    from moorage.engine.joint.policy_rules import PolicyRule
+    from moorage.engine.joint.standing_violations import StandingViolation
     from moorage.engine.joint.terrain import Terrain
     from moorage.engine.state.snapshot import Snapshot
     from moorage.policies.primitives import Primitive
@@ -38,131 +38,137 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 Closed: TypeAlias = "Mapping[str, frozenset[str]]"
-OPEN: Final[Closed] = MappingProxyType({})
-"""Every host may be used."""
-_TO: Final = "/"
+NO_CLOSED_HOSTS: Final[Closed] = MappingProxyType({})
+"""All hosts may be used."""
+_ROLE_SEPARATOR: Final = "/"
 
 
-def closed_to(role: str, reason: str) -> str:
-    """The key in `Built.closed` of hosts closed to the members of one role alone."""
-    return f"{reason}{_TO}{role}"
+def closed_to_role(role: str, reason: str) -> str:
+    """The key in `BuiltProblem.closed` of hosts that are closed to one role only."""
+    return f"{reason}{_ROLE_SEPARATOR}{role}"
 
 
 def reason_of(key: str) -> str:
-    """The reason id in a key of `Built.closed`."""
-    return key.partition(_TO)[0]
+    """The reason id in a key of `BuiltProblem.closed`."""
+    return key.partition(_ROLE_SEPARATOR)[0]
 
 
 @dataclass(frozen=True, eq=False)
-class Built:
-    """A problem with what it was made of, for verifying, explaining and saving it."""
+class BuiltProblem:
+    """A joint problem with the request, terrain and policies it was built from.
+
+    This is what verifying, explaining and saving a problem needs; solvers get `problem` only.
+    """
 
     request: EnsembleRequest
     terrain: Terrain
     closed: Closed
-    """Reason id -> UUIDs of hosts that may not be used at all, such as those that another
-    ensemble keeps to itself; under the key `closed_to(role, reason)` those that the members of
-    one role may not use."""
+    """Reason id -> UUIDs of hosts that may not be used, such as those exclusive to another
+    ensemble. Under the key `closed_to_role(role, reason)`: hosts closed to one role only."""
     ground: FleetGround
-    rules: tuple[Rule, ...]
+    rules: tuple[PolicyRule, ...]
     problem: Problem
-    broken: Mapping[str, Broken]
-    """Required policy -> what of it members that stand already break; see `engine.standing`."""
+    standing: Mapping[str, StandingViolation]
+    """Required policy -> its violation by fixed members; see `joint.standing_violations`."""
     considered: int
     """How many hosts there are."""
     rejected: Mapping[str, int]
-    """Reason id -> hosts it rejects for some role with members to place."""
+    """Reason id -> number of hosts it rejects for some role with members to place."""
 
 
-def build(request: EnsembleRequest, snapshot: Snapshot, *, closed: Closed = OPEN) -> Built:
-    """State a joint request as a problem on the fleet of a snapshot.
+def build(
+    request: EnsembleRequest, snapshot: Snapshot, *, closed: Closed = NO_CLOSED_HOSTS
+) -> BuiltProblem:
+    """Build the joint problem of a request on the fleet of a snapshot.
 
     Args:
-        request: who is to be placed; must name each member's role.
+        request: the request; must name each member's role.
         snapshot: the fleet, at the instant the request is decided.
-        closed: see `Built.closed`.
+        closed: see `BuiltProblem.closed`.
 
     Raises:
-        UnknownName: a policy names a level or tree that is not there.
-        InvalidDescription: a fixed member stands on no host.
-        UnknownPolicy, InvalidDescription: a policy cannot be understood.
+        UnknownName: a policy names an unknown level or tree.
+        InvalidDescription: the host of a fixed member is not among the hosts.
+        UnknownPolicy, InvalidDescription: a policy is of an unknown type or invalid.
     """
-    return state(request, survey(snapshot, request), closed=closed)
+    return build_on_terrain(request, cut_terrain(snapshot, request), closed=closed)
 
 
-def state(
+def build_on_terrain(
     request: EnsembleRequest,
     terrain: Terrain,
     *,
-    closed: Closed = OPEN,
+    closed: Closed = NO_CLOSED_HOSTS,
     ground: FleetGround | None = None,
-) -> Built:
-    """The same over a terrain that was surveyed for this request or a wider one.
+) -> BuiltProblem:
+    """Build the joint problem of a request on a terrain made for it or for a larger request.
 
-    `ground`, if given, judges eligibility instead of the request's own roles: explanations
-    set parts of a request aside without changing what its policies mean.
+    If `ground` is given, it decides eligibility instead of the request's own roles: explanations
+    leave out parts of a request without changing the meaning of its policies.
     """
-    roles = _present(request)
-    fitted = _outfit(request, terrain, roles)
-    passes = _passes(terrain, roles, fitted, closed)
-    resolved = rules(request, terrain.topology)
+    roles = _used_roles(request)
+    fitted = _device_constraints(request, terrain, roles)
+    passes = _filters_by_role(terrain, roles, fitted, closed)
+    resolved = resolve_policies(request, terrain.topology)
     ground = ground or _ground(request, terrain, roles, fitted, resolved)
-    problem, broken = eased(
+    problem, broken = relax_for_standing(
         _problem(
             request,
             terrain,
             roles,
-            allowed=[passes[role.name].all for role in roles],
-            primitives=tuple(_posted(resolved, ground)),
+            allowed=[passes[role.name].mask for role in roles],
+            primitives=tuple(_primitives(resolved, ground)),
             fitted=fitted,
         ),
         request.restated,
     )
     moving = {member.role for member in request.members if member not in request.fixed}
-    return Built(
+    return BuiltProblem(
         request=request,
         terrain=terrain,
         closed=closed,
         ground=ground,
         rules=resolved,
-        problem=_outranking(problem),
-        broken=broken,
+        problem=_with_scaled_weights(problem),
+        standing=broken,
         considered=terrain.host_count,
         rejected=_rejected({passes[role.name] for role in roles if role.name in moving}),
     )
 
 
 def ground_for(request: EnsembleRequest, terrain: Terrain) -> FleetGround:
-    """The fleet as the policies of a request see it."""
-    roles = _present(request)
-    resolved = rules(request, terrain.topology)
-    return _ground(request, terrain, roles, _outfit(request, terrain, roles), resolved)
+    """The policies' view of the fleet for a request."""
+    roles = _used_roles(request)
+    resolved = resolve_policies(request, terrain.topology)
+    return _ground(request, terrain, roles, _device_constraints(request, terrain, roles), resolved)
 
 
 def _ground(
     request: EnsembleRequest,
     terrain: Terrain,
     roles: list[Role],
-    fitted: Outfit | None,
-    resolved: tuple[Rule, ...],
+    fitted: DeviceConstraints | None,
+    resolved: tuple[PolicyRule, ...],
 ) -> FleetGround:
     return FleetGround(
         terrain=terrain,
         project_id=request.project_id,
         own=request.own_consumers | request.released,
         eligible_rows=_eligible_rows(terrain, roles, fitted),
-        fences=fences(resolved),
+        fences=fence_rules(resolved),
     )
 
 
-def _outfit(request: EnsembleRequest, terrain: Terrain, roles: list[Role]) -> Outfit | None:
+def _device_constraints(
+    request: EnsembleRequest, terrain: Terrain, roles: list[Role]
+) -> DeviceConstraints | None:
     if terrain.devices is None or not roles:
         return None
     moving = Counter(one.role for one in request.members if one not in request.fixed)
-    return outfit(terrain, terrain.devices, roles, moving)
+    return device_constraints(terrain, terrain.devices, roles, moving)
 
 
-def _present(request: EnsembleRequest) -> list[Role]:
+def _used_roles(request: EnsembleRequest) -> list[Role]:
     """The roles that have members."""
     named = {member.role for member in request.members}
     return [role for role in request.roles if role.name in named]
@@ -175,7 +181,7 @@ def _problem(
     *,
     allowed: list[Bools],
     primitives: tuple[Primitive, ...],
-    fitted: Outfit | None,
+    fitted: DeviceConstraints | None,
 ) -> Problem:
     members = tuple(sorted(request.members))
     position = {role.name: index for index, role in enumerate(roles)}
@@ -186,7 +192,7 @@ def _problem(
         roles=tuple(position),
         role_of=np.array([position[m.role] for m in members], dtype=np.int64),
         demand=np.array(
-            [[_wanted(role, name) for name in terrain.classes] for role in roles],
+            [[_demand(role, name) for name in terrain.classes] for role in roles],
             dtype=np.int64,
         ).reshape(len(roles), len(terrain.classes)),
         allowed=np.array(allowed, dtype=np.bool_).reshape(shape),
@@ -206,21 +212,21 @@ def _problem(
         demand=np.hstack([problem.demand, fitted.demand]),
         classes=(*problem.classes, *fitted.names),
         free=np.hstack([problem.free, fitted.free]),
-        # What only counts places fills nothing.
+        # Columns that count members have no capacity: they do not count for `balance`.
         capacity=np.hstack([problem.capacity, np.zeros_like(fitted.free)]),
         cuts=fitted.cuts,
         proof=fitted.proof,
     )
 
 
-def _wanted(role: Role, name: str) -> int:
-    """What one member takes of a class in all."""
+def _demand(role: Role, name: str) -> int:
+    """What one member takes of a class, its groups included."""
     groups = sum(group.resources.get(name, 0) for group in role.groups)
     return role.resources.get(name, 0) + groups
 
 
-def _outranking(problem: Problem) -> Problem:
-    """Scale what is preferred, so that every stated preference goes before the objective."""
+def _with_scaled_weights(problem: Problem) -> Problem:
+    """Scale the weights of preferred primitives so that they outrank the objective."""
     scale = preference_scale(problem)
     return replace(
         problem,
@@ -240,77 +246,81 @@ def _fixed_row(request: EnsembleRequest, terrain: Terrain, member: MemberName) -
 
 
 def row_of_host(request: EnsembleRequest, terrain: Terrain, member: MemberName) -> int:
-    """The row of the host on which a fixed member stands.
+    """The row of the host of a fixed member.
 
     Raises:
-        InvalidDescription: it is not a host, or not one of these.
+        InvalidDescription: it is not among the terrain's hosts.
     """
     row = terrain.row_of.get(request.fixed[member])
     if row is None:
-        # Whose provider that is, or was, is not for everybody who sees the member.
+        # The provider is not named: not everyone who sees the member may see it.
         raise InvalidDescription(f"{member} stands on no host", path=f"fixed.{member}")
     return row
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Passes:
-    """Every rule that hosts must pass for roles of one kind: reason id and mask [H]."""
+class _RoleFilters:
+    """The filters of hosts for roles with equal requirements: reason id and mask [H]."""
 
     filters: tuple[tuple[str, Bools], ...]
-    all: Bools
-    """[H] hosts that pass each."""
+    mask: Bools
+    """[H] hosts that pass all filters."""
 
 
-def _passes(
-    terrain: Terrain, roles: list[Role], fitted: Outfit | None, closed: Closed
-) -> dict[str, _Passes]:
-    """By role. Roles that ask for the same share what they get: there may be thousands."""
-    masks = {key: _open(terrain, uuids) for key, uuids in closed.items() if uuids}
-    known: dict[object, _Passes] = {}
+def _filters_by_role(
+    terrain: Terrain, roles: list[Role], fitted: DeviceConstraints | None, closed: Closed
+) -> dict[str, _RoleFilters]:
+    """The filters by role. Equal roles share one object: there may be thousands of roles."""
+    masks = {key: _open_hosts(terrain, uuids) for key, uuids in closed.items() if uuids}
+    known: dict[object, _RoleFilters] = {}
     found = {}
     for number, role in enumerate(roles):
         deadline.check()
-        shut = tuple(_shut(role, masks))
-        key = (_kind(role, number, fitted), tuple(reason for reason, _ in shut))
+        shut = tuple(_closed_filters(role, masks))
+        key = (_equality_key(role, number, fitted), tuple(reason for reason, _ in shut))
         if key not in known:
-            filters = (*_filters(role, number, terrain, fitted), *(mask for _, mask in shut))
-            known[key] = _Passes(filters, _all(terrain, (mask for _, mask in filters)))
+            filters = (*_role_filters(role, number, terrain, fitted), *(mask for _, mask in shut))
+            known[key] = _RoleFilters(
+                filters, _intersection(terrain, (mask for _, mask in filters))
+            )
         found[role.name] = known[key]
     return found
 
 
-def _eligible_rows(terrain: Terrain, roles: list[Role], fitted: Outfit | None) -> dict[str, Bools]:
+def _eligible_rows(
+    terrain: Terrain, roles: list[Role], fitted: DeviceConstraints | None
+) -> dict[str, Bools]:
     known: dict[object, Bools] = {}
     found = {}
     for number, role in enumerate(roles):
         deadline.check()
-        key = _kind(role, number, fitted)
+        key = _equality_key(role, number, fitted)
         if key not in known:
             known[key] = _eligible(role, number, terrain, fitted)
         found[role.name] = known[key]
     return found
 
 
-def _kind(role: Role, number: int, fitted: Outfit | None) -> object:
-    """What roles have in common that the same hosts may hold; with devices each is its own."""
+def _equality_key(role: Role, number: int, fitted: DeviceConstraints | None) -> object:
+    """A key that is equal for roles with equal host filters; with devices unique per role."""
     if fitted is not None:
         return number
     return frozenset(role.resources.items()), role.required, role.forbidden, role.member_of
 
 
-def _posted(resolved: tuple[Rule, ...], ground: FleetGround) -> Iterator[Primitive]:
-    """What the policies ask of the places."""
+def _primitives(resolved: tuple[PolicyRule, ...], ground: FleetGround) -> Iterator[Primitive]:
+    """The primitives that the policies post."""
     for rule in resolved:
         deadline.check()
         yield from rule.post(ground)
 
 
-def _filters(
-    role: Role, number: int, terrain: Terrain, fitted: Outfit | None
+def _role_filters(
+    role: Role, number: int, terrain: Terrain, fitted: DeviceConstraints | None
 ) -> Iterator[tuple[str, Bools]]:
     """Every rule a host must pass for the role alone: reason id and mask [H]."""
     if fitted is not None:
-        yield from filters(role, number, fitted)
+        yield from device_filters(role, number, fitted)
         return
     for name, amount in role.resources.items():
         k = terrain.classes.index(name)
@@ -319,15 +329,17 @@ def _filters(
     yield from _traits_and_aggregates(role, terrain)
 
 
-def _shut(role: Role, masks: Mapping[str, Bools]) -> Iterator[tuple[str, tuple[str, Bools]]]:
-    """Hosts that the role's members may not use, whatever they ask for: by key, and as a filter."""
+def _closed_filters(
+    role: Role, masks: Mapping[str, Bools]
+) -> Iterator[tuple[str, tuple[str, Bools]]]:
+    """The closed hosts that concern a role: the key of `closed`, and the filter."""
     for key, mask in masks.items():
-        reason, _, only = key.partition(_TO)
+        reason, _, only = key.partition(_ROLE_SEPARATOR)
         if only in {"", role.name}:
             yield key, (reason, mask)
 
 
-def _open(terrain: Terrain, closed: frozenset[str]) -> Bools:
+def _open_hosts(terrain: Terrain, closed: frozenset[str]) -> Bools:
     """[H] all hosts but these."""
     return np.array([uuid not in closed for uuid in terrain.uuids], dtype=np.bool_)
 
@@ -350,27 +362,27 @@ def _obeys_units(terrain: Terrain, k: int, amount: int) -> Bools:
     return obeys
 
 
-def _eligible(role: Role, number: int, terrain: Terrain, fitted: Outfit | None) -> Bools:
-    """Hosts that could hold one member of the role if they were empty."""
+def _eligible(role: Role, number: int, terrain: Terrain, fitted: DeviceConstraints | None) -> Bools:
+    """[H] hosts that could hold one member of the role if they were empty."""
     if fitted is not None:
-        alone = emptied(fitted).single_role(number, 1)
+        alone = empty_proof(fitted).single_role(number, 1)
         return alone.feasible | alone.undecided
     masks = [mask for _, mask in _traits_and_aggregates(role, terrain)]
     for name, amount in role.resources.items():
         k = terrain.classes.index(name)
         masks += [_obeys_units(terrain, k, amount), terrain.capacity[:, k] >= amount]
-    return _all(terrain, masks)
+    return _intersection(terrain, masks)
 
 
-def _all(terrain: Terrain, masks: Iterable[Bools]) -> Bools:
+def _intersection(terrain: Terrain, masks: Iterable[Bools]) -> Bools:
     found = np.ones(terrain.host_count, dtype=np.bool_)
     for mask in masks:
         found &= mask
     return found
 
 
-def _rejected(passes: Collection[_Passes]) -> dict[str, int]:
-    """Hosts rejected per reason; a host that several roles reject for one reason counts once."""
+def _rejected(passes: Collection[_RoleFilters]) -> dict[str, int]:
+    """Number of hosts rejected per reason; a host counts once however many roles reject it."""
     failed: dict[str, Bools] = {}
     for one in passes:
         for reason, mask in one.filters:

@@ -1,7 +1,7 @@
-"""What a placement costs: excesses of primitives, the objective, and whether it fits.
+"""The cost and feasibility of placements: excesses of primitives, the objective, capacity.
 
-Every function judges N placements at once, as an array [N, M] of host rows; one placement
-is N = 1. The definitions are those of `policies.primitives` and `domain.requests.Objective`.
+Every function evaluates N placements at once, as an array [N, M] of host rows. The definitions are
+those of `policies.primitives` and `domain.requests.Objective`.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
 
 MOST_FILL = 10_000
-"""Percent: beyond this a host's fill no longer counts when preferences are weighed against it,
-so that weights stay small enough to be summed in 64 bits."""
+"""Upper bound, in percent, of a host's fill when preferences are scaled against it, so that weights
+can be summed in 64 bits."""
 
 
 def preference_scale(problem: Problem) -> int:
-    """What one unit of penalty must cost so that it outranks all the objective can cost.
+    """The cost of one unit of penalty, such that it outranks the objective.
 
-    One more than the most that `objective_cost` gives for an answer that fits; 1 where there is
-    no objective. For `balance` that is 100, or the fill of a host that is over-full already.
+    One more than the largest `objective_cost` of a placement that fits, which for `balance` is 100
+    or the fill of a host that is over-full already; 1 without an objective.
     """
     if problem.objective is None:
         return 1
@@ -68,8 +68,8 @@ def cost(problem: Problem, rows: Ints) -> Ints:
     return found
 
 
-def holds(problem: Problem, rows: Ints) -> Bools:
-    """[N] whether every required primitive and every cut holds, and every host has room."""
+def satisfies(problem: Problem, rows: Ints) -> Bools:
+    """[N] whether the placement fits and satisfies every required primitive and every cut."""
     found = fits(problem, rows)
     for primitive in problem.primitives:
         if primitive.weight is None:
@@ -80,7 +80,7 @@ def holds(problem: Problem, rows: Ints) -> Bools:
 
 
 def fits(problem: Problem, rows: Ints) -> Bools:
-    """[N] whether no host is asked for more of a class than is free there."""
+    """[N] whether on every host the members take at most what is free of each class."""
     moving = np.flatnonzero(problem.fixed < 0)
     found = np.ones(len(rows), dtype=np.bool_)
     for k in range(len(problem.classes)):
@@ -91,22 +91,22 @@ def fits(problem: Problem, rows: Ints) -> Bools:
 
 
 def excess(problem: Problem, primitive: Primitive, rows: Ints) -> Ints:
-    """[N] by how much each placement breaks the primitive."""
+    """[N] the excess of the primitive: by how much each placement violates it."""
     match primitive:
         case OnlyOn():
-            return _on(problem, primitive, rows, inside=False)
+            return _members_on(problem, primitive, rows, inside=False)
         case NeverOn():
-            return _on(problem, primitive, rows, inside=True)
+            return _members_on(problem, primitive, rows, inside=True)
         case Apart():
             ours = counts(problem, primitive.members, primitive.level, rows) > 0
             theirs = counts(problem, primitive.others, primitive.level, rows) > 0
             return _ints((ours & theirs).sum(axis=1))
         case _:
             found = counts(problem, primitive.members, primitive.level, rows)
-            return np.maximum(0, _counted(primitive, found))
+            return np.maximum(0, _excess_of_counts(primitive, found))
 
 
-def _counted(
+def _excess_of_counts(
     primitive: AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew, n: Ints
 ) -> Ints:
     """The excess from member counts [N, D]; negative where there is room."""
@@ -131,31 +131,31 @@ def counts(problem: Problem, members: Sequence[MemberName], level: Level, rows: 
     """[N, D] how many of the members each domain of the level holds."""
     domain_of = problem.domains[level]
     size = int(domain_of.max(initial=-1)) + 1
-    # Domain -1 falls into a last column, which is cut off.
+    # Domain -1 is counted in a last column, which is dropped.
     found = np.zeros((len(rows), size + 1), dtype=np.int64)
     every = np.arange(len(rows))
-    for index in indices(problem, members):
+    for index in positions(problem, members):
         found[every, domain_of[rows[:, index]]] += 1
     return found[:, :size]
 
 
-def indices(problem: Problem, members: Sequence[MemberName]) -> list[int]:
+def positions(problem: Problem, members: Sequence[MemberName]) -> list[int]:
     """Positions of members in the problem."""
     return [problem.position_of[member] for member in members]
 
 
 def objective_cost(problem: Problem, rows: Ints) -> Ints:
-    """[N] what the objective alone costs."""
+    """[N] the cost of the objective alone."""
     if problem.objective is None or not rows.shape[1]:
         return np.zeros(len(rows), dtype=np.int64)
     if problem.objective is Objective.BALANCE:
-        return _fullest(problem, rows)
+        return _max_fill(problem, rows)
     ordered = np.sort(rows, axis=1)
     distinct = 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
     return _ints(distinct if problem.objective is Objective.PACK else rows.shape[1] - distinct)
 
 
-def _fullest(problem: Problem, rows: Ints) -> Ints:
+def _max_fill(problem: Problem, rows: Ints) -> Ints:
     """[N] the fill of the fullest host used, in percent rounded up."""
     moving = np.flatnonzero(problem.fixed < 0)
     found = np.zeros(len(rows), dtype=np.int64)
@@ -179,46 +179,46 @@ def _sums(rows: Ints, members: Ints, amounts: Ints, hosts: int) -> Ints:
     return found
 
 
-def _on(problem: Problem, primitive: OnlyOn | NeverOn, rows: Ints, *, inside: bool) -> Ints:
-    """[N] how many of the members stand inside (or outside) the primitive's hosts."""
+def _members_on(problem: Problem, primitive: OnlyOn | NeverOn, rows: Ints, *, inside: bool) -> Ints:
+    """[N] how many of the members are inside (or outside) the primitive's hosts."""
     named = np.zeros(len(problem.hosts), dtype=np.bool_)
     named[list(primitive.hosts)] = True
-    found = named[rows[:, indices(problem, primitive.members)]] == inside
+    found = named[rows[:, positions(problem, primitive.members)]] == inside
     return _ints(found.sum(axis=1))
 
 
 def cut_excess(problem: Problem, cut: Cut, rows: Ints) -> Ints:
-    """[N] by how much each placement breaks what devices can do."""
+    """[N] the excess of the cut: by how much each placement violates it."""
     match cut:
         case NeverTogether():
-            return _together(problem, cut, rows)
+            return _never_together_excess(problem, cut, rows)
         case Pooled():
-            return _pooled(problem, cut, rows)
+            return _pool_excess(problem, cut, rows)
 
 
-def _together(problem: Problem, cut: NeverTogether, rows: Ints) -> Ints:
-    """[N] hosts where every count is reached; with `jointly` 1 if all of them reach it."""
+def _never_together_excess(problem: Problem, cut: NeverTogether, rows: Ints) -> Ints:
+    """[N] number of hosts where every count is reached; with `jointly` 0 or 1 for all hosts."""
     hosts = sorted(cut.hosts)
     reached = np.ones((len(rows), 1 if cut.jointly else len(hosts)), dtype=np.bool_)
     ones = np.ones(len(problem.members), dtype=np.int64)
     for role, number in cut.counts:
-        standing = _sums(rows, _placed(problem, role), ones, len(problem.hosts))[:, hosts]
+        standing = _sums(rows, _to_place_of_role(problem, role), ones, len(problem.hosts))[:, hosts]
         reached &= (standing.sum(axis=1)[:, None] if cut.jointly else standing) >= number
     return _ints(reached.sum(axis=1))
 
 
-def _pooled(problem: Problem, cut: Pooled, rows: Ints) -> Ints:
-    """[N] by how much more is taken than there is."""
+def _pool_excess(problem: Problem, cut: Pooled, rows: Ints) -> Ints:
+    """[N] by how much more is taken than the pool's limit."""
     named = np.zeros(len(problem.hosts), dtype=np.bool_)
     named[list(cut.hosts)] = True
     taken = np.zeros(len(rows), dtype=np.int64)
     for role, amount in cut.amounts:
-        taken += amount * named[rows[:, _placed(problem, role)]].sum(axis=1)
+        taken += amount * named[rows[:, _to_place_of_role(problem, role)]].sum(axis=1)
     return _ints(np.maximum(0, taken - cut.limit))
 
 
-def _placed(problem: Problem, role: str) -> Ints:
-    """Members of a role that are placed now."""
+def _to_place_of_role(problem: Problem, role: str) -> Ints:
+    """Numbers of the role's members that are to be placed."""
     if role not in problem.roles:
         return np.zeros(0, dtype=np.int64)
     mine = (problem.role_of == problem.roles.index(role)) & (problem.fixed < 0)
@@ -226,5 +226,5 @@ def _placed(problem: Problem, role: str) -> Ints:
 
 
 def _ints(values: object) -> Ints:
-    """Say to the type checker what numpy's reductions do not."""
+    """Convert to int64 with a type that numpy's reductions do not declare."""
     return np.asarray(values, dtype=np.int64)

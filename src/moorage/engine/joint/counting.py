@@ -1,8 +1,7 @@
-"""Refutation by counting: requests that cannot be met, without any search.
+"""Refutation by counting: proves some problems infeasible without a search.
 
-Every test is a necessary condition, so `refuted` is a proof; passing them all proves nothing.
-Counts are upper bounds: how many members a host or domain could hold if everything else
-gave way.
+Every test is a necessary condition, so `refuted` is a proof; passing all tests proves nothing.
+Counts are upper bounds: how many members a host or domain could hold if it had to hold no others.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import numpy as np
 
 from moorage.domain.topology import HOST
 from moorage.engine.joint.cost import excess
-from moorage.engine.joint.problem_index import index
+from moorage.engine.joint.problem_index import index_problem
 from moorage.policies.primitives import (
     AtLeastDomains,
     AtMost,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.engine.joint.problem import Problem
-    from moorage.engine.joint.problem_index import Crowd, Index
+    from moorage.engine.joint.problem_index import LevelConstraint, ProblemIndex
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -36,101 +35,105 @@ if TYPE_CHECKING:
 
 def refuted(problem: Problem) -> bool:
     """Whether counting alone proves that no placement meets every required primitive."""
-    numbers = index(problem)
-    if _too_little_room(numbers) or _too_small_a_pool(numbers) or _already_broken(numbers):
+    numbers = index_problem(problem)
+    if _capacity_refutes(numbers) or _pool_refutes(numbers) or _fixed_members_refute(numbers):
         return True
-    return any(_Tally(numbers, crowd).refuted() for crowd in numbers.crowds if crowd.required)
+    return any(
+        _ConstraintCounts(numbers, constraint).refuted()
+        for constraint in numbers.constraints
+        if constraint.required
+    )
 
 
-def _too_little_room(numbers: Index) -> bool:
+def _capacity_refutes(numbers: ProblemIndex) -> bool:
     """Too few slots for a group of members, or too little of a class for all of them."""
     problem = numbers.problem
-    if numbers.moving and not problem.hosts:
+    if numbers.to_place and not problem.hosts:
         return True
-    counts = _groups(numbers, numbers.moving)
+    counts = _members_per_group(numbers, numbers.to_place)
     role_of = {group: _role(numbers, group) for group in counts}
     wanted = np.zeros(len(problem.classes), dtype=np.int64)
     for group, count in counts.items():
         wanted += count * problem.demand[role_of[group]]
     if (wanted > np.maximum(problem.free, 0).sum(axis=0)).any():
         return True
-    # Who prefers to stay is a group alone: there may be many of one role.
+    # Members that prefer to stay are groups of their own: there may be many groups of one role.
     return any(
-        int(np.minimum(numbers.slots(role_of[group]), count)[numbers.may[group]].sum()) < count
+        int(np.minimum(numbers.slots(role_of[group]), count)[numbers.allowed[group]].sum()) < count
         for group, count in counts.items()
     )
 
 
-def _too_small_a_pool(numbers: Index) -> bool:
-    """Whether members that can stand on a pool's hosts only take more than there is."""
+def _pool_refutes(numbers: ProblemIndex) -> bool:
+    """Whether members that can be only on a pool's hosts take more than its limit."""
     for pool in numbers.pools:
         inside = np.zeros(len(numbers.problem.hosts), dtype=np.bool_)
         inside[list(pool.hosts)] = True
         takes = dict(pool.amounts)
         taken = sum(
             count * takes.get(numbers.problem.roles[_role(numbers, group)], 0)
-            for group, count in _groups(numbers, numbers.moving).items()
-            if not (numbers.may[group] & ~inside).any()
+            for group, count in _members_per_group(numbers, numbers.to_place).items()
+            if not (numbers.allowed[group] & ~inside).any()
         )
         if taken > pool.limit:
             return True
     return False
 
 
-def _already_broken(numbers: Index) -> bool:
-    """Whether the fixed members alone break something that further members cannot mend."""
+def _fixed_members_refute(numbers: ProblemIndex) -> bool:
+    """Whether the fixed members alone violate something that further members cannot correct."""
     problem = numbers.problem
-    if numbers.misplaced:
+    if numbers.fixed_on_forbidden:
         return True
     rows = problem.fixed[None, :]
-    return not numbers.moving and any(
+    return not numbers.to_place and any(
         one.weight is None and excess(problem, one, rows)[0] > 0 for one in problem.primitives
     )
 
 
-def _groups(numbers: Index, members: Iterable[int]) -> dict[int, int]:
-    """How many of the members are of each group."""
+def _members_per_group(numbers: ProblemIndex, members: Iterable[int]) -> dict[int, int]:
+    """Group -> how many of the members it has."""
     found: dict[int, int] = {}
     for m in members:
         found[numbers.group_of[m]] = found.get(numbers.group_of[m], 0) + 1
     return found
 
 
-def _role(numbers: Index, group: int) -> int:
+def _role(numbers: ProblemIndex, group: int) -> int:
     return numbers.role_of_group[group]
 
 
-class _Tally:
-    """One required crowd: what stands in each domain, and what could at most be added."""
+class _ConstraintCounts:
+    """Per domain of a required constraint: fixed members, and how many more it could hold."""
 
-    def __init__(self, numbers: Index, crowd: Crowd) -> None:
+    def __init__(self, numbers: ProblemIndex, constraint: LevelConstraint) -> None:
         fixed = numbers.problem.fixed
         self.numbers = numbers
-        self.crowd = crowd
-        self.moving = [m for m in crowd.members if fixed[m] < 0]
-        self.standing = self._per_domain(
+        self.constraint = constraint
+        self.to_place = [m for m in constraint.members if fixed[m] < 0]
+        self.fixed = self._per_domain(
             np.bincount(
-                [fixed[m] for m in crowd.members if fixed[m] >= 0],
+                [fixed[m] for m in constraint.members if fixed[m] >= 0],
                 minlength=len(numbers.problem.hosts),
             )
         )
-        self.groups = _groups(numbers, self.moving)
+        self.groups = _members_per_group(numbers, self.to_place)
         self.slots = {group: self._slots(group, n) for group, n in self.groups.items()}
         on_host = sum(self.slots.values(), np.zeros(len(numbers.problem.hosts), dtype=np.int64))
-        on_host = np.minimum(on_host, len(self.moving))
-        self.room = np.minimum(self._per_domain(on_host), len(self.moving))
+        on_host = np.minimum(on_host, len(self.to_place))
+        self.room = np.minimum(self._per_domain(on_host), len(self.to_place))
         # Members on hosts without a domain count nowhere.
-        homeless = int(on_host[crowd.domain_of < 0].sum())
-        self.least = max(len(self.moving) - homeless, 0)
+        homeless = int(on_host[constraint.domain_of < 0].sum())
+        self.least = max(len(self.to_place) - homeless, 0)
 
     def _slots(self, group: int, count: int) -> Ints:
-        """[H] how many of the crowd's members of a group fit, their own limits included."""
+        """[H] how many of the constraint's members of a group fit, host limits included."""
         numbers = self.numbers
         slots = np.minimum(numbers.slots(_role(numbers, group)), count)
-        slots = np.where(numbers.may[group], slots, 0)
-        mine = {m for m in self.moving if numbers.group_of[m] == group}
-        for c in numbers.crowds_of[next(iter(mine))]:
-            other = numbers.crowds[c]
+        slots = np.where(numbers.allowed[group], slots, 0)
+        mine = {m for m in self.to_place if numbers.group_of[m] == group}
+        for c in numbers.constraints_of[next(iter(mine))]:
+            other = numbers.constraints[c]
             level = other.primitive.level
             if (
                 other.required
@@ -142,38 +145,40 @@ class _Tally:
         return slots
 
     def _per_domain(self, values: Ints) -> Ints:
-        inside = self.crowd.domain_of >= 0
+        inside = self.constraint.domain_of >= 0
         sums = np.bincount(
-            self.crowd.domain_of[inside], weights=values[inside], minlength=self.crowd.size
+            self.constraint.domain_of[inside],
+            weights=values[inside],
+            minlength=self.constraint.domain_count,
         )
         return sums.astype(np.int64)
 
     def refuted(self) -> bool:
-        """Whether the crowd cannot hold whatever the others do."""
-        match self.crowd.primitive:
+        """Whether the constraint cannot be satisfied, whatever the other members do."""
+        match self.constraint.primitive:
             case AtMost(limit=limit):
-                open_slots = np.minimum(self.room, np.maximum(0, limit - self.standing))
-                return bool((self.standing > limit).any() or open_slots.sum() < self.least)
+                open_slots = np.minimum(self.room, np.maximum(0, limit - self.fixed))
+                return bool((self.fixed > limit).any() or open_slots.sum() < self.least)
             case AtMostTogether(domains=lose, limit=limit):
-                return self._too_many(lose, limit)
+                return self._at_most_together_refuted(lose, limit)
             case AtLeastDomains(limit=limit):
-                usable = int(((self.standing > 0) | (self.room > 0)).sum())
-                used = int((self.standing > 0).sum())
-                return min(usable, used + len(self.moving)) < limit
+                usable = int(((self.fixed > 0) | (self.room > 0)).sum())
+                used = int((self.fixed > 0).sum())
+                return min(usable, used + len(self.to_place)) < limit
             case SameDomain():
-                return self._torn_apart()
+                return self._same_domain_refuted()
             case Skew(domains=domains, limit=limit):
-                return self._uneven(list(domains), limit)
+                return self._skew_refuted(list(domains), limit)
             case _:
                 return False
 
-    def _too_many(self, lose: int, limit: int) -> bool:
-        """More members than fit when the `lose` fullest domains hold at most `limit`.
+    def _at_most_together_refuted(self, lose: int, limit: int) -> bool:
+        """Whether more members must be placed than fit if the `lose` fullest hold at most `limit`.
 
-        If the least full of these holds t, every other domain holds at most t.
+        If the least full of the `lose` fullest domains holds t, every other holds at most t.
         """
-        most = np.sort(self.standing + self.room)[::-1]
-        largest = np.sort(self.standing)[::-1][:lose].sum()
+        most = np.sort(self.fixed + self.room)[::-1]
+        largest = np.sort(self.fixed)[::-1][:lose].sum()
         if limit < 0 or largest > limit:
             return True
         if len(most) <= lose:
@@ -182,13 +187,13 @@ class _Tally:
             t = min(limit // lose, int(most[lose - 1]))
             rest = int(np.minimum(most, t).sum()) - lose * t
             bound = min(limit, int(most[:lose].sum())) + rest
-        return int(self.standing.sum()) + self.least > bound
+        return int(self.fixed.sum()) + self.least > bound
 
-    def _torn_apart(self) -> bool:
-        """No domain has the fixed members and room for all others."""
-        fits = self.standing == self.standing.sum()
-        if not self.moving or self.least < len(self.moving):
-            return int((self.standing > 0).sum()) > 1
+    def _same_domain_refuted(self) -> bool:
+        """Whether no domain has the fixed members and room for all others."""
+        fits = self.fixed == self.fixed.sum()
+        if not self.to_place or self.least < len(self.to_place):
+            return int((self.fixed > 0).sum()) > 1
         problem = self.numbers.problem
         wanted = np.zeros(len(problem.classes), dtype=np.int64)
         for group, count in self.groups.items():
@@ -196,32 +201,32 @@ class _Tally:
             wanted += count * problem.demand[_role(self.numbers, group)]
         for k in np.flatnonzero(wanted).tolist():
             fits &= self._per_domain(np.maximum(problem.free[:, k], 0)) >= wanted[k]
-        if self.crowd.primitive.level.name == HOST:
-            fits &= ~self._cut()
-        return bool(self.crowd.members) and not fits.any()
+        if self.constraint.primitive.level.name == HOST:
+            fits &= ~self._cut_hosts()
+        return bool(self.constraint.members) and not fits.any()
 
-    def _cut(self) -> Bools:
+    def _cut_hosts(self) -> Bools:
         """[H] hosts whose devices cannot serve all members that must be together there."""
         found = np.zeros(len(self.numbers.problem.hosts), dtype=np.bool_)
         roles: dict[str, int] = {}
         for group, count in self.groups.items():
             role = self.numbers.problem.roles[_role(self.numbers, group)]
             roles[role] = roles.get(role, 0) + count
-        for cut in self.numbers.together:
+        for cut in self.numbers.never_together:
             if not cut.jointly and all(roles.get(role, 0) >= n for role, n in cut.counts):
                 found[list(cut.hosts)] = True
         return found
 
-    def _uneven(self, domains: list[int], limit: int) -> bool:
-        """The emptiest domain cannot keep up with the fullest."""
-        total = int(self.standing.sum())
-        most = self.standing + self.room
-        fullest = int(self.standing.max(initial=0))
+    def _skew_refuted(self, domains: list[int], limit: int) -> bool:
+        """Whether the emptiest domain must be more than `limit` below the fullest."""
+        total = int(self.fixed.sum())
+        most = self.fixed + self.room
+        fullest = int(self.fixed.max(initial=0))
         bottom = 0
         if domains:
-            bottom = min(int(most[domains].min()), (total + len(self.moving)) // len(domains))
-            lacking = np.maximum(0, fullest - limit - self.standing[domains]).sum()
-            if lacking > len(self.moving):
+            bottom = min(int(most[domains].min()), (total + len(self.to_place)) // len(domains))
+            lacking = np.maximum(0, fullest - limit - self.fixed[domains]).sum()
+            if lacking > len(self.to_place):
                 return True
         top = bottom + limit
         return fullest > top or int(np.minimum(most, top).sum()) < total + self.least

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from moorage.engine.joint.problem import Problem
 
 
-def misserved(
+def device_faults(
     problem: Problem,
     proof: Proof,
     rows: np.typing.NDArray[np.int64],

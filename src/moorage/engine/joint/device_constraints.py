@@ -1,7 +1,7 @@
-"""What devices add to a joint problem: filters per role, columns that count, pools, and a proof.
+"""The constraints that devices add to a joint problem: host filters, columns, pool cuts, a proof.
 
-Filters and columns are relaxations: what they refuse is impossible, what they allow is proved
-once somebody stands there.
+Filters and columns are relaxations of the devices' exact feasibility: what they reject is
+impossible; what they allow is proved for each placement found (`proved_solve`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from moorage.engine.devices.proof import Proof
 from moorage.engine.devices.slot_requirements import obeys_units, role_requirements
-from moorage.engine.joint.device_cuts import pools
+from moorage.engine.joint.device_cuts import pool_cuts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 DEVICES = "devices"
-"""Reason id of hosts that have each of a role's devices, but not all for one member."""
+"""Reason id of hosts that have each device of a role, but not all of them for one member."""
 
 
 @dataclass(frozen=True, eq=False)
-class Outfit:
-    """R roles and H hosts; X columns beside those of the terrain's classes."""
+class DeviceConstraints:
+    """Constraints for R roles and H hosts, as X columns besides the terrain's classes."""
 
     proof: Proof
     demand: Ints
@@ -47,14 +47,14 @@ class Outfit:
     cuts: tuple[Cut, ...]
 
 
-def outfit(
+def device_constraints(
     terrain: Terrain, devices: Devices, roles: Sequence[Role], moving: Mapping[str, int]
-) -> Outfit:
-    """State the devices of these roles.
+) -> DeviceConstraints:
+    """Build the device constraints of these roles.
 
     Args:
         terrain: the hosts.
-        devices: its providers.
+        devices: the terrain's devices.
         roles: the roles of the problem.
         moving: role -> how many of its members are to be placed.
     """
@@ -65,42 +65,48 @@ def outfit(
     free = [np.array(counts, dtype=np.int64).reshape(len(roles), -1).T]
     names = [f"places for {role.name}" for role in roles]
     if sum(bool(moving.get(role.name)) for role in roles) > 1:
-        for name, needs, has in _narrow(proof):
+        for name, needs, has in _slot_columns(proof):
             demand.append(needs[:, None])
             free.append(has[:, None])
             names.append(name)
-    return Outfit(
+    return DeviceConstraints(
         proof=proof,
         demand=np.hstack(demand),
         free=np.hstack(free) if terrain.host_count else np.zeros((0, len(names)), dtype=np.int64),
         names=tuple(names),
-        cuts=tuple(pools(proof, moving)),
+        cuts=tuple(pool_cuts(proof, moving)),
     )
 
 
-def emptied(outfit: Outfit) -> Proof:
-    """The same questions to the same devices, with nobody on them."""
-    proof = outfit.proof
+def empty_proof(constraints: DeviceConstraints) -> Proof:
+    """The proof for the same roles and devices with all capacity free."""
+    proof = constraints.proof
     return Proof(proof.devices.without_bookings(), proof.requirements, proof.host_count)
 
 
-def filters(role: Role, number: int, outfit: Outfit) -> Iterator[tuple[str, Bools]]:
-    """Every rule a host must pass for the role alone: reason id and mask [H]."""
-    found = _Passing(outfit.proof)
-    each = np.ones(outfit.proof.host_count, dtype=np.bool_)
+def device_filters(
+    role: Role, number: int, constraints: DeviceConstraints
+) -> Iterator[tuple[str, Bools]]:
+    """The filters of hosts for the role alone: reason id and mask [H]."""
+    found = _HostMasks(constraints.proof)
+    each = np.ones(constraints.proof.host_count, dtype=np.bool_)
     for reason, mask in (
         *found.of_role(role),
-        *(one for slot in outfit.proof.requirements[number].slots for one in found.of_slot(slot)),
+        *(
+            one
+            for slot in constraints.proof.requirements[number].slots
+            for one in found.of_slot(slot)
+        ),
     ):
         each &= mask
         yield reason, mask
-    alone = outfit.proof.single_role(number, 1)
-    # Where something cannot be had at all, that has been said.
+    alone = constraints.proof.single_role(number, 1)
+    # Hosts that fail a filter above are not rejected a second time.
     yield DEVICES, alone.feasible | alone.undecided | ~each
 
 
-class _Passing:
-    """Masks over hosts: whether any provider in reach passes."""
+class _HostMasks:
+    """Turns masks over devices into masks over hosts: whether a usable provider is in them."""
 
     def __init__(self, proof: Proof) -> None:
         self._devices = proof.devices
@@ -135,7 +141,7 @@ class _Passing:
                 yield f"forbidden:{trait}", self._any(free_of, free_of)
 
     def of_slot(self, slot: Slot) -> Iterator[tuple[str, Bools]]:
-        """That somebody may give the slot at all, and that somebody has so much left."""
+        """Whether a provider may serve the slot, and whether one has enough free."""
         reason = f"{DEVICES}:{slot.group}" if slot.group else "aggregate"
         able = self._any(slot.own, slot.lends)
         yield reason, able
@@ -145,10 +151,10 @@ class _Passing:
             yield f"capacity:{name}", self._any(slot.own & room, slot.lends & room) | ~able
 
 
-def _narrow(proof: Proof) -> Iterator[tuple[str, Ints, Ints]]:
-    """What the hosts have of a class from those who may give some slot, and what roles need of it.
+def _slot_columns(proof: Proof) -> Iterator[tuple[str, Ints, Ints]]:
+    """Columns per slot and class: name, demand [R], and [H] what its providers have free.
 
-    Needs [R] are those of all slots that nobody else may give.
+    The demand counts all slots that only these providers may serve.
     """
     row, position, borrowed = proof.devices.accessible
     slots = [(r, slot) for r, one in enumerate(proof.requirements) for slot in one.slots]

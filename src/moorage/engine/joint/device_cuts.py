@@ -1,4 +1,4 @@
-"""Cuts: constraints that devices impose, known before a solve or learned from a failed proof."""
+"""Cuts from devices: pools known before a solve, and cuts learned from a failed proof."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
 
-SHRINKS: Final = 24
-"""Smaller counts that are tried to make one cut stronger."""
+MAX_SHRINKS: Final = 24
+"""Smaller counts tried at most to strengthen one cut."""
 
 
-def pools(proof: Proof, moving: Mapping[str, int]) -> Iterator[Pooled]:
-    """What all hosts that share some providers have of each class, where that may not be enough.
+def pool_cuts(proof: Proof, moving: Mapping[str, int]) -> Iterator[Pooled]:
+    """Cuts for hosts with common sharing providers that may have too little of a class together.
 
     Args:
         proof: the roles and the devices.
@@ -34,10 +34,10 @@ def pools(proof: Proof, moving: Mapping[str, int]) -> Iterator[Pooled]:
     """
     devices = proof.devices
     for k in range(len(devices.classes)):
-        takes = _takes(proof, k)
+        takes = _demand_by_role(proof, k)
         wanted = sum(moving.get(role, 0) * amount for role, amount in takes.items())
         for hosts, lenders in _components(proof, k):
-            limit = int(_usable(proof, k)[hosts].sum()) + _lent(proof, k, lenders)
+            limit = int(_usable(proof, k)[hosts].sum()) + _lender_free(proof, k, lenders)
             if wanted > limit:
                 yield Pooled(
                     hosts=frozenset(hosts), amounts=tuple(sorted(takes.items())), limit=limit
@@ -45,20 +45,20 @@ def pools(proof: Proof, moving: Mapping[str, int]) -> Iterator[Pooled]:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class LearnedCuts:
     """Cuts from a failed proof, and whether all of them were proved."""
 
     cuts: tuple[Cut, ...]
-    sure: bool
+    proved: bool
 
 
-def lesson(problem: Problem, proof: Proof, rows: Ints, refused: DeviceConflict) -> Lesson:
-    """What must not be tried again after members on some hosts could not be served."""
-    members = [m for m in problem.moving.tolist() if int(rows[m]) in refused.hosts]
-    if len(refused.hosts) > 1:
-        return _shared(problem, proof, members, refused)
-    host = refused.hosts[0]
-    counts = _fewest(proof, proof.counts(problem.role_of, members), host)
+def learn_cuts(problem: Problem, proof: Proof, rows: Ints, conflict: DeviceConflict) -> LearnedCuts:
+    """Cuts that exclude a placement whose members on some hosts could not be served."""
+    members = [m for m in problem.to_place.tolist() if int(rows[m]) in conflict.hosts]
+    if len(conflict.hosts) > 1:
+        return _cuts_on_shared(problem, proof, members, conflict)
+    host = conflict.hosts[0]
+    counts = _minimal_counts(proof, proof.counts(problem.role_of, members), host)
     judged = proof.feasibility(counts)
     hosts = np.flatnonzero(~judged.feasible & ~judged.undecided)
     named = zip(problem.roles, counts, strict=True)
@@ -66,12 +66,12 @@ def lesson(problem: Problem, proof: Proof, rows: Ints, refused: DeviceConflict) 
         hosts=frozenset({host, *hosts.tolist()}),
         counts=tuple((role, n) for role, n in named if n),
     )
-    return Lesson((cut,), sure=not judged.undecided[host])
+    return LearnedCuts((cut,), proved=not judged.undecided[host])
 
 
-def _fewest(proof: Proof, counts: tuple[int, ...], host: int) -> tuple[int, ...]:
-    """Smaller counts that the host cannot serve either: they forbid more."""
-    left = SHRINKS
+def _minimal_counts(proof: Proof, counts: tuple[int, ...], host: int) -> tuple[int, ...]:
+    """Smaller counts that the host cannot serve either: they make a stronger cut."""
+    left = MAX_SHRINKS
     for role in range(len(counts)):
         while counts[role] and left:
             left -= 1
@@ -83,10 +83,12 @@ def _fewest(proof: Proof, counts: tuple[int, ...], host: int) -> tuple[int, ...]
     return counts
 
 
-def _shared(problem: Problem, proof: Proof, members: list[int], refused: DeviceConflict) -> Lesson:
-    """Members on several hosts took too much of what the hosts share."""
+def _cuts_on_shared(
+    problem: Problem, proof: Proof, members: list[int], conflict: DeviceConflict
+) -> LearnedCuts:
+    """Cuts for members on several hosts that took too much of their sharing providers."""
     devices = proof.devices
-    hosts = np.array(sorted(refused.hosts), dtype=np.int64)
+    hosts = np.array(sorted(conflict.hosts), dtype=np.int64)
     lent = {h: frozenset(_lenders(proof, h)) for h in range(proof.host_count)}
     lenders = frozenset().union(*(lent[h] for h in hosts.tolist()))
     counts = proof.counts(problem.role_of, members)
@@ -94,14 +96,14 @@ def _shared(problem: Problem, proof: Proof, members: list[int], refused: DeviceC
     alike = True
     wider = {h for h in range(proof.host_count) if lent[h] == lent[int(hosts[0])]}
     for k in range(len(devices.classes)):
-        takes = _takes(proof, k)
+        takes = _demand_by_role(proof, k)
         usable = _usable(proof, k)
-        if not takes or not _lent(proof, k, lenders):
+        if not takes or not _lender_free(proof, k, lenders):
             continue
         alike &= not usable[hosts].any()
         wider -= set(np.flatnonzero(usable).tolist())
         more = {h for h in range(proof.host_count) if not usable[h] and lent[h] <= lenders}
-        limit = int(usable[hosts].sum()) + _lent(proof, k, lenders)
+        limit = int(usable[hosts].sum()) + _lender_free(proof, k, lenders)
         taken = sum(takes.get(role, 0) * n for role, n in zip(problem.roles, counts, strict=True))
         if taken > limit:
             cuts.append(
@@ -112,19 +114,19 @@ def _shared(problem: Problem, proof: Proof, members: list[int], refused: DeviceC
                 )
             )
     if cuts:
-        return Lesson(tuple(cuts), sure=True)
-    alike &= len({lent[h] for h in hosts.tolist()}) == 1 and not refused.unproved
+        return LearnedCuts(tuple(cuts), proved=True)
+    alike &= len({lent[h] for h in hosts.tolist()}) == 1 and not conflict.unproved
     named = zip(problem.roles, counts, strict=True)
     cut = NeverTogether(
         hosts=frozenset(wider if alike else hosts.tolist()),
         counts=tuple((role, n) for role, n in named if n),
         jointly=True,
     )
-    return Lesson((cut,), sure=alike)
+    return LearnedCuts((cut,), proved=alike)
 
 
-def _takes(proof: Proof, k: int) -> dict[str, int]:
-    """Role -> what one member takes of a class in all."""
+def _demand_by_role(proof: Proof, k: int) -> dict[str, int]:
+    """Role -> what one member takes of a class; roles that take none are left out."""
     found = {
         one.role: sum(n for slot in one.slots for c, n in slot.amounts if c == k)
         for one in proof.requirements
@@ -133,7 +135,7 @@ def _takes(proof: Proof, k: int) -> dict[str, int]:
 
 
 def _usable(proof: Proof, k: int) -> Ints:
-    """[H] what hosts' own providers have of a class, where one has enough for any slot."""
+    """[H] free amount of a class on the hosts' own providers that can serve some slot alone."""
     devices = proof.devices
     free = np.maximum(devices.free[:, k], 0)
     able = np.zeros(len(free), dtype=np.bool_)
@@ -147,8 +149,8 @@ def _usable(proof: Proof, k: int) -> Ints:
     return found
 
 
-def _lent(proof: Proof, k: int, lenders: frozenset[int]) -> int:
-    """What these providers have of a class."""
+def _lender_free(proof: Proof, k: int, lenders: frozenset[int]) -> int:
+    """The summed free amount of a class of these providers."""
     return int(np.maximum(proof.devices.free[sorted(lenders), k], 0).sum())
 
 
@@ -160,7 +162,7 @@ def _lenders(proof: Proof, host: int) -> list[int]:
 
 
 def _components(proof: Proof, k: int) -> Iterator[tuple[list[int], frozenset[int]]]:
-    """Hosts and providers of a class that hang together by sharing it."""
+    """Connected components of hosts and the sharing providers of a class."""
     devices = proof.devices
     able = np.zeros(len(devices.uuids), dtype=np.bool_)
     for slot in (slot for one in proof.requirements for slot in one.slots):

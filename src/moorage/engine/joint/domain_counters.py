@@ -1,7 +1,7 @@
-"""Counts members by domain: where one more may be placed, and what that costs.
+"""Propagation of level constraints by member counts per domain: closed domains, and costs.
 
-`closed` never shuts a domain that some completion could still use, except where the number of
-members left says otherwise; the search may still run into a dead end, and undoes its steps.
+`closed_domains` closes only domains that no completion can use, given the number of members left.
+It does not detect every dead end, so the search may have to backtrack.
 """
 
 from __future__ import annotations
@@ -22,26 +22,28 @@ from moorage.policies.primitives import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from moorage.engine.joint.problem_index import Crowd
+    from moorage.engine.joint.problem_index import LevelConstraint
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
 
 
-def closed(crowd: Crowd, counts: Ints, others: Ints, left: int) -> Bools | None:
-    """[D] domains where one more member breaks the primitive for good; None: nowhere.
+def closed_domains(
+    constraint: LevelConstraint, counts: Ints, others: Ints, left: int
+) -> Bools | None:
+    """[D] domains where one more member violates the primitive for good; None: no domain.
 
     Args:
-        crowd: the primitive.
+        constraint: the constraint.
         counts: [D] members so far.
         others: [D] members of the other side so far (`Apart` only).
         left: members still to be placed, the one in question included.
     """
-    match crowd.primitive:
+    match constraint.primitive:
         case AtMost(limit=limit):
             return counts >= limit
         case AtMostTogether(domains=lose, limit=limit):
-            return _together(counts, lose, limit)
+            return _full_domains(counts, lose, limit)
         case AtLeastDomains(limit=limit):
             used = counts > 0
             return used if limit - int(used.sum()) >= left else None
@@ -49,24 +51,26 @@ def closed(crowd: Crowd, counts: Ints, others: Ints, left: int) -> Bools | None:
             used = counts > 0
             return ~used if used.any() else None
         case Skew(domains=domains, limit=limit):
-            return _missing(counts, domains, limit) > left - 1 if domains else counts >= limit
+            return (
+                _members_missing(counts, domains, limit) > left - 1 if domains else counts >= limit
+            )
         case Apart():
             return others > 0
 
 
-def _together(counts: Ints, lose: int, limit: int) -> Bools | None:
+def _full_domains(counts: Ints, lose: int, limit: int) -> Bools | None:
     if len(counts) <= lose:
         return np.full(len(counts), int(counts.sum()) >= limit)
     largest = np.partition(counts, len(counts) - lose)[len(counts) - lose :]
     if int(largest.sum()) < limit:
         return None
-    # Only a domain as full as the least of the largest makes their sum grow.
+    # The sum grows only by domains at least as full as the least of the largest.
     full: Bools = counts >= largest.min()
     return full
 
 
-def _missing(counts: Ints, domains: tuple[int, ...], limit: int) -> Ints:
-    """[D] how many further members a bounded skew needs, if the next one went there."""
+def _members_missing(counts: Ints, domains: tuple[int, ...], limit: int) -> Ints:
+    """[D] how many more members the skew bound requires if the next one is placed there."""
     eligible = counts[list(domains)]
     top = int(counts.max(initial=0))
     levels = {need: np.maximum(0, need - limit - eligible).sum() for need in (top, top + 1)}
@@ -77,13 +81,13 @@ def _missing(counts: Ints, domains: tuple[int, ...], limit: int) -> Ints:
     return np.asarray(found - (mask & (counts < goal)), dtype=np.int64)
 
 
-def growth(crowd: Crowd, counts: Ints, others: Ints) -> Ints | None:
-    """[D] by how much one more member adds to the excess, judged by the counts so far."""
-    match crowd.primitive:
+def excess_growth(constraint: LevelConstraint, counts: Ints, others: Ints) -> Ints | None:
+    """[D] how much one more member adds to the excess of the present counts; None: nothing."""
+    match constraint.primitive:
         case AtMost(limit=limit):
             return (counts >= limit).astype(np.int64)
         case AtMostTogether(domains=lose, limit=limit):
-            shut = _together(counts, lose, limit)
+            shut = _full_domains(counts, lose, limit)
             return None if shut is None else shut.astype(np.int64)
         case AtLeastDomains(limit=limit):
             used = counts > 0
@@ -98,9 +102,9 @@ def growth(crowd: Crowd, counts: Ints, others: Ints) -> Ints | None:
             return np.asarray((others > 0) & (counts == 0), dtype=np.int64)
 
 
-def evenness(crowd: Crowd, counts: Ints) -> Ints | None:
-    """[D] a preference among open domains that keeps later members placeable."""
-    match crowd.primitive:
+def fill_preference(constraint: LevelConstraint, counts: Ints) -> Ints | None:
+    """[D] a heuristic cost of open domains; low values keep later members placeable."""
+    match constraint.primitive:
         case AtMostTogether() | Skew():
             return counts
         case AtLeastDomains(limit=limit):

@@ -1,8 +1,7 @@
-"""Equivalence classes of hosts: hosts that no part of a problem can tell apart.
+"""Equivalence classes of hosts that are interchangeable in a problem.
 
-Exchanging two hosts of a class in any placement changes no excess, no cost and no fit. So a
-problem that places n members needs at most n hosts of each class: whatever uses others can be
-rewritten to use these.
+Exchanging two hosts of a class in a placement changes no excess, no cost and no fit. So a problem
+with n members to place needs at most n hosts of each class.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 
-def classes(problem: Problem) -> Ints:
-    """[H] the class number of each host; hosts where a member stands are alone in theirs."""
+def equivalence_classes(problem: Problem) -> Ints:
+    """[H] the class number of each host; a host with a fixed member is alone in its class."""
     count = len(problem.hosts)
     columns = [problem.free, problem.capacity, problem.allowed.T.astype(np.int64)]
     for level, numbers in sorted(problem.domains.items()):
@@ -49,12 +48,12 @@ def _mask(count: int, rows: frozenset[int] | tuple[int, ...]) -> Ints:
     return mask
 
 
-def enough(problem: Problem, of_class: Ints, first: Ints) -> Ints:
+def sufficient_hosts(problem: Problem, of_class: Ints, first: Ints) -> Ints:
     """Rows that suffice for an exact answer: per class as many as members are to be placed.
 
     Args:
         problem: the problem.
-        of_class: [H] from `classes`.
+        of_class: [H] from `equivalence_classes`.
         first: [H] rows with greater values are taken first within their class.
 
     Returns:

@@ -1,10 +1,9 @@
 """Instances: joint problems saved as JSON, to be replayed.
 
-One form serves bug reports, regression tests, benchmarks and the way to a solver process. There
-are two kinds: `dumps` writes a bare problem, which is enough to solve it; `dumps_built` writes
-the request and the terrain it was made of, which is enough to solve, verify and explain it.
-The same content gives the same bytes. Beside its body a file may keep the verdict that was
-`recorded` when it was saved, to compare a later answer with.
+One form serves bug reports, regression tests, benchmarks and the transfer to a solver process.
+There are two kinds: `dumps` writes a problem, which is enough to solve it; `dumps_request` writes
+the request and the terrain, which is enough to solve, verify and explain it. The same content gives
+the same bytes. A file may also have the verdict that was recorded when it was saved.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 
 from moorage.domain.errors import InvalidDescription
 from moorage.engine.joint import instance_problem
-from moorage.engine.joint.build import state
+from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.instance_request import (
     decode_request,
     encode_request,
@@ -27,7 +26,7 @@ from moorage.engine.joint.problem import Outcome, Verdict
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.problem import Problem
 
 FORMAT: Final = "moorage-instance"
@@ -35,7 +34,7 @@ VERSION: Final = 1
 
 
 def dumps(problem: Problem) -> bytes:
-    """A bare problem."""
+    """Write a problem."""
     return _write("problem", instance_problem.encode(problem))
 
 
@@ -52,8 +51,8 @@ def loads(data: bytes | str) -> Problem:
         raise InvalidDescription(f"a damaged instance: {error!r}") from error
 
 
-def dumps_built(built: Built) -> bytes:
-    """A request with its terrain: all that verifying and explaining it takes."""
+def dumps_request(built: BuiltProblem) -> bytes:
+    """Write a request with its terrain: all that verifying and explaining need."""
     return _write(
         "request",
         {
@@ -64,8 +63,8 @@ def dumps_built(built: Built) -> bytes:
     )
 
 
-def loads_built(data: bytes | str) -> Built:
-    """What `dumps_built` wrote, stated as a problem again.
+def loads_request(data: bytes | str) -> BuiltProblem:
+    """Read what `dumps_request` wrote, and build the problem again.
 
     Raises:
         InvalidDescription: not such an instance.
@@ -79,8 +78,8 @@ def loads_built(data: bytes | str) -> Built:
         raise InvalidDescription(f"a damaged instance: {error!r}") from error
 
 
-def with_recorded(data: bytes | str, verdict: Verdict) -> bytes:
-    """The same instance, with the verdict that was given on it.
+def with_verdict(data: bytes | str, verdict: Verdict) -> bytes:
+    """The instance with a recorded verdict.
 
     Raises:
         InvalidDescription: not an instance.
@@ -90,11 +89,11 @@ def with_recorded(data: bytes | str, verdict: Verdict) -> bytes:
     return _bytes(document)
 
 
-def recorded(data: bytes | str) -> Verdict | None:
-    """The verdict kept with an instance, or None.
+def recorded_verdict(data: bytes | str) -> Verdict | None:
+    """The verdict recorded in an instance, or None.
 
     Raises:
-        InvalidDescription: not an instance, or a verdict that is none.
+        InvalidDescription: not an instance, or an unknown verdict.
     """
     found = _document(data).get("recorded")
     try:
@@ -104,7 +103,7 @@ def recorded(data: bytes | str) -> Verdict | None:
 
 
 def dumps_outcome(outcome: Outcome) -> bytes:
-    """A solver's answer."""
+    """Write a solver's answer."""
     return _write(
         "outcome",
         {
@@ -119,7 +118,7 @@ def dumps_outcome(outcome: Outcome) -> bytes:
 
 
 def loads_outcome(data: bytes | str) -> Outcome:
-    """What `dumps_outcome` wrote.
+    """Read what `dumps_outcome` wrote.
 
     Raises:
         InvalidDescription: not an outcome.
@@ -138,8 +137,8 @@ def loads_outcome(data: bytes | str) -> Outcome:
     )
 
 
-def _built(body: Mapping[str, Any]) -> Built:
-    return state(
+def _built(body: Mapping[str, Any]) -> BuiltProblem:
+    return build_on_terrain(
         decode_request(body["request"]),
         decode_terrain(body["terrain"]),
         closed={reason: frozenset(uuids) for reason, uuids in body["closed"].items()},

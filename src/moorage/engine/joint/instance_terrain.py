@@ -9,7 +9,7 @@ import numpy as np
 from moorage.domain.placement import Occupant
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.devices.host_trees import COLUMNS, Devices
-from moorage.engine.joint.terrain import Terrain, place_hosts
+from moorage.engine.joint.terrain import Terrain, level_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +71,7 @@ def decode_terrain(values: Mapping[str, Any]) -> Terrain:
         traits=_masks(values["traits"], count),
         aggregates=_masks(values["aggregates"], count),
         topology=topology,
-        levels=place_hosts(topology, names),
+        levels=level_columns(topology, names),
         occupants_of=lambda row: occupants.get(row, ()),
         devices=None if values.get("devices") is None else _read_devices(values["devices"]),
     )

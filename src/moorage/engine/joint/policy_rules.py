@@ -1,4 +1,4 @@
-"""A request's policies, ready for use: each statement with its parsed policy and its edges."""
+"""Resolves a request's policies: each statement with its parsed policy and its edges."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """One policy of a request."""
+class PolicyRule:
+    """One policy of a request: the statement, the parsed policy, and the edges it applies to."""
 
     statement: PolicyStatement
     policy: Policy
     edges: tuple[Edge, ...]
 
     def post(self, ground: Ground) -> Iterator[Primitive]:
-        """The primitives of every edge."""
+        """The primitives that the policy posts for all edges."""
         for edge in self.edges:
             yield from self.policy.post(
                 edge, ground, name=self.statement.name, weight=self.statement.weight
             )
 
 
-def fences(found: Iterable[Rule]) -> tuple[Rule, ...]:
-    """The required rules that say by themselves on which hosts members may stand."""
+def fence_rules(found: Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
+    """The required fences and bans, which alone decide on which hosts members may be."""
     return tuple(
         rule for rule in found if rule.statement.required and isinstance(rule.policy, Fence | Ban)
     )
 
 
-def rules(
+def resolve_policies(
     request: EnsembleRequest, topology: Topology, phase: Phase = Phase.CREATE
-) -> tuple[Rule, ...]:
-    """Resolve the policies that hold in a phase; empty edges are left out.
+) -> tuple[PolicyRule, ...]:
+    """Resolve the policies that apply in a phase; empty edges are left out.
 
     Raises:
         UnknownPolicy, InvalidDescription, UnknownName: see `policies.parse` and `Policy.check`.
@@ -58,5 +58,7 @@ def rules(
             continue
         policy = parse(statement)
         policy.check(topology)
-        found.append(Rule(statement, policy, edges(statement, request.roles, request.members)))
+        found.append(
+            PolicyRule(statement, policy, edges(statement, request.roles, request.members))
+        )
     return tuple(found)

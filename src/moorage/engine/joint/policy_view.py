@@ -1,4 +1,4 @@
-"""The fleet as policies see it (`domain.placement.Ground`), over a terrain."""
+"""The policies' view of the fleet (`domain.placement.Ground`), implemented on a terrain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.placement import Occupant
     from moorage.domain.topology import Level, Topology
-    from moorage.engine.joint.policy_rules import Rule
+    from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.joint.terrain import Terrain
 
     Bools: TypeAlias = NDArray[np.bool_]
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FleetGround:
-    """A terrain with what depends on who asks: eligible hosts and who is foreign."""
+    """A terrain with what depends on the request: eligible hosts and foreign consumers."""
 
     terrain: Terrain
     project_id: str
@@ -36,15 +36,15 @@ class FleetGround:
     """Consumers that are not foreign: the ensemble's own."""
     eligible_rows: Mapping[str, Bools]
     """Role -> [H] hosts that could hold one member if they were empty."""
-    fences: tuple[Rule, ...] = ()
+    fences: tuple[PolicyRule, ...] = ()
     """The required fences and bans of the request."""
     _cache: dict[object, object] = field(default_factory=dict)
-    asked: set[int] = field(default_factory=set)
-    """Rows whose foreigners somebody asked for: what is said here depends on them as well."""
+    read_occupants_of: set[int] = field(default_factory=set)
+    """Rows whose occupants were read through `foreigners`; the answers depend on them."""
 
     @property
     def topology(self) -> Topology:
-        """The trees."""
+        """The topology of the fleet."""
         return self.terrain.topology
 
     @property
@@ -72,7 +72,7 @@ class FleetGround:
         return found  # type: ignore[return-value]  # sets of rows only under a role
 
     def fenced(self, member: MemberName) -> frozenset[int]:
-        """Hosts on which the required fences and bans of the request let the member stand."""
+        """Hosts on which the required fences and bans of the request allow the member."""
         mine = tuple(number for number, one in enumerate(self._fences) if member in one.members)
         found = self._cache.get(mine)
         if found is None:
@@ -88,14 +88,14 @@ class FleetGround:
         return tuple(one for one in posted if isinstance(one, OnlyOn | NeverOn))
 
     def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
-        """Hosts that any of the names means: its own, a domain's, an aggregate's."""
+        """Hosts with one of the names, or in a domain or aggregate with one of them."""
         mask = np.zeros(self.host_count, dtype=np.bool_)
         for name in names:
             mask |= self.terrain.rows_named(name)
         return frozenset(np.flatnonzero(mask).tolist())
 
     def said(self, names: frozenset[str]) -> str:
-        """The names as texts tell them."""
+        """The names as shown in texts."""
         return said_names(self.terrain.topology, names)
 
     def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:
@@ -106,6 +106,6 @@ class FleetGround:
         return frozenset(np.flatnonzero(mask).tolist())
 
     def foreigners(self, host: int) -> Sequence[Occupant]:
-        """Consumers on the host's tree that are not of this ensemble."""
-        self.asked.add(host)
+        """Occupants of the host's tree that do not belong to this ensemble."""
+        self.read_occupants_of.add(host)
         return [one for one in self.terrain.occupants_of(host) if one.consumer not in self.own]

@@ -1,7 +1,7 @@
-"""The joint problem: who must stand where, as columns.
+"""The joint problem as columns, which every solver gets, and the solver's answer.
 
-Made from a request and a snapshot by `engine.build`; solved by any solver; written to JSON and
-read back as an *instance* (bug report, regression test and benchmark input in one form).
+Built from a request and a snapshot by `joint.build`; written to JSON and read back as an *instance*
+(bug report, regression test and benchmark input in one form).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Problem:
     """M members of R roles, to be placed on H hosts with K resource classes.
 
-    Hosts are rows; their names are for people only. Equal rows may be merged by a solver.
+    Hosts are rows; their names are for messages only. A solver may merge equal rows.
     """
 
     members: tuple[MemberName, ...]
@@ -48,40 +48,40 @@ class Problem:
     """[R, H] hosts that pass every filter of the role alone: traits, aggregates, unit rules,
     and enough free capacity for one member."""
     fixed: Ints
-    """[M] host row of a member that stands already, or -1. Fixed members take nothing from
+    """[M] host row of a member that is placed already, or -1. Fixed members take nothing from
     `free` (their bookings are in it) and ignore `allowed`."""
     classes: tuple[str, ...]
     """Length K: resource classes."""
     free: Ints
     """[H, K] capacity less the peak of every live booking over the request's period."""
     capacity: Ints
-    """[H, K] capacity when empty; with `free` it gives the fill for `balance`."""
+    """[H, K] capacity of the empty hosts; with `free` it gives the fill for `balance`."""
     hosts: tuple[str, ...]
     """Length H: root provider UUIDs."""
     domains: Mapping[Level, Ints]
     """Level -> [H] domain number or -1; for every level a primitive names."""
     primitives: tuple[Primitive, ...]
     objective: Objective | None
-    """None: any placement will do, and costs nothing but the penalties."""
+    """None: placements cost only the penalties of preferred primitives."""
     cuts: tuple[Cut, ...] = ()
-    """What devices cannot serve, as far as it is known."""
+    """Known combinations of members that devices cannot serve."""
     proof: Proof | None = None
-    """Says whether devices can serve a placement; None where hosts alone give everything. A
-    solver needs none: what it finds out is added as cuts (`engine.proved`)."""
+    """Decides whether devices can serve a placement; None if the request uses no devices. Solvers
+    do not use it: its results are added as cuts (`joint.proved_solve`)."""
 
     @cached_property
     def position_of(self) -> Mapping[MemberName, int]:
-        """Where each member stands in `members`."""
+        """Member -> its number in `members`."""
         return {member: index for index, member in enumerate(self.members)}
 
     @cached_property
-    def moving(self) -> Ints:
-        """Numbers of the members that are placed now, ascending."""
+    def to_place(self) -> Ints:
+        """Numbers of the members to be placed (those that are not fixed), ascending."""
         return np.flatnonzero(self.fixed < 0)
 
 
 class Verdict(StrEnum):
-    """What a solver says."""
+    """A solver's verdict on a problem."""
 
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
@@ -92,7 +92,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A solver's answer. `value` and `bound` are costs: penalties plus the objective's."""
+    """A solver's answer. `value` is its cost, `bound` a proved lower bound of the cost."""
 
     verdict: Verdict
     solver: str
@@ -104,14 +104,14 @@ class Outcome:
 
     @property
     def proven(self) -> bool:
-        """Whether nothing better exists."""
+        """Whether the answer is proved: infeasible, or of the least cost."""
         return self.verdict is Verdict.INFEASIBLE or (
             self.verdict is Verdict.FEASIBLE and self.value == self.bound
         )
 
 
-class Solves(Protocol):
-    """What explanations need of a solver; every `usecases.ports.Solver` is one."""
+class SupportsSolve(Protocol):
+    """The protocol of a solver that explanations use; every `usecases.ports.Solver` is one."""
 
     def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
         """The best placement found within the limit, or a verdict that there is none."""

@@ -1,7 +1,7 @@
-"""A problem by numbers: what the searching solvers look up in their inner loops.
+"""Index of a problem for the inner loops of search: constraints and members as numbers.
 
-Primitives that name hosts become masks and costs per member; those that name levels become
-`Crowd`s: the members of one primitive, counted per domain.
+Primitives that name hosts become masks and costs per group of members; those that name levels
+become `LevelConstraint`s, for which members are counted per domain.
 """
 
 from __future__ import annotations
@@ -32,80 +32,80 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
-    Counted: TypeAlias = AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew | Apart
+    LevelPrimitive: TypeAlias = AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew | Apart
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
-    """One level primitive. Domain -1 is counted in a last place of its own, and ignored."""
+class LevelConstraint:
+    """A primitive on a level, with member and domain numbers. Domain -1 is ignored."""
 
-    primitive: Counted
+    primitive: LevelPrimitive
     members: tuple[int, ...]
     others: tuple[int, ...]
     """The other side of an `Apart`; empty for all else."""
     domain_of: Ints
-    """[H], -1 for none."""
-    size: int
-    """How many domains."""
+    """[H] domain number, or -1."""
+    domain_count: int
+    """Number of domains."""
 
     @property
     def required(self) -> bool:
-        """Whether it must hold."""
+        """Whether it is required, not preferred."""
         return self.primitive.weight is None
 
 
 @dataclass(frozen=True, eq=False)
-class Index:
-    """Numbers for one problem."""
+class ProblemIndex:
+    """The index of one problem."""
 
     problem: Problem
-    crowds: tuple[Crowd, ...]
-    crowds_of: tuple[tuple[int, ...], ...]
-    """[M] crowds a member is in, as one of `members`."""
-    others_of: tuple[tuple[int, ...], ...]
-    """[M] crowds a member is in, as one of `others`."""
+    constraints: tuple[LevelConstraint, ...]
+    constraints_of: tuple[tuple[int, ...], ...]
+    """[M] numbers of the constraints with the member in `members`."""
+    other_side_of: tuple[tuple[int, ...], ...]
+    """[M] numbers of the constraints with the member in `others`."""
     group_of: tuple[int, ...]
-    """[M] members of one group have the same role and the same named hosts."""
+    """[M] group number; members of a group have the same role and the same host primitives."""
     role_of_group: tuple[int, ...]
     """Per group: the role of its members."""
-    may: tuple[Bools, ...]
-    """Per group: [H] hosts that pass the role's filters and every required named host."""
-    barred: tuple[Bools, ...]
-    """Per group: [H] hosts that required named hosts forbid, also to members that stand there."""
-    dislike: tuple[Ints, ...]
-    """Per group: [H] what preferred named hosts cost there."""
-    together: tuple[NeverTogether, ...] = ()
+    allowed: tuple[Bools, ...]
+    """Per group: [H] hosts that pass the role's filters and the required host primitives."""
+    forbidden: tuple[Bools, ...]
+    """Per group: [H] hosts that required host primitives forbid."""
+    preference_cost: tuple[Ints, ...]
+    """Per group: [H] the cost of the preferred host primitives."""
+    never_together: tuple[NeverTogether, ...] = ()
     pools: tuple[Pooled, ...] = ()
-    """Cuts: what devices cannot serve."""
+    """The cuts, by type."""
 
     @cached_property
-    def moving(self) -> tuple[int, ...]:
-        """Members that are to be placed."""
+    def to_place(self) -> tuple[int, ...]:
+        """Numbers of the members to be placed."""
         return tuple(np.flatnonzero(self.problem.fixed < 0).tolist())
 
     @cached_property
-    def misplaced(self) -> bool:
-        """Whether a fixed member stands where a required named host forbids it."""
-        return any(self.barred[self.group_of[m]][row] for m, row in self.standing)
+    def fixed_on_forbidden(self) -> bool:
+        """Whether a fixed member is on a host that a required primitive forbids."""
+        return any(self.forbidden[self.group_of[m]][row] for m, row in self.fixed_members)
 
     @cached_property
-    def standing(self) -> tuple[tuple[int, int], ...]:
-        """Fixed members with their rows."""
+    def fixed_members(self) -> tuple[tuple[int, int], ...]:
+        """(member number, host row) of the fixed members."""
         fixed = self.problem.fixed.tolist()
         return tuple((m, row) for m, row in enumerate(fixed) if row >= 0)
 
     @cached_property
-    def kinds(self) -> tuple[tuple[int, ...], ...]:
-        """Members to be placed, by kind: members of one kind may change places freely."""
+    def interchangeable(self) -> tuple[tuple[int, ...], ...]:
+        """The members to be placed, in groups within which they are interchangeable."""
         found: dict[tuple[object, ...], list[int]] = {}
-        for m in self.moving:
-            key = (self.group_of[m], self.crowds_of[m], self.others_of[m])
+        for m in self.to_place:
+            key = (self.group_of[m], self.constraints_of[m], self.other_side_of[m])
             found.setdefault(key, []).append(m)
         return tuple(tuple(members) for members in found.values())
 
     @cached_property
     def sizes(self) -> tuple[Ints, Ints]:
-        """The demands that differ, a row each, and [R] which of them each role has."""
+        """The distinct demands, a row each, and [R] the row of each role."""
         demand = self.problem.demand
         if not demand.shape[1]:
             return demand[:1], np.zeros(len(demand), dtype=np.int64)
@@ -117,9 +117,9 @@ class Index:
         return {}
 
     def slots(self, role: int) -> Ints:
-        """[H] how many members of the role alone fit on each host, at most M; not to be changed.
+        """[H] how many members of the role alone fit on each host, at most M; read-only.
 
-        Roles of one size share the answer: a template may have thousands of roles of few sizes.
+        Cached per demand: a template may have thousands of roles with few distinct demands.
         """
         size = int(self.sizes[1][role])
         found = self._slots.get(size)
@@ -132,28 +132,28 @@ class Index:
         problem = self.problem
         found = np.full(len(problem.hosts), len(problem.members), dtype=np.int64)
         demand = problem.demand[role]
-        # A joint problem has a column for each slot of time, and asks the same of most of them.
+        # A problem over several periods has columns per time slot, mostly with equal demand.
         for amount in np.unique(demand[demand != 0]).tolist():
             least = problem.free[:, demand == amount].min(axis=1)
             found = np.minimum(found, np.maximum(least, 0) // amount)
         return found
 
 
-def index(problem: Problem) -> Index:
-    """Number a problem."""
+def index_problem(problem: Problem) -> ProblemIndex:
+    """Build the index of a problem."""
     position = problem.position_of
-    crowds = []
+    constraints = []
     for one in problem.primitives:
         if isinstance(one, OnlyOn | NeverOn):
             continue
         domain_of = problem.domains[one.level]
-        crowds.append(
-            Crowd(
+        constraints.append(
+            LevelConstraint(
                 primitive=one,
                 members=tuple(position[m] for m in one.members),
                 others=tuple(position[m] for m in one.others) if isinstance(one, Apart) else (),
                 domain_of=domain_of,
-                size=int(domain_of.max(initial=-1)) + 1,
+                domain_count=int(domain_of.max(initial=-1)) + 1,
             )
         )
     named = [one for one in problem.primitives if isinstance(one, OnlyOn | NeverOn)]
@@ -161,17 +161,17 @@ def index(problem: Problem) -> Index:
     role_of = [-1] * len(barred)
     for role, group in zip(problem.role_of.tolist(), group_of, strict=True):
         role_of[group] = role
-    return Index(
+    return ProblemIndex(
         problem=problem,
-        crowds=tuple(crowds),
-        crowds_of=_memberships(len(position), [c.members for c in crowds]),
-        others_of=_memberships(len(position), [c.others for c in crowds]),
+        constraints=tuple(constraints),
+        constraints_of=_memberships(len(position), [c.members for c in constraints]),
+        other_side_of=_memberships(len(position), [c.others for c in constraints]),
         group_of=group_of,
         role_of_group=tuple(role_of),
-        may=tuple(problem.allowed[r] & ~b for r, b in zip(role_of, barred, strict=True)),
-        barred=barred,
-        dislike=dislike,
-        together=tuple(one for one in problem.cuts if isinstance(one, NeverTogether)),
+        allowed=tuple(problem.allowed[r] & ~b for r, b in zip(role_of, barred, strict=True)),
+        forbidden=barred,
+        preference_cost=dislike,
+        never_together=tuple(one for one in problem.cuts if isinstance(one, NeverTogether)),
         pools=tuple(one for one in problem.cuts if isinstance(one, Pooled)),
     )
 
@@ -187,7 +187,7 @@ def _memberships(count: int, sets: list[tuple[int, ...]]) -> tuple[tuple[int, ..
 def _groups(
     problem: Problem, named: list[OnlyOn | NeverOn], position: Mapping[MemberName, int]
 ) -> tuple[tuple[int, ...], tuple[Bools, ...], tuple[Ints, ...]]:
-    outside = [_outside(problem, one) for one in named]
+    outside = [_violating_hosts(problem, one) for one in named]
     sets = [tuple(position[m] for m in one.members) for one in named]
     numbers: dict[tuple[int, tuple[int, ...]], int] = {}
     group_of: list[int] = []
@@ -210,7 +210,7 @@ def _groups(
 def _masks(
     problem: Problem, mine: tuple[int, ...], named: list[OnlyOn | NeverOn], outside: list[Bools]
 ) -> tuple[Bools, Ints]:
-    """[H] hosts that these primitives forbid, and what those that are preferred cost there."""
+    """[H] hosts that the required primitives forbid, and [H] the cost of the preferred ones."""
     mask = np.zeros(len(problem.hosts), dtype=np.bool_)
     cost = np.zeros(len(problem.hosts), dtype=np.int64)
     for number in mine:
@@ -222,8 +222,8 @@ def _masks(
     return mask, cost
 
 
-def _outside(problem: Problem, one: OnlyOn | NeverOn) -> Bools:
-    """[H] hosts on which the primitive counts a member."""
+def _violating_hosts(problem: Problem, one: OnlyOn | NeverOn) -> Bools:
+    """[H] hosts on which a member violates the primitive."""
     mask = np.zeros(len(problem.hosts), dtype=np.bool_)
     mask[list(one.hosts)] = True
     return ~mask if isinstance(one, OnlyOn) else mask

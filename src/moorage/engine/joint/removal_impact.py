@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.topology import Level
-    from moorage.engine.joint.policy_rules import Rule
+    from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.joint.policy_view import FleetGround
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Leaving:
+class RemovalCandidates:
     """Members where they stand, and those of one role of whom one is to go."""
 
     roles: Sequence[Role]
     ground: FleetGround
     hosts: Mapping[MemberName, int]
     """Rows of all who are there, and of nobody else."""
-    leaving: Sequence[MemberName]
+    candidates: Sequence[MemberName]
     """[n] at least one, all of one role."""
 
     @property
@@ -62,91 +62,93 @@ class Leaving:
         return Placement(self.ground, self.hosts)
 
 
-def broken_without(rule: Rule, standing: Leaving) -> Ints:
+def violations_without(rule: PolicyRule, removal: RemovalCandidates) -> Ints:
     """[n] the sum of a policy's violations if each of those who may leave did, and nobody else."""
-    statement, leaving = rule.statement, standing.leaving
-    names = list(standing.hosts)
+    statement, candidates = rule.statement, removal.candidates
+    names = list(removal.hosts)
     if statement.zip:
         columns = [
             edge
             for one in statement.members
-            for edge in edges(replace(statement, members=(one,), zip=False), standing.roles, names)
+            for edge in edges(replace(statement, members=(one,), zip=False), removal.roles, names)
             or ((),)
         ]
-        return _paired(rule, columns, standing)
-    found = np.zeros(len(leaving), dtype=np.int64)
-    for edge in edges(statement, standing.roles, names):
+        return _zipped_violations(rule, columns, removal)
+    found = np.zeros(len(candidates), dtype=np.int64)
+    for edge in edges(statement, removal.roles, names):
         inside = set(edge)
-        mine = np.array([one in inside for one in leaving], dtype=np.bool_)
+        mine = np.array([one in inside for one in candidates], dtype=np.bool_)
         if not mine.all():
-            found[~mine] += _amount(rule, edge, standing.placement)
+            found[~mine] += _violation_amount(rule, edge, removal.placement)
         if mine.any():
-            some = [one for one in leaving if one in inside]
-            found[mine] += _less_one(rule, edge, replace(standing, leaving=some))
+            some = [one for one in candidates if one in inside]
+            found[mine] += _edge_without_one(rule, edge, replace(removal, candidates=some))
     return found
 
 
-def _amount(rule: Rule, edge: Edge, placement: Placement) -> int:
+def _violation_amount(rule: PolicyRule, edge: Edge, placement: Placement) -> int:
     return sum(one.amount for one in rule.policy.violations(edge, placement))
 
 
 # --- one edge -------------------------------------------------------------------------------
 
 
-def _less_one(rule: Rule, edge: Edge, standing: Leaving) -> Ints:
+def _edge_without_one(rule: PolicyRule, edge: Edge, removal: RemovalCandidates) -> Ints:
     """[n] the same of one edge, which all who may leave are in."""
-    first = standing.leaving[0]
+    first = removal.candidates[0]
     rest = tuple(one for one in edge if one != first)
-    found = np.zeros(len(standing.leaving), dtype=np.int64)
+    found = np.zeros(len(removal.candidates), dtype=np.int64)
     if not rest:
         return found
-    for one in rule.policy.post(rest, standing.ground, name=rule.statement.name, weight=None):
-        found += np.maximum(0, _excess_without(one, standing))
+    for one in rule.policy.post(rest, removal.ground, name=rule.statement.name, weight=None):
+        found += np.maximum(0, _excess_without(one, removal))
     return found
 
 
-def _excess_without(primitive: Primitive, standing: Leaving) -> Ints:
+def _excess_without(primitive: Primitive, removal: RemovalCandidates) -> Ints:
     """[n] a primitive's excess, posted without the first who may leave, without each of them."""
     match primitive:
         case OnlyOn() | NeverOn():
-            named = np.zeros(standing.ground.host_count, dtype=np.bool_)
+            named = np.zeros(removal.ground.host_count, dtype=np.bool_)
             named[list(primitive.hosts)] = True
             on = named if isinstance(primitive, NeverOn) else ~named
-            there, goes = _crowd(primitive.members, standing)
+            there, goes = _rows(primitive.members, removal)
             return _ints(on[there].sum() - on[goes])
         case Apart():
-            ours = _counted(primitive.members, primitive.level, standing)
-            theirs = _counted(primitive.others, primitive.level, standing)
-            return _shared(ours, theirs)
+            ours = _domain_counts(primitive.members, primitive.level, removal)
+            theirs = _domain_counts(primitive.others, primitive.level, removal)
+            return _shared_domains(ours, theirs)
         case _:
             return _ints(
-                _by_counts(primitive, *_counted(primitive.members, primitive.level, standing))
+                _excess_with_one_less(
+                    primitive, *_domain_counts(primitive.members, primitive.level, removal)
+                )
             )
 
 
-def _crowd(members: Edge, standing: Leaving) -> tuple[Ints, Ints]:
+def _rows(members: Edge, removal: RemovalCandidates) -> tuple[Ints, Ints]:
     """Rows of the members and of the first who may leave; [n] the row that each takes out.
 
     Who is not among the members is none of those counted: without it, all of these stay, and the
     first is out as it was.
     """
-    hosts, leaving = standing.hosts, standing.leaving
+    hosts, candidates = removal.hosts, removal.candidates
     among = set(members)
-    there = [hosts[one] for one in members] + [hosts[leaving[0]]]
-    goes = [hosts[one if one in among else leaving[0]] for one in leaving]
+    there = [hosts[one] for one in members] + [hosts[candidates[0]]]
+    goes = [hosts[one if one in among else candidates[0]] for one in candidates]
     return np.array(there, dtype=np.int64), np.array(goes, dtype=np.int64)
 
 
-def _counted(members: Edge, level: Level, standing: Leaving) -> tuple[Ints, Ints]:
+def _domain_counts(members: Edge, level: Level, removal: RemovalCandidates) -> tuple[Ints, Ints]:
     """[D] how many there are in each domain, the first who may leave too; [n] whence each goes."""
-    domain_of = standing.ground.terrain.domains(level)
-    there, goes = _crowd(members, standing)
+    domain_of = removal.ground.terrain.domains(level)
+    there, goes = _rows(members, removal)
     domains = domain_of[there]
     size = int(domain_of.max(initial=-1)) + 1
     return _ints(np.bincount(domains[domains >= 0], minlength=size)), _ints(domain_of[goes])
 
 
-def _by_counts(
+def _excess_with_one_less(
     primitive: AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew, n: Ints, goes: Ints
 ) -> Ints:
     """[n] the excess with one less in the domain of each; -1: in none, and all stays."""
@@ -174,7 +176,7 @@ def _by_counts(
             return _ints(most - ((here == most) & only & (goes >= 0)) - lower - limit)
 
 
-def _shared(ours: tuple[Ints, Ints], theirs: tuple[Ints, Ints]) -> Ints:
+def _shared_domains(ours: tuple[Ints, Ints], theirs: tuple[Ints, Ints]) -> Ints:
     """[n] domains with members of both sides, with one less on each side in the domain given."""
     (mine, from_mine), (other, from_other) = ours, theirs
     both = (mine > 0) & (other > 0)
@@ -192,34 +194,39 @@ def _shared(ours: tuple[Ints, Ints], theirs: tuple[Ints, Ints]) -> Ints:
 # --- pairs ----------------------------------------------------------------------------------
 
 
-def _paired(rule: Rule, columns: Sequence[Edge], standing: Leaving) -> Ints:
+def _zipped_violations(
+    rule: PolicyRule, columns: Sequence[Edge], removal: RemovalCandidates
+) -> Ints:
     """[n] the same of a statement that pairs the members of its columns, one by one."""
-    leaving = standing.leaving
-    among = [[one in members for one in leaving] for members in map(frozenset, columns)]
+    candidates = removal.candidates
+    among = [[one in members for one in candidates] for members in map(frozenset, columns)]
     if sum(map(any, among)) > 1:
         # Somebody is paired with others of the own role: each is judged by itself.
-        return _ints([_pairs(rule, columns, standing, {one}).sum() for one in leaving])
-    before = np.concatenate(([0], np.cumsum(_pairs(rule, columns, standing, frozenset()))))
-    found = np.full(len(leaving), before[-1], dtype=np.int64)
+        return _ints([_pair_violations(rule, columns, removal, {one}).sum() for one in candidates])
+    before = np.concatenate(([0], np.cumsum(_pair_violations(rule, columns, removal, frozenset()))))
+    found = np.full(len(candidates), before[-1], dtype=np.int64)
     for column, mine in zip(columns, among, strict=True):
         if not any(mine):
             continue
         moved = [one[1:] if one is column else one for one in columns]
-        after = np.cumsum(_pairs(rule, moved, standing, frozenset())[::-1])[::-1]
+        after = np.cumsum(_pair_violations(rule, moved, removal, frozenset())[::-1])[::-1]
         after = np.concatenate((after, np.zeros(len(before) - len(after), dtype=np.int64)))
         place = {one: at for at, one in enumerate(column)}
-        at = np.minimum([place.get(one, 0) for one in leaving], len(before) - 1)
+        at = np.minimum([place.get(one, 0) for one in candidates], len(before) - 1)
         found = np.where(mine, before[at] + after[at], found)
     return found
 
 
-def _pairs(
-    rule: Rule, columns: Sequence[Edge], standing: Leaving, gone: AbstractSet[MemberName]
+def _pair_violations(
+    rule: PolicyRule,
+    columns: Sequence[Edge],
+    removal: RemovalCandidates,
+    gone: AbstractSet[MemberName],
 ) -> Ints:
     """What each pair breaks, without those who are gone."""
     left = [[one for one in column if one not in gone] for column in columns]
     pairs = (tuple(dict.fromkeys(pair)) for pair in zip(*left, strict=False))
-    return _ints([_amount(rule, pair, standing.placement) for pair in pairs])
+    return _ints([_violation_amount(rule, pair, removal.placement) for pair in pairs])
 
 
 def _ints(values: object) -> Ints:

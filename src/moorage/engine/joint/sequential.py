@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class OneByOne:
+class SequentialPlacement:
     """How far it went."""
 
     hosts: Mapping[MemberName, int]
     """Members placed, in the order they were, with their host rows."""
     failed: MemberName | None = None
     """The first member for which no host was left."""
-    blamed: tuple[str, ...] = ()
+    conflict: tuple[str, ...] = ()
     """Policies that together left `failed` no host; none of them alone is enough less. Empty
     when no host had room for it."""
 
 
-def sequential(
+def place_sequentially(
     problem: Problem, order: Sequence[MemberName], *, names: Sequence[str], by: str = "VCPU"
-) -> OneByOne:
+) -> SequentialPlacement:
     """Place members in this order; stop at the first that finds no host.
 
     Args:
@@ -69,25 +69,25 @@ def sequential(
         index = position[member]
         role = int(problem.role_of[index])
         room = problem.allowed[role] & (free >= problem.demand[role]).all(axis=1)
-        posted = [one for one in required if member in _parties(one)]
-        left = _unbroken(problem, posted, rows, placed | {member}, index, room)
+        posted = [one for one in required if member in _members_of(one)]
+        left = _satisfying_hosts(problem, posted, rows, placed | {member}, index, room)
         if not left.any():
-            blamed = _blamed(problem, posted, rows, placed | {member}, index, room)
-            return OneByOne(found, member, blamed)
+            blamed = _minimal_conflict(problem, posted, rows, placed | {member}, index, room)
+            return SequentialPlacement(found, member, blamed)
         candidates = by_name[left[by_name]]
         chosen = int(candidates[np.argmax(free[candidates, column])])
         rows[index], found[member] = chosen, chosen
         placed.add(member)
         free[chosen] -= problem.demand[role]
-    return OneByOne(found)
+    return SequentialPlacement(found)
 
 
-def _parties(primitive: Primitive) -> tuple[MemberName, ...]:
+def _members_of(primitive: Primitive) -> tuple[MemberName, ...]:
     others = primitive.others if isinstance(primitive, Apart) else ()
     return (*primitive.members, *others)
 
 
-def _unbroken(
+def _satisfying_hosts(
     problem: Problem,
     primitives: Iterable[Primitive],
     rows: Ints,
@@ -101,13 +101,13 @@ def _unbroken(
     tried[:, index] = candidates
     unbroken = np.ones(len(candidates), dtype=np.bool_)
     for primitive in primitives:
-        unbroken &= excess(problem, _so_far(primitive, placed), tried) == 0
+        unbroken &= excess(problem, _over_placed(primitive, placed), tried) == 0
     left = np.zeros_like(room)
     left[candidates[unbroken]] = True
     return left
 
 
-def _so_far(primitive: Primitive, placed: AbstractSet[MemberName]) -> Primitive:
+def _over_placed(primitive: Primitive, placed: AbstractSet[MemberName]) -> Primitive:
     """The primitive as it can be judged while some of its members are still to come."""
     members = tuple(member for member in primitive.members if member in placed)
     if isinstance(primitive, Apart):
@@ -119,7 +119,7 @@ def _so_far(primitive: Primitive, placed: AbstractSet[MemberName]) -> Primitive:
     return replace(primitive, members=members)
 
 
-def _blamed(
+def _minimal_conflict(
     problem: Problem,
     primitives: Sequence[Primitive],
     rows: Ints,
@@ -134,6 +134,6 @@ def _blamed(
     kept = names
     for name in names:
         without = [one for one in primitives if one.policy in kept and one.policy != name]
-        if not _unbroken(problem, without, rows, placed, index, room).any():
+        if not _satisfying_hosts(problem, without, rows, placed, index, room).any():
             kept = tuple(one for one in kept if one != name)
     return kept

@@ -58,17 +58,19 @@ Members: TypeAlias = "tuple[MemberName, ...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class StandingViolation:
     """By how much standing members break a required policy, and which of them do."""
 
     amount: int
     members: Members
 
 
-UNBROKEN: Final = Broken(0, ())
+NO_VIOLATION: Final = StandingViolation(0, ())
 
 
-def eased(problem: Problem, restated: Collection[str] = ()) -> tuple[Problem, Mapping[str, Broken]]:
+def relax_for_standing(
+    problem: Problem, restated: Collection[str] = ()
+) -> tuple[Problem, Mapping[str, StandingViolation]]:
     """The problem with its required primitives as they are meant beside those who stand.
 
     Args:
@@ -80,23 +82,23 @@ def eased(problem: Problem, restated: Collection[str] = ()) -> tuple[Problem, Ma
     """
     if not (problem.fixed >= 0).any():
         return problem, MappingProxyType({})
-    view = _View(problem)
+    view = _Relaxer(problem)
     primitives: list[Primitive] = []
-    found: dict[str, Broken] = {}
+    found: dict[str, StandingViolation] = {}
     for one in problem.primitives:
         strict = one.weight is not None or one.policy in restated
-        broken, instead = (UNBROKEN, ()) if strict else view.ease(one)
+        broken, instead = (NO_VIOLATION, ()) if strict else view.relax(one)
         if not broken.amount:
             primitives.append(one)
             continue
         primitives += (other for other in instead if other.members)
-        known = found.get(one.policy, UNBROKEN)
+        known = found.get(one.policy, NO_VIOLATION)
         members = tuple(sorted({*known.members, *broken.members}))
-        found[one.policy] = Broken(known.amount + broken.amount, members)
+        found[one.policy] = StandingViolation(known.amount + broken.amount, members)
     return replace(problem, primitives=tuple(primitives)), MappingProxyType(found)
 
 
-class _View:
+class _Relaxer:
     """Where the standing members of one problem are."""
 
     def __init__(self, problem: Problem) -> None:
@@ -107,7 +109,7 @@ class _View:
             if row >= 0
         }
 
-    def _moving(self, members: Members) -> Members:
+    def _to_place(self, members: Members) -> Members:
         return tuple(one for one in members if one not in self._row)
 
     def _counts(self, domain_of: Ints, members: Members) -> Ints:
@@ -123,10 +125,10 @@ class _View:
             one for one in members if one in self._row and int(domain_of[self._row[one]]) in wanted
         )
 
-    def ease(self, one: Primitive) -> tuple[Broken, Iterable[Primitive]]:
+    def relax(self, one: Primitive) -> tuple[StandingViolation, Iterable[Primitive]]:
         """What is broken of a required primitive, and what to ask of the others instead."""
         if not any(member in self._row for member in one.members):
-            return UNBROKEN, (one,)
+            return NO_VIOLATION, (one,)
         match one:
             case OnlyOn() | NeverOn():
                 return self._hosts(one)
@@ -141,11 +143,11 @@ class _View:
             case SameDomain():
                 return self._same_domain(one, domain_of, counts)
             case _:
-                return self._limited(one, domain_of, counts)
+                return self._with_other_limit(one, domain_of, counts)
 
-    def _limited(
+    def _with_other_limit(
         self, one: AtMostTogether | AtLeastDomains | Skew, domain_of: Ints, counts: Ints
-    ) -> tuple[Broken, Iterable[Primitive]]:
+    ) -> tuple[StandingViolation, Iterable[Primitive]]:
         """Those of which the least excess can be had by another limit."""
         to_blame, surplus = list(range(len(counts))), 0
         match one:
@@ -153,20 +155,20 @@ class _View:
                 to_blame = np.argsort(-counts, kind="stable")[: one.domains].tolist()
                 surplus = int(counts[to_blame].sum()) - one.limit
             case AtLeastDomains():
-                surplus = one.limit - int((counts > 0).sum()) - len(self._moving(one.members))
+                surplus = one.limit - int((counts > 0).sum()) - len(self._to_place(one.members))
             case Skew():
                 top = int(counts.max(initial=0))
                 to_blame = np.flatnonzero(counts == top).tolist()
                 surplus = top - self._level(one, counts) - one.limit
-        amount = 0 if self._hopeless(one) else max(0, surplus)
+        amount = 0 if self._unsatisfiable(one) else max(0, surplus)
         limit = one.limit + (-amount if isinstance(one, AtLeastDomains) else amount)
         members = self._standing_in(domain_of, one.members, to_blame)
-        return Broken(amount, members), (replace(one, limit=limit),)
+        return StandingViolation(amount, members), (replace(one, limit=limit),)
 
-    def _hopeless(self, one: AtMostTogether | AtLeastDomains | Skew) -> bool:
+    def _unsatisfiable(self, one: AtMostTogether | AtLeastDomains | Skew) -> bool:
         """Whether more members are to come where even all of them, moved freely, could not do."""
         count = len(one.members)
-        if not self._moving(one.members):
+        if not self._to_place(one.members):
             return False
         match one:
             case AtMostTogether():
@@ -182,7 +184,7 @@ class _View:
         if not one.domains:
             return 0
         eligible = np.sort(counts[list(one.domains)])
-        left = len(self._moving(one.members))
+        left = len(self._to_place(one.members))
         level = int(eligible[0])
         for filled, above in enumerate([*eligible[1:].tolist(), None], start=1):
             if above is None or (above - level) * filled > left:
@@ -191,7 +193,7 @@ class _View:
             level = int(above)
         raise AssertionError("the last step returns")
 
-    def _hosts(self, one: OnlyOn | NeverOn) -> tuple[Broken, Iterable[Primitive]]:
+    def _hosts(self, one: OnlyOn | NeverOn) -> tuple[StandingViolation, Iterable[Primitive]]:
         inside = isinstance(one, OnlyOn)
         wrong = tuple(
             member
@@ -199,47 +201,47 @@ class _View:
             if member in self._row and (self._row[member] in one.hosts) is not inside
         )
         rest = tuple(member for member in one.members if member not in set(wrong))
-        return Broken(len(wrong), wrong), (replace(one, members=rest),)
+        return StandingViolation(len(wrong), wrong), (replace(one, members=rest),)
 
     def _at_most(
         self, one: AtMost, domain_of: Ints, counts: Ints
-    ) -> tuple[Broken, Iterable[Primitive]]:
+    ) -> tuple[StandingViolation, Iterable[Primitive]]:
         full = np.flatnonzero(counts > one.limit)
-        crowd = self._standing_in(domain_of, one.members, full.tolist())
+        standing = self._standing_in(domain_of, one.members, full.tolist())
         amount = int((counts[full] - one.limit).sum())
-        rest = tuple(member for member in one.members if member not in set(crowd))
-        return Broken(amount, crowd), (
+        rest = tuple(member for member in one.members if member not in set(standing))
+        return StandingViolation(amount, standing), (
             replace(one, members=rest),
-            self._away(one, self._moving(one.members), np.isin(domain_of, full)),
+            self._never_on(one, self._to_place(one.members), np.isin(domain_of, full)),
         )
 
     def _same_domain(
         self, one: SameDomain, domain_of: Ints, counts: Ints
-    ) -> tuple[Broken, Iterable[Primitive]]:
+    ) -> tuple[StandingViolation, Iterable[Primitive]]:
         used = np.flatnonzero(counts)
-        crowd = self._standing_in(domain_of, one.members, used.tolist())
+        standing = self._standing_in(domain_of, one.members, used.tolist())
         elsewhere = (domain_of >= 0) & ~np.isin(domain_of, used)
-        away = self._away(one, self._moving(one.members), elsewhere)
-        return Broken(max(0, len(used) - 1), crowd), (away,)
+        away = self._never_on(one, self._to_place(one.members), elsewhere)
+        return StandingViolation(max(0, len(used) - 1), standing), (away,)
 
-    def _apart(self, one: Apart) -> tuple[Broken, Iterable[Primitive]]:
+    def _apart(self, one: Apart) -> tuple[StandingViolation, Iterable[Primitive]]:
         domain_of = self._problem.domains[one.level]
         ours, theirs = (self._counts(domain_of, side) for side in (one.members, one.others))
         both = np.flatnonzero((ours > 0) & (theirs > 0))
         everyone = (*one.members, *one.others)
-        crowd = self._standing_in(domain_of, everyone, both.tolist())
+        standing = self._standing_in(domain_of, everyone, both.tolist())
         mine, yours = (
-            tuple(member for member in side if member not in set(crowd))
+            tuple(member for member in side if member not in set(standing))
             for side in (one.members, one.others)
         )
         shared = np.isin(domain_of, both)
         parted = (replace(one, members=mine, others=yours),) if mine and yours else ()
-        return Broken(len(both), crowd), (
+        return StandingViolation(len(both), standing), (
             *parted,
-            self._away(one, self._moving(everyone), shared),
+            self._never_on(one, self._to_place(everyone), shared),
         )
 
-    def _away(
+    def _never_on(
         self, one: Primitive, members: Members, hosts: np.typing.NDArray[np.bool_]
     ) -> NeverOn:
         rows = frozenset(np.flatnonzero(hosts).tolist())

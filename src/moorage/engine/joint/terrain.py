@@ -71,7 +71,7 @@ class Terrain:
     devices: Devices | None = None
     """The providers of the hosts' trees, where others than the hosts themselves matter; then
     the columns are sums over all that a host's members may take from, and obey no unit rules."""
-    _reaching: dict[Level, Domains] = field(default_factory=dict, repr=False)
+    _or_below: dict[Level, Domains] = field(default_factory=dict, repr=False)
     """Levels `or_below` that were asked for; what is booked does not change them."""
 
     @property
@@ -84,22 +84,22 @@ class Terrain:
         if level.name == HOST:
             return np.arange(self.host_count, dtype=np.int64)
         if level.or_below:
-            return self._reach(level).numbers.astype(np.int64)
+            return self._domains_or_below(level).numbers.astype(np.int64)
         return self.levels[level][0]
 
     def domain_name(self, level: Level, domain: int) -> str:
         """The name of a domain number."""
         if level.or_below:
-            return self._reach(level).names[domain]
+            return self._domains_or_below(level).names[domain]
         return self.names[domain] if level.name == HOST else self.levels[level][1][domain]
 
-    def _reach(self, level: Level) -> Domains:
-        found = self._reaching.get(level)
+    def _domains_or_below(self, level: Level) -> Domains:
+        found = self._or_below.get(level)
         if found is None:
             upwards = self.topology.upwards(level.tree)
             downwards = reversed(upwards[: upwards.index(level.name) + 1])
             plain = [Level(level.tree, name) for name in downwards]
-            found = self._reaching[level] = domains_at_first_of(
+            found = self._or_below[level] = domains_at_first_of(
                 [self.domains(one) for one in plain],
                 [self.names if one.name == HOST else self.levels[one][1] for one in plain],
             )
@@ -129,11 +129,11 @@ class Terrain:
         """[H] whether the host carries the trait."""
         return self.traits.get(trait, np.zeros(self.host_count, dtype=np.bool_))
 
-    def taking(self, places: Sequence[Place]) -> Terrain:
+    def with_places(self, places: Sequence[Place]) -> Terrain:
         """The same hosts after these places were taken from the free capacity."""
         taken = [place.allocations for place in places]
         if self.devices is not None:
-            return self.having(self.devices.with_places(taken))
+            return self.with_devices(self.devices.with_places(taken))
         free = self.free.copy()
         for allocations in taken:
             for host, amounts in allocations.items():
@@ -141,23 +141,23 @@ class Terrain:
                     free[self.row_of[host], self.classes.index(name)] -= amount
         return replace(self, free=free)
 
-    def emptied(self) -> Terrain:
+    def without_bookings(self) -> Terrain:
         """The same hosts with nobody on them."""
         alone = replace(self, occupants_of=lambda _row: ())
         if self.devices is None:
             return replace(alone, free=self.capacity)
-        return alone.having(self.devices.without_bookings())
+        return alone.with_devices(self.devices.without_bookings())
 
-    def having(self, devices: Devices) -> Terrain:
+    def with_devices(self, devices: Devices) -> Terrain:
         """The same hosts with their devices in this state."""
         sums = _sums(devices, self.host_count)
         return replace(self, devices=devices, capacity=sums["capacity"], free=sums["free"])
 
 
-def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
+def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     """Cut from a snapshot what a request and its policies may ask about."""
     rows, uuids, names = _hosts(snapshot)
-    words = set(_words(request))
+    words = set(_named_strings(request))
     topology = snapshot.topology
     devices = devices_of(snapshot, request, rows.astype(np.int64), MOST_FREE)
     classes = tuple(sorted({name for role in request.roles for name in role.resources}))
@@ -186,7 +186,7 @@ def survey(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     )
 
 
-def place_hosts(
+def level_columns(
     topology: Topology, names: Sequence[str]
 ) -> dict[Level, tuple[Ints, tuple[str, ...]]]:
     """`Terrain.levels` for hosts of these names."""
@@ -243,7 +243,7 @@ def _levels(topology: Topology) -> Iterator[Level]:
             yield Level(tree, name)
 
 
-def _words(request: EnsembleRequest) -> Iterator[str]:
+def _named_strings(request: EnsembleRequest) -> Iterator[str]:
     """Every trait and aggregate a role names, and every string in a policy's parameters.
 
     Parameters are searched without knowing the policy, so a plug-in's are served as well.

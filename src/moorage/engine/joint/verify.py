@@ -14,8 +14,8 @@ from moorage.domain.decisions import PolicyStatus
 from moorage.domain.errors import MoorageError
 from moorage.domain.placement import Place, Placement
 from moorage.domain.resources import amounts
-from moorage.engine.joint.device_check import misserved
-from moorage.engine.joint.standing_violations import UNBROKEN
+from moorage.engine.joint.device_check import device_faults
+from moorage.engine.joint.standing_violations import NO_VIOLATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName
     from moorage.engine.devices.proof import Proof
-    from moorage.engine.joint.build import Built
-    from moorage.engine.joint.policy_rules import Rule
+    from moorage.engine.joint.build import BuiltProblem
+    from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.joint.problem import Problem
-    from moorage.engine.joint.standing_violations import Broken
+    from moorage.engine.joint.standing_violations import StandingViolation
 
     Ints: TypeAlias = NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class WrongAnswer(MoorageError):
         self.faults = faults
 
 
-def verify(built: Built, hosts: Sequence[int] | Ints) -> tuple[PolicyStatus, ...]:
+def verify(built: BuiltProblem, hosts: Sequence[int] | Ints) -> tuple[PolicyStatus, ...]:
     """Check a total assignment (host row per member) and say how it stands to every policy.
 
     What standing members break of a required policy is no fault of the answer; more than that is.
@@ -55,17 +55,17 @@ def verify(built: Built, hosts: Sequence[int] | Ints) -> tuple[PolicyStatus, ...
     """
     problem = built.problem
     rows = np.asarray(hosts, dtype=np.int64)
-    if faults := tuple(_misplaced(problem, rows)):
+    if faults := tuple(_assignment_faults(problem, rows)):
         raise WrongAnswer(faults)
     placement = Placement(built.ground, dict(zip(problem.members, rows.tolist(), strict=True)))
-    statuses, broken = judge(built.rules, placement, built.broken)
-    if faults := (*_overfilled(problem, rows), *broken, *_unserved(problem, rows)):
+    statuses, broken = policy_statuses(built.rules, placement, built.standing)
+    if faults := (*_capacity_faults(problem, rows), *broken, *_device_faults(problem, rows)):
         raise WrongAnswer(faults)
     return statuses
 
 
-def judge(
-    rules: Iterable[Rule], placement: Placement, standing: Mapping[str, Broken]
+def policy_statuses(
+    rules: Iterable[PolicyRule], placement: Placement, standing: Mapping[str, StandingViolation]
 ) -> tuple[tuple[PolicyStatus, ...], tuple[str, ...]]:
     """How a placement stands to every policy, and the texts of required ones it violates.
 
@@ -78,7 +78,7 @@ def judge(
         measured = [slack for slack in slacks if slack is not None]
         amount = sum(violation.amount for violation in found)
         name, weight = rule.statement.name, rule.statement.weight
-        worse = weight is None and amount > standing.get(name, UNBROKEN).amount
+        worse = weight is None and amount > standing.get(name, NO_VIOLATION).amount
         statuses.append(
             PolicyStatus(
                 name=name,
@@ -93,7 +93,7 @@ def judge(
     return tuple(statuses), tuple(broken)
 
 
-def _misplaced(problem: Problem, rows: Ints) -> Iterator[str]:
+def _assignment_faults(problem: Problem, rows: Ints) -> Iterator[str]:
     if rows.shape != (len(problem.members),):
         yield f"{len(problem.members)} members, {rows.size} hosts"
         return
@@ -108,7 +108,7 @@ def _misplaced(problem: Problem, rows: Ints) -> Iterator[str]:
             yield f"{member} may not stand on {problem.hosts[row]}"
 
 
-def places(built: Built, hosts: Sequence[int] | Ints) -> Mapping[MemberName, Place]:
+def places(built: BuiltProblem, hosts: Sequence[int] | Ints) -> Mapping[MemberName, Place]:
     """The place of every member that is placed now, on an assignment that `verify` let pass."""
     problem, request = built.problem, built.request
     rows = np.asarray(hosts, dtype=np.int64)
@@ -121,7 +121,7 @@ def places(built: Built, hosts: Sequence[int] | Ints) -> Mapping[MemberName, Pla
             )
             for m, uuid in uuids.items()
         }
-    providers = problem.proof.assign(problem.role_of, problem.moving, rows).providers
+    providers = problem.proof.assign(problem.role_of, problem.to_place, rows).providers
     return {
         problem.members[m]: _place(problem, problem.proof, m, int(rows[m]), providers[m])
         for m in moving
@@ -150,19 +150,19 @@ def _place(problem: Problem, proof: Proof, m: int, row: int, given: tuple[int, .
     )
 
 
-def _unserved(problem: Problem, rows: Ints) -> Iterator[str]:
+def _device_faults(problem: Problem, rows: Ints) -> Iterator[str]:
     """Members whose devices are not there, or not right."""
     if problem.proof is None:
         return
-    assigned = problem.proof.assign(problem.role_of, problem.moving, rows)
+    assigned = problem.proof.assign(problem.role_of, problem.to_place, rows)
     for refused in assigned.conflicts:
         hosts = ", ".join(problem.hosts[row] for row in refused.hosts)
         yield f"devices of {hosts} cannot serve the members there"
     if not assigned.conflicts:
-        yield from misserved(problem, problem.proof, rows, assigned.providers)
+        yield from device_faults(problem, problem.proof, rows, assigned.providers)
 
 
-def _overfilled(problem: Problem, rows: Ints) -> Iterator[str]:
+def _capacity_faults(problem: Problem, rows: Ints) -> Iterator[str]:
     """Hosts where the newly placed members take more of a class than is free."""
     moving = problem.fixed < 0
     taken = np.zeros_like(problem.free)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.policies.primitives import Primitive
 
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Party:
+class TimedProblem:
     """One of the requests: stated on a terrain without what any of the parties holds."""
 
-    built: Built
-    stood: Mapping[MemberName, str]
+    built: BuiltProblem
+    current_hosts: Mapping[MemberName, str]
     """Where its members stood till now, by the host's UUID; they may move."""
 
 
-def slots(periods: Sequence[Period]) -> tuple[Period, ...]:
+def time_slots(periods: Sequence[Period]) -> tuple[Period, ...]:
     """The times between two neighbouring edges that lie in some of the periods, ascending."""
     edges = sorted({edge for one in periods for edge in (one.start, one.end)})
     found = (Period(start, end) for start, end in pairwise(edges))
     return tuple(slot for slot in found if any(one.overlaps(slot) for one in periods))
 
 
-def joint(parties: Sequence[Party], snapshot: Snapshot) -> Problem:
+def join_problems(parties: Sequence[TimedProblem], snapshot: Snapshot) -> Problem:
     """All parties' members on the hosts of one snapshot.
 
     Args:
@@ -61,7 +61,7 @@ def joint(parties: Sequence[Party], snapshot: Snapshot) -> Problem:
     problems = [one.built.problem for one in parties]
     hosts = problems[0].hosts
     assert all(one.hosts == hosts for one in problems), "one snapshot has one order of hosts"
-    times = slots([one.built.request.period for one in parties])
+    times = time_slots([one.built.request.period for one in parties])
     classes = tuple(sorted({name for one in problems for name in one.classes}))
     column = {name: k for k, name in enumerate(classes)}
     roles, demand, allowed, members = [], [], [], []
@@ -74,15 +74,15 @@ def joint(parties: Sequence[Party], snapshot: Snapshot) -> Problem:
                 amounts[there, column[name]] = problem.demand[index, k]
             demand.append(amounts.reshape(-1))
             allowed.append(problem.allowed[index])
-            roles.append(_called(number, role))
+            roles.append(_role_name(number, role))
         members += [
-            (_member(number, name), _called(number, problem.roles[role]), row)
+            (_member(number, name), _role_name(number, problem.roles[role]), row)
             for name, role, row in zip(
                 problem.members, problem.role_of.tolist(), problem.fixed.tolist(), strict=True
             )
         ]
     members.sort()
-    free, capacity = _layers(snapshot, hosts, classes, times)
+    free, capacity = _slot_columns(snapshot, hosts, classes, times)
     position = {name: index for index, name in enumerate(roles)}
     return Problem(
         members=tuple(name for name, _, _ in members),
@@ -101,7 +101,9 @@ def joint(parties: Sequence[Party], snapshot: Snapshot) -> Problem:
     )
 
 
-def shares(parties: Sequence[Party], problem: Problem, rows: Ints) -> tuple[list[int], ...]:
+def split_answer(
+    parties: Sequence[TimedProblem], problem: Problem, rows: Ints
+) -> tuple[list[int], ...]:
     """An answer to the joint problem, party by party: host rows in the order of its members."""
     row_of = dict(zip(problem.members, rows.tolist(), strict=True))
     return tuple(
@@ -110,15 +112,15 @@ def shares(parties: Sequence[Party], problem: Problem, rows: Ints) -> tuple[list
     )
 
 
-def _called(number: int, role: str) -> str:
+def _role_name(number: int, role: str) -> str:
     return f"{number}/{role}"
 
 
 def _member(number: int, name: MemberName) -> MemberName:
-    return MemberName(_called(number, name.role), name.index)
+    return MemberName(_role_name(number, name.role), name.index)
 
 
-def _layers(
+def _slot_columns(
     snapshot: Snapshot,
     hosts: Sequence[str],
     classes: Sequence[str],
@@ -143,13 +145,13 @@ def _layers(
     return free.reshape(shape), capacity.reshape(shape)
 
 
-def _primitives(parties: Sequence[Party]) -> Iterator[Primitive]:
+def _primitives(parties: Sequence[TimedProblem]) -> Iterator[Primitive]:
     row_of = {uuid: row for row, uuid in enumerate(parties[0].built.problem.hosts)}
     for number, one in enumerate(parties):
         for primitive in one.built.problem.primitives:
             if primitive.weight is None:
-                yield renamed(primitive, number)
-        for name, host in sorted(one.stood.items()):
+                yield renamed_primitive(primitive, number)
+        for name, host in sorted(one.current_hosts.items()):
             if host in row_of:
                 yield OnlyOn(
                     policy=f"{_member(number, name)} stays",
@@ -159,7 +161,7 @@ def _primitives(parties: Sequence[Party]) -> Iterator[Primitive]:
                 )
 
 
-def renamed(primitive: Primitive, number: int) -> Primitive:
+def renamed_primitive(primitive: Primitive, number: int) -> Primitive:
     """What is said of members of the i-th request, in the joint problem's names."""
     members = tuple(_member(number, name) for name in primitive.members)
     if isinstance(primitive, Apart):

@@ -139,7 +139,7 @@ def tree_of(snapshot: Snapshot, uuid: str) -> Bools:
 def tree_rule(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
     """The group's `in_tree` rule, if it has one."""
     if group.in_tree is not None:
-        yield Filter("tree_rule", tree_of(snapshot, group.in_tree))
+        yield Filter("in_tree", tree_of(snapshot, group.in_tree))
 
 
 # --- resources ----------------------------------------------------------------------------

@@ -12,10 +12,10 @@ from moorage.domain.period import SECOND
 from moorage.domain.placement import Place
 from moorage.domain.requests import Objective
 from moorage.engine.explain.conflicts import any_placement
-from moorage.engine.joint.build import build, state
+from moorage.engine.joint.build import build, build_on_terrain
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
-from moorage.engine.joint.windows import Party, joint
+from moorage.engine.joint.windows import TimedProblem, join_problems
 from moorage.usecases.capacity.fit import Fit, limiting_factors, period_of, placement_as_is
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.max_additional import AdditionalMembers, count_additional
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from moorage.domain.describe import EnsembleDescription
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Duration, Period
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
@@ -127,7 +127,7 @@ def fit_copies(
         )
         name = ensemble.roles[0].name
         more = tuple(MemberName(name, i) for i in range(room.count + 1))
-        next_one = state(replace(request, members=more), built.terrain, closed=closed)
+        next_one = build_on_terrain(replace(request, members=more), built.terrain, closed=closed)
     else:
         copies = _Copies(env, built, snapshot, ensemble, limit)
         room = copies.count()
@@ -158,7 +158,7 @@ class _Copies:
     def __init__(
         self,
         env: UseCaseEnvironment,
-        built: Built,
+        built: BuiltProblem,
         snapshot: Snapshot,
         ensemble: Ensemble,
         limit: Duration,
@@ -189,8 +189,10 @@ class _Copies:
                 number += 1
                 places = list(found.places.values())
                 self.taken += places
-                terrain = self.refused.terrain.taking(places)
-                self.refused = state(self._built.request, terrain, closed=self._built.closed)
+                terrain = self.refused.terrain.with_places(places)
+                self.refused = build_on_terrain(
+                    self._built.request, terrain, closed=self._built.closed
+                )
         except Busy:
             if not number:
                 raise
@@ -203,9 +205,9 @@ class _Copies:
             return AdditionalMembers(number, exact=number == 0)
         if number == 0:
             return AdditionalMembers(0, exact=True)
-        party = Party(self._built, MappingProxyType({}))
+        party = TimedProblem(self._built, MappingProxyType({}))
         while (number + 1) * len(self._built.request.members) <= _MEMBERS:
-            problem = any_placement(joint([party] * (number + 1), self._snapshot))
+            problem = any_placement(join_problems([party] * (number + 1), self._snapshot))
             try:
                 outcome = solve(self._env.solver, problem, time_limit=self._left(), seed=number)
             except Busy:

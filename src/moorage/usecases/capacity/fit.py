@@ -17,11 +17,11 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, SECOND, Period, format_instant, from_now_on
 from moorage.domain.requests import Objective
 from moorage.domain.words import counted
-from moorage.engine.explain.conflicts import CLOSED, POLICY, Deletion, Oracle, binding
-from moorage.engine.explain.element_facts import facts, needs
-from moorage.engine.joint.build import build, state
+from moorage.engine.explain.conflicts import CLOSED, POLICY, DeletionFilter, Oracle, binding_classes
+from moorage.engine.explain.element_facts import demand_text, fleet_facts
+from moorage.engine.joint.build import build, build_on_terrain
 from moorage.engine.joint.problem import Outcome, Verdict
-from moorage.engine.joint.terrain import survey
+from moorage.engine.joint.terrain import cut_terrain
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.max_additional import AdditionalMembers, count_additional
 from moorage.usecases.decide.member_places import member_places
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Role
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Place
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
@@ -127,7 +127,7 @@ def fit_members(
         count = room.count
     first = max((m.index for m in request.members if m.role == role.name), default=-1) + 1
     more = tuple(MemberName(role.name, first + i) for i in range(count + 1))
-    grown = state(
+    grown = build_on_terrain(
         replace(request, members=(*request.members, *more), fixed=MappingProxyType(request.fixed)),
         built.terrain,
         closed=built.closed,
@@ -143,7 +143,7 @@ def fit_members(
     )
 
 
-def placement_as_is(built: Built) -> VerifiedPlacement:
+def placement_as_is(built: BuiltProblem) -> VerifiedPlacement:
     """The present places as a verified placement; no member is placed."""
     return VerifiedPlacement(
         built=built,
@@ -221,7 +221,7 @@ def _quota(env: UseCaseEnvironment, ensemble: Ensemble) -> int:
 
 def limiting_factors(
     env: UseCaseEnvironment,
-    built: Built,
+    built: BuiltProblem,
     snapshot: Snapshot,
     seconds: float,
     taken: Sequence[Place] = (),
@@ -239,17 +239,17 @@ def limiting_factors(
         return ()
     ends = env.stopwatch() + seconds
     oracle = Oracle(env.solver, lambda: ends - env.stopwatch())
-    core = next(Deletion(built, oracle).conflicts(), None)
+    core = next(DeletionFilter(built, oracle).conflicts(), None)
     if core is None:
         return ()
-    turns = binding(built, core, oracle)
+    turns = binding_classes(built, core, oracle)
     return _away(env, built, snapshot, oracle, taken) + tuple(
         LimitingFactor(
             policy=one.name if one.kind == POLICY else None,
             role=None if one.kind in {POLICY, CLOSED} else one.name,
             classes=tuple(sorted(turns.get(one.name, ()))) if one.kind == "resources" else (),
-            needs=one.name if one.kind == CLOSED else needs(built, one, turns),
-            facts=facts(built, (one,), turns),
+            needs=one.name if one.kind == CLOSED else demand_text(built, one, turns),
+            facts=fleet_facts(built, (one,), turns),
         )
         for one in core.elements
     )
@@ -257,7 +257,7 @@ def limiting_factors(
 
 def _away(
     env: UseCaseEnvironment,
-    built: Built,
+    built: BuiltProblem,
     snapshot: Snapshot,
     oracle: Oracle,
     taken: Sequence[Place],
@@ -268,8 +268,8 @@ def _away(
     if first is None:
         return ()
     until = replace(request, period=Period(request.period.start, first))
-    terrain = survey(snapshot, until).taking(taken)
-    if oracle.feasible(state(until, terrain, closed=built.closed).problem) is not True:
+    terrain = cut_terrain(snapshot, until).with_places(taken)
+    if oracle.feasible(build_on_terrain(until, terrain, closed=built.closed).problem) is not True:
         return ()
     states = [snapshot.state(row) for row in snapshot.roots.tolist()]
     going = [one for one in states if any(away.start == first for away in one.down)]

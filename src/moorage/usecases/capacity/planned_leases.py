@@ -17,12 +17,12 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.errors import Busy, NotFound
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, Period
-from moorage.engine.explain.conflicts import CLOSED, POLICY, Deletion, Oracle, binding
-from moorage.engine.explain.element_facts import facts, needs
+from moorage.engine.explain.conflicts import CLOSED, POLICY, DeletionFilter, Oracle, binding_classes
+from moorage.engine.explain.element_facts import demand_text, fleet_facts
 from moorage.engine.joint.build import build
-from moorage.engine.joint.cost import holds
+from moorage.engine.joint.cost import satisfies
 from moorage.engine.joint.problem import Verdict
-from moorage.engine.joint.windows import joint, shares
+from moorage.engine.joint.windows import join_problems, split_answer
 from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.solution import request_for, solve_and_verify, verified_placement
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.preemption.victims import PreemptionCandidate
@@ -165,7 +165,7 @@ def _one_by_one(
     consumers: frozenset[str],
     keepers: Sequence[Ensemble],
     time_limit: Duration,
-) -> tuple[list[LeaseMove], tuple[Lease, Built] | None]:
+) -> tuple[list[LeaseMove], tuple[Lease, BuiltProblem] | None]:
     """Each lease after the other, the earliest first; and the first that finds no place."""
     moved: list[LeaseMove] = []
     for planned in moving:
@@ -195,7 +195,7 @@ def _one_by_one(
 
 def _built(
     view: Snapshot, planned: MovableLease, anew: frozenset[MemberName], keepers: Sequence[Ensemble]
-) -> Built:
+) -> BuiltProblem:
     """A lease's own problem, some of its members placed anew."""
     decision = planned.decision
     ahead = Period(max(decision.period.start, view.taken_at), decision.period.end)
@@ -222,7 +222,7 @@ def _together(
     there = view if giving is None else giving.soon(view)
     bare = with_bookings(there, dict.fromkeys(released, ()))
     parties = [lease_party(there, one, released, keepers, bare) for one in planned]
-    problem = joint(parties, bare)
+    problem = join_problems(parties, bare)
     if giving is not None:
         problem = prefer_untouched_hosts(
             problem, parties, with_bookings(view, dict.fromkeys(released, ()))
@@ -230,9 +230,9 @@ def _together(
     outcome = env.solver.solve(problem, time_limit=time_limit, seed=0)
     if outcome.verdict is not Verdict.FEASIBLE or outcome.hosts is None:
         return None
-    if not holds(problem, outcome.hosts[None, :])[0]:
+    if not satisfies(problem, outcome.hosts[None, :])[0]:
         return None
-    answers = shares(parties, problem, outcome.hosts)
+    answers = split_answer(parties, problem, outcome.hosts)
     founds = [
         verified_placement(one.built, outcome, rows)
         for one, rows in zip(parties, answers, strict=True)
@@ -275,19 +275,19 @@ def _with_ends(
     return with_least_priority(every, jointly(every), jointly)
 
 
-def _why(env: UseCaseEnvironment, built: Built) -> str:
+def _why(env: UseCaseEnvironment, built: BuiltProblem) -> str:
     """`needs 4 hosts one-per-host, 3 left`, or whatever is known."""
     ends = env.stopwatch() + _WHY
     oracle = Oracle(env.solver, lambda: ends - env.stopwatch())
-    core = next(Deletion(built, oracle).conflicts(), None)
+    core = next(DeletionFilter(built, oracle).conflicts(), None)
     if core is None:
         return "no other places were found"
-    turns = binding(built, core, oracle)
+    turns = binding_classes(built, core, oracle)
     policies = [one for one in core.elements if one.kind == POLICY]
     for one in policies or [one for one in core.elements if one.kind != CLOSED]:
-        wanted = needs(built, one, turns)
+        wanted = demand_text(built, one, turns)
         counted = _COUNTED.fullmatch(wanted) if one.kind == POLICY else None
-        numbers = facts(built, (one,), turns)
+        numbers = fleet_facts(built, (one,), turns)
         if counted is not None and numbers:
             return f"needs {counted[1]} {one.name}, {numbers[0][1]} left"
         told = ", ".join(f"{label}: {number}" for label, number in numbers)

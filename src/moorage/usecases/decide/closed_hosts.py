@@ -15,7 +15,7 @@ import numpy as np
 
 from moorage.domain.placement import Occupant
 from moorage.domain.topology import Level
-from moorage.engine.joint.build import closed_to
+from moorage.engine.joint.build import closed_to_role
 from moorage.policies.exclusive import Exclusive
 from moorage.policies.registry import parse
 from moorage.usecases.decide.member_places import hosts_of
@@ -81,7 +81,7 @@ def exclusive_hosts(
     for role in newcomer.roles:
         more = by_tags[_stranger(newcomer, role)] - every
         if more:
-            found[closed_to(role.name, EXCLUSIVE)] = more
+            found[closed_to_role(role.name, EXCLUSIVE)] = more
     return MappingProxyType(found)
 
 

@@ -10,14 +10,14 @@ from moorage.domain.deadline import TimeExpired
 from moorage.domain.ensembles import MemberName, edges
 from moorage.domain.period import SECOND
 from moorage.engine.explain.conflicts import any_placement
-from moorage.engine.joint.build import state
+from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
 
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Role
     from moorage.domain.period import Duration
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.terrain import Terrain
     from moorage.usecases.decide.solution import VerifiedPlacement
     from moorage.usecases.ports import Solver
@@ -117,7 +117,7 @@ class _Search:
         self.unsure |= outcome.verdict is Verdict.UNKNOWN
         return outcome.verdict is Verdict.FEASIBLE
 
-    def _grown(self, count: int) -> Built:
+    def _grown(self, count: int) -> BuiltProblem:
         request = self._found.built.request
         present = [m.index for m in request.members if m.role == self._role.name]
         first = max(present, default=-1) + 1
@@ -128,7 +128,7 @@ class _Search:
             policies=tuple(one for one in request.policies if one.required),
             fixed=MappingProxyType(dict(self._found.hosts)),
         )
-        return state(grown, self._terrain, closed=self._found.built.closed)
+        return build_on_terrain(grown, self._terrain, closed=self._found.built.closed)
 
     def _ceiling(self, most: int) -> int:
         # Devices are counted for as many members as there are.
@@ -140,7 +140,7 @@ class _Search:
 
 
 def _terrain_after(found: VerifiedPlacement) -> Terrain:
-    return found.built.terrain.taking(list(found.places.values()))
+    return found.built.terrain.with_places(list(found.places.values()))
 
 
 def _may_leap(found: VerifiedPlacement, role: Role) -> bool:

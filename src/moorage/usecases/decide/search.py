@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.domain.period import FOREVER, SECOND, Period
-from moorage.engine.joint.build import state
-from moorage.engine.joint.terrain import survey
+from moorage.engine.joint.build import build_on_terrain
+from moorage.engine.joint.terrain import cut_terrain
 from moorage.engine.state.overlay import with_bookings, worsens_overage
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.member_places import MemberStatus
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.period import Duration, Instant
     from moorage.domain.requests import EnsembleRequest
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.decide.request import Proposal, SelectsMembers
@@ -93,9 +93,9 @@ class Search:
 
     def answer(
         self,
-        built: Built,
+        built: BuiltProblem,
         context: SearchContext,
-        prefer: Callable[[Built], Built] | None = None,
+        prefer: Callable[[BuiltProblem], BuiltProblem] | None = None,
     ) -> VerifiedPlacement | None:
         """The last answer if it still holds, or else a new one; None if there is none.
 
@@ -111,14 +111,17 @@ class Search:
             self.found, self.known = placement_on_hosts(self.known, built), MappingProxyType({})
         if self.found is None and self.broken > 1 and context.busy:
             closed = {**built.closed, BUSY_HOST: context.busy}
-            avoiding = state(built.request, built.terrain, closed=closed)
+            avoiding = build_on_terrain(built.request, built.terrain, closed=closed)
             self.found = self._find(avoiding, context.time_limit, prefer)
         if self.found is None:
             self.found = self._find(built, context.time_limit, prefer)
         return self.found
 
     def _find(
-        self, built: Built, time_limit: Duration, prefer: Callable[[Built], Built] | None
+        self,
+        built: BuiltProblem,
+        time_limit: Duration,
+        prefer: Callable[[BuiltProblem], BuiltProblem] | None,
     ) -> VerifiedPlacement | None:
         solver, seed = self.env.solver, self.ask.seed
         if prefer is not None:
@@ -242,13 +245,13 @@ def _built(
     view: Snapshot,
     run: Duration | None,
     closed: Mapping[str, frozenset[str]],
-) -> Built:
+) -> BuiltProblem:
     """The problem; with `run`, room counts for so long only, and company all the time."""
-    terrain = survey(view, request)
+    terrain = cut_terrain(view, request)
     if run is not None and (shorter := brief(request.period, run)) != request.period:
-        first = survey(view, replace(request, period=shorter))
+        first = cut_terrain(view, replace(request, period=shorter))
         terrain = replace(first, occupants_of=terrain.occupants_of)
-    return state(request, terrain, closed=closed)
+    return build_on_terrain(request, terrain, closed=closed)
 
 
 def brief(stay: Period, run: Duration) -> Period:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.period import Instant, Period
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.decide.request import Proposal, StayEnd
@@ -96,7 +96,7 @@ class Concession(Protocol):
 class SearchResult:
     """The result of one search: a placement, or the problem without one."""
 
-    built: Built
+    built: BuiltProblem
     found: VerifiedPlacement | None
     period: Period
     """When the places are kept, by the decision."""

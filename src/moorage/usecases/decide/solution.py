@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.period import Duration, Instant, Period
     from moorage.domain.placement import Place
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.ports import Solver
 
@@ -67,7 +67,7 @@ class DecisionOptions:
 class VerifiedPlacement:
     """A verified placement: every member's host, and the status of every policy."""
 
-    built: Built
+    built: BuiltProblem
     outcome: Outcome
     hosts: Mapping[MemberName, str]
     """Root provider UUIDs."""
@@ -111,7 +111,7 @@ def request_for(
 
 
 def solve_and_verify(
-    solver: Solver, built: Built, *, time_limit: Duration, seed: int
+    solver: Solver, built: BuiltProblem, *, time_limit: Duration, seed: int
 ) -> VerifiedPlacement | None:
     """Solve and judge; None when it is proved that there is no placement.
 
@@ -128,7 +128,7 @@ def solve_and_verify(
     return verified_placement(built, outcome, outcome.hosts.tolist())
 
 
-def recheck_placement(found: VerifiedPlacement, built: Built) -> VerifiedPlacement | None:
+def recheck_placement(found: VerifiedPlacement, built: BuiltProblem) -> VerifiedPlacement | None:
     """The same answer on a problem made from a newer snapshot; None when it is broken there.
 
     It may cost something else there, and something better may exist: nobody has looked.
@@ -142,7 +142,9 @@ KEPT: Final = "kept"
 """The name of the solver in an answer that was not solved for: the places were held already."""
 
 
-def placement_on_hosts(hosts: Mapping[MemberName, str], built: Built) -> VerifiedPlacement | None:
+def placement_on_hosts(
+    hosts: Mapping[MemberName, str], built: BuiltProblem
+) -> VerifiedPlacement | None:
     """The answer of members on hosts that they have places on; None where these do not do."""
     if any(member not in hosts for member in built.problem.members):
         return None
@@ -150,7 +152,7 @@ def placement_on_hosts(hosts: Mapping[MemberName, str], built: Built) -> Verifie
 
 
 def _standing(
-    hosts: Mapping[MemberName, str], outcome: Outcome, built: Built
+    hosts: Mapping[MemberName, str], outcome: Outcome, built: BuiltProblem
 ) -> VerifiedPlacement | None:
     row_of = {uuid: row for row, uuid in enumerate(built.problem.hosts)}
     rows = [row_of.get(hosts[member], -1) for member in built.problem.members]
@@ -164,13 +166,13 @@ def _standing(
         return None
 
 
-def verified_placement(built: Built, outcome: Outcome, rows: list[int]) -> VerifiedPlacement:
+def verified_placement(built: BuiltProblem, outcome: Outcome, rows: list[int]) -> VerifiedPlacement:
     """An answer by the meanings of its policies and by plain sums.
 
     Raises:
         WrongAnswer: it breaks the request.
     """
-    ground = replace(built.ground, asked=set())
+    ground = replace(built.ground, read_occupants_of=set())
     statuses = verify(replace(built, ground=ground), rows)
     hosts = (built.problem.hosts[row] for row in rows)
     return VerifiedPlacement(
@@ -178,6 +180,6 @@ def verified_placement(built: Built, outcome: Outcome, rows: list[int]) -> Verif
         outcome=outcome,
         hosts=MappingProxyType(dict(zip(built.problem.members, hosts, strict=True))),
         policies=statuses,
-        asked=frozenset(built.problem.hosts[row] for row in ground.asked),
+        asked=frozenset(built.problem.hosts[row] for row in ground.read_occupants_of),
         places=MappingProxyType(dict(places(built, rows))),
     )

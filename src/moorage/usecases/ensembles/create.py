@@ -14,7 +14,7 @@ from moorage.domain.errors import DuplicateName, Infeasible
 from moorage.domain.period import FOREVER, SECOND, Period
 from moorage.domain.quotas import QuotaName
 from moorage.domain.requests import Objective
-from moorage.engine.explain.conflicts import Oracle, emptied
+from moorage.engine.explain.conflicts import Oracle, on_empty_hosts
 from moorage.engine.joint.build import build
 from moorage.usecases.decide.loop import decide_proposal, unplaced_or_held
 from moorage.usecases.decide.member_places import member_places
@@ -57,7 +57,7 @@ def check_feasible(
     built = build(request_for(ensemble, stand, everyone, period, Objective.SPREAD), snapshot)
     budget = env.limits.explanation_budget / SECOND
     oracle = Oracle(env.solver, lambda: budget)
-    empty = emptied(built.request, built)
+    empty = on_empty_hosts(built.request, built)
     if oracle.feasible(empty.problem) is False:
         why = explain_static(env, built, snapshot, seed=0, helps=NOW)
         raise refusal(env, empty, why, naming, ensemble=ensemble, stored=not dry_run)

@@ -11,8 +11,8 @@ from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Placement
 from moorage.domain.requests import Objective
 from moorage.engine.joint.build import ground_for, row_of_host
-from moorage.engine.joint.policy_rules import rules
-from moorage.engine.joint.terrain import survey
+from moorage.engine.joint.policy_rules import resolve_policies
+from moorage.engine.joint.terrain import cut_terrain
 from moorage.policies.contradiction import refuse_contradictions
 from moorage.policies.registry import parse
 from moorage.usecases.decide.member_places import member_places
@@ -54,7 +54,7 @@ def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViola
     request = request_for(
         ensemble, stand, frozenset(), _presence(stand, snapshot.taken_at), Objective.SPREAD
     )
-    terrain = survey(snapshot, request)
+    terrain = cut_terrain(snapshot, request)
     placement = Placement(
         ground_for(request, terrain),
         {member: row_of_host(request, terrain, member) for member in request.members},
@@ -67,7 +67,7 @@ def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViola
             text=violation.text,
             amount=violation.amount,
         )
-        for rule in rules(request, terrain.topology, Phase.STEADY)
+        for rule in resolve_policies(request, terrain.topology, Phase.STEADY)
         for edge in rule.edges
         for violation in rule.policy.violations(edge, placement)
     )

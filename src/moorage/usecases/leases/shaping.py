@@ -14,9 +14,9 @@ from moorage.domain.period import DAY, MINUTE, Period, say_duration
 from moorage.domain.requests import Objective
 from moorage.domain.words import counted
 from moorage.engine.joint.build import ground_for, row_of_host
-from moorage.engine.joint.policy_rules import rules
-from moorage.engine.joint.removal_impact import Leaving, broken_without
-from moorage.engine.joint.terrain import survey
+from moorage.engine.joint.policy_rules import resolve_policies
+from moorage.engine.joint.removal_impact import RemovalCandidates, violations_without
+from moorage.engine.joint.terrain import cut_terrain
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.ensembles.change import without_members
@@ -177,9 +177,9 @@ class _Shrinking:
         self._stand = stand
         nobody: frozenset[MemberName] = frozenset()
         self._request = request_for(ensemble, stand, nobody, period, Objective.SPREAD)
-        self._terrain = survey(snapshot, self._request)
+        self._terrain = cut_terrain(snapshot, self._request)
         self._ground = ground_for(self._request, self._terrain)
-        self._rules = rules(self._request, self._terrain.topology, Phase.STEADY)
+        self._rules = resolve_policies(self._request, self._terrain.topology, Phase.STEADY)
 
     def by(self, role: str, surplus: int) -> Ensemble:
         """The ensemble with so many members of the role less."""
@@ -208,7 +208,7 @@ class _Shrinking:
         }
         gone: set[MemberName] = set()
         for _ in range(surplus):
-            standing = Leaving(self._request.roles, self._ground, stay, free)
+            standing = RemovalCandidates(self._request.roles, self._ground, stay, free)
             required, preferred = self._hurt(standing)
             least = int(np.lexsort((preferred, required))[0])
             gone.add(free[least])
@@ -216,13 +216,13 @@ class _Shrinking:
             free = free[:least] + free[least + 1 :]
         return gone
 
-    def _hurt(self, standing: Leaving) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _hurt(self, standing: RemovalCandidates) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """[n] by how much policies are violated without each: required, then preferred."""
-        required = np.zeros(len(standing.leaving), dtype=np.int64)
+        required = np.zeros(len(standing.candidates), dtype=np.int64)
         preferred = np.zeros_like(required)
         for rule in self._rules:
             weight = rule.statement.weight
-            amount = broken_without(rule, standing)
+            amount = violations_without(rule, standing)
             if weight is None:
                 required += amount
             else:

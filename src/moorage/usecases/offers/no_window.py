@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.explain import Stage
 from moorage.domain.period import SECOND, format_instant
-from moorage.engine.explain.conflicts import Oracle, emptied
+from moorage.engine.explain.conflicts import Oracle, on_empty_hosts
 from moorage.usecases.refusals.alternatives import with_alternatives
 from moorage.usecases.refusals.explanation import (
     UNTRIED,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.explain import Explanation
     from moorage.domain.period import Duration
     from moorage.engine.capacity.starts import Starts
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.refusals.trial import WindowRequest
@@ -80,10 +80,12 @@ THEN: Final = "fits then"
 """What is known of relaxations that help at the first start."""
 
 
-def _never(env: UseCaseEnvironment, ahead: WindowRequest, built: Built) -> Explanation | None:
+def _never(
+    env: UseCaseEnvironment, ahead: WindowRequest, built: BuiltProblem
+) -> Explanation | None:
     """The explanation where no start would do, as an empty fleet would not."""
     seconds = env.limits.explanation_budget / SECOND
     oracle = Oracle(env.solver, lambda: seconds, ahead.seed)
-    if oracle.asks(lambda: emptied(built.request, built).problem) is not False:
+    if oracle.feasible_if_time(lambda: on_empty_hosts(built.request, built).problem) is not False:
         return None
     return explain_static(env, built, ahead.snapshot, seed=ahead.seed, helps=THEN)

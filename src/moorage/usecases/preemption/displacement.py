@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from moorage.domain.changes import EndBookings
-from moorage.engine.joint.build import state
+from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.cost import preference_scale
-from moorage.engine.joint.terrain import survey
+from moorage.engine.joint.terrain import cut_terrain
 from moorage.engine.state.overlay import with_bookings, without_consumers
 from moorage.policies.primitives import NeverOn, OnlyOn
 from moorage.usecases.decide.member_places import place_of
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.period import Duration
     from moorage.domain.requests import EnsembleRequest
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.problem import Problem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.request import LeasePromise, Proposal
@@ -64,7 +64,7 @@ SPARING: Final = "sparing"
 """What posts the preference; no policy of the ensemble's."""
 
 
-def prefer_vacant_hosts(built: Built, there: Sequence[Snapshot]) -> Built:
+def prefer_vacant_hosts(built: BuiltProblem, there: Sequence[Snapshot]) -> BuiltProblem:
     """The same problem, which prefers hosts that have room for a member as things are.
 
     What is feasible stays so. Of several members on one host, each is judged alone.
@@ -80,7 +80,9 @@ def prefer_vacant_hosts(built: Built, there: Sequence[Snapshot]) -> Built:
     unit = preference_scale(bare)
     posted: list[NeverOn] = []
     for view in there:
-        full = state(built.request, survey(view, built.request), closed=built.closed).problem
+        full = build_on_terrain(
+            built.request, cut_terrain(view, built.request), closed=built.closed
+        ).problem
         grudged: dict[frozenset[int], list[MemberName]] = {}
         for m in placed:
             rows = np.flatnonzero(_open(bare, m) & ~_open(full, m))
@@ -197,7 +199,7 @@ def _displacing(
     there = with_bookings(snapshot, rebooked(stated.staying, observation.stand))
     views = _spared_views(there, candidates)
 
-    def prefer(built: Built) -> Built:
+    def prefer(built: BuiltProblem) -> BuiltProblem:
         return prefer_vacant_hosts(built, views)
 
     search = context.search("preemption", number)
@@ -261,5 +263,6 @@ def _without(
     built = found.built
     bare = without_candidates(view, out)
     return recheck_placement(
-        found, state(built.request, survey(bare, built.request), closed=built.closed)
+        found,
+        build_on_terrain(built.request, cut_terrain(bare, built.request), closed=built.closed),
     )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
-from moorage.engine.explain.min_hitting_set import least
+from moorage.engine.explain.min_hitting_set import minimum_set
 from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.search_result import refusal_to_explain
 from moorage.usecases.preemption.preempted_leases import (
@@ -164,7 +164,7 @@ class RemovalOfLeases:
 
     def lightest(self) -> frozenset[int] | None:
         """The lightest set, by numbers, without which there is an answer; None: there is none."""
-        return least(self.weights(), self.enough).chosen
+        return minimum_set(self.weights(), self.enough).items
 
     def weights(self) -> list[int]:
         """Sums of these order sets: by priority from the highest, then by places, then by age."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.explain import Largest, Window
 from moorage.domain.period import FOREVER, SECOND
 from moorage.engine.explain.conflicts import Oracle
-from moorage.engine.joint.build import state
+from moorage.engine.joint.build import build_on_terrain
 from moorage.policies.fence import Fence
 from moorage.usecases.refusals.earliest_window import earliest_start
 from moorage.usecases.refusals.explanation import UNTRIED
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.capacity.starts import Starts
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.usecases.refusals.trial import ChangedRequestTrial, WindowRequest
     from moorage.usecases.shared.environment import Environment
 
@@ -45,7 +45,7 @@ def with_alternatives(  # noqa: PLR0913 - what was refused, where, and what is l
     env: Environment,
     why: Explanation,
     ahead: WindowRequest,
-    built: Built,
+    built: BuiltProblem,
     otherwise: ChangedRequestTrial | None,
     starts: Starts,
     *,
@@ -101,7 +101,7 @@ def _listed(why: Explanation) -> Largest | None:
 class _Judge:
     """Says of changed requests whether they fit: with everybody where he is, or as granted."""
 
-    built: Built
+    built: BuiltProblem
     oracle: Oracle
     otherwise: ChangedRequestTrial | None
     sure: bool = True
@@ -110,7 +110,9 @@ class _Judge:
     def stays(self, request: EnsembleRequest) -> bool:
         """Whether it fits with everybody where he is."""
         terrain, closed = self.built.terrain, self.built.closed
-        asked = self.oracle.asks(lambda: state(request, terrain, closed=closed).problem)
+        asked = self.oracle.feasible_if_time(
+            lambda: build_on_terrain(request, terrain, closed=closed).problem
+        )
         return asked is True
 
     def fits(self, request: EnsembleRequest) -> bool:
@@ -147,7 +149,7 @@ def _largest(judge: _Judge, rough: Disclosure) -> Largest | None:
     return Largest(next(iter(roles)), sizes[few], len(every)) if few else None
 
 
-def _zones(built: Built) -> Iterator[tuple[str, EnsembleRequest]]:
+def _zones(built: BuiltProblem) -> Iterator[tuple[str, EnsembleRequest]]:
     """Zones that may do instead of those that one of its fences names, each with its request."""
     topology = built.terrain.topology
     for statement in built.request.policies:

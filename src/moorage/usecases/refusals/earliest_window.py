@@ -175,7 +175,7 @@ class _Search:
         oracle = Oracle(self.env.solver, self.remaining, ahead.seed)
         proved = True
         for start in at.tolist():
-            if oracle.asks(partial(_problem, ahead, starts, start, bare)) is False:
+            if oracle.feasible_if_time(partial(_problem, ahead, starts, start, bare)) is False:
                 continue
             if self.tried == _TRIES or self.remaining() <= 0:
                 return EarliestStart(None, proved=False)
@@ -314,6 +314,6 @@ def _among(
     oracle = Oracle(env.solver, remaining, ahead.seed)
     return first_fitting(
         left,
-        lambda start: oracle.asks(lambda: ahead.stated(starts, start, view).problem),
+        lambda start: oracle.feasible_if_time(lambda: ahead.stated(starts, start, view).problem),
         remaining,
     )

@@ -12,17 +12,17 @@ from moorage.domain.deadline import TimeExpired
 from moorage.domain.errors import Infeasible, NotFound
 from moorage.domain.explain import Explanation, RefusedRequest, Stage
 from moorage.domain.period import SECOND
-from moorage.engine.explain.conflicts import Core, Oracle, emptied
-from moorage.engine.explain.refusal import INFEASIBLE, WhyNot, explain
-from moorage.engine.explain.relaxations import nearer, relaxations
-from moorage.engine.joint.instance import dumps_built
+from moorage.engine.explain.conflicts import Core, Oracle, on_empty_hosts
+from moorage.engine.explain.refusal import INFEASIBLE, RefusalExplanation, explain
+from moorage.engine.explain.relaxations import find_relaxations, relaxations_with_room
+from moorage.engine.joint.instance import dumps_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.requests import EnsembleRequest
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.ports import Caller
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 def refusal(  # noqa: PLR0913 - what was asked, why not, and whether it is kept and told
     env: Environment,
-    built: Built,
+    built: BuiltProblem,
     explanation: Explanation,
     naming: RequestIdentity,
     *,
@@ -51,7 +51,7 @@ def refusal(  # noqa: PLR0913 - what was asked, why not, and whether it is kept 
         change = PutExplanation(
             explanation,
             built.request.project_id,
-            dumps_built(built).decode(),
+            dumps_request(built).decode(),
             request=naming.id if naming.digest else None,
             digest=naming.digest or None,
             keep=env.limits.explanations,
@@ -92,7 +92,7 @@ def refused_because(explanation: Explanation, *, exact: bool = False) -> str:
 
 
 def explain_request(
-    env: Environment, built: Built, snapshot: Snapshot, *, seed: int
+    env: Environment, built: BuiltProblem, snapshot: Snapshot, *, seed: int
 ) -> Explanation:
     """Stage, counts, minimal conflicts and verified relaxations, within the budget.
 
@@ -105,8 +105,8 @@ def explain_request(
             env.solver,
             remaining=_budget(env),
             seed=seed,
-            rough=env.limits.disclosure,
-            if_not=Stage.STATIC,
+            disclosure=env.limits.disclosure,
+            skip_stage=Stage.STATIC,
         )
     except TimeExpired:
         found = _untold(built)
@@ -131,14 +131,14 @@ def in_time(why: Explanation, step: Callable[[Explanation], Explanation]) -> Exp
         return replace(why, note=LATE)
 
 
-def unexplained(env: Environment, built: Built, snapshot: Snapshot) -> Explanation:
+def unexplained(env: Environment, built: BuiltProblem, snapshot: Snapshot) -> Explanation:
     """An explanation without reasons, for a refusal that is not read."""
     return _explanation(env, snapshot, replace(_untold(built), note=""))
 
 
-def _untold(built: Built) -> WhyNot:
+def _untold(built: BuiltProblem) -> RefusalExplanation:
     """A refusal of which there was time to say no more than that it is one."""
-    return WhyNot(
+    return RefusalExplanation(
         verdict=INFEASIBLE,
         stage=Stage.POLICY if built.rules else Stage.CAPACITY,
         conflicts=(),
@@ -155,7 +155,7 @@ EMPTY: Final = "fits the fleet when empty"
 
 
 def explain_static(
-    env: Environment, built: Built, snapshot: Snapshot, *, seed: int, helps: str
+    env: Environment, built: BuiltProblem, snapshot: Snapshot, *, seed: int, helps: str
 ) -> Explanation:
     """Why a request has no place on this fleet when nobody is on it; of stage `static`.
 
@@ -166,14 +166,14 @@ def explain_static(
         seed: for the solver.
         helps: what is said of relaxations that fit the fleet as it is.
     """
-    empty, remaining = emptied(built.request, built), _budget(env)
+    empty, remaining = on_empty_hosts(built.request, built), _budget(env)
     rough = env.limits.disclosure
-    found = explain(empty, env.solver, remaining=remaining, seed=seed, rough=rough)
+    found = explain(empty, env.solver, remaining=remaining, seed=seed, disclosure=rough)
     if found.verdict != INFEASIBLE:  # it was proved before this had to be done in too little time
         found = replace(found, verdict=INFEASIBLE, note=LATE)
     cores = [Core(one.elements, one.minimal) for one in found.conflicts]
     oracle = Oracle(env.solver, remaining, seed)
-    helping = [replace(one, result=helps) for one in relaxations(built, cores, oracle, rough)]
+    helping = [replace(one, result=helps) for one in find_relaxations(built, cores, oracle, rough)]
     known = {str(one.change) for one in helping}
     others = [one for one in found.relaxations if str(one.change) not in known]
     helping += [replace(one, result=EMPTY) for one in others]
@@ -189,7 +189,7 @@ _SHARE: Final = 4
 
 
 def with_nearest_relaxations(
-    env: Environment, why: Explanation, built: Built, otherwise: ChangedRequestTrial
+    env: Environment, why: Explanation, built: BuiltProblem, otherwise: ChangedRequestTrial
 ) -> Explanation:
     """The explanation with relaxations for which others make room, where these ask for less.
 
@@ -215,7 +215,7 @@ def with_nearest_relaxations(
 
     cores = [Core(one.elements, one.minimal) for one in why.conflicts]
     known = [one for one in why.relaxations if one.result != EMPTY]
-    found = nearer(built, cores, known, granted, remaining, env.limits.disclosure)
+    found = relaxations_with_room(built, cores, known, granted, remaining, env.limits.disclosure)
     named = {str(one.change) for one in found}
     others = (one for one in why.relaxations if one.result == EMPTY)
     every = (*found, *(one for one in others if str(one.change) not in named))
@@ -230,7 +230,7 @@ def _budget(env: Environment) -> Callable[[], float]:
     return lambda: until - env.stopwatch()
 
 
-def _explanation(env: Environment, snapshot: Snapshot, found: WhyNot) -> Explanation:
+def _explanation(env: Environment, snapshot: Snapshot, found: RefusalExplanation) -> Explanation:
     return Explanation(
         id=env.ids.uuid(),
         verdict=found.verdict,

@@ -12,7 +12,7 @@ from moorage.domain.disclosure import EXACT, Disclosure
 from moorage.domain.explain import Conflict, Element, Explanation, Stage
 from moorage.domain.period import FOREVER, SECOND, format_instant
 from moorage.domain.words import counted
-from moorage.engine.explain.conflicts import Oracle, emptied
+from moorage.engine.explain.conflicts import Oracle, on_empty_hosts
 from moorage.engine.explain.refusal import INFEASIBLE
 from moorage.engine.state.overlay import first_shortage
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant, Period
     from moorage.domain.resources import Amounts
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.shared.environment import Environment
 
@@ -50,7 +50,7 @@ _HELD: Final = "places of others that are held and not claimed"
 def in_time(
     env: Environment,
     explanation: Explanation,
-    built: Built,
+    built: BuiltProblem,
     snapshot: Snapshot,
     *,
     operator: bool,
@@ -79,7 +79,7 @@ def in_time(
         return explanation
     seconds = env.limits.explanation_budget / SECOND
     oracle = Oracle(env.solver, lambda: seconds)
-    if oracle.asks(lambda: emptied(built.request, built).problem) is not True:
+    if oracle.feasible_if_time(lambda: on_empty_hosts(built.request, built).problem) is not True:
         return explanation
     conflict = _conflict(env, built, snapshot, there, leases, operator=operator)
     return replace(
@@ -93,7 +93,7 @@ def in_time(
 
 
 def present_obstacles(
-    env: Environment, built: Built, snapshot: Snapshot, *, operator: bool
+    env: Environment, built: BuiltProblem, snapshot: Snapshot, *, operator: bool
 ) -> Explanation | None:
     """Who is in the way of a request in time, without a search; None: nobody.
 
@@ -110,7 +110,7 @@ def present_obstacles(
 
 def stay_obstacles(
     env: Environment,
-    built: Built,
+    built: BuiltProblem,
     snapshot: Snapshot,
     staying: Mapping[MemberName, tuple[Booking, ...]],
     period: Period,
@@ -139,7 +139,7 @@ def stay_obstacles(
 
 def _conflict(
     env: Environment,
-    built: Built,
+    built: BuiltProblem,
     snapshot: Snapshot,
     there: list[Booking],
     leases: list[Lease],
@@ -160,7 +160,7 @@ def _where(places: int) -> str:
 
 
 def time_explanation(
-    env: Environment, built: Built, snapshot: Snapshot, conflicts: tuple[Conflict, ...]
+    env: Environment, built: BuiltProblem, snapshot: Snapshot, conflicts: tuple[Conflict, ...]
 ) -> Explanation:
     """An explanation of stage `time`."""
     return Explanation(
@@ -234,7 +234,7 @@ def starting_lease_elements(leases: list[Lease], told: Recipient) -> tuple[Eleme
 
 
 def _beside(
-    built: Built,
+    built: BuiltProblem,
     snapshot: Snapshot,
     staying: Mapping[MemberName, tuple[Booking, ...]],
     period: Period,
@@ -256,7 +256,7 @@ def _beside(
             yield from (one for one in rest if one.period.start <= at < one.occupies_until(now))
 
 
-def foreign_bookings(built: Built, snapshot: Snapshot) -> Iterator[Booking]:
+def foreign_bookings(built: BuiltProblem, snapshot: Snapshot) -> Iterator[Booking]:
     """Others' bookings in the request's period, on hosts that could hold some of it if empty.
 
     Hosts where something begins or ends come first: there are more than are looked at.
@@ -273,7 +273,7 @@ def foreign_bookings(built: Built, snapshot: Snapshot) -> Iterator[Booking]:
                 yield one
 
 
-def planned_absences(built: Built, snapshot: Snapshot) -> set[Instant]:
+def planned_absences(built: BuiltProblem, snapshot: Snapshot) -> set[Instant]:
     """When such hosts are planned to be away from, in the request's period."""
     period = built.request.period
     return {
@@ -284,7 +284,7 @@ def planned_absences(built: Built, snapshot: Snapshot) -> set[Instant]:
     }
 
 
-def _rows(built: Built, snapshot: Snapshot) -> Iterator[int]:
+def _rows(built: BuiltProblem, snapshot: Snapshot) -> Iterator[int]:
     """Rows of the trees of hosts that could hold some of the request if empty, a bounded number."""
     masks = list(built.ground.eligible_rows.values())
     if not masks:

@@ -13,7 +13,7 @@ from moorage.domain.period import FOREVER, format_instant, parse_instant
 from moorage.domain.quotas import MOST_PRIORITY
 from moorage.engine.capacity.starts import Starts
 from moorage.engine.explain.refusal import NO_SMALL_CHANGE
-from moorage.engine.explain.relaxations import MOST
+from moorage.engine.explain.relaxations import MAX_RELAXATIONS
 from moorage.usecases.decide.request import LeasePromise, RefusalDetail
 from moorage.usecases.decide.search_plan import search_once, visible
 from moorage.usecases.preemption.lease_preemption import SHARE, removal_of_leases
@@ -135,7 +135,7 @@ def reasons(
         more = sufficient_priority(env, proposal, ask, result, observation)
         if more is None:
             return why
-        return replace(why, relaxations=(*why.relaxations[: MOST - 1], more), note="")
+        return replace(why, relaxations=(*why.relaxations[: MAX_RELAXATIONS - 1], more), note="")
 
     if why.stage is Stage.TIME:
         why = in_time(why, enough)
@@ -266,4 +266,6 @@ def _reasons(
         return why
     note = why.note if why.note in {UNTRIED, LATE} or not timely.relaxations else ""
     note = note if timely.sure else UNTRIED
-    return replace(why, relaxations=(*timely.relaxations, *why.relaxations)[:MOST], note=note)
+    return replace(
+        why, relaxations=(*timely.relaxations, *why.relaxations)[:MAX_RELAXATIONS], note=note
+    )

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from moorage.domain.explain import Explanation
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.usecases.decide.environment import DecideEnvironment
     from moorage.usecases.decide.request import Proposal
     from moorage.usecases.decide.search_result import Observation
@@ -66,7 +66,7 @@ def stay_alternatives(
     env: DecideEnvironment,
     proposal: Proposal,
     ask: DecisionOptions,
-    built: Built,
+    built: BuiltProblem,
     observation: Observation,
 ) -> StayAlternatives:
     """Changes of a stay's time that make it fit, where leases are in its way.
@@ -104,7 +104,7 @@ def stay_alternatives(
     return StayAlternatives(found, replace(why, relaxations=found), trying.sure)
 
 
-def _planned(built: Built, observation: Observation) -> Mapping[str, Period]:
+def _planned(built: BuiltProblem, observation: Observation) -> Mapping[str, Period]:
     """When the leases of the request's time are that may move for it, by their decisions.
 
     Those on other hosts count, too: one that moves may meet them.
@@ -128,7 +128,7 @@ def shorter(
     env: DecideEnvironment,
     proposal: Proposal,
     ask: DecisionOptions,
-    built: Built,
+    built: BuiltProblem,
     observation: Observation,
 ) -> StayAlternatives:
     """What of a lease could be shorter so that it fits: its lead, its cleaning, or itself.

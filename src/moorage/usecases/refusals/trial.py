@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import Member
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
-from moorage.engine.joint.build import Built, build
+from moorage.engine.joint.build import BuiltProblem, build
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.request import KnownHosts
 from moorage.usecases.decide.search_plan import search_once
@@ -56,7 +56,7 @@ class WindowRequest:
     """The request for any window; None: nobody moves for it, and then what is found is only
     proved where moving others could not help."""
 
-    def stated(self, starts: Starts, start: Instant, view: Snapshot) -> Built:
+    def stated(self, starts: Starts, start: Instant, view: Snapshot) -> BuiltProblem:
         """The problem of one window."""
         period = starts.window(start)
         closed = closed_hosts(self.keepers, self.snapshot, self.ensemble, period)

@@ -22,12 +22,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.period import Period
-from moorage.engine.joint.build import state
-from moorage.engine.joint.cost import holds
+from moorage.engine.joint.build import build_on_terrain
+from moorage.engine.joint.cost import satisfies
 from moorage.engine.joint.problem import Verdict
-from moorage.engine.joint.terrain import survey
+from moorage.engine.joint.terrain import cut_terrain
 from moorage.engine.joint.verify import WrongAnswer
-from moorage.engine.joint.windows import Party, joint, renamed, shares
+from moorage.engine.joint.windows import (
+    TimedProblem,
+    join_problems,
+    renamed_primitive,
+    split_answer,
+)
 from moorage.engine.state.overlay import with_bookings, worsens_overage
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.member_places import place_of
@@ -43,7 +48,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Place
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.problem import Outcome, Problem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.solution import VerifiedPlacement
@@ -88,7 +93,7 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
     store: Store,
     solver: Solver,
     snapshot: Snapshot,
-    built: Built,
+    built: BuiltProblem,
     keepers: Sequence[Ensemble],
     staying: Mapping[str, tuple[Booking, ...]] = _NOTHING,
     *,
@@ -151,7 +156,7 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
 def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     solver: Solver,
     snapshot: Snapshot,
-    built: Built,
+    built: BuiltProblem,
     keepers: Sequence[Ensemble],
     staying: Mapping[str, tuple[Booking, ...]],
     planned: Sequence[MovableLease],
@@ -169,12 +174,12 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     asked = replace(built.request, released=released)
     # Once for all: every party's terrain, and every slot of time, is without them.
     bare = with_bookings(view, dict.fromkeys(released, ()))
-    terrain = survey(bare, replace(asked, released=_NOBODY))
+    terrain = cut_terrain(bare, replace(asked, released=_NOBODY))
     parties = [
-        Party(state(asked, terrain, closed=built.closed), MappingProxyType({})),
+        TimedProblem(build_on_terrain(asked, terrain, closed=built.closed), MappingProxyType({})),
         *(lease_party(view, one, released, keepers, bare) for one in planned),
     ]
-    problem = joint(parties, bare)
+    problem = join_problems(parties, bare)
     if full is not None:
         problem = prefer_untouched_hosts(
             problem, parties, with_bookings(full, dict.fromkeys(released, ()))
@@ -183,9 +188,9 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     if outcome.verdict is not Verdict.FEASIBLE:
         return outcome.verdict
     assert outcome.hosts is not None
-    if not holds(problem, outcome.hosts[None, :])[0]:
+    if not satisfies(problem, outcome.hosts[None, :])[0]:
         raise WrongAnswer(("the joint answer breaks the joint problem",))
-    answers = shares(parties, problem, outcome.hosts)
+    answers = split_answer(parties, problem, outcome.hosts)
     founds = [
         verified_placement(one.built, outcome, rows)
         for one, rows in zip(parties, answers, strict=True)
@@ -198,11 +203,13 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     return _Jointly(founds[0], moved, tuple(founds[1:]), tuple(planned), outcome)
 
 
-def prefer_untouched_hosts(problem: Problem, parties: Sequence[Party], full: Snapshot) -> Problem:
+def prefer_untouched_hosts(
+    problem: Problem, parties: Sequence[TimedProblem], full: Snapshot
+) -> Problem:
     """The problem with a preference for hosts without displacement above all others."""
     above = 1 + len(problem.members)
     grudged = (
-        replace(renamed(one, number), weight=above)
+        replace(renamed_primitive(one, number), weight=above)
         for number, each in enumerate(parties)
         for one in prefer_vacant_hosts(each.built, [full]).problem.primitives
         if one.policy == SPARING
@@ -212,7 +219,7 @@ def prefer_untouched_hosts(problem: Problem, parties: Sequence[Party], full: Sna
 
 def _judged(
     snapshot: Snapshot,
-    built: Built,
+    built: BuiltProblem,
     jointly: _Jointly,
     staying: Mapping[str, tuple[Booking, ...]],
 ) -> ReplanResult | Verdict:
@@ -226,7 +233,7 @@ def _judged(
 
 def _with_ends(
     snapshot: Snapshot,
-    built: Built,
+    built: BuiltProblem,
     jointly: _Jointly,
     staying: Mapping[str, tuple[Booking, ...]],
     keepers: Sequence[Ensemble],
@@ -301,9 +308,9 @@ def _without(snapshot: Snapshot, planned: Sequence[MovableLease]) -> Snapshot:
     return with_bookings(snapshot, {name: () for one in planned for name in one.consumers})
 
 
-def _checked(view: Snapshot, built: Built, jointly: _Jointly) -> VerifiedPlacement | None:
+def _checked(view: Snapshot, built: BuiltProblem, jointly: _Jointly) -> VerifiedPlacement | None:
     """The answer on the fleet as it is then, if it holds."""
-    there = state(built.request, survey(view, built.request), closed=built.closed)
+    there = build_on_terrain(built.request, cut_terrain(view, built.request), closed=built.closed)
     found = recheck_placement(jointly.found, there)
     if found is None:
         return None
@@ -328,7 +335,7 @@ def lease_party(
     released: frozenset[str],
     keepers: Sequence[Ensemble],
     bare: Snapshot | None = None,
-) -> Party:
+) -> TimedProblem:
     """A lease on the fleet without what `released` hold; that is `bare`, where it is known."""
     if bare is None:
         bare = with_bookings(snapshot, dict.fromkeys(released, ()))
@@ -340,7 +347,7 @@ def lease_party(
         request_for(planned.ensemble, planned.stand, everyone, ahead, objective), released=released
     )
     closed = closed_hosts(keepers, snapshot, planned.ensemble, ahead)
-    terrain = survey(bare, replace(request, released=_NOBODY))
-    built = state(request, terrain, closed=closed)
+    terrain = cut_terrain(bare, replace(request, released=_NOBODY))
+    built = build_on_terrain(request, terrain, closed=closed)
     stood = {name: place.host for name, place in planned.stand.places.items()}
-    return Party(built, MappingProxyType(stood))
+    return TimedProblem(built, MappingProxyType(stood))

@@ -31,8 +31,8 @@ from moorage.domain.errors import (
     NotFound,
 )
 from moorage.domain.period import SECOND, Period
-from moorage.engine.joint.build import state
-from moorage.engine.joint.terrain import survey
+from moorage.engine.joint.build import build_on_terrain
+from moorage.engine.joint.terrain import cut_terrain
 from moorage.engine.state.overlay import with_bookings
 from moorage.policies.primitives import NeverOn
 from moorage.usecases.decide.member_places import bookings_of
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Instant
-    from moorage.engine.joint.build import Built
+    from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.policies.primitives import Primitive
     from moorage.usecases.decide.search_result import DisplacedConsumer
@@ -228,7 +228,9 @@ def replan_lease(env: Environment, lease_id: str) -> int:
     return fewer
 
 
-def _counted(built: Built, view: Snapshot, may_go: Iterable[PreemptionCandidate]) -> Built:
+def _counted(
+    built: BuiltProblem, view: Snapshot, may_go: Iterable[PreemptionCandidate]
+) -> BuiltProblem:
     """The same problem, in which a host is grudged the more, the more have to go there."""
     there = Counter(
         view.uuids[root]
@@ -324,8 +326,8 @@ class _Search:
         out = victims(empty, found.places.values(), may_go, period)
         if out is None or len(out) >= len(who):
             return None
-        there = survey(without_candidates(staying, out), bare.request)
-        judged = recheck_placement(found, state(bare.request, there, closed=bare.closed))
+        there = cut_terrain(without_candidates(staying, out), bare.request)
+        judged = recheck_placement(found, build_on_terrain(bare.request, there, closed=bare.closed))
         better = None if judged is None else self._better(judged)
         if better is None:
             return None
@@ -337,7 +339,7 @@ class _Search:
     def _seed(self) -> int:
         return self.planned.decision.solve.seed
 
-    def _built(self, view: Snapshot) -> Built:
+    def _built(self, view: Snapshot) -> BuiltProblem:
         return lease_party(view, self.planned, self.planned.consumers, self.keepers).built
 
     def _better(
