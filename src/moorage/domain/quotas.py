@@ -1,7 +1,7 @@
 """Quotas: what a project may lease, hold and store, and how its leases count.
 
 A *unit* is one place: a member of a leased ensemble, however large. A lease counts from its start
-to its end, without lead and cleaning. The arithmetic is `engine.quotas`.
+to its end, without lead and cleaning. The arithmetic is `engine.time.quotas`.
 """
 
 from __future__ import annotations

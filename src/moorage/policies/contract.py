@@ -9,7 +9,7 @@ Meaning and compilation are written independently: `violations` looks at a finis
 and never at primitives, so a wrong compilation is caught before commit.
 
 A required policy means: no placement makes worse what members break that stand there already, and
-all else holds. A policy need not know: see `engine.standing`.
+all else holds. A policy need not know: see `engine.joint.standing_violations`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Minimal conflicts: which parts of a request cannot hold together on this fleet.
 
-A request is taken apart into elements: each required policy, and for each role with members to
-place its resources, its devices (its groups), its traits and its aggregates. Setting elements
-aside only ever makes a request easier, because eligibility is judged by the whole request
-throughout. So deletion finds a minimal set: drop what is not needed for the proof of
-infeasibility, keep what is. Counting settles most questions, the solver the rest; a question left
-open makes a set `minimal=False`. Hosts that may not be used, such as those that another ensemble
-keeps to itself, are elements as well: so a shortage that they make is told as theirs.
+A request is divided into elements: each required policy, and for each role with members to place
+its resources, its devices (its groups), its traits and its aggregates. Removing elements never
+makes a request harder, because eligibility stays that of the whole request. So a deletion filter
+finds a minimal conflict: it drops every element that the proof of infeasibility does not need.
+Counting decides most questions, the solver the rest; an undecided question makes a conflict
+`minimal=False`. Closed hosts, such as those exclusive to another ensemble, are elements as well.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ Elements = frozenset[Element]
 
 @dataclass(frozen=True, eq=False)
 class Oracle:
-    """Answers whether a problem has any placement, within a budget."""
+    """Decides whether a problem has any placement, within a time budget."""
 
     solver: SupportsSolve
     remaining: Callable[[], float]
@@ -56,11 +55,11 @@ class Oracle:
     """Seconds for a single question at most."""
 
     def seconds_left(self) -> float:
-        """Seconds left for the whole explanation, and for the work that it is part of."""
+        """Seconds left for the whole explanation and of the current work's deadline."""
         return deadline.left(self.remaining())
 
     def feasible_if_time(self, make: Callable[[], Problem]) -> bool | None:
-        """The same of a problem that is made only if there is time left, and in that time."""
+        """As `feasible`, for a problem that is built only if there is time left."""
         if self.seconds_left() <= 0:
             return None
         try:
@@ -69,7 +68,7 @@ class Oracle:
             return None
 
     def feasible(self, problem: Problem) -> bool | None:
-        """True with an answer, False with a proof, None when neither was found in time."""
+        """True with a placement, False with a proof, None if neither was found in time."""
         bare = any_placement(problem)
         if refuted(bare):
             return False
@@ -86,16 +85,15 @@ class Oracle:
 
 
 def any_placement(problem: Problem) -> Problem:
-    """The same problem where nothing is preferred: only whether there is an answer counts."""
+    """The problem without preferences and objective, to decide feasibility only."""
     required = tuple(one for one in problem.primitives if one.weight is None)
     return replace(problem, primitives=required, objective=None)
 
 
 def elements(built: BuiltProblem) -> tuple[Element, ...]:
-    """The removable parts of a request; those a reader understands last come first.
+    """The removable elements of a request, in the order in which deletion tries to drop them.
 
-    Deletion tries to do without the first ones first, so among several minimal conflicts one
-    in terms of policies is preferred.
+    Policies come last, so among several minimal conflicts one of policies is preferred.
     """
     request = built.request
     moving = {member.role for member in request.members if member not in request.fixed}
@@ -115,13 +113,13 @@ def elements(built: BuiltProblem) -> tuple[Element, ...]:
 
 
 def without_elements(built: BuiltProblem, aside: Elements) -> BuiltProblem:
-    """The request with these elements set aside; what its other policies mean stays."""
+    """The request without these elements; the meaning of its other policies stays."""
     changed, closed = _request_without(built, aside), _remaining_closed_hosts(built, aside)
     return build_on_terrain(changed, built.terrain, closed=closed, ground=built.ground)
 
 
 def _problem_of(built: BuiltProblem, request: EnsembleRequest) -> Callable[[], Problem]:
-    """The problem of a request that asks for less, to be made when it is wanted."""
+    """A function that builds the problem of a request with fewer requirements."""
     return lambda: (
         build_on_terrain(request, built.terrain, closed=built.closed, ground=built.ground).problem
     )
@@ -143,12 +141,12 @@ def _request_without(built: BuiltProblem, aside: Elements) -> EnsembleRequest:
 
 
 def _remaining_closed_hosts(built: BuiltProblem, aside: Elements) -> dict[str, frozenset[str]]:
-    """The hosts that stay closed when these elements are set aside."""
+    """The closed hosts that remain without these elements."""
     return {key: uuids for key, uuids in built.closed.items() if _closed_element(key) not in aside}
 
 
 def _closed_element(key: str) -> Element:
-    """The hosts of one key of `Built.closed`, as an element."""
+    """The element of one key of `BuiltProblem.closed`."""
     return Element(CLOSED, closed_hosts_named(reason_of(key)))
 
 
@@ -174,14 +172,14 @@ class Core:
 
 @dataclass(eq=False)
 class DeletionFilter:
-    """Finds disjoint minimal conflicts in one request; remembers what it has asked."""
+    """Finds disjoint minimal conflicts of one request by deletion; caches the oracle's answers."""
 
     built: BuiltProblem
     oracle: Oracle
     _known: dict[Elements, bool | None] = field(default_factory=dict)
 
     def feasible(self, aside: Elements) -> bool | None:
-        """Whether the request has a placement once these are set aside."""
+        """Whether the request has a placement without these elements."""
         if aside not in self._known:
             self._known[aside] = self.oracle.feasible_if_time(
                 lambda: without_elements(self.built, aside).problem
@@ -189,10 +187,10 @@ class DeletionFilter:
         return self._known[aside]
 
     def conflicts(self) -> Iterator[Core]:
-        """Disjoint conflicts, until what is left is feasible or cannot be settled.
+        """Disjoint conflicts, until the rest is feasible or undecided.
 
-        Each is set aside as a whole before the next is looked for. Since they are disjoint,
-        setting aside fewer of them leaves one intact, so all of them are needed.
+        Each conflict is removed as a whole before the next search. As they are disjoint, all of
+        them must be resolved to make the request feasible.
         """
         every = elements(self.built)
         aside: Elements = frozenset()
@@ -204,7 +202,7 @@ class DeletionFilter:
             aside |= frozenset(core.elements)
 
     def _shrink(self, active: list[Element], every: tuple[Element, ...]) -> Core:
-        """Drop ever smaller runs of elements while the rest stays a conflict."""
+        """Shrink a conflict: drop ever smaller runs of elements while the rest is infeasible."""
         needed: set[Element] = set()
         minimal = True
         size = max(len(active) // 2, 1)
@@ -223,11 +221,10 @@ class DeletionFilter:
 
 
 def binding_classes(built: BuiltProblem, core: Core, oracle: Oracle) -> dict[str, frozenset[str]]:
-    """For each role whose resources are in a conflict: the classes that the conflict turns on.
+    """Role -> the resource classes that a conflict needs, for roles with resources in it.
 
-    Under `groups_key`, for each role whose devices are: the names of such groups.
-
-    Those that remain when one after the other is left out while nothing fits all the same.
+    Under `groups_key(role)`, for roles with devices in it: the names of the groups. Found by
+    deletion: classes are dropped one by one while the problem stays infeasible.
     """
     conflict = frozenset(core.elements)
     aside = frozenset(elements(built)) - conflict
@@ -255,9 +252,9 @@ def binding_classes(built: BuiltProblem, core: Core, oracle: Oracle) -> dict[str
 def _problem_with_classes(
     built: BuiltProblem, bare: EnsembleRequest, needed: Mapping[str, frozenset[str]]
 ) -> Callable[[], Problem]:
-    """The problem where roles take of these classes only, to be made when it is wanted.
+    """A function that builds the problem in which roles take only these classes.
 
-    There may be thousands of roles: nothing is copied for a question that is not put any more.
+    There may be thousands of roles: they are copied only if the problem is built.
     """
 
     def make() -> Problem:
@@ -268,14 +265,14 @@ def _problem_with_classes(
 
 
 def groups_key(role: str) -> str:
-    """Where `binding` says which of a role's groups a conflict turns on."""
+    """The key in the result of `binding_classes` for the groups of a role."""
     return f"{DEVICES}:{role}"
 
 
 def _binding_groups(
     built: BuiltProblem, bare: EnsembleRequest, core: Core, oracle: Oracle
 ) -> dict[str, frozenset[str]]:
-    """The groups that remain when one after the other is left out while nothing fits."""
+    """The groups that a conflict needs, found by deletion."""
     found: dict[str, frozenset[str]] = {}
     for element in core.elements:
         if element.kind != DEVICES:
@@ -292,7 +289,7 @@ def _binding_groups(
 
 
 def without_group(role: Role, name: str) -> Role:
-    """The role with one group less."""
+    """The role without one group."""
     return replace(
         role,
         groups=tuple(one for one in role.groups if one.name != name),
@@ -312,5 +309,5 @@ def _runs(items: list[Element], size: int) -> list[list[Element]]:
 
 
 def on_empty_hosts(request: EnsembleRequest, built: BuiltProblem) -> BuiltProblem:
-    """The request on the same hosts with nobody else on them."""
+    """The request built on the same hosts without any bookings."""
     return build_on_terrain(request, built.terrain.without_bookings())

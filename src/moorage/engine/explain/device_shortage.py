@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def device_demand(role: Role, groups: frozenset[str]) -> str:
-    """`2 SRIOV_NET_VF with CUSTOM_PHYSNET_A beside its own resources`, and how they belong."""
+    """The groups as text: `2 SRIOV_NET_VF with CUSTOM_PHYSNET_A beside its own resources`."""
     parts = [
         describe_group(one.resources, one.required)
         + (" beside its own resources" if one.beside else "")
@@ -34,7 +34,7 @@ def device_demand(role: Role, groups: frozenset[str]) -> str:
 
 
 def device_facts(built: BuiltProblem, role: Role, groups: frozenset[str]) -> dict[str, int]:
-    """How often each group's amounts are free in all, and how many hosts serve one member."""
+    """Facts: how often each group fits in total, and how many hosts can serve one member."""
     proof = built.problem.proof
     if proof is None or role.name not in built.problem.roles:
         return {}

@@ -1,4 +1,4 @@
-"""Facts of an explanation: what each part of a request demands, and what the fleet has."""
+"""Texts and numbers of an explanation: what each element demands, and what the fleet has."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Binding: TypeAlias = "Mapping[str, frozenset[str]]"
 
 
 def demand_text(built: BuiltProblem, element: Element, binding: Binding) -> str:
-    """What one element demands, in one clause; of resources only the binding classes."""
+    """The demand of one element as text; of resources only the binding classes."""
     if element.kind == CLOSED:
         return ""
     if element.kind == POLICY:
@@ -86,10 +86,10 @@ def _policy_demand(built: BuiltProblem, rule: PolicyRule) -> str:
 
 
 def _excludes_violated_domains(built: BuiltProblem, policy: str) -> bool:
-    """Whether those who break it by standing keep their domains, and the others get other ones.
+    """Whether the other members must avoid the domains in which standing members violate it.
 
-    So it is where members are kept off each other: what the others need does not count those who
-    stand together already, nor where they do.
+    This is so for policies that separate members. Then their demand counts neither the violating
+    members nor the domains in which they are.
     """
     kinds = {type(one) for one in built.problem.primitives if one.policy == policy}
     return policy in built.standing and NeverOn in kinds and bool(kinds & {AtMost, Apart})
@@ -98,7 +98,7 @@ def _excludes_violated_domains(built: BuiltProblem, policy: str) -> bool:
 def _compliant_members(
     built: BuiltProblem, rule: PolicyRule, edge: tuple[MemberName, ...]
 ) -> tuple[MemberName, ...]:
-    """The members of an edge who do not break the rule already."""
+    """The members of an edge that do not violate the policy already."""
     breaking = built.standing[rule.statement.name].members
     return tuple(member for member in edge if member not in breaking)
 
@@ -106,7 +106,7 @@ def _compliant_members(
 def fleet_facts(
     built: BuiltProblem, elements: tuple[Element, ...], binding: Binding
 ) -> tuple[tuple[str, int], ...]:
-    """How many hosts and domains the fleet has for what these elements speak of."""
+    """Facts: the number of hosts and domains, and the free amounts, for these elements."""
     found: dict[str, int] = {}
     for element in elements:
         if element.kind == CLOSED:
@@ -132,9 +132,9 @@ def fleet_facts(
 
 
 def _named_hosts(built: BuiltProblem, rule: PolicyRule) -> dict[str, int]:
-    """How many hosts a policy that names hosts leaves, whatever else holds.
+    """How many hosts a policy on named hosts leaves, ignoring everything else.
 
-    Those that all it names leave together, to the member to be placed that has fewest.
+    For the member to be placed with the fewest hosts, by all its primitives together.
     """
     problem = built.problem
     left: dict[MemberName, Bools] = {}
@@ -162,7 +162,7 @@ def _label(built: BuiltProblem, level: Level | None, role_name: str) -> str:
 
 
 def _excluded_hosts(built: BuiltProblem, policy: str) -> frozenset[int]:
-    """Rows of the hosts that a policy is broken on, if others are kept off them."""
+    """Rows of the hosts on which a policy is violated, if the other members must avoid them."""
     if not _excludes_violated_domains(built, policy):
         return frozenset()
     named = (one for one in built.problem.primitives if one.policy == policy)
@@ -172,9 +172,9 @@ def _excluded_hosts(built: BuiltProblem, policy: str) -> frozenset[int]:
 def _usable(
     built: BuiltProblem, level: Level | None, role_name: str, shut: frozenset[int] = frozenset()
 ) -> int:
-    """Hosts, or domains with at least one, that have room for the role or hold it already.
+    """Number of hosts, or domains of a level, that have room for the role or hold it already.
 
-    But for those that are `shut`.
+    Hosts in `shut` do not count.
     """
     problem = built.problem
     mask = problem.allowed[problem.roles.index(role_name)].copy()
@@ -188,7 +188,7 @@ def _usable(
 
 
 def _free(built: BuiltProblem, role_name: str, classes: frozenset[str]) -> dict[str, int]:
-    """How much of the classes is free in all on the hosts usable for the role."""
+    """The total free amounts of the classes on the hosts usable for the role."""
     problem = built.problem
     mask = problem.allowed[problem.roles.index(role_name)]
     return {
@@ -212,10 +212,10 @@ def _role(built: BuiltProblem, name: str) -> Role:
 
 
 def policy_rejections(built: BuiltProblem) -> dict[str, int]:
-    """`policy:<name>` -> hosts where some member to be placed may not stand because of it.
+    """`policy:<name>` -> number of hosts that the policy rejects for some member to be placed.
 
-    Judged by the named hosts and by the members that stand already; what the members to be
-    placed do to each other is not a matter of single hosts.
+    By its named hosts and by the fixed members; constraints among the members to be placed do not
+    concern single hosts.
     """
     numbers = index_problem(built.problem)
     found: dict[str, Bools] = {}

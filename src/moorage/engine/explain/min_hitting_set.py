@@ -1,9 +1,9 @@
-"""The lightest sufficient set, with a proof: implicit hitting sets.
+"""The sufficient set of least weight, with a proof, by implicit hitting sets.
 
-Whether a set is enough is asked of an oracle; a set that holds one that is enough is enough, too.
-Each set that is not enough says something of every one that is: it holds one of the others. So the
-lightest set that holds one of each of these *cores* is no heavier than the answer; if it is enough
-it is the answer, else it grows while it is not enough, and leaves one more core behind
+An oracle decides whether a set is sufficient; supersets of sufficient sets are sufficient. If a set
+is not sufficient, every sufficient set contains one of the items outside it: these are a *core*. So
+the minimum hitting set of all known cores is no heavier than the answer. If it is sufficient it is
+the answer; else it is extended to a maximal insufficient set, which gives one more core
 (E. Moreno-Centeno and R. Karp, The implicit hitting set approach, Operations Research 61, 2013).
 """
 
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _MAX_NODES: Final = 20_000
-"""Steps of the search for one lightest hitting set, before the proof is given up."""
+"""Nodes of the search for one minimum hitting set, before the proof is given up."""
 
 
 @dataclass(frozen=True, slots=True)
 class MinimumSet:
-    """What was found. Taking any one out of `chosen` leaves too little, as far as was settled."""
+    """The result: a sufficient set, minimal as far as the oracle could decide."""
 
     items: frozenset[int] | None
-    """None: not even all of them are enough, or nobody knows."""
+    """None: not even all items are sufficient, or that is undecided."""
     proved: bool
-    """Whether no lighter set is enough."""
+    """Whether it is proved that no lighter set is sufficient."""
 
 
 def minimum_set(
     weights: Sequence[int], enough: Callable[[frozenset[int]], bool | None]
 ) -> MinimumSet:
-    """The set of items with the least sum of weights that is enough.
+    """The sufficient set of items with the least sum of weights.
 
     Args:
-        weights: of each item, positive; of no two sets are the sums equal, or either will do.
-        enough: whether a set will do; None where that was not settled in time.
+        weights: [n] positive weights of the items; among sets of equal weight, any may result.
+        enough: whether a set is sufficient; None if undecided in time.
     """
     oracle = _Oracle(enough)
     order = sorted(range(len(weights)), key=lambda one: weights[one])
@@ -63,7 +63,7 @@ def minimum_set(
 
 
 class _Oracle:
-    """Asks nothing whose answer follows from former ones."""
+    """Calls `enough` only if the answer does not follow from former ones by monotonicity."""
 
     def __init__(self, enough: Callable[[frozenset[int]], bool | None]) -> None:
         self._enough = enough
@@ -81,7 +81,7 @@ class _Oracle:
 
 
 def _lightest_prefix(order: list[int], oracle: _Oracle) -> frozenset[int]:
-    """The lightest items, as many as are enough; found by halves."""
+    """The shortest sufficient prefix of the items by weight, by bisection."""
     few, many = 0, len(order)
     while few < many:
         middle = (few + many) // 2
@@ -93,7 +93,7 @@ def _lightest_prefix(order: list[int], oracle: _Oracle) -> frozenset[int]:
 
 
 def _minimal(some: frozenset[int], weights: Sequence[int], oracle: _Oracle) -> frozenset[int]:
-    """What is left of a set when each that is not needed is taken out, the heaviest first."""
+    """A minimal sufficient subset: items that are not needed are dropped, the heaviest first."""
     for one in sorted(some, key=lambda one: -weights[one]):
         if oracle.ask(some - {one}):
             some -= {one}
@@ -107,9 +107,9 @@ def _weight(weights: Sequence[int], some: frozenset[int]) -> int:
 def _min_hitting_set(
     weights: Sequence[int], cores: Sequence[frozenset[int]], most: int
 ) -> frozenset[int] | None:
-    """The lightest set with one of each core, or any of weight `most` or more if all are so heavy.
+    """A minimum hitting set of the cores; any one of weight `most` or more if all are so heavy.
 
-    By branching over the members of a core that is not hit; None where that takes too long.
+    By branch and bound over the items of a core that is not hit; None if `_MAX_NODES` is exceeded.
     """
     best, best_weight = frozenset[int]().union(*cores), None
     stack: list[tuple[frozenset[int], frozenset[int], int]] = [(frozenset(), frozenset(), 0)]

@@ -1,4 +1,4 @@
-"""The explanation of a refusal: stage, conflicts with their numbers, relaxations that work."""
+"""Explains a refusal: the stage, the conflicts with demands and facts, verified relaxations."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ INFEASIBLE = "infeasible"
 UNDECIDED = "undecided"
 FEASIBLE = "feasible"
 _RESERVED_SHARE: Final = 3
-"""The part of the time that is not spent on conflicts: one in so many."""
+"""One part in this many of the time is reserved for relaxations."""
 NO_SMALL_CHANGE: Final = "no single small change makes it fit"
 
 
 @dataclass(frozen=True)
 class RefusalExplanation:
-    """What `domain.explain.Explanation` says, without id, time and revision."""
+    """The contents of a `domain.explain.Explanation`, without id, time and revision."""
 
     verdict: str
     stage: Stage
@@ -58,20 +58,20 @@ def explain(
     disclosure: Disclosure = EXACT,
     skip_stage: Stage | None = None,
 ) -> RefusalExplanation:
-    """Say why a request has no placement.
+    """Explain why a request has no placement.
 
     Args:
         built: the request that was found infeasible.
-        solver: answers the questions that counting cannot.
-        remaining: seconds left for the explanation; what is not settled by then is left out
-            or marked as not minimal.
-        seed: handed to the solver.
+        solver: decides what counting cannot.
+        remaining: seconds left for the explanation; what is undecided by then is left out or
+            marked as not minimal.
+        seed: passed to the solver.
         disclosure: how exactly changes that help are told.
         skip_stage: of a request that failed at this stage nothing more is looked for.
     """
     ends = deadline.left(remaining())
     oracle = Oracle(solver, remaining, seed)
-    # Of many conflicts some are told, with what helps, rather than all of them without.
+    # Some conflicts with relaxations are better than all conflicts without.
     deletion = DeletionFilter(
         built, replace(oracle, remaining=lambda: oracle.seconds_left() - ends / _RESERVED_SHARE)
     )
@@ -92,11 +92,10 @@ def explain(
 
 
 def _stage(built: BuiltProblem, deletion: DeletionFilter, oracle: Oracle) -> Stage:
-    """Where the request failed.
+    """The stage at which the request failed.
 
-    `static` where not even the empty fleet would do, whatever else is in the way as well. With
-    members standing already, what an empty fleet could hold is no question for the policies:
-    those members stay where they are.
+    `static` if it does not fit even on the empty fleet. With fixed members, policies are left out
+    of that question: on an empty fleet these members would still be where they are.
     """
     request = built.request
     alone = replace(request, policies=()) if request.fixed else request

@@ -1,9 +1,9 @@
-"""Relaxations: changes to a request after which it fits, each shown by a real solve.
+"""Finds relaxations: changes to a request with which it fits, each verified by a solve.
 
-Candidates come from the conflicts alone: weaker parameters and growth as the policies propose
-them, fewer members of the roles concerned, a trait or aggregate less. A required policy made
-preferred is the last resort, tried only when nothing smaller helps. Nothing is named that
-a solver has not placed and the meanings have not accepted.
+Candidates are derived from the conflicts: weaker parameters and growth as the policies propose
+them, fewer members of the roles concerned, one trait or aggregate less. Making a required policy
+preferred is the last resort, tried only if nothing smaller helps. Every relaxation returned has
+been placed by a solver and accepted by `verify`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from moorage.engine.joint.policy_rules import PolicyRule
 
 MAX_RELAXATIONS = 5
-"""Relaxations named at most."""
+"""Relaxations returned at most."""
 MAX_SOLVES = 60
 _FILTER_COST = 3
 _SOFT_COST = 10
@@ -55,7 +55,7 @@ _SINGLE_STEPS = 4
 
 @dataclass(frozen=True, slots=True)
 class RelaxationCandidate:
-    """A change, its cost, and the request it leads to.
+    """A change, its cost, and the changed request.
 
     Costs between `beyond` and `cost` were skipped; `nearer` makes the candidate of such a cost.
     """
@@ -72,7 +72,7 @@ def find_relaxations(
 ) -> tuple[Relaxation, ...]:
     """The cheapest changes that make the request fit, at most `MOST`.
 
-    Of several values of one field only the nearest is named, of those that are told.
+    Of several values of one field only the nearest is returned, of those that may be disclosed.
     """
     proposals = _Proposals(built, cores, disclosure)
 
@@ -91,14 +91,14 @@ def relaxations_with_room(
     remaining: Callable[[], float],
     disclosure: Disclosure = EXACT,
 ) -> tuple[Relaxation, ...]:
-    """The same where others make room for the changed request, which its problem does not say.
+    """Relaxations that are granted with room made by strategies (preemption, relocation).
 
     Args:
-        built: the problem that has no answer.
-        cores: the conflicts in it.
-        known: what helps with everybody where he is.
+        built: the infeasible problem.
+        cores: its conflicts.
+        known: the relaxations that help without making room.
         granted: whether a changed request is granted.
-        remaining: seconds left; past them what is known stays.
+        remaining: seconds left; after them the known relaxations are returned.
         disclosure: how exactly they are told.
     """
     proposals = _Proposals(built, cores, disclosure)
@@ -142,7 +142,7 @@ def _cheapest_between(
     fits: Callable[[EnsembleRequest], bool],
     remaining: Callable[[], float],
 ) -> RelaxationCandidate:
-    """The cheapest that fits between the last step that did not and one that does, by halves."""
+    """The cheapest candidate that fits between a failed step and one that fits, by bisection."""
     if hit.with_cost is None or hit.failed_cost is None:
         return hit
     best, short = hit, hit.failed_cost
@@ -156,18 +156,18 @@ def _cheapest_between(
 
 
 def _direction(change: EnsembleChange) -> tuple[str, str, str, bool]:
-    """Changes of one field in one direction are steps on one way; the nearest is enough."""
+    """The field and direction of a change; of changes with equal keys the nearest is enough."""
     before, after = change.before, change.after
     up = isinstance(before, int) and isinstance(after, int) and after > before
     return change.subject, change.name, change.field, up
 
 
 def _fits(built: BuiltProblem, request: EnsembleRequest, oracle: Oracle) -> bool:
-    """Whether a solver places the changed request, and the meanings accept the answer."""
+    """Whether a solver places the changed request; the answer is verified."""
     try:
         changed = build_on_terrain(request, built.terrain, closed=built.closed)
     except (InvalidDescription, TimeExpired):
-        # A policy proposed a value that means nothing in this topology, or time is up.
+        # A policy proposed a value that is invalid in this topology, or time is up.
         return False
     problem = any_placement(changed.problem)
     if refuted(problem):
@@ -186,7 +186,7 @@ def _fits(built: BuiltProblem, request: EnsembleRequest, oracle: Oracle) -> bool
 
 
 class _Proposals:
-    """The policies and roles that conflicts name, and the changes they suggest."""
+    """The policies and roles in the conflicts, and the candidate changes to them."""
 
     def __init__(self, built: BuiltProblem, cores: Sequence[Core], disclosure: Disclosure) -> None:
         self.request = built.request
@@ -194,7 +194,7 @@ class _Proposals:
         parts = [one for core in cores for one in core.elements]
         named = {one.name for one in parts if one.kind == POLICY}
         self.rules = [rule for rule in built.rules if rule.statement.name in named]
-        # What names places that who asks may not name, they cannot state otherwise either.
+        # Policies with names that the caller may not see cannot be changed by the caller.
         topology, aggregates = built.terrain.topology, built.terrain.aggregates
         nameable = disclosure.names_of(topology) | frozenset(aggregates)
         self.changeable_rules = [
@@ -208,12 +208,12 @@ class _Proposals:
         self.elements = {(one.kind, one.name) for one in parts}
 
     def small_changes(self) -> list[RelaxationCandidate]:
-        """Everything but the last resort, the cheapest first."""
+        """All candidates but the last resort, the cheapest first."""
         every = chain(self.fewer_members(), self.weaker_policies(), self.fewer_filters())
         return sorted(every, key=lambda one: one.cost)
 
     def weaker_policies(self) -> Iterator[RelaxationCandidate]:
-        """What the policies propose themselves."""
+        """The changes that the policies propose (`Policy.weaker`)."""
         for rule in self.changeable_rules:
             seen: set[str] = set()
             for edge in rule.edges:
@@ -260,10 +260,10 @@ class _Proposals:
         )
 
     def fewer_members(self) -> Iterator[RelaxationCandidate]:
-        """Leave out the last members of a role that stand nowhere yet; one must remain.
+        """Leave out the last members of a role that are not placed yet; one must remain.
 
-        Ever larger steps, up to all that may go. A member that a policy names stays, and so do
-        those before it: without it the description would mean nothing.
+        In growing steps, up to all that may be left out. A member that a policy names stays, and so
+        do those before it: without it the description would be invalid.
         """
         named = {one.member for policy in self.request.policies for one in policy.members}
         for role in self.roles:
@@ -313,7 +313,7 @@ class _Proposals:
                     yield self._filtered(role, replace(role, member_of=rest), "member_of")
 
     def _fewer_devices(self, role: Role) -> Iterator[RelaxationCandidate]:
-        """A group that need not be beside the own resources, or one group less."""
+        """A group that need not be in the subtree of the own resources, or one group less."""
         for group in role.groups:
             if group.beside:
                 apart = tuple(
@@ -341,7 +341,7 @@ class _Proposals:
         return self._changed(old, new, change)
 
     def preferred_policies(self) -> Iterator[RelaxationCandidate]:
-        """Prefer what was required."""
+        """Make a required policy preferred."""
         for rule in self.changeable_rules:
             old = rule.statement
             change = EnsembleChange("policy", old.name, "strength", "required", "preferred")
@@ -356,7 +356,7 @@ class _Proposals:
 
 
 def _steps(most: int) -> Iterator[int]:
-    """1, 2, 3, 4, then doubled, and `most` at last: any size in few steps."""
+    """1, 2, 3, 4, then doubled, and finally `most`."""
     step = 1
     while step < most:
         yield step

@@ -1,4 +1,4 @@
-"""A joint problem as plain JSON values, and back."""
+"""Encodes a joint problem as plain JSON values, and decodes it."""
 
 from __future__ import annotations
 

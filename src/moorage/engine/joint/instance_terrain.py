@@ -1,4 +1,4 @@
-"""The hosts of an instance, and their devices, as plain JSON values, and back."""
+"""Encodes an instance's terrain and devices as plain JSON values, and decodes them."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
 """How much policies are violated when one member is removed, for many members at once.
 
-A policy says what a whole placement breaks; asked anew for every member that could go, that costs
-members times members. Here it is asked once, without one of them, for the primitives that it
-compiles to; what they count changes by one where another goes instead.
+Evaluating a policy anew for every candidate costs members x members. Here its primitives are posted
+once, without the first candidate; removing another candidate instead changes their counts by one.
 
-That takes members of one role to be alike to a policy but for where they stand, as they are to
-every solver that exchanges them. Where a statement pairs members (`zip`), one that goes moves those
-after it to other partners: then pairs as they are go before it, and pairs as they become after.
+This assumes that members of one role differ for a policy only by their hosts, as solvers that
+exchange them assume. Where a statement pairs members (`zip`), removing one shifts the partners of
+those after it: pairs before it stay as they are, pairs after it are the shifted ones.
 """
 
 from __future__ import annotations
@@ -47,23 +46,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RemovalCandidates:
-    """Members where they stand, and those of one role of whom one is to go."""
+    """A placement, and the members of one role of which one is to be removed."""
 
     roles: Sequence[Role]
     ground: FleetGround
     hosts: Mapping[MemberName, int]
-    """Rows of all who are there, and of nobody else."""
+    """Host row of every placed member."""
     candidates: Sequence[MemberName]
-    """[n] at least one, all of one role."""
+    """[n] the members that may be removed: at least one, all of one role."""
 
     @property
     def placement(self) -> Placement:
-        """As policies look at it."""
+        """The placement as policies see it."""
         return Placement(self.ground, self.hosts)
 
 
 def violations_without(rule: PolicyRule, removal: RemovalCandidates) -> Ints:
-    """[n] the sum of a policy's violations if each of those who may leave did, and nobody else."""
+    """[n] the sum of a policy's violations if only this candidate was removed."""
     statement, candidates = rule.statement, removal.candidates
     names = list(removal.hosts)
     if statement.zip:
@@ -94,7 +93,7 @@ def _violation_amount(rule: PolicyRule, edge: Edge, placement: Placement) -> int
 
 
 def _edge_without_one(rule: PolicyRule, edge: Edge, removal: RemovalCandidates) -> Ints:
-    """[n] the same of one edge, which all who may leave are in."""
+    """[n] the same for one edge that contains all candidates."""
     first = removal.candidates[0]
     rest = tuple(one for one in edge if one != first)
     found = np.zeros(len(removal.candidates), dtype=np.int64)
@@ -106,7 +105,7 @@ def _edge_without_one(rule: PolicyRule, edge: Edge, removal: RemovalCandidates) 
 
 
 def _excess_without(primitive: Primitive, removal: RemovalCandidates) -> Ints:
-    """[n] a primitive's excess, posted without the first who may leave, without each of them."""
+    """[n] the excess without each candidate; the primitive is posted without the first one."""
     match primitive:
         case OnlyOn() | NeverOn():
             named = np.zeros(removal.ground.host_count, dtype=np.bool_)
@@ -127,10 +126,10 @@ def _excess_without(primitive: Primitive, removal: RemovalCandidates) -> Ints:
 
 
 def _rows(members: Edge, removal: RemovalCandidates) -> tuple[Ints, Ints]:
-    """Rows of the members and of the first who may leave; [n] the row that each takes out.
+    """Rows of the members and the first candidate; [n] the row to subtract for each candidate.
 
-    Who is not among the members is none of those counted: without it, all of these stay, and the
-    first is out as it was.
+    A candidate that is not among the members is not counted: for it the first one is subtracted, so
+    that the members' counts stay.
     """
     hosts, candidates = removal.hosts, removal.candidates
     among = set(members)
@@ -140,7 +139,7 @@ def _rows(members: Edge, removal: RemovalCandidates) -> tuple[Ints, Ints]:
 
 
 def _domain_counts(members: Edge, level: Level, removal: RemovalCandidates) -> tuple[Ints, Ints]:
-    """[D] how many there are in each domain, the first who may leave too; [n] whence each goes."""
+    """[D] counts per domain with the first candidate; [n] the domain to subtract from."""
     domain_of = removal.ground.terrain.domains(level)
     there, goes = _rows(members, removal)
     domains = domain_of[there]
@@ -151,7 +150,7 @@ def _domain_counts(members: Edge, level: Level, removal: RemovalCandidates) -> t
 def _excess_with_one_less(
     primitive: AtMost | AtMostTogether | AtLeastDomains | SameDomain | Skew, n: Ints, goes: Ints
 ) -> Ints:
-    """[n] the excess with one less in the domain of each; -1: in none, and all stays."""
+    """[n] the excess with one member less in domain `goes[i]`; -1: in no domain."""
     here = np.where(goes >= 0, n[goes], 0) if len(n) else np.zeros_like(goes)
     alone = here == 1
     match primitive:
@@ -160,7 +159,7 @@ def _excess_with_one_less(
         case AtMostTogether(domains=lose, limit=limit):
             largest = np.sort(n)[::-1]
             next_ = int(largest[lose]) if len(largest) > lose else 0
-            # Among equals another domain takes its place.
+            # If another domain has the same count, the sum of the largest stays.
             return _ints(largest[:lose].sum() - limit - (here > next_))
         case AtLeastDomains(limit=limit):
             return _ints(limit - ((n > 0).sum() - alone))
@@ -177,7 +176,7 @@ def _excess_with_one_less(
 
 
 def _shared_domains(ours: tuple[Ints, Ints], theirs: tuple[Ints, Ints]) -> Ints:
-    """[n] domains with members of both sides, with one less on each side in the domain given."""
+    """[n] number of domains with members of both sides, after one is removed from each side."""
     (mine, from_mine), (other, from_other) = ours, theirs
     both = (mine > 0) & (other > 0)
     if not len(both):
@@ -197,11 +196,11 @@ def _shared_domains(ours: tuple[Ints, Ints], theirs: tuple[Ints, Ints]) -> Ints:
 def _zipped_violations(
     rule: PolicyRule, columns: Sequence[Edge], removal: RemovalCandidates
 ) -> Ints:
-    """[n] the same of a statement that pairs the members of its columns, one by one."""
+    """[n] the same for a statement that pairs the members of its columns (`zip`)."""
     candidates = removal.candidates
     among = [[one in members for one in candidates] for members in map(frozenset, columns)]
     if sum(map(any, among)) > 1:
-        # Somebody is paired with others of the own role: each is judged by itself.
+        # A candidate is paired with members of its own role: each is evaluated alone.
         return _ints([_pair_violations(rule, columns, removal, {one}).sum() for one in candidates])
     before = np.concatenate(([0], np.cumsum(_pair_violations(rule, columns, removal, frozenset()))))
     found = np.full(len(candidates), before[-1], dtype=np.int64)
@@ -223,7 +222,7 @@ def _pair_violations(
     removal: RemovalCandidates,
     gone: AbstractSet[MemberName],
 ) -> Ints:
-    """What each pair breaks, without those who are gone."""
+    """The violations of each pair, without the members in `gone`."""
     left = [[one for one in column if one not in gone] for column in columns]
     pairs = (tuple(dict.fromkeys(pair)) for pair in zip(*left, strict=False))
     return _ints([_violation_amount(rule, pair, removal.placement) for pair in pairs])

@@ -1,12 +1,11 @@
-"""Placing members one by one, as a scheduler does that is told of them one at a time.
+"""Sequential placement: places members one at a time, as a scheduler without joint decisions does.
 
-For comparison with the joint decision only; pinned so that it can be repeated: each member
-goes, of the hosts that break no required policy given who stands already, to the one with the
-most free of a resource class, the first by name among equals, and is never moved again.
+For comparison with the joint decision only, and deterministic: each member is placed on the host
+with the most free of a resource class, the first by name among equals, among those on which it
+violates no required policy with the members placed before. It is never moved again.
 
-A policy is judged as far as it can be judged: over the members placed so far. A least number of
-domains is broken once the members still to come could not reach it any more. Skew counts
-all eligible domains, used or not.
+Policies are evaluated over the members placed so far. `AtLeastDomains` is violated once the
+remaining members cannot reach the limit. Skew counts all eligible domains, used or not.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SequentialPlacement:
-    """How far it went."""
+    """The result of a sequential placement."""
 
     hosts: Mapping[MemberName, int]
-    """Members placed, in the order they were, with their host rows."""
+    """Member -> host row, in the order of placement."""
     failed: MemberName | None = None
-    """The first member for which no host was left."""
+    """The first member without a possible host."""
     conflict: tuple[str, ...] = ()
-    """Policies that together left `failed` no host; none of them alone is enough less. Empty
-    when no host had room for it."""
+    """A minimal set of policies that together leave no host for `failed`. Empty if no host has
+    capacity for it."""
 
 
 def place_sequentially(
@@ -52,10 +51,10 @@ def place_sequentially(
     """Place members in this order; stop at the first that finds no host.
 
     Args:
-        problem: who must stand where; members that are fixed stand from the beginning.
+        problem: the problem; fixed members are placed from the beginning.
         order: the members to place, each once.
         names: the name of each host row, which decides between equals.
-        by: the resource class of which most must be free; the first one where there is none.
+        by: the resource class to compare; the problem's first class if it does not have it.
     """
     column = problem.classes.index(by) if by in problem.classes else 0
     position = {member: index for index, member in enumerate(problem.members)}
@@ -95,7 +94,7 @@ def _satisfying_hosts(
     index: int,
     room: Bools,
 ) -> Bools:
-    """[H] hosts with room where placing the member breaks none of the primitives."""
+    """[H] hosts among `room` where placing the member violates none of the primitives."""
     candidates = np.flatnonzero(room)
     tried = np.tile(rows, (len(candidates), 1))
     tried[:, index] = candidates
@@ -108,7 +107,7 @@ def _satisfying_hosts(
 
 
 def _over_placed(primitive: Primitive, placed: AbstractSet[MemberName]) -> Primitive:
-    """The primitive as it can be judged while some of its members are still to come."""
+    """The primitive restricted to the placed members; a relaxation for those still to come."""
     members = tuple(member for member in primitive.members if member in placed)
     if isinstance(primitive, Apart):
         others = tuple(member for member in primitive.others if member in placed)
@@ -127,7 +126,7 @@ def _minimal_conflict(
     index: int,
     room: Bools,
 ) -> tuple[str, ...]:
-    """A smallest-by-deletion set of policies that leave no host; empty: there is no room."""
+    """A minimal set (by deletion) of policies that leave no host; empty: no host has capacity."""
     if not room.any():
         return ()
     names = tuple(dict.fromkeys(one.policy for one in primitives))

@@ -1,27 +1,27 @@
-"""Violations by members that are placed already, and what "required" means beside them.
+"""Relaxes required policies that standing (fixed) members violate already.
 
-A server that runs where a policy does not want it cannot be undone by a refusal: whoever let it
-join accepted that. A required policy then asks of a placement that it makes nothing worse: its
-excess is the least that the standing members leave possible, wherever the others might go if
-there were room everywhere. Hence for a primitive, with k members to be placed:
+Refusing a request does not move a server that runs where a policy does not allow it. So beside such
+members a required policy demands that a placement makes nothing worse: its excess must be the least
+that the standing members leave possible, if the others could be placed anywhere. For a primitive
+with k members to be placed:
 
-| Primitive | Least excess | Asked of the others |
+| Primitive | Least excess | Required of the others |
 |---|---|---|
-| `AtMost` | the surplus of the standing | not to come where there are too many |
+| `AtMost` | the surplus of standing members | to avoid the over-full domains |
 | `AtMostTogether` | the sum of the largest standing counts above the limit | not to raise it |
-| `SameDomain` | domains the standing use beyond the first | to use one of these |
-| `Apart` | domains that standing members share | not to come there, and to share no other |
-| `OnlyOn`, `NeverOn` | the standing on wrong hosts | right hosts |
-| `AtLeastDomains` | domains missing once k more are used | to mend as much as their number can |
+| `SameDomain` | domains used by standing members beyond the first | to use one of these |
+| `Apart` | domains shared by standing members | to avoid these, and to share no other |
+| `OnlyOn`, `NeverOn` | standing members on wrong hosts | right hosts |
+| `AtLeastDomains` | domains missing once k more are used | to add as many as they can |
 | `Skew` | fullest less the level that k could fill up to, above the limit | the same |
 
-For the last two "no worse than now" would say nothing while an ensemble is half placed; so those
-who come must mend what their number can. Each is stated again as primitives that hold exactly
-when the excess is that least one (`Apart` as ones that are a little stricter), so no solver knows.
+For the last two, "no worse than now" would demand nothing while an ensemble is half placed, so the
+new members must reduce the violation as far as their number can. Each primitive is replaced by ones
+that hold exactly when the excess is the least (for `Apart` slightly stricter ones), so solvers need
+no special case.
 
-Nothing is accepted of a policy that is stated anew: standing members are judged by it like all
-others. Nor of one that nobody could meet, wherever all its members stood: that is no fault of
-those who stand, and more members are refused.
+A policy that the request states anew is not relaxed. Nor is one that no placement of all its
+members could satisfy: then more members are refused.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Members: TypeAlias = "tuple[MemberName, ...]"
 
 @dataclass(frozen=True, slots=True)
 class StandingViolation:
-    """By how much standing members break a required policy, and which of them do."""
+    """By how much standing members violate a required policy, and which members do."""
 
     amount: int
     members: Members
@@ -71,14 +71,14 @@ NO_VIOLATION: Final = StandingViolation(0, ())
 def relax_for_standing(
     problem: Problem, restated: Collection[str] = ()
 ) -> tuple[Problem, Mapping[str, StandingViolation]]:
-    """The problem with its required primitives as they are meant beside those who stand.
+    """Relax the required primitives that standing members violate.
 
     Args:
-        problem: as the policies stated it.
-        restated: policies of which nothing is accepted.
+        problem: with the primitives as the policies posted them.
+        restated: policies that are not relaxed.
 
     Returns:
-        The problem, and for each policy that is broken already: how much, and by whom.
+        The relaxed problem, and policy -> violation by standing members.
     """
     if not (problem.fixed >= 0).any():
         return problem, MappingProxyType({})
@@ -99,7 +99,7 @@ def relax_for_standing(
 
 
 class _Relaxer:
-    """Where the standing members of one problem are."""
+    """Relaxes the primitives of one problem, given where its standing members are."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -113,7 +113,7 @@ class _Relaxer:
         return tuple(one for one in members if one not in self._row)
 
     def _counts(self, domain_of: Ints, members: Members) -> Ints:
-        """[D] how many standing members each domain holds."""
+        """[D] the number of standing members in each domain."""
         rows = [self._row[one] for one in members if one in self._row]
         domains = domain_of[rows] if rows else np.zeros(0, dtype=np.int64)
         size = int(domain_of.max(initial=-1)) + 1
@@ -126,7 +126,7 @@ class _Relaxer:
         )
 
     def relax(self, one: Primitive) -> tuple[StandingViolation, Iterable[Primitive]]:
-        """What is broken of a required primitive, and what to ask of the others instead."""
+        """The violation of a required primitive, and the primitives that replace it."""
         if not any(member in self._row for member in one.members):
             return NO_VIOLATION, (one,)
         match one:
@@ -148,7 +148,7 @@ class _Relaxer:
     def _with_other_limit(
         self, one: AtMostTogether | AtLeastDomains | Skew, domain_of: Ints, counts: Ints
     ) -> tuple[StandingViolation, Iterable[Primitive]]:
-        """Those of which the least excess can be had by another limit."""
+        """Relax the primitives for which another limit is enough."""
         to_blame, surplus = list(range(len(counts))), 0
         match one:
             case AtMostTogether():
@@ -166,7 +166,7 @@ class _Relaxer:
         return StandingViolation(amount, members), (replace(one, limit=limit),)
 
     def _unsatisfiable(self, one: AtMostTogether | AtLeastDomains | Skew) -> bool:
-        """Whether more members are to come where even all of them, moved freely, could not do."""
+        """Whether members are to be placed, and no placement of all members satisfies it."""
         count = len(one.members)
         if not self._to_place(one.members):
             return False
@@ -180,7 +180,7 @@ class _Relaxer:
                 return one.limit < int(uneven)
 
     def _level(self, one: Skew, counts: Ints) -> int:
-        """How full the emptiest eligible domain could become with those who come."""
+        """How full the emptiest eligible domain could become with the members to place."""
         if not one.domains:
             return 0
         eligible = np.sort(counts[list(one.domains)])

@@ -1,8 +1,8 @@
-"""The hosts as one joint request sees them: columns cut from a snapshot, and nothing more.
+"""The terrain: the hosts as one joint request needs them, as columns cut from a snapshot.
 
-A host is a living root provider that does not share its inventory with others. Everything a
-problem, a policy or an explanation needs is here, so a changed request (a relaxation, one
-member more) is judged without going back to the snapshot, and an instance can be saved whole.
+A host is a living root provider that does not share its inventory with others. The terrain has all
+that a problem, a policy or an explanation needs, so a changed request (a relaxation, one member
+more) is solved without the snapshot, and an instance can be saved.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 MOST_FREE: Final = 2 * MAX_AMOUNT * MAX_MEMBERS
-"""Free capacity counts up to here: more than any request can ask for, so that hundreds of
+"""Cap of free capacity: more than any request can ask for, and small enough that hundreds of
 thousands of hosts can be summed in 64 bits, whatever their allocation ratios."""
 
 
@@ -51,8 +51,8 @@ class Terrain:
     names: tuple[str, ...]
     classes: tuple[str, ...]
     capacity: Ints
-    """[H, K] when empty; 0 where the host has none of the class. At most what is booked and
-    `MOST_FREE`."""
+    """[H, K] of the empty hosts; 0 where the host has none of the class. At most what is booked
+    plus `MOST_FREE`."""
     free: Ints
     """[H, K] capacity less the peak of every live booking over the request's period."""
     min_unit: Ints
@@ -67,12 +67,12 @@ class Terrain:
     levels: Mapping[Level, tuple[Ints, tuple[str, ...]]]
     """Level (not `host`) -> domain number or -1 per host [H], and the numbers' names."""
     occupants_of: Callable[[int], Sequence[Occupant]]
-    """Row -> everybody booked anywhere in the host's tree at some time of the request's period."""
+    """Row -> occupants of the host's tree within the request's period."""
     devices: Devices | None = None
-    """The providers of the hosts' trees, where others than the hosts themselves matter; then
-    the columns are sums over all that a host's members may take from, and obey no unit rules."""
+    """The nested and sharing providers, if the request uses any. Then the columns are sums over all
+    providers that a host's members may use, without unit rules."""
     _or_below: dict[Level, Domains] = field(default_factory=dict, repr=False)
-    """Levels `or_below` that were asked for; what is booked does not change them."""
+    """Cache of levels with `or_below`; bookings do not change them."""
 
     @property
     def host_count(self) -> int:
@@ -112,7 +112,7 @@ class Terrain:
         return MappingProxyType(found | {uuid: row for row, uuid in enumerate(self.uuids)})
 
     def rows_named(self, name: str) -> Bools:
-        """[H] the host, the domain (of any tree) or the aggregate of that name or UUID."""
+        """[H] hosts that a name or UUID means: a host, a domain of any tree, an aggregate."""
         mask = np.zeros(self.host_count, dtype=np.bool_)
         if name in self.row_of:
             mask[self.row_of[name]] = True
@@ -126,11 +126,11 @@ class Terrain:
         return mask
 
     def has_trait(self, trait: str) -> Bools:
-        """[H] whether the host carries the trait."""
+        """[H] whether the host has the trait."""
         return self.traits.get(trait, np.zeros(self.host_count, dtype=np.bool_))
 
     def with_places(self, places: Sequence[Place]) -> Terrain:
-        """The same hosts after these places were taken from the free capacity."""
+        """The terrain after these places were taken from the free capacity."""
         taken = [place.allocations for place in places]
         if self.devices is not None:
             return self.with_devices(self.devices.with_places(taken))
@@ -142,20 +142,20 @@ class Terrain:
         return replace(self, free=free)
 
     def without_bookings(self) -> Terrain:
-        """The same hosts with nobody on them."""
+        """The terrain without any bookings."""
         alone = replace(self, occupants_of=lambda _row: ())
         if self.devices is None:
             return replace(alone, free=self.capacity)
         return alone.with_devices(self.devices.without_bookings())
 
     def with_devices(self, devices: Devices) -> Terrain:
-        """The same hosts with their devices in this state."""
+        """The terrain with its devices in this state."""
         sums = _sums(devices, self.host_count)
         return replace(self, devices=devices, capacity=sums["capacity"], free=sums["free"])
 
 
 def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
-    """Cut from a snapshot what a request and its policies may ask about."""
+    """Cut the terrain of a request from a snapshot."""
     rows, uuids, names = _hosts(snapshot)
     words = set(_named_strings(request))
     topology = snapshot.topology
@@ -189,7 +189,7 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
 def level_columns(
     topology: Topology, names: Sequence[str]
 ) -> dict[Level, tuple[Ints, tuple[str, ...]]]:
-    """`Terrain.levels` for hosts of these names."""
+    """`Terrain.levels` for hosts with these names."""
     every = np.ones(len(names), dtype=np.bool_)
     root = np.arange(len(names), dtype=np.int32)
     found = {}
@@ -201,7 +201,7 @@ def level_columns(
 
 @dataclass(frozen=True, slots=True)
 class _Hosts:
-    """Rows, UUIDs and names of hosts, kept as long as the same providers are roots and share."""
+    """Cached rows, UUIDs and names of hosts; valid while roots and sharing providers stay."""
 
     sharing: Bools | None
     called: tuple[Ints, tuple[str, ...], tuple[str, ...]]
@@ -222,7 +222,7 @@ def _hosts(snapshot: Snapshot) -> tuple[Ints, tuple[str, ...], tuple[str, ...]]:
 def _occupants(
     snapshot: Snapshot, rows: Ints, period: Period
 ) -> Callable[[int], Sequence[Occupant]]:
-    """Who is on a host, looked up once; most hosts have no children, and then it is quick."""
+    """A cached lookup of a host's occupants, with a fast path for hosts without children."""
     parents = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     parents[snapshot.parent[snapshot.alive & (snapshot.parent >= 0)]] = True
 
@@ -244,9 +244,9 @@ def _levels(topology: Topology) -> Iterator[Level]:
 
 
 def _named_strings(request: EnsembleRequest) -> Iterator[str]:
-    """Every trait and aggregate a role names, and every string in a policy's parameters.
+    """Every trait and aggregate that a role names, and every string in a policy's parameters.
 
-    Parameters are searched without knowing the policy, so a plug-in's are served as well.
+    Parameters are searched without knowing the policy type, so it works for plug-ins too.
     """
     for role in request.roles:
         for any_of in (*role.required, role.forbidden, *role.member_of):
@@ -263,7 +263,7 @@ def _named_strings(request: EnsembleRequest) -> Iterator[str]:
 
 
 def _sums(devices: Devices, hosts: int) -> dict[str, Ints]:
-    """The columns of hosts whose members take from several providers."""
+    """The capacity columns of hosts with devices: sums over the providers."""
     free = np.minimum(devices.per_host(np.maximum(devices.free, 0), hosts), MOST_FREE)
     nothing = np.zeros_like(free)
     return {

@@ -1,6 +1,6 @@
-"""Verifies an answer by the policies' meanings and by sums, never by a solver.
+"""Verifies a solver's answer by the policies' meanings and by sums, without a solver.
 
-Whatever a solver returns passes here before it is committed, in production too.
+Every answer is verified before it is committed, in production too.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class WrongAnswer(MoorageError):
 
 
 def verify(built: BuiltProblem, hosts: Sequence[int] | Ints) -> tuple[PolicyStatus, ...]:
-    """Check a total assignment (host row per member) and say how it stands to every policy.
+    """Check an assignment (host row per member), and return its status under every policy.
 
-    What standing members break of a required policy is no fault of the answer; more than that is.
+    A violation by standing members is no fault of the answer; a greater one is.
 
     Raises:
         WrongAnswer: a member without a host, on a host it may not use or away from where it
@@ -67,9 +67,9 @@ def verify(built: BuiltProblem, hosts: Sequence[int] | Ints) -> tuple[PolicyStat
 def policy_statuses(
     rules: Iterable[PolicyRule], placement: Placement, standing: Mapping[str, StandingViolation]
 ) -> tuple[tuple[PolicyStatus, ...], tuple[str, ...]]:
-    """How a placement stands to every policy, and the texts of required ones it violates.
+    """A placement's status under every policy, and the texts of violated required policies.
 
-    `standing` says what of a required policy is broken already, and so may stay broken.
+    `standing` has the violations by standing members, which are accepted.
     """
     statuses, broken = [], []
     for rule in rules:
@@ -109,7 +109,7 @@ def _assignment_faults(problem: Problem, rows: Ints) -> Iterator[str]:
 
 
 def places(built: BuiltProblem, hosts: Sequence[int] | Ints) -> Mapping[MemberName, Place]:
-    """The place of every member that is placed now, on an assignment that `verify` let pass."""
+    """The place of every member that is placed now, for an assignment that passed `verify`."""
     problem, request = built.problem, built.request
     rows = np.asarray(hosts, dtype=np.int64)
     moving = np.flatnonzero(problem.fixed < 0).tolist()
@@ -129,7 +129,7 @@ def places(built: BuiltProblem, hosts: Sequence[int] | Ints) -> Mapping[MemberNa
 
 
 def _place(problem: Problem, proof: Proof, m: int, row: int, given: tuple[int, ...]) -> Place:
-    """What each provider gives a member, and which one serves each of its groups."""
+    """A member's place: amounts per provider, and the provider of each of its groups."""
     devices = proof.devices
     slots = proof.requirements[int(problem.role_of[m])].slots
     taken: dict[str, dict[str, int]] = {}
@@ -151,7 +151,7 @@ def _place(problem: Problem, proof: Proof, m: int, row: int, given: tuple[int, .
 
 
 def _device_faults(problem: Problem, rows: Ints) -> Iterator[str]:
-    """Members whose devices are not there, or not right."""
+    """Faults of the devices: none can be assigned, or the assignment is wrong."""
     if problem.proof is None:
         return
     assigned = problem.proof.assign(problem.role_of, problem.to_place, rows)

@@ -1,12 +1,12 @@
 """Several joint requests over different periods as one problem.
 
-Between two edges of the requests' periods the same members are there, so free capacity in such a
-*slot* is the capacity less the peak of what stays over it: one column per resource class and
-slot says all there is to say about time, and every solver solves it as it is. A member asks for
-its amounts in the slots of its own period.
+Between two edges of the requests' periods (a time slot) the set of members is constant, so the free
+capacity in a slot is the capacity less the peak of other bookings. The joint problem has a column
+per resource class and slot, and a member demands its amounts in the slots of its own period. Every
+solver can solve this without knowing of time.
 
-Members of the i-th request are called `i/role[n]` in the joint problem. Nobody moves for nothing:
-a member that stood somewhere prefers to stay there, and nothing else is preferred.
+Members of the i-th request are called `i/role[n]` in the joint problem. A member that has a host
+prefers to stay on it; nothing else is preferred, so no member moves without need.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TimedProblem:
-    """One of the requests: stated on a terrain without what any of the parties holds."""
+    """One request, built on a terrain without the bookings of any of the requests."""
 
     built: BuiltProblem
     current_hosts: Mapping[MemberName, str]
-    """Where its members stood till now, by the host's UUID; they may move."""
+    """Member -> UUID of its present host; members may move."""
 
 
 def time_slots(periods: Sequence[Period]) -> tuple[Period, ...]:
-    """The times between two neighbouring edges that lie in some of the periods, ascending."""
+    """The time slots between neighbouring edges of the periods, ascending; gaps are left out."""
     edges = sorted({edge for one in periods for edge in (one.start, one.end)})
     found = (Period(start, end) for start, end in pairwise(edges))
     return tuple(slot for slot in found if any(one.overlaps(slot) for one in periods))
 
 
 def join_problems(parties: Sequence[TimedProblem], snapshot: Snapshot) -> Problem:
-    """All parties' members on the hosts of one snapshot.
+    """Join the problems of several requests on the hosts of one snapshot.
 
     Args:
-        parties: at least one; all over the same hosts.
-        snapshot: the one their terrains were cut from, without what any of them holds.
+        parties: at least one; all with the same hosts.
+        snapshot: the snapshot that their terrains were cut from, without their bookings.
     """
     problems = [one.built.problem for one in parties]
     hosts = problems[0].hosts
@@ -104,7 +104,7 @@ def join_problems(parties: Sequence[TimedProblem], snapshot: Snapshot) -> Proble
 def split_answer(
     parties: Sequence[TimedProblem], problem: Problem, rows: Ints
 ) -> tuple[list[int], ...]:
-    """An answer to the joint problem, party by party: host rows in the order of its members."""
+    """Split an answer to the joint problem: per request the host rows of its members."""
     row_of = dict(zip(problem.members, rows.tolist(), strict=True))
     return tuple(
         [row_of[_member(number, name)] for name in one.built.problem.members]
@@ -162,7 +162,7 @@ def _primitives(parties: Sequence[TimedProblem]) -> Iterator[Primitive]:
 
 
 def renamed_primitive(primitive: Primitive, number: int) -> Primitive:
-    """What is said of members of the i-th request, in the joint problem's names."""
+    """The primitive with the members of the i-th request renamed as in the joint problem."""
     members = tuple(_member(number, name) for name in primitive.members)
     if isinstance(primitive, Apart):
         others = tuple(_member(number, name) for name in primitive.others)

@@ -69,7 +69,7 @@ def exclusive_hosts(
     """`EXCLUSIVE` -> UUIDs of hosts closed to the members of `newcomer` during `period`.
 
     What is closed to the members of some of its roles only, because of their tags, is under the
-    key of `engine.build.closed_to`.
+    key of `engine.joint.build.closed_to_role`.
     """
     others = [keeper for keeper in keepers if keeper.id != newcomer.id]
     by_tags = {
