@@ -9,9 +9,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from sqlalchemy import Connection, make_url
+from sqlalchemy import make_url
 from sqlalchemy.exc import IntegrityError
 from tests.servers.mariadb import Databases, MariadbServer, ask, connected
 
@@ -33,7 +31,6 @@ from moorage.store.mariadb import backend as mariadb_backend
 from moorage.store.mariadb import connect as mariadb_connect
 from moorage.store.opening import connect
 from moorage.store.schema import tables
-from moorage.store.schema.upgrade import upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,23 +61,6 @@ def store(mariadb_url: str) -> Iterator[Ledger]:
 
 
 # --- opening ------------------------------------------------------------------------------------
-
-
-def test_migrations_make_exactly_the_tables_of_the_code(mariadb_databases: Databases) -> None:
-    """But for two foreign keys, which can only be judged at the end of a transaction."""
-    backend = connect(mariadb_databases.empty())
-
-    def kept(one: object, *_: object) -> bool:
-        return not getattr(one, "deferrable", False)
-
-    def work(connection: Connection) -> None:
-        upgrade(connection, now=1)
-        options = {"compare_type": True, "include_object": kept}
-        context = MigrationContext.configure(connection, opts=options)
-        assert compare_metadata(context, tables.metadata) == []
-
-    backend.upgrade(work)
-    backend.close()
 
 
 def test_text_is_compared_by_code_points_whatever_the_database_was_made_with(

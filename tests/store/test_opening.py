@@ -1,4 +1,4 @@
-"""Opening a ledger: migrations, standard names, and errors one can act on."""
+"""Opening a ledger: standard names, and errors one can act on."""
 
 import os
 import sqlite3
@@ -6,45 +6,14 @@ import stat
 from pathlib import Path
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from sqlalchemy import Connection, literal, select
+from sqlalchemy import literal, select
 
 from moorage.domain.changes import Changeset, CreateProvider
 from moorage.domain.errors import Busy, InvalidDescription
 from moorage.store import is_missing, open_store
 from moorage.store.opening import connect
-from moorage.store.schema import tables
-from moorage.store.schema.upgrade import upgrade
 from moorage.store.sqlite import backend
 from moorage.store.sqlite.backend import SqliteBackend
-
-
-def test_migrations_make_exactly_the_tables_of_the_code(tmp_path: Path) -> None:
-    backend = connect(f"sqlite:///{tmp_path / 'ledger.db'}")
-
-    def work(connection: Connection) -> None:
-        upgrade(connection, now=1)
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, tables.metadata) == []
-
-    backend.upgrade(work)
-    backend.close()
-
-
-def test_tables_without_a_number_of_a_row_are_those_of_the_code(tmp_path: Path) -> None:
-    """What `compare_metadata` does not look at."""
-    open_store(f"sqlite:///{tmp_path / 'ledger.db'}").close()
-    connection = sqlite3.connect(tmp_path / "ledger.db")
-    made = connection.execute("SELECT name FROM sqlite_master WHERE sql LIKE '%WITHOUT ROWID%'")
-    said = {
-        name
-        for name, table in tables.metadata.tables.items()
-        if not table.dialect_options["sqlite"]["with_rowid"]
-    }
-    assert {name for (name,) in made} == said
-    assert "consumers" in said
-    connection.close()
 
 
 def test_opening_again_changes_nothing(tmp_path: Path) -> None:

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from sqlalchemy import Connection, make_url
+from sqlalchemy import make_url
 from tests.servers.postgres import Databases, PostgresServer
 from tests.servers.proxy import Proxy
 
@@ -21,9 +19,6 @@ from moorage.domain.providers import Inventory
 from moorage.logs import Lasting
 from moorage.store import Ledger, open_store
 from moorage.store.database import retry
-from moorage.store.opening import connect
-from moorage.store.schema import tables
-from moorage.store.schema.upgrade import upgrade
 
 
 def host(store: Ledger, name: str, total: int = 1_000_000) -> None:
@@ -38,18 +33,6 @@ def claim(consumer: str, provider: str = "a") -> Changeset:
 
 def used(store: Ledger) -> int:
     return int(store.snapshot().classes["VCPU"].used.sum())
-
-
-def test_migrations_make_exactly_the_tables_of_the_code(postgres_databases: Databases) -> None:
-    backend = connect(postgres_databases.empty())
-
-    def work(connection: Connection) -> None:
-        upgrade(connection, now=1)
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, tables.metadata) == []
-
-    backend.upgrade(work)
-    backend.close()
 
 
 def test_a_database_that_is_not_there_is_a_clear_error(postgres_url: str) -> None:

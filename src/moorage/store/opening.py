@@ -37,8 +37,9 @@ def open_store(
     database's unless a clock is given.
 
     Raises:
-        InvalidDescription: the URL cannot be used, or a newer version has changed the schema;
+        BadConfiguration: the URL cannot be used, or the schema is from before the first release;
             says why.
+        InvalidDescription: the server refuses us, or a newer version has changed the schema.
         Busy: somebody else keeps the database locked, or it is away.
     """
     backend = connect(database_url)

@@ -16,7 +16,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import insert, select, text, update
 
-from moorage.domain.errors import InvalidDescription
+from moorage.domain.errors import BadConfiguration, InvalidDescription
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ _ONE_AT_A_TIME: Final = Lock()
 """Alembic keeps the running migration in module globals."""
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _REACHED: Final = text("SELECT version_num FROM alembic_version")
+_UNRELEASED: Final = frozenset(f"{number:04}" for number in range(1, 26))
+"""Schemas from before the first release, which nothing upgrades."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def check_schema(connection: Session) -> None:
         InvalidDescription: it is another one; says which.
     """
     reached = frozenset(connection.scalars(_REACHED))
-    _refuse_newer(reached)
+    _refuse_unknown(reached)
     if reached != _known().newest:
         raise InvalidDescription(
             f"the database's schema is {_named(reached)}, older than this program's"
@@ -62,7 +64,22 @@ def check_schema(connection: Session) -> None:
         )
 
 
-def _refuse_newer(reached: frozenset[str]) -> None:
+def _refuse_unknown(reached: frozenset[str]) -> None:
+    """Return if there is an upgrade from these revisions, or they are the newest.
+
+    Raises:
+        BadConfiguration: the schema is from before the first release.
+        InvalidDescription: a newer version of the program has changed it.
+    """
+    unreleased = reached & _UNRELEASED
+    if unreleased:
+        raise BadConfiguration(
+            f"the database's schema is {_named(unreleased)}, from before the first release, and"
+            " cannot be upgraded: use a new database, and bring providers and allocations over"
+            " with `moorage admin import placement --from URL` from a service of the version that"
+            " made this one",
+            path="database",
+        )
     strange = reached - _known().all
     if strange:
         raise InvalidDescription(
@@ -80,10 +97,11 @@ def is_current(connection: Connection) -> bool:
     """Whether there is nothing to upgrade; only reads.
 
     Raises:
-        InvalidDescription: a newer version of the program has changed the schema.
+        BadConfiguration: the schema is from before the first release.
+        InvalidDescription: a newer version of the program has changed it.
     """
     reached = frozenset(MigrationContext.configure(connection).get_current_heads())
-    _refuse_newer(reached)
+    _refuse_unknown(reached)
     if reached != _known().newest:
         return False
     classes, traits = tables.resource_classes.c, tables.traits.c
