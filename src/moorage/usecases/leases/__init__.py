@@ -1,4 +1,4 @@
-"""What can be done with leases, one verb per module, and what happens to them as time goes by.
+"""Use cases of leases, one verb per module, and the lifecycle of a lease.
 
-Only decisions live here: nothing knows a dialect, a loop or whoever is reached outside.
+This package knows no dialect, runs no loop and calls no other service.
 """

@@ -1,4 +1,4 @@
-"""Annotations of leases, and the reservations that bookings belong to."""
+"""Annotations of leases, and the reservations to which bookings belong."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def annotate(env: UseCaseEnvironment, lease: Lease, annotations: Mapping[str, object]) -> Lease:
-    """The lease with these annotations instead of its own; nothing else of it changes.
+    """Replace a lease's annotations and return the stored lease; nothing else of it changes.
 
     Raises:
-        NotFound: it is gone.
-        Busy: others kept changing it.
+        NotFound: the lease is gone.
+        Busy: concurrent changes of the lease kept conflicting.
     """
 
     def write() -> Lease:
@@ -36,11 +36,11 @@ def annotate(env: UseCaseEnvironment, lease: Lease, annotations: Mapping[str, ob
 
 
 def reservations_of(store: Store, booked: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Lease]]:
-    """The reservations that places belong to, each once, with their leases.
+    """Yield the reservations of booked places with their leases, each reservation once.
 
     Args:
-        store: where leases are.
-        booked: pairs of a decision and a consumer that has a place of it.
+        store: reads decisions, leases and ensembles.
+        booked: pairs of a decision's id and the UUID of a consumer with a place of that decision.
     """
     found: dict[str, Lease] = {}
     for decision_id, consumer in sorted(booked):

@@ -1,7 +1,7 @@
 """Recipients of a lease's notices: the operator's webhook and the project's subscriptions.
 
-A notice is one effect, which the webhook hears, and events, which subscriptions do. Which events
-are those of an effect follows from the effect's id.
+A notice is stored as one effect, which is delivered to the webhook, and as events, which are
+delivered to subscriptions. The effect's id follows from the event.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HEALTH: Final = ("lease.degraded", "lease.missing", "lease.whole")
 _TYPES: Final = ("lease.notice", "lease.preempted", "lease.changed", *_HEALTH)
 _PAGE: Final = 1_000
 _PAGES: Final = 10
-"""Pages of a lease's events that are looked at."""
+"""How many pages of a lease's events are read at most."""
 
 
 class WebhookState(StrEnum):
@@ -35,7 +35,7 @@ class WebhookState(StrEnum):
 
     TOLD = "told"
     WAITING = "waiting"
-    """Not yet, or it failed and is tried again."""
+    """Not delivered yet, or delivery failed and is tried again."""
     GIVEN_UP = "given_up"
     NONE = "none"
     """No webhook is set."""
@@ -47,11 +47,11 @@ class Audience:
 
     webhook: WebhookState
     subscriptions: Sequence[tuple[Subscription, DeliveryState]] | None
-    """Those that want it, by their making; None where its events are kept no more."""
+    """Matching subscriptions by creation time; None if the notice's events are no longer kept."""
 
 
 def audiences(store: Store, lease: Lease, effects: Iterable[Effect]) -> Mapping[str, Audience]:
-    """Who each of a lease's notices was for, by the ids of their effects."""
+    """The recipients of each of a lease's notices, by the id of the notice's effect."""
     notices = [one for one in effects if one.kind is EffectKind.NOTIFY]
     if not notices:
         return {}
@@ -92,7 +92,7 @@ def _events(store: Store, lease: Lease, types: tuple[str, ...]) -> Sequence[Even
 
 
 def _effect_of(event: Event) -> str:
-    """The id of the effect by which the webhook hears of the same."""
+    """The id of the effect that notifies the webhook of the same event."""
     if event.type == "lease.notice":
         return str(event.body.get("notice"))
     if event.type == "lease.preempted":

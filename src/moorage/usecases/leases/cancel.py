@@ -1,4 +1,4 @@
-"""End a lease early, or never let it begin."""
+"""Cancel a lease: end an active one early, close one that has not started."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def cancel_lease(
     *,
     dry_run: bool = False,
 ) -> Lease:
-    """Cancel a lease: its unclaimed places are free at once.
+    """Cancel a lease and free its unclaimed places.
 
-    One that is not active yet is closed; who would have yielded to it gets its end back as far as
-    there is room. An active one is ending at once, and its cleaning begins: what follows from its
-    end is written with it. Its servers stay booked to the end that was promised, or until they are
-    gone.
+    A lease that is not active yet is closed, and servers displaced for it get later ends where
+    there is room. An active lease goes to ENDING at once; the effects of its end and its cleaning
+    are written in the same changeset. Its servers stay booked until the end that was promised, or
+    until they are deleted.
 
     Raises:
         NotFound: no such lease for this caller.
-        StaleGeneration: it has another generation.
-        WrongState: it has ended already.
+        StaleGeneration: the lease has another generation.
+        WrongState: the lease has ended already.
     """
 
     def attempt() -> Lease:
@@ -64,7 +64,7 @@ def cancel_lease(
         try:
             env.store.commit(Changeset(every, keepers_revision=keepers if back else None))
         except (CapacityExceeded, ProviderConflict) as overtaken:
-            # Where a later end was given back somebody else has come meanwhile: look again.
+            # A booking has meanwhile taken capacity that a later end needs: compute again.
             raise ConcurrentUpdate(overtaken.message, subject=lease_id) from overtaken
         return env.store.lease(lease_id)
 
@@ -92,10 +92,10 @@ def _never(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, 
 
 
 def _unbegun(state: LeaseState) -> LeaseState:
-    """The state after a lease that has not begun.
+    """The state of a lease that is cancelled before its start.
 
     Raises:
-        WrongState: it is over.
+        WrongState: the lease has ended already.
     """
     if state is LeaseState.STARTING:
         state = lease_after(state, LeaseStep.END)
@@ -107,8 +107,8 @@ def _unbegun(state: LeaseState) -> LeaseState:
 def _ended(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
     """End an active lease now.
 
-    One that has begun this very instant, and that nobody has used, has no time that it could have
-    lasted: it is closed with the period that it was to have, as if it had not begun.
+    A lease that started at this very instant and has no claims would have an empty period: it is
+    closed with its original period, as if it had not started.
     """
     walk = progress_of(env, replace(lease, terms=_over(lease.terms, now)))
     if now > lease.terms.period.start or walk.used:
@@ -120,14 +120,15 @@ def _ended(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, 
 
 
 def _closed(lease: Lease, state: LeaseState, now: Instant) -> Lease:
-    """The lease without places, of which none is missing any more."""
+    """The lease as closed: it has no places, so none is missing."""
     return replace(lease, state=state, degraded=False, missing=0, updated_at=now)
 
 
 def _over(terms: Terms, now: Instant) -> Terms:
-    """The same terms with an end that has come.
+    """The terms with an end that is not in the future.
 
-    A lease lasts a moment at least, also where it has begun this instant or the clock went back.
+    The period keeps a length of at least one unit of time, also if the lease started at this
+    instant or the clock was set back.
     """
     start, end = terms.period.start, terms.period.end
     period = Period(start, max(min(now, end), start + 1))
@@ -136,7 +137,7 @@ def _over(terms: Terms, now: Instant) -> Terms:
 
 
 def _given_back(env: UseCaseEnvironment, lease: Lease) -> Iterator[Change]:
-    """Later ends for consumers that ended early for it."""
+    """Changes that give later ends to the consumers displaced for the lease."""
     snapshot = env.store.snapshot()
     ensemble = env.store.ensemble(lease.ensemble_id)
     stand = member_places(snapshot, ensemble)

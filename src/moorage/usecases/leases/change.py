@@ -66,20 +66,24 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
     *,
     dry_run: bool = False,
 ) -> LeaseResult:
-    """Change a lease; what is not named stays. It keeps what it has until it has the new.
+    """Change a lease; fields that are None keep their values.
+
+    The lease keeps its present places until the changed ones are committed. Members stay where they
+    are if possible, claimed members always. Unclaimed members of a pending lease are placed anew if
+    the change does not fit otherwise. A role that shrinks loses unclaimed places.
 
     Members stay where they are if they can, claimed ones in any case; those of a pending lease
     are placed anew where that alone helps. Of a role that shrinks, unclaimed places go.
 
     Raises:
         NotFound: no such lease for this caller.
-        StaleGeneration: it has another generation.
-        WrongState: its state does not allow it.
-        InvalidDescription, LimitExceeded, QuotaExceeded: as for a new lease; what takes no more
-            than it did is never refused for that.
-        Contradiction: so few members cannot meet their policies anywhere.
-        InUse: claimed places would have to go.
-        Infeasible: the changed lease cannot be promised; it stays as it was.
+        StaleGeneration: the lease has another generation.
+        WrongState: the lease's state does not allow the change.
+        InvalidDescription, LimitExceeded, QuotaExceeded: as for a new lease; a limit or quota never
+            refuses a change that uses no more of it than before.
+        Contradiction: the policies cannot be met with this number of members on any fleet.
+        InUse: the role would have to lose claimed places.
+        Infeasible: the changed lease does not fit; the lease stays as it was.
         CheckRefused, Busy: as for a new lease.
     """
 
@@ -130,7 +134,7 @@ def _change(
 def _renamed(
     env: UseCaseEnvironment, lease: Lease, renamed: Lease, ensemble: Ensemble, *, dry_run: bool
 ) -> LeaseResult:
-    """A change that is none of the places."""
+    """Write a change of the name alone, which needs no decision."""
     if not dry_run and renamed.name != lease.name:
         env.store.commit(Changeset((PutLease(renamed, lease.generation),)))
     return LeaseResult(
@@ -166,7 +170,7 @@ def _terms(limits: Limits, lease: Lease, change: LeaseChange, now: Instant) -> T
 
 
 def _resized_from(before: Ensemble, after: Ensemble) -> dict[str, int]:
-    """Role -> members before, of those that have more or fewer after."""
+    """Role -> its members before the change, for roles whose count changes."""
     had = Counter(one.name.role for one in before.members)
     has = Counter(one.name.role for one in after.members)
     return {role: had[role] for role in had.keys() | has.keys() if had[role] != has[role]}
@@ -183,7 +187,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     naming: RequestIdentity,
     dry_run: bool,
 ) -> DecisionFlow[LeaseResult]:
-    """A change of the window or of the members, decided jointly."""
+    """Decide a changed window or changed members jointly, and write the changed lease."""
     snapshot = env.store.snapshot()
     stand = member_places(snapshot, ensemble)
     decision = env.store.decision(before.decision_id)
@@ -238,7 +242,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
 
 
 def _all_held(fresh: frozenset[MemberName]) -> Callable[[MemberPlaces], frozenset[MemberName]]:
-    """Selects new members, and all with unclaimed places."""
+    """Selects the new members and all members with unclaimed places."""
     return lambda stand: (
         fresh | {name for name, status in stand.status.items() if status is MemberStatus.HELD}
     )

@@ -1,4 +1,4 @@
-"""Grant a lease: its places are booked for its period, or it is refused with the reasons."""
+"""Grant a lease: book its places for its period, or refuse it with the reasons."""
 
 from __future__ import annotations
 
@@ -72,24 +72,27 @@ def create_lease(
     *,
     dry_run: bool = False,
 ) -> LeaseResult:
-    """Grant a lease of an ensemble, which is made in the same transaction if it is described.
+    """Grant a lease of a stored ensemble, or of a described one, which is created with it.
 
-    Granted means booked: at every instant of its period, with lead and cleaning, all members of
-    all roles have their places beside whoever stays there. Where only preemptible users are in
-    the way, they end before. The same request under the same id gets the answer it got before.
+    Granted means booked: for the lease's whole period, with lead and cleaning time, all members of
+    all roles have places beside all other bookings. If only preemptible servers are in the way,
+    they get earlier ends. A repeat of the request with the same id returns the lease that it was
+    granted.
 
     Raises:
         NotFound: no such ensemble for this caller.
-        InvalidDescription: neither or both of ensemble and description, a window or a lead in the
-            past, no members, or as for an ensemble.
-        LimitExceeded: too long, too far ahead, too many members or reservations.
-        QuotaExceeded: more than its project may lease.
+        InvalidDescription: the request names neither or both of ensemble and description, a window
+            or a lead in the past, or no members; or its description is invalid.
+        LimitExceeded: the lease is too long, too far ahead, or has too many members or
+            reservations.
+        QuotaExceeded: the project's quota would be exceeded.
         WrongState: the ensemble is placed, or has a lease.
-        NameTaken: the ensemble gave its places back, and another has its name meanwhile.
-        Infeasible: it cannot be promised; the explanation says what is in the way.
-        DuplicateName: the id was used by another request.
-        CheckRefused: the operator's own check says no.
-        Busy: time ran out, too many conflicting commits, or the check gives no answer.
+        NameTaken: the ensemble has released its places, and another ensemble has taken its name
+            since.
+        Infeasible: the lease does not fit; the error carries the explanation.
+        DuplicateName: another request used the same id.
+        CheckRefused: the operator's check of leases refuses it.
+        Busy: time ran out, there were too many conflicting commits, or the check did not answer.
     """
     if (made := made_before(env.store, caller, naming)) is not None:
         return made
@@ -102,7 +105,7 @@ def create_lease(
             dry_run=dry_run,
         )
     except (DuplicateName, Infeasible, WrongState):
-        # The same request on another connection was quicker: both get one answer.
+        # The same request was granted on another connection meanwhile: return that lease.
         if naming.digest and (made := made_before(env.store, caller, naming)) is not None:
             return made
         raise
@@ -131,7 +134,7 @@ def _create(
         within = quota_limits(env.limits, any_priority=asked.any_priority)
         check_quota(env, lease, None, within)
     question = CheckRequest(env, caller, CREATE)
-    # Who waits, or was granted elsewhere, has been promised more than a name.
+    # A waitlist entry or an imported lease keeps its ensemble even if the name was taken since.
     again_named = generation is not None and asked.entry is None and asked.brought is None
     named = reclaimed_name_condition(env.store, ensemble) if again_named else ()
 
@@ -205,7 +208,7 @@ def _lease(
 def _turn(
     env: UseCaseEnvironment, lease: Lease, ensemble: Ensemble, asked: LeaseRequest
 ) -> WaitlistGate:
-    """The waitlist gate; none for a lease that another service has granted."""
+    """The waitlist gate of the request; a lease that another service granted skips it."""
     if asked.brought is not None:
         return ignore_waitlist
     turn = turn_of_window(env, ensemble, lease.terms)
@@ -213,7 +216,7 @@ def _turn(
 
 
 def _detail(asked: LeaseRequest) -> RefusalDetail:
-    """How much of a refusal is explained."""
+    """How much of an explanation a refusal of this request gets."""
     if asked.unexplained:
         return RefusalDetail.NONE
     return (
@@ -222,10 +225,10 @@ def _detail(asked: LeaseRequest) -> RefusalDetail:
 
 
 def _renewed(store: Store, asked: LeaseRequest) -> LeaseRequest:
-    """The same with the entry of the waitlist as it stands.
+    """The request with its waitlist entry as stored now.
 
     Raises:
-        WrongState: it waits no more.
+        WrongState: the entry is not waiting any more.
     """
     if asked.entry is None:
         return asked
@@ -251,7 +254,7 @@ def _placed(lease: Lease, decision: Decision) -> Lease:
 def _ensemble(
     env: UseCaseEnvironment, caller: Caller, asked: LeaseRequest
 ) -> tuple[Ensemble, int | None]:
-    """The ensemble that is to be placed, and its stored generation if it is there already."""
+    """The ensemble to place, and its stored generation; None for one that is not stored yet."""
     if asked.entry is not None and asked.entry.ensemble is not None:
         return asked.entry.ensemble, None
     if (asked.ensemble_id is None) is (asked.description is None):
@@ -273,10 +276,10 @@ def _ensemble(
 
 
 def check_placeless(store: Store, snapshot: Snapshot, ensemble: Ensemble) -> None:
-    """Let an ensemble pass that has no placement.
+    """Check that an ensemble has neither a placement nor an open lease.
 
     Raises:
-        WrongState: it is placed, or has a lease.
+        WrongState: the ensemble is placed, or has a lease.
     """
     for lease in store.leases_of(ensemble.id):
         if lease.state is not LeaseState.CLOSED:
@@ -286,7 +289,7 @@ def check_placeless(store: Store, snapshot: Snapshot, ensemble: Ensemble) -> Non
 
 
 def _with_servers(ensemble: Ensemble, brought: ExistingGrant | None) -> Ensemble:
-    """The ensemble, some of whose members are servers already."""
+    """The ensemble with the servers of an imported lease assigned to its members."""
     if brought is None:
         return ensemble
     waiting = {role: list(servers) for role, servers in brought.servers.items()}
@@ -300,7 +303,7 @@ def _with_servers(ensemble: Ensemble, brought: ExistingGrant | None) -> Ensemble
 def _ended_with(
     ensemble: Ensemble, terms: Terms, brought: ExistingGrant | None
 ) -> tuple[Change, ...]:
-    """The end of servers that the lease brings along: that of those which draw from it."""
+    """The change that ends an imported lease's servers at the end of its cleaning time."""
     if brought is None:
         return ()
     servers = frozenset(one.server_id for one in ensemble.members if one.server_id is not None)
@@ -308,10 +311,10 @@ def _ended_with(
 
 
 def made_before(store: Store, caller: Caller, naming: RequestIdentity) -> LeaseResult | None:
-    """The lease that the same request got, if it got one.
+    """The lease that an earlier request with the same id and content was granted, or None.
 
     Raises:
-        DuplicateName: the id was used by another request.
+        DuplicateName: another request used the same id.
     """
     known = made_by_request(caller, "lease", naming.id, naming.digest, store.lease)
     if known is None:

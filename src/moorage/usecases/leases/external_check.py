@@ -1,8 +1,8 @@
-"""The operator's own check of leases: asked before one is written, told when one has ended.
+"""The operator's external check of leases, called before a lease is written and after it ended.
 
-It is asked outside of any transaction, once an answer was found and before it is committed, so a
-slow check delays its caller and locks nothing. The commit may still find the answer overtaken:
-that a lease may be is not that it is, which is why its end is told of leases that were written.
+The check is called outside of any transaction, after an answer was found and before its commit: a
+slow check delays its caller and holds no lock. The commit may still fail after the check allowed
+the lease. The end of a lease is therefore reported only for leases that were written.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class CheckRequest:
-    """The operator's check of one request; asked once, however often the decision is retried."""
+    """The check of one request; it is called once, however often the decision is retried."""
 
     env: UseCaseEnvironment
     caller: Caller
     what: str
     before: Mapping[str, object] | None = None
-    """The lease as it is, of one that changes."""
+    """The lease before the change; None for a new lease."""
     _asked: bool = False
 
     def put(self, lease: Lease, ensemble: Ensemble) -> Lease:
-        """The lease, marked as checked, if the check allows it.
+        """Call the check and return the lease, marked as checked.
 
         Raises:
-            CheckRefused: it may not.
-            Busy: there is no answer, and that refuses.
+            CheckRefused: the check refuses the lease.
+            Busy: the check does not answer, and is configured to refuse then.
         """
         check = self.env.check
         if check is None:
@@ -82,7 +82,7 @@ def _ask(check: LeaseCheck, what: str, body: Mapping[str, object]) -> None:
 
 
 def lease_for_check(lease: Lease, ensemble: Ensemble) -> dict[str, Any]:
-    """A lease as the check sees it: its own words, and dates in Blazar's form."""
+    """The check's view of a lease: Moorage's own fields, with dates in Blazar's format."""
     period = lease.terms.period
     return {
         "id": lease.id,

@@ -1,8 +1,9 @@
 """The lease sweeper: reports overrun servers, repairs leases on failed hosts, replans leases.
 
-A server's end does not stop it. Past it its booking counts as open-ended, and its deletion is
-requested. If it is still there after the grace period it is overrun: owner and operator are
-notified once. Where no service ends servers that is so at once.
+A booking's end does not stop its server: a booking past its end counts as open-ended, and a
+deletion of its server is requested. If the server is still there after the grace period it is
+overrun, and owner and operator are notified once. The grace period is zero where no service deletes
+servers.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ if TYPE_CHECKING:
 
 
 PAGE: Final = 500
-"""Servers looked at in one round."""
+"""Servers read in one round."""
 
 _BACK: Final = 10 * MINUTE
-"""How far a new round looks back beyond the one before, should clocks disagree."""
+"""How far a round looks back before the start of the previous one, as clocks may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,9 @@ class OverrunScan:
 
     after: tuple[Instant, str] = (0, "")
     more: bool = False
-    """Whether there are more to be looked at, at once."""
+    """Whether the next page should be read at once."""
     known: Mapping[str, Instant] = field(default_factory=lambda: MappingProxyType({}))
-    """Ids of effects that are written, with the ends they are about."""
+    """Ids of effects that are written already, with the ends of the bookings they are about."""
 
 
 def report_overrun(env: UseCaseEnvironment, seen: OverrunScan) -> OverrunScan:
@@ -72,23 +73,24 @@ def report_overrun(env: UseCaseEnvironment, seen: OverrunScan) -> OverrunScan:
 
 
 def is_overrun(booking: Booking, now: Instant, limits: Limits) -> bool:
-    """Whether it is of a server that has had its time to go, and is there still."""
+    """Whether the booking's server still exists after its end and its grace period."""
     patience = _patience(limits, booking.yields_to)
     return booking.state is BookingState.ALLOCATED and booking.period.end + patience <= now
 
 
 def _patience(limits: Limits, yields_to: str | None) -> Duration:
-    """How long a server may take to go that yields to this lease, or to none."""
+    """A server's grace period: `limits.notice` if it yields to a lease, else `limits.grace`."""
     return limits.grace if yields_to is None else limits.notice
 
 
 def _due(
     one: OverrunConsumer, now: Instant, patience: Duration
 ) -> tuple[PutEffect, PutEffect | None]:
-    """What is to be written of one: first what says that it was, then what else.
+    """The effects due for a server past its end: the first marks it as handled.
 
-    It is ended first, and told of once it has had its time to go; one that yields to a lease is
-    told of when the lease needs its place.
+    Until its patience is over that is its deletion alone; then it is the report of the overrun,
+    with another deletion. A server that yields to a lease is reported once the lease needs its
+    place.
     """
     server, project = one.consumer.uuid, one.consumer.project_id
     if now < one.end + patience:
@@ -119,7 +121,7 @@ def _due(
 
 
 def _write(env: UseCaseEnvironment, first: PutEffect, asked: PutEffect | None) -> None:
-    """Write what is not written yet. A server that somebody is ending is not asked for twice."""
+    """Write effects that are not stored yet; request no deletion while one is pending."""
     server = first.effect.subject
     earlier = env.store.effects(server)
     if any(effect.id == first.effect.id for effect in earlier):

@@ -1,9 +1,10 @@
-"""The life of a lease as time goes by: prepared, active, ending, closed.
+"""The lifecycle of a lease over time: prepared, active, ending, closed.
 
-Each step is one changeset: the lease in its next state, what follows from that, and the effect,
-done. Of two replicas one commits and the other finds it done; one that is killed has done nothing.
-A timer that is due looks at the lease as it is now: one that the lease has left behind does
-nothing, and one whose edge has moved waits for it.
+Each step is one changeset: the lease in its next state, the changes that follow, and the effect,
+marked as done. If two workers run the same effect, one commits and the other finds it done; a
+worker that is killed before its commit leaves nothing behind. A due timer reads the lease as it is
+now: it does nothing if the lease has passed that step, and is postponed if the edge has moved to a
+later instant.
 """
 
 from __future__ import annotations
@@ -62,14 +63,14 @@ _FROM: Final[Mapping[LeaseState, int]] = MappingProxyType(
         for number, state in enumerate(one for one in LeaseState if one is not LeaseState.OFFERED)
     }
 )
-"""How many of the steps a lease has behind it."""
+"""The number of steps that a lease in each state has taken."""
 
 
 def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
-    """Do what a due timer of a lease says; return what came of it.
+    """Carry out a due timer of a lease and return its outcome as text.
 
     Raises:
-        ConcurrentUpdate, NotFound: somebody else was quicker, with the effect or the lease.
+        ConcurrentUpdate, NotFound: another process changed the effect or the lease first.
     """
     try:
         walk = progress_of(env, env.store.lease(effect.subject))
@@ -92,7 +93,7 @@ def progress_of(env: UseCaseEnvironment, lease: Lease) -> LeaseProgress:
     """The progress of a lease from its stored state.
 
     Raises:
-        NotFound: its decision is gone.
+        NotFound: the lease's decision is gone.
     """
     decision = env.store.decision(lease.decision_id)
     try:
@@ -105,10 +106,10 @@ def progress_of(env: UseCaseEnvironment, lease: Lease) -> LeaseProgress:
 
 
 def _commit(env: UseCaseEnvironment, effect: Effect, walk: LeaseProgress, outcome: str) -> str:
-    """Write what has changed, and the effect as done.
+    """Write the changes, and the effect as done.
 
-    A step names the lease's and the decision's generation, so who claims or changes meanwhile
-    makes it look again.
+    The changeset names the generations of lease and decision, so a concurrent claim or change makes
+    it conflict and the step is tried again.
     """
     done = effect_finished(effect, outcome, walk.now)
     env.store.commit(Changeset((*walk.changes(), done)))
@@ -126,7 +127,7 @@ class LeaseProgress:
     now: Instant
     follows: list[Change] = field(default_factory=list)
     _lease: int | None = None
-    """The generation as stored, once something has changed."""
+    """The stored generation of the lease, once a step has changed it; None before."""
     _decision: int | None = None
 
     def to(self, last: LeaseStep) -> str:
@@ -153,7 +154,7 @@ class LeaseProgress:
         return f"freed {_places(freed)}"
 
     def expire(self) -> str:
-        """Mark the decision as expired once unclaimed places have lapsed."""
+        """Mark the decision as lapsed once its unclaimed places have lapsed."""
         if self.decision.state is not DecisionState.HELD:
             return "nothing is kept any more"
         if self.decision.expires_at > self.now:
@@ -162,7 +163,7 @@ class LeaseProgress:
         return "what nobody claimed has lapsed"
 
     def delete(self, reason: str, until: Instant) -> int:
-        """Have the servers of the lease ended; return how many there are."""
+        """Request the deletion of the lease's servers; return how many there are."""
         servers = self._of(MemberStatus.ACTIVE)
         self.follows += [
             notifications.deletion(
@@ -184,27 +185,28 @@ class LeaseProgress:
 
     @property
     def used(self) -> bool:
-        """Whether a server has a place of it, or is being built in one."""
+        """Whether a server has a place of the lease, or is being built in one."""
         return bool(self._of(MemberStatus.ACTIVE) or self._of(MemberStatus.BUILDING))
 
     def changes(self) -> tuple[Change, ...]:
-        """All of it, in the order in which it is written."""
+        """All changes of the steps taken, in the order in which they are written."""
         found: list[Change] = []
         if self._lease is not None:
             found.append(PutLease(self.lease, self._lease))
         if self._decision is not None:
             found.append(PutDecision(self.decision, self._decision))
         if self.ensemble is not None and self.follows:
-            # Who claims a place meanwhile makes it look again.
+            # A claim committed meanwhile changes the ensemble's generation and makes this changeset
+            # conflict.
             found.append(ExpectEnsemble(self.ensemble.id, self.ensemble.generation))
         return (*found, *self.follows)
 
     # --- steps --------------------------------------------------------------------------------
 
     def _prepare(self) -> str:
-        """Bind its places: replanning leaves them alone from now on."""
+        """Bind the lease's places: replanning does not move them any more."""
         self.lease = replace(self.lease, binding=Binding.BOUND)
-        # Whoever has planned anew since it was read has written the decision, and not the lease.
+        # Replanning writes the decision and not the lease: its generation detects a concurrent one.
         self._decision = self.decision.generation
         if self.ensemble is None or self.stand is None:
             return ""
@@ -220,7 +222,7 @@ class LeaseProgress:
         return ""
 
     def _end(self) -> str:
-        """Nothing more may be claimed, and what is there is to go."""
+        """Free unclaimed places and request the deletion of the lease's servers."""
         end = self.lease.terms.period.end
         freed = self._free()
         if self.decision.state is DecisionState.HELD:
@@ -232,7 +234,7 @@ class LeaseProgress:
         return f" ({_places(freed)} freed, {_servers(servers)} to be ended)"
 
     def _close(self) -> str:
-        """Close it after the cleaning time; servers still there are reported by the sweeper."""
+        """Close the lease after its cleaning time; the sweeper reports servers still there."""
         if self.decision.state is DecisionState.CONFIRMED:
             self._decide(DecisionStep.CLOSE)
         left = len(self._of(MemberStatus.ACTIVE))
@@ -260,7 +262,7 @@ class LeaseProgress:
         return len(held)
 
     def _at(self, edge: Edge, at: Instant) -> None:
-        """What the owner wants done at an edge itself."""
+        """Add the effects of the owner's actions at the edge itself, not before it."""
         for action in actions_at(self.lease.actions, edge):
             if not action.before:
                 self.follows += notifications.action_effects(self.lease, edge, action, at, self.now)
@@ -272,7 +274,7 @@ class LeaseProgress:
 
 
 def _act(env: UseCaseEnvironment, effect: Effect, walk: LeaseProgress) -> str:
-    """An owner's action before an edge: as long as the edge is where it was."""
+    """Carry out an owner's action before an edge, unless the edge has moved."""
     edge = Edge(str(effect.details["edge"]))
     action = read_action(str(effect.details["action"]), edge)
     period = walk.lease.terms.period
@@ -292,7 +294,7 @@ def _act(env: UseCaseEnvironment, effect: Effect, walk: LeaseProgress) -> str:
     try:
         return _commit(env, effect, walk, outcome)
     except DuplicateName:
-        # Said before the lease was changed, and written anew with the change.
+        # The same notice was written before the lease was changed.
         return finish(env.store, effect, "said before")
 
 

@@ -1,8 +1,9 @@
-"""Servers that draw from a lease through Placement's dialect, as an unmodified Nova creates them.
+"""Servers created in a lease's places through Placement's API by an unmodified Nova.
 
-The flavor of a reservation asks for one unit of its class. No inventory has that class: candidates
-that name it are the hosts of unclaimed places, each with the room of one such place given back, and
-the write of such a candidate takes a place, hold against allocation, in one changeset.
+The flavor of a reservation requests one unit of its resource class. No stored inventory has that
+class: the candidates of a query for it are the hosts of unclaimed places, each searched with the
+room of one such place given back. Writing such a candidate replaces the place's hold by the
+server's allocation, in one changeset.
 """
 
 from __future__ import annotations
@@ -63,17 +64,17 @@ class ReservationCandidates:
     """The candidates of a query for a reservation's resource class."""
 
     snapshot: Snapshot
-    """In which the hosts have an inventory of the class: a unit per place."""
+    """The snapshot with an inventory of the class on each host: one unit per place."""
     candidates: Iterable[Candidate]
 
 
 def reservation_candidates(
     store: Store, snapshot: Snapshot, query: CandidateQuery
 ) -> ReservationCandidates | None:
-    """The candidates of a query that asks for a reservation's class; None if it asks for none.
+    """The candidates of a query for a reservation's class; None if the query has no such class.
 
-    They are on hosts of unclaimed places only, take from every provider of such a place, and see
-    the room of one such place besides what is free until the lease's end. There are none unless
+    Candidates are on hosts of unclaimed places only, use every provider of such a place, and may
+    use the room of one such place besides what is free until the lease's end. There are none unless
     the lease is active.
     """
     wish = query.virtual_terms
@@ -96,7 +97,10 @@ def reservation_candidates(
 
 
 def _stocked(snapshot: Snapshot, found: ReservedPlaces) -> Iterator[ProviderState]:
-    """The hosts with an inventory of the class: one unit per place, used by claimed ones."""
+    """Provider states of the hosts with an inventory of the class: one unit per place.
+
+    Claimed places count, as used units.
+    """
     free = Counter(place.host for place in found.unclaimed.values())
     used: dict[str, list[str]] = {}
     for server in found.servers:
@@ -149,7 +153,10 @@ def _candidates(
 
 
 def _rounds(unclaimed: Mapping[Member, Place]) -> Iterator[list[tuple[Member, Place]]]:
-    """Places whose room may be given back at the same time: no two have a provider in common.
+    """Groups of unclaimed places; no two places of a group have a provider in common.
+
+    The room of all places of a group is given back in one search. Of places with equal amounts on
+    the same providers only the first is used.
 
     Of places that are alike on the same providers one is enough.
     """
@@ -182,7 +189,7 @@ class _Taking:
 
     snapshot: Snapshot
     ensembles: dict[str, tuple[Ensemble, Ensemble]]
-    """By id: as stored, and as it will be."""
+    """By id: the ensemble as stored, and as it will be written."""
     taken: set[str]
     """UUIDs of the members whose places are taken."""
     changes: list[Change]
@@ -194,20 +201,21 @@ def take_places(
     writes: Sequence[ReplaceAllocations],
     asked: Sequence[Mapping[ResourceClass, int]],
 ) -> Iterator[Changeset]:
-    """Changesets in which each write that asks for a reservation's class takes one of its places.
+    """Changesets in which each write for a reservation's class takes one of its places.
 
-    Each is what the ledger says now; the next is asked for when the one before came too late. The
-    hold goes, the allocations are written to the end of the lease, the member has the server, and
-    an active claim says so. Writes that ask for nothing are written along.
+    Each changeset is computed from a new snapshot; the caller asks for the next one if a commit
+    conflicts. In it the hold is dropped, the allocations are written until the lease's end, the
+    member gets the server, and an active claim is created. Writes without a reservation's class are
+    included unchanged.
 
     Args:
         store: the ledger.
-        ids: names the claims.
-        writes: with the units of reservations in them still.
-        asked: per write, the classes of leases' reservations in it with their units.
+        ids: makes the ids of claims.
+        writes: requested allocations, with the units of reservation classes still in them.
+        asked: for each write, its reservation classes with their units.
 
     Raises:
-        WrongState: there is no place for one of them, and why.
+        WrongState: a write cannot get a place; the message has the reason.
     """
     for _ in range(ATTEMPTS):
         taking = _Taking(store.snapshot(), {}, set(), [])
@@ -221,7 +229,7 @@ def take_places(
 
 
 def is_retryable(error: Exception) -> bool:
-    """Whether a changeset of `take_places` came too late, and another may not."""
+    """Whether a changeset of `take_places` failed by a conflict that the next one may avoid."""
     if isinstance(error, ConsumerConflict):
         return False
     return isinstance(error, (ConcurrentUpdate, HoldExpired, NotFound))
@@ -275,9 +283,10 @@ def _stripped(write: ReplaceAllocations, name: ResourceClass) -> ReplaceAllocati
 def _chosen(
     found: ReservedPlaces, write: ReplaceAllocations, taken: frozenset[str]
 ) -> tuple[Member, Place]:
-    """An unclaimed place on providers that the write takes from, the likest first.
+    """An unclaimed place on the write's providers, preferably with exactly the write's amounts.
 
-    A write that takes nothing but the place gets what is held, wherever its unit is.
+    A write that has no amounts besides the reservation's unit gets any unclaimed place, wherever
+    that unit is.
     """
     open_ = [(m, place) for m, place in found.unclaimed.items() if m.uuid not in taken]
     there = [
@@ -294,7 +303,7 @@ def _chosen(
 def _with_server(
     ensemble: Ensemble, member: Member, write: ReplaceAllocations, now: Instant
 ) -> Ensemble:
-    """The member has the server. One that had it before, as in a move, has none any more."""
+    """The ensemble with the server on this member, removed from the member it was on before."""
     server = write.consumer.uuid
     members = tuple(
         replace(one, server_id=server)

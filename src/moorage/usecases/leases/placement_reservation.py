@@ -1,4 +1,4 @@
-"""A reservation as Placement's dialect meets it: its class, its places, and why none may be had."""
+"""A reservation in Placement's API: its resource class, its places, and why none can be taken."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class ReservedPlaces:
     reservation: Reservation
     ensemble: Ensemble
     unclaimed: Mapping[Member, Place]
-    """Members whose places are booked for the lease still, in order."""
+    """Members whose places are not claimed yet, in order."""
     servers: tuple[str, ...]
-    """Servers that have places of the reservation."""
+    """UUIDs of servers with places of the reservation."""
 
     @property
     def name(self) -> str:
-        """Its resource class."""
+        """The reservation's resource class."""
         return reservation_class(self.reservation.id)
 
     def check_open(self, now: Instant) -> None:
-        """Let a server pass that would take a place.
+        """Check that a server may take a place of the reservation.
 
         Raises:
-            WrongState: the lease is not active, or it has no place left.
+            WrongState: the lease is not active, or no place is left.
         """
         lease, period = self.lease, self.lease.terms.period
         told = f"lease {lease.id}, which reservation {self.reservation.id} is of,"
@@ -62,7 +62,7 @@ class ReservedPlaces:
 
 
 def lease_of_class(store: Store, name: str) -> Lease | None:
-    """The lease that has the reservation with this class; None if it is a class like any other."""
+    """The lease whose reservation has this resource class; None if it is no reservation's class."""
     try:
         lease = store.lease_of_reservation(reservation_of(name))
     except NotFound:
@@ -71,13 +71,13 @@ def lease_of_class(store: Store, name: str) -> Lease | None:
 
 
 def leases_of_classes(store: Store, names: Iterable[str]) -> dict[str, Lease]:
-    """The classes among these that stand for a lease's places, with the leases."""
+    """Those of the names that are reservations' resource classes, with their leases."""
     found = ((name, lease_of_class(store, name)) for name in names)
     return {name: lease for name, lease in found if lease is not None}
 
 
 def reserved_places(store: Store, snapshot: Snapshot, name: str, lease: Lease) -> ReservedPlaces:
-    """The reservation of a lease that has this class, as the snapshot shows its places.
+    """The reservation of a lease with this resource class, and its places in the snapshot.
 
     Raises:
         NotFound: the lease's ensemble is gone.

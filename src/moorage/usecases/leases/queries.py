@@ -1,4 +1,4 @@
-"""Lease queries: access, listing, and the places still to be claimed."""
+"""Lease queries: access, listing, and the numbers of claimed and unclaimed places."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _CLAIMED = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """What a reservation holds: places in all, those claimed, and those still to be claimed.
+    """A reservation's numbers of places: in all, claimed, and still to be claimed.
 
-    A place is neither once what nobody claimed has been freed, or its server is gone, and while
-    it is missing.
+    Neither claimed nor remaining is a place that was freed unclaimed, whose server is gone, or that
+    is missing.
     """
 
     reservation: Reservation
@@ -43,10 +43,10 @@ class Remaining:
 
 
 def own_lease(store: Store, caller: Caller, lease_id: str) -> Lease:
-    """The lease, if it is the caller's.
+    """The lease, if the caller may see it.
 
     Raises:
-        NotFound: there is none, it is another project's, or an offer.
+        NotFound: there is no such lease, it belongs to another project, or it is an offer.
     """
     lease = store.lease(lease_id)
     if lease.proposed or not sees(caller, lease.project_id):
@@ -65,13 +65,13 @@ def list_leases(  # noqa: PLR0913 - each filter of a listing has its name
     series_id: str | None = None,
     page: Page = _WHOLE,
 ) -> Sequence[Lease]:
-    """The caller's leases, or for operators another or every project's, by creation.
+    """The caller's leases by creation time; for operators those of any or every project.
 
-    With `series_id` those that are occurrences of a series: none where that is not there.
+    With `series_id` only the occurrences of that series; none if there is no such series.
 
     Raises:
-        Forbidden: a tenant asked for another project's.
-        NotFound: the page's marker is no lease for this caller.
+        Forbidden: a tenant asked for another project's leases.
+        NotFound: the page's marker is no lease that the caller may see.
     """
     project = visible_project(caller, all_projects=all_projects, project_id=project_id)
     if page.marker is not None:
@@ -80,19 +80,18 @@ def list_leases(  # noqa: PLR0913 - each filter of a listing has its name
 
 
 def displaced_by(store: Store, lease: Lease) -> tuple[DisplacedConsumer, ...]:
-    """Who ends early for a lease, the youngest first: nobody once it is closed.
+    """Consumers displaced for a lease, the youngest first; none once it is closed.
 
-    Those who have gone are known to its events alone. Who is there still is overrun, and in the
-    way of everybody: that is no matter of this lease any more.
+    Deleted consumers are only in the lease's events. A displaced server that still exists after the
+    lease is closed is overrun, and no longer belongs to the lease.
     """
     return () if lease.state is LeaseState.CLOSED else displaced_for(store, lease.id)
 
 
 def remaining(store: Store, lease: Lease) -> tuple[Remaining, ...]:
-    """What is left of each reservation at this instant.
+    """The places of each of a lease's reservations, at this instant.
 
-    Of a closed lease nothing is left to be claimed; places are those of servers that are there
-    still, though they should be gone.
+    A closed lease has no places to claim; claimed places are those of servers that still exist.
     """
     if lease.state is not LeaseState.CLOSED:
         return remaining_in(lease, store.ensemble(lease.ensemble_id), store.snapshot())
@@ -104,7 +103,7 @@ def remaining(store: Store, lease: Lease) -> tuple[Remaining, ...]:
 
 
 def remaining_in(lease: Lease, ensemble: Ensemble, snapshot: Snapshot) -> tuple[Remaining, ...]:
-    """The same by what is known already of the lease, its ensemble and the ledger."""
+    """As `remaining`, from an ensemble and a snapshot that were read already."""
     if lease.state is LeaseState.CLOSED:
         return _nothing(lease)
     stand = member_places(snapshot, ensemble)
@@ -128,7 +127,7 @@ def remaining_in(lease: Lease, ensemble: Ensemble, snapshot: Snapshot) -> tuple[
 
 
 def _staying(store: Store, lease: Lease, ensemble: Ensemble) -> tuple[Remaining, ...]:
-    """Servers that have a place of a lease which is over, by reservation."""
+    """The places of a closed lease's remaining servers, by reservation."""
     stand = member_places(store.snapshot(), ensemble)
     decisions = {name: some[0].decision for name, some in stand.bookings.items()}
     own = {

@@ -24,52 +24,53 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExistingGrant:
-    """Reservations and servers of a lease that another service has granted."""
+    """Reservations and servers of a lease that another service granted and Moorage imports."""
 
     reservations: Mapping[str, str]
     """Role -> id of its reservation."""
     servers: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    """Role -> servers that have places of it already."""
+    """Role -> UUIDs of servers that have places of the reservation already."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """A lease as asked for, of an ensemble that is there or of one that is described."""
+    """A request for a lease of a stored ensemble, or of a described one."""
 
     name: str
     terms: Terms
     ensemble_id: str | None = None
     description: EnsembleDescription | None = None
-    """Exactly one of the two."""
+    """Exactly one of `ensemble_id` and `description` is given."""
     actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     annotations: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-    """See `Lease.annotations`."""
+    """Annotations to store with the lease; see `Lease.annotations`."""
     brought: ExistingGrant | None = None
     entry: WaitlistEntry | None = None
-    """Given where it comes from the waitlist; then it says which ensemble, too."""
+    """The waitlist entry that is being tried; its ensemble is used then."""
     unasked: bool = False
-    """Nobody would read why not: another start is tried then."""
+    """The explanation of a refusal is not stored, because another start is tried then."""
     unexplained: bool = False
-    """Only whether it fits is wanted: a refusal has no reasons, and leaves nothing."""
+    """A refusal has no explanation, and nothing is stored: the caller only needs to know whether it
+    fits."""
     objective: Objective = Objective.SPREAD
     seed: int = 0
     time_limit: Duration | None = None
     compiled: frozenset[str] = frozenset()
-    """Policies of the description that the service has made of what was asked: they name hosts,
-    which who asks may not name."""
+    """Names of policies that the service itself added to the description. They may name hosts,
+    which a caller's own policies may not."""
     any_priority: bool = False
-    """Whether who asks may ask for more than the project's quota allows."""
+    """Whether the caller may request a priority above the project's quota."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseChange:
-    """What changes of a lease; None stays as it is."""
+    """Changes of a lease; fields that are None stay as they are."""
 
     name: str | None = None
     start: Instant | None = None
     end: Instant | None = None
     counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    """Role -> how many members it has afterwards; roles that are not named stay."""
+    """Role -> its members after the change; other roles keep their members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class LeaseResult:
     snapshot: Snapshot
     displaced: tuple[DisplacedConsumer, ...] = ()
     preempted: tuple[PreemptedLease, ...] = ()
-    """Leases that give up their places for it."""
+    """Leases that are preempted for this one."""
     claims: Sequence[Claim] = ()
-    """Those of the decision: none where it is new, or nothing was written."""
+    """The claims of the decision; none if the decision is new or nothing was written."""
     dry_run: bool = False

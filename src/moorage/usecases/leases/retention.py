@@ -1,4 +1,4 @@
-"""Retention: records of what is over are deleted once they have been kept for long enough."""
+"""Retention: records of ended objects are deleted after a configured time."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from moorage.usecases.shared.limits import Limits
 
 AT_ONCE: Final = 100
-"""Records looked at, and deleted, in one transaction: others wait meanwhile."""
+"""Records read and deleted in one transaction; kept small because other writers wait for it."""
 EVERY: Final = 5 * MINUTE
 _KINDS: Final = tuple(RecordKind)
 
 
 def retention_period(limits: Limits) -> Duration | None:
-    """How long records are kept; None: for ever.
+    """How long records are kept; None means for ever.
 
-    A lease is kept for as long as a quota of unit-hours counts it.
+    Leases are kept at least as long as the window of unit-hour quotas, which counts them.
     """
     if limits.records_age is None:
         return None
@@ -32,19 +32,19 @@ def retention_period(limits: Limits) -> Duration | None:
 
 @dataclass
 class Retention:
-    """One worker's rounds: kind by kind, a few records at a time.
+    """A worker's deletion of old records: one kind after another, a few records at a time.
 
-    Several workers may look at the same ones: who comes later finds them gone.
+    Several workers may read the same records; the later ones find them deleted.
     """
 
     env: UseCaseEnvironment
     _next: float = 0.0
     _kind: int = 0
-    """The place of the kind whose turn it is."""
+    """Index in `_KINDS` of the kind to read next."""
     _after: RecordPlace = field(default_factory=RecordPlace)
 
     def look(self) -> bool:
-        """Delete some if it is time; whether there are more to be looked at now.
+        """Delete some records if the interval is over; True if there are more to read at once.
 
         Raises:
             MoorageError: the ledger is out of reach.

@@ -1,4 +1,4 @@
-"""Validation of a lease's terms and members, and its resizing."""
+"""Validation of a lease's terms and members, and changes of its member counts."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from moorage.usecases.shared.limits import Limits
 
 LATE: Final[Duration] = MINUTE
-"""A start no longer ago than this is now: so long may a request be under way."""
+"""A start up to this long ago counts as now, to allow for the request's transmission."""
 
 _CLAIMED = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
 
 
 def checked_start(terms: Terms, now: Instant) -> Terms:
-    """The terms, which begin now or later.
+    """The terms with a start that is not in the past.
 
     Raises:
-        InvalidDescription: the start lies in the past.
+        InvalidDescription: the start is in the past.
     """
     period = terms.period
     if period.start >= now:
@@ -58,10 +58,10 @@ def checked_start(terms: Terms, now: Instant) -> Terms:
 
 
 def checked_lead(terms: Terms, now: Instant) -> Terms:
-    """The terms with a lead that begins now or later; a lease that begins now has none.
+    """The terms with a lead that does not begin in the past; a lease that starts now has none.
 
     Raises:
-        LeadTooLong: it would begin in the past, before a lease that begins later.
+        LeadTooLong: the lease starts later, and its lead would begin in the past.
     """
     start = terms.period.start
     if not terms.lead or start - terms.lead >= now:
@@ -74,7 +74,7 @@ def checked_lead(terms: Terms, now: Instant) -> Terms:
 def check_margins(limits: Limits, *, lead: Duration, cleaning: Duration) -> None:
     """Check the lead and cleaning time of a new lease.
 
-    Quotas count neither: without bounds a lease of an hour would keep its places for a year.
+    Quotas do not count them: without limits a lease of one hour could keep its places for a year.
 
     Raises:
         InvalidDescription: its lead or its cleaning time is too long.
@@ -89,11 +89,11 @@ def check_margins(limits: Limits, *, lead: Duration, cleaning: Duration) -> None
 
 
 def checked_end(limits: Limits, terms: Terms, now: Instant) -> Terms:
-    """The terms, which end in the future that is allowed.
+    """The terms, checked to end in the future and within the limits.
 
     Raises:
-        InvalidDescription: the end lies in the past.
-        LimitExceeded: it is too far ahead, or too long after the start; with lead and cleaning.
+        InvalidDescription: the end is in the past, or the lead begins before instant 0.
+        LimitExceeded: the lease, with lead and cleaning time, is too long or ends too far ahead.
     """
     period = terms.period
     if period.end <= now:
@@ -114,8 +114,8 @@ def check_members(limits: Limits, ensemble: Ensemble) -> None:
     """Check that a lease can be made for the ensemble.
 
     Raises:
-        InvalidDescription: it has no members.
-        LimitExceeded: it has too many roles.
+        InvalidDescription: the ensemble has no members.
+        LimitExceeded: the ensemble has too many roles.
     """
     if not ensemble.members:
         raise InvalidDescription("a lease needs at least one place", path="lease.members")
@@ -133,14 +133,14 @@ def resized(
     counts: Mapping[str, int],
     period: Period,
 ) -> Ensemble:
-    """The ensemble with as many members of some roles as is said.
+    """The ensemble with the given numbers of members of some roles.
 
-    Members that go have no place any more, or an unclaimed one; of the latter those that hurt
-    the fewest policies when they are gone.
+    Removed members have no place or an unclaimed one. Of members with unclaimed places, those are
+    removed without which the policies are violated least.
 
     Raises:
-        InvalidDescription: no such role, or not a count.
-        InUse: claimed places would have to go.
+        InvalidDescription: there is no such role, or a count is negative.
+        InUse: members with claimed places would have to be removed.
         LimitExceeded: too many members.
     """
     known = {role.name for role in ensemble.roles}
@@ -168,7 +168,7 @@ def _grown(env: UseCaseEnvironment, ensemble: Ensemble, role: str, more: int) ->
 
 
 class _Shrinking:
-    """Takes members out one by one, each time the one that is missed least."""
+    """Removes members one by one, each time the one whose removal violates policies least."""
 
     def __init__(
         self, snapshot: Snapshot, ensemble: Ensemble, stand: MemberPlaces, period: Period
@@ -182,7 +182,7 @@ class _Shrinking:
         self._rules = resolve_policies(self._request, self._terrain.topology, Phase.STEADY)
 
     def by(self, role: str, surplus: int) -> Ensemble:
-        """The ensemble with so many members of the role less."""
+        """The ensemble with `surplus` fewer members of the role."""
         free = [
             one.name
             for one in self._ensemble.members
@@ -191,7 +191,7 @@ class _Shrinking:
         if surplus > len(free):
             busy = self._ensemble.count(role) - len(free)
             raise InUse("role", role, f"{counted(busy, 'claimed place')} would have to go")
-        # Those without a place first, then the last: where nothing else tells them apart.
+        # Order without policies: first members without a place, then those with the highest index.
         last = sorted(free, key=lambda one: (one in self._stand.places, -one.index))
         gone = set(last[:surplus])
         placed = [one for one in last if one in self._stand.places]
@@ -201,7 +201,7 @@ class _Shrinking:
         return without_members(self._ensemble, gone)
 
     def _least_missed(self, free: list[MemberName], surplus: int) -> set[MemberName]:
-        """So many of these, one after the other; of those who are missed alike the last."""
+        """Choose `surplus` members, one after another; of equally good ones the first in `free`."""
         stay = {
             member: row_of_host(self._request, self._terrain, member)
             for member in self._request.members
@@ -217,7 +217,7 @@ class _Shrinking:
         return gone
 
     def _hurt(self, standing: RemovalCandidates) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """[n] by how much policies are violated without each: required, then preferred."""
+        """[n] The violations of required and of preferred policies without each candidate."""
         required = np.zeros(len(standing.candidates), dtype=np.int64)
         preferred = np.zeros_like(required)
         for rule in self._rules:

@@ -1,5 +1,5 @@
-"""Preemption: who may be displaced for a lease, who is chosen, and what they get back.
+"""Preemption: selecting victims for a lease, ending them early, and restoring their ends later.
 
-Strategies of decisions and what they write live here; nothing knows leases that move
-(`relocation`), or the verbs of leases.
+The package has strategies of decisions and the changes they write. It knows neither `relocation`
+nor the use cases of leases.
 """

@@ -1,12 +1,12 @@
 """The strategy that ends preemptible consumers early, and the preference for vacant hosts.
 
 A placement is searched for as if all consumers that can be warned in time were gone, then with only
-those of lower priorities gone, as long as that is enough. Of these, the ones end whose places it
-takes; see `victims`.
+those of lower priorities gone, as long as there is an answer. Of these consumers, those are
+displaced whose capacity the placement needs; see `victims`.
 
 The search prefers hosts on which no consumer has to end: a member on a host without room beside
-preemptible consumers costs more than the objective can gain, and less than any stated preference;
-on a host where those of the highest priority would end it costs most.
+preemptible consumers costs more than the objective can gain, and less than any preferred policy. A
+host on which consumers of the highest priority would have to end costs most.
 """
 
 from __future__ import annotations
@@ -61,18 +61,18 @@ if TYPE_CHECKING:
 
 
 SPARING: Final = "sparing"
-"""What posts the preference; no policy of the ensemble's."""
+"""The policy name of the preference's primitives; no policy of an ensemble has it."""
 
 
 def prefer_vacant_hosts(built: BuiltProblem, there: Sequence[Snapshot]) -> BuiltProblem:
-    """The same problem, which prefers hosts that have room for a member as things are.
+    """The problem with a preference for hosts that have room for a member without displacement.
 
-    What is feasible stays so. Of several members on one host, each is judged alone.
+    What is feasible stays feasible. Each member is judged alone, also where several share a host.
 
     Args:
-        built: the problem as if those who could be displaced were not there.
-        there: the fleet with them; then with some of them, to spare whom weighs more than all
-            that comes before.
+        built: the problem, stated without the consumers that could be displaced.
+        there: the fleet with all of these consumers, then with some of them; displacing those
+            outweighs everything posted for the views before.
     """
     bare = built.problem
     placed = np.flatnonzero(bare.fixed < 0).tolist()
@@ -103,7 +103,7 @@ def prefer_vacant_hosts(built: BuiltProblem, there: Sequence[Snapshot]) -> Built
 
 
 def _open(problem: Problem, member: int) -> NDArray[np.bool_]:
-    """[H] hosts that a member may be on, alone."""
+    """[H] The hosts that a member alone may be on."""
     found: NDArray[np.bool_] = problem.allowed[problem.role_of[member]].copy()
     name = problem.members[member]
     for one in problem.primitives:
@@ -119,18 +119,18 @@ Candidates = Mapping[str, PreemptionCandidate]
 
 @dataclass(frozen=True, eq=False)
 class DisplacementConcession(Concession):
-    """What preemptible users give up for a request: they end before it."""
+    """The displacement of preemptible consumers for a request."""
 
     displaced: tuple[DisplacedConsumer, ...] = ()
     evicted: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """The same: consumer -> the providers it is booked on."""
+    """The displaced consumers, with the providers that each is booked on."""
 
     def relied(self) -> Mapping[str, frozenset[str]]:
-        """See `Concession`."""
+        """Displaced consumers, with the providers on which each must still be booked."""
         return self.evicted
 
     def ends(self, env: Environment, proposal: Proposal, decision: Decision) -> Iterator[Change]:
-        """See `Concession`; for an offer they are not warned yet."""
+        """The new ends, with warnings; consumers displaced for an offer are not warned yet."""
         for end in sorted({one.end for one in self.displaced}):
             who = frozenset(one.consumer for one in self.displaced if one.end == end)
             yield EndBookings(who, end, decision.lease_id)
@@ -139,7 +139,10 @@ class DisplacementConcession(Concession):
 
 
 def may_displace(promise: LeasePromise, notice: Duration) -> bool:
-    """Whether preemptible users may end for it: for an offer, who need not go while it is one."""
+    """Whether preemptible consumers may be displaced for the promise.
+
+    For an offer only if none of them has to end before the offer expires.
+    """
     return not promise.offered or promise.period.start - 2 * notice >= promise.expires_at
 
 
@@ -148,7 +151,7 @@ def with_fewest(
     best: SearchResult,
     search: Callable[[Candidates], SearchResult],
 ) -> SearchResult:
-    """The best answer, or one for which only those of lower priorities end."""
+    """The answer that displaces only consumers of the lowest priorities, or `best`."""
 
     def answer(few: Candidates) -> SearchResult | None:
         found = search(few)
@@ -160,7 +163,7 @@ def with_fewest(
 
 @dataclass(frozen=True, slots=True)
 class EndPreemptible:
-    """The strategy for leases: preemptible users end before they begin."""
+    """The strategy that ends preemptible consumers before a lease begins."""
 
     concedes: bool = True
 
@@ -170,7 +173,7 @@ class EndPreemptible:
         observation: Observation,
         refused: Sequence[SearchResult],  # noqa: ARG002 - it states problems of its own
     ) -> Iterator[SearchResult]:
-        """See `RoomMaker`: once for each selection of members that may be placed anew."""
+        """Search once for each selection of members that may be placed anew; see `RoomMaker`."""
         proposal, notice = context.proposal, context.env.limits.notice
         if proposal.promise is None or not may_displace(proposal.promise, notice):
             return
@@ -190,7 +193,7 @@ def _displacing(
     number: int,
     candidates: Candidates,
 ) -> SearchResult:
-    """The answer as if these candidates were gone, once only those end who must."""
+    """The answer without these candidates, reduced to the displacements that it needs."""
     snapshot = observation.snapshot
     fleet = without_candidates(snapshot, candidates.keys())
     stated, _ = context.stated(request, observation, fleet)
@@ -210,7 +213,7 @@ def _displacing(
 
 
 def _spared_views(there: Snapshot, candidates: Candidates) -> tuple[Snapshot, ...]:
-    """The fleet with all who could go, and with only those of the highest priority."""
+    """The fleet with all candidates, and with only those of the highest priority."""
     highest = max(one.priority for one in candidates.values())
     lower = [name for name, one in candidates.items() if one.priority < highest]
     return (there, without_candidates(there, lower)) if lower else (there,)
@@ -223,7 +226,7 @@ def _judged(
     candidates: Candidates,
     notice: Duration,
 ) -> SearchResult:
-    """The same answer once only those are gone who must go for it."""
+    """The answer checked again with only its victims gone; `stated`, a refusal, if it fails."""
     request = found.built.request
     stays = stated.staying.keys() & request.fixed.keys()
     leaving = request.released | {stated.staying[name][0].consumer for name in stays}
@@ -237,7 +240,8 @@ def _judged(
         return stated
     judged = _without(found, view, out)
     if judged is None:
-        # Some policy minds who is there: then everybody goes who can, where it asked.
+        # A policy depends on the other consumers of a host: displace all candidates on the hosts
+        # whose occupants the check has read.
         rows = {view.row_of[host] for host in found.asked}
         out |= {
             one.consumer
@@ -259,7 +263,7 @@ def _judged(
 def _without(
     found: VerifiedPlacement, view: Snapshot, out: frozenset[str]
 ) -> VerifiedPlacement | None:
-    """The answer judged with these consumers gone, and all others there."""
+    """The answer, checked again with these consumers gone and all others there."""
     built = found.built
     bare = without_candidates(view, out)
     return recheck_placement(

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 def owner_details(store: Store, consumer: str, decision: str | None = None) -> dict[str, object]:
-    """The details `ensemble`, `member` and `server` of a consumer; empty if it is no member.
+    """The details `ensemble`, `member` and `server` of a consumer; empty if it is no member's.
 
-    A member that only holds its place has no server yet.
+    `server` is None for a member that only holds its place.
 
     Args:
-        store: where decisions and ensembles are.
-        consumer: a server, or a member that is none yet.
-        decision: the decision whose place it has; None: that of its bookings.
+        store: reads bookings, decisions and ensembles.
+        consumer: UUID of a server, or of a member without a server.
+        decision: the decision whose place the consumer has; None to take it from its bookings.
     """
     if decision is None:
         there = (one.decision for _, one in store.bookings(consumer=consumer))
@@ -58,22 +58,22 @@ def owner_details(store: Store, consumer: str, decision: str | None = None) -> d
 
 
 ORDER = "lowest priority first, then fewest units, then the youngest, then by id"
-"""In which order servers are chosen and evicted; told with each of them."""
+"""The order in which servers are chosen and evicted; it is part of every warning."""
 
 
 def warnings(
     store: Store, displaced: Sequence[DisplacedConsumer], decision: Decision, **more: object
 ) -> Iterator[Change]:
-    """The effects of displacing these, in this order; for the changeset that displaces them.
+    """The warnings and evictions of displaced consumers, for the changeset that displaces them.
 
-    Each owner is told at once, and whoever is there still at its end is ended then. Warnings and
-    evictions of earlier ends are forgotten.
+    The owner of each is notified at once; a server still there at its end is deleted then. Pending
+    warnings and evictions of the consumers are dropped.
 
     Args:
-        store: where those are who are members.
+        store: reads the ensembles of members.
         displaced: in the order in which they were chosen.
         decision: the lease's placement.
-        more: what else is told with each.
+        more: further details for each.
     """
     now = decision.created_at
     for number, one in enumerate(displaced, 1):
@@ -109,16 +109,16 @@ def warnings(
 def early_end_warnings(
     store: Store, ensemble: Ensemble, name: MemberName, bookings: Sequence[Booking], now: Instant
 ) -> Iterator[Change]:
-    """The warning of a member that is placed, or a server that takes its place, until a lease.
+    """The warning of a member whose place it has only until a lease begins.
 
-    Nothing where it knows that end: it had a place until then before, and lost it meanwhile.
+    Nothing if the member was warned of the same end before; it may have lost its place since.
 
     Args:
-        store: where the lease is.
-        ensemble: the member's.
-        name: which.
-        bookings: its place, of whoever has it afterwards.
-        now: when that is written.
+        store: reads the lease.
+        ensemble: the member's ensemble.
+        name: the member.
+        bookings: the member's place, booked for the member or the server that takes it.
+        now: the time of the change.
     """
     first = bookings[0]
     if first.yields_to is None or first.declared_end is None:
@@ -139,7 +139,7 @@ def early_end_warnings(
 def _warned(
     store: Store, one: DisplacedConsumer, lease_id: str, now: Instant, **more: object
 ) -> Iterator[Change]:
-    """The warning of one that ends for a lease, unless there is none such."""
+    """The warning of a consumer that ends for a lease; none if the lease is gone."""
     try:
         placement = store.decision(store.lease(lease_id).decision_id)
     except NotFound:
@@ -165,11 +165,11 @@ def transferred_warning(
     """Move the warning of a member to the server that takes its place, unless the end differs.
 
     Args:
-        store: where it is written whom somebody has warned.
-        ensemble: the member's.
-        member: with its server.
-        bookings: its place, of the server.
-        now: when that is written.
+        store: reads stored warnings.
+        ensemble: the member's ensemble.
+        member: the member, with its server.
+        bookings: the place as booked for the server.
+        now: the time of the change.
     """
     ends, server = format_instant(bookings[0].period.end), bookings[0].consumer
     known = _eviction(store, member.uuid)
@@ -184,7 +184,7 @@ def transferred_warning(
 
 
 def dropped_warnings(consumers: Iterable[str]) -> Iterator[Change]:
-    """Drop the warnings and evictions of consumers that got their end back."""
+    """Drop pending warnings and evictions of consumers."""
     for one in consumers:
         yield DropEffects(one, frozenset({EffectKind.WARN, EffectKind.EVICT}))
 
@@ -193,7 +193,7 @@ def carry_out(env: Environment, effect: Effect) -> str:
     """Carry out an eviction that is due; return its outcome.
 
     Raises:
-        ConcurrentUpdate, NotFound: somebody else was quicker.
+        ConcurrentUpdate, NotFound: another process changed the effect first.
     """
     now = env.store.now()
     there = [one for _, one in env.store.bookings(consumer=effect.subject)]
@@ -203,7 +203,7 @@ def carry_out(env: Environment, effect: Effect) -> str:
         return finish(env.store, effect, "it does not yield any more")
     end = min(one.period.end for one in there)
     if end > now:
-        # It has got some time back, or the clock was set back.
+        # The end was moved back, or the clock was set back.
         env.store.commit(Changeset((postponed(effect, end, now),)))
         return "not yet"
     asked = deletion(effect.subject, effect.project_id, end, now, **deletion_details(effect))
@@ -216,7 +216,7 @@ def carry_out(env: Environment, effect: Effect) -> str:
 
 
 def deletion_details(effect: Effect) -> dict[str, object]:
-    """The details of an eviction that its deletion carries, too."""
+    """The details that the deletion of an evicted server takes over from its eviction."""
     names = ("ends", "declared_end", "order", "of", "why", "ensemble", "member")
     return {name: effect.details[name] for name in names if name in effect.details}
 
@@ -226,13 +226,14 @@ def later_end_notice(
 ) -> Iterator[Change]:
     """The notice of a later end to a consumer that was warned of an earlier one.
 
-    Who had an end for an offer was not told; if it has one for a lease instead it is warned now.
+    A consumer displaced for an offer was not warned; if it is displaced for a lease now, it is
+    warned.
 
     Args:
-        store: where it is written whom somebody has warned.
-        one: a server, or a member that is none yet, with the end that it has now.
-        yields_to: the lease that it ends for, if that is before its time.
-        now: when that is written.
+        store: reads stored warnings.
+        one: a server, or a member without one, with its new end.
+        yields_to: the lease that it still ends early for; None if it does not.
+        now: the time of the change.
     """
     known, ends = _eviction(store, one.consumer), format_instant(one.end)
     if known is None or parse_instant(str(known.details["ends"])) > one.end:
@@ -273,7 +274,7 @@ def later_end_notice(
 def deletion(
     server: str, project_id: str, end: Instant, now: Instant, **details: object
 ) -> PutEffect:
-    """Have a server ended whose end for a lease has come."""
+    """The effect that deletes a server at its end for a lease."""
     because = EndReason.PREEMPTED.value
     return notifications.deletion(
         server, project_id, EVICTION, end, now, because=because, **details
@@ -291,7 +292,7 @@ def why_needless(env: Environment, effect: Effect) -> str:
 
 
 def _taker(store: Store, effect: Effect) -> str:
-    """The consumer in the place of a warned one: the server of its member, or itself."""
+    """The consumer that has a warned consumer's place now: the member's server, or itself."""
     try:
         members = store.ensemble(str(effect.details["ensemble"])).members
     except (KeyError, NotFound):

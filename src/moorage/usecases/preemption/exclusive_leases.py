@@ -1,9 +1,10 @@
-"""Leases that keep others off their hosts, and the ends of stays before they start.
+"""Exclusive leases: the hosts they close to others, and the ends of stays before they start.
 
-A lease whose policy keeps others off its hosts does so in its period. Before it, whoever ends in
-time may be there: who is bounded by its own end, who is preemptible with an end for the lease, as
-on capacity that is promised. Who may not be warned in time stays away, as does every preemptible
-one where the lease lets none in before it starts.
+An exclusive lease, whose policy keeps others off its hosts, does so during its period. Before it,
+consumers that end in time may be on these hosts: those with an end of their own, and preemptible
+ones with an end for the lease, as on all promised capacity. Preemptible consumers that cannot be
+warned in time are kept off, and all of them if the lease's terms allow no preemptible use before
+its start.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ExclusivePeriod:
-    """Hosts that an exclusive ensemble has to itself for a time."""
+    """The hosts that an exclusive ensemble closes to others, and since when."""
 
     closed: Bools
-    """[P] providers that it keeps from a stranger at some time of a stay."""
+    """[P] Providers that are closed to a stranger at some time of its stay."""
     start: Instant
-    """When it comes, or came."""
+    """The start of the ensemble's bookings; it may be past."""
     lease: str | None
-    """For which lease; None: it is no lease that keeps them."""
+    """The ensemble's lease; None if its bookings have none."""
     on: frozenset[str]
-    """Providers on which the keeper is then."""
+    """Providers that the ensemble is booked on."""
 
 
 def exclusive_periods(
@@ -53,14 +54,14 @@ def exclusive_periods(
     keepers: Iterable[Ensemble],
     stay: Period,
 ) -> Iterator[ExclusivePeriod]:
-    """What keeps a stranger off some hosts during a stay; its own ensemble does not.
+    """The ensembles that close hosts to a stranger during a stay, other than its own ensemble.
 
     Args:
-        lease_of: the lease of a decision, by their ids.
+        lease_of: returns the id of a decision's lease, or None.
         view: the fleet.
-        stranger: who would stay.
-        keepers: ensembles that keep others out.
-        stay: as it is wished for.
+        stranger: the consumer that would stay.
+        keepers: exclusive ensembles.
+        stay: the requested stay.
     """
     now = view.taken_at
     for keeper in keepers:
@@ -84,19 +85,20 @@ def exclusive_periods(
 def end_before_exclusive(
     ahead: Iterable[ExclusivePeriod], hosts: Sequence[int], now: Instant, notice: Duration
 ) -> StayEnd | None:
-    """Where a stay on these hosts has to end because a lease keeps others off one of them.
+    """The latest end of a stay on these hosts before an exclusive lease closes one of them.
 
     Args:
         ahead: see `exclusive_periods`.
-        hosts: rows.
-        now: the instant of the fleet.
+        hosts: rows of the snapshot.
+        now: the snapshot's instant.
         notice: see `last_end`.
 
     Returns:
-        None where nobody keeps others off them.
+        None if no host is closed during the stay.
 
     Raises:
-        NoLease: what does is no lease, is there already, or comes too soon to warn anybody.
+        NotALease: a host is closed by an ensemble without a lease, is closed already, or too soon
+            to give notice.
     """
     found: list[StayEnd] = []
     for one in ahead:
@@ -117,15 +119,15 @@ def closed_before_run(
     stay: Period,
     run: Period,
 ) -> Mapping[str, frozenset[str]]:
-    """`closed_hosts` for a preemptible newcomer, which may have to go after `run`.
+    """`closed_hosts` for a preemptible ensemble, which may have to end after `run`.
 
     Args:
-        store: where leases are.
-        keepers: ensembles that keep others out.
+        store: reads leases.
+        keepers: exclusive ensembles.
         snapshot: the fleet.
-        newcomer: whose members are placed.
-        stay: how long they would like to be there.
-        run: the beginning of that, which they must have.
+        newcomer: the preemptible ensemble to place.
+        stay: the requested stay.
+        run: the first part of the stay, which is required.
     """
     closed = closed_hosts(keepers, snapshot, newcomer, run)
     if run == stay:
@@ -139,7 +141,7 @@ def closed_before_run(
 
 
 def _lets_in(store: Store, keeper: Ensemble) -> bool:
-    """Whether preemptible users may be where the ensemble's leases keep others out, before."""
+    """Whether all open leases of the ensemble allow preemptible servers before their start."""
     return all(
         Yielding.PREEMPTIBLE in one.terms.before_start
         for one in store.leases_of(keeper.id)

@@ -1,12 +1,12 @@
-"""Room by leases that have not begun and give up their places for one of a higher priority.
+"""Preemption of leases that have not begun, for a lease of a higher priority.
 
-Only where a lease cannot be granted otherwise: with nobody displaced, with preemptible users ending
-before it, and with planned leases moved. Then those are looked at which have less priority, lie
-ahead, and begin no sooner than the notice. Who goes is the lightest set that is enough: as few as
-possible of the highest priority among them, then of the next, then as few places as possible, then
-the newest; `engine.explain.min_hitting_set` proves it by asking the same search as every lease's.
+It is tried last: after a search without displacement, with preemptible servers ended, and with
+planned leases moved. Candidates are leases of a lower priority that begin no sooner than the
+preemption notice. The lightest sufficient set is chosen: the fewest leases of the highest priority
+among them, then of the next, then the fewest places, then the newest leases.
+`engine.explain.min_hitting_set` proves it minimal; it asks the search that every lease uses.
 
-`preempted_leases` says what becomes of them.
+The module `preempted_leases` writes their end.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from moorage.usecases.shared.environment import Environment
 
 SHARE: Final = 4
-"""The part of the time for an explanation that may go into what is told: one in so many."""
+"""Divisor of the explanation budget: a quarter may be spent on the leases' next windows."""
 
 
 class NextWindow(Protocol):
-    """Finds the next window in which a lease fits that gives up its places."""
+    """Finds the next window in which a preempted lease fits."""
 
     def __call__(
         self,
@@ -54,15 +54,15 @@ class NextWindow(Protocol):
         keepers: tuple[Ensemble, ...],
         budget: Duration,
     ) -> Window | None:
-        """The window; None: none was found within the budget."""
+        """The window; None if none was found within the budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptLeases:
-    """The strategy by which leases of less priority give up their places for a lease."""
+    """The strategy that takes the places of leases of lower priority."""
 
     next_window: NextWindow
-    """Says when those fit next."""
+    """Finds the next window of each preempted lease, for its notice."""
     concedes: bool = True
 
     def attempts(
@@ -71,7 +71,7 @@ class PreemptLeases:
         observation: Observation,
         refused: Sequence[SearchResult],
     ) -> Iterator[SearchResult]:
-        """See `RoomMaker`: the answer without the lightest set of leases that is enough."""
+        """Yield the answer without the lightest sufficient set of leases; see `RoomMaker`."""
         env, promise = context.env, context.proposal.promise
         if promise is None or not promise.outranks or env.limits.preemption_notice is None:
             return
@@ -102,7 +102,7 @@ class PreemptLeases:
         observation: Observation,
         answer: SearchResult,
     ) -> tuple[PreemptedLease, ...]:
-        """The preempted leases, each with the next window in which it fits alone."""
+        """The preempted leases, each with the next window in which it fits on its own."""
         view = _afterwards(without_leases(observation.snapshot, chosen), proposal, answer)
         gone = {one.ensemble.id for one in chosen}
         keepers = tuple(one for one in observation.keepers if one.id not in gone)
@@ -113,7 +113,7 @@ class PreemptLeases:
 
 
 def without_outranking(proposal: Proposal) -> Proposal:
-    """The same proposal, for which no other lease may give up its places."""
+    """The proposal without the right to preempt leases."""
     if proposal.promise is None:
         return proposal
     return replace(proposal, promise=replace(proposal.promise, outranks=0))
@@ -128,16 +128,16 @@ def removal_of_leases(  # noqa: PLR0913, PLR0917 - what has no answer, in what, 
     below: int,
     time_limit: Duration,
 ) -> RemovalOfLeases | None:
-    """The leases that may give up their places for what was refused; None: there are none.
+    """The removal search over leases that may be preempted for a refused proposal, or None.
 
     Args:
-        env: the ports, and the notice.
-        proposal: what has no answer otherwise.
-        search_for: searches for a proposal by all strategies.
-        refused: what was asked in vain.
-        observation: what was seen then.
-        below: only leases of a lower priority than this.
-        time_limit: for the whole search; past it the set that was found is not proved the least.
+        env: ports and limits.
+        proposal: the proposal that no other strategy can place.
+        search_for: searches for a proposal with all strategies.
+        refused: the refused search.
+        observation: what the refused search has read.
+        below: only leases of a lower priority than this may be preempted.
+        time_limit: for the whole search; a set found until then may not be proved minimal.
     """
     notice = env.limits.preemption_notice
     if not below or notice is None:
@@ -152,7 +152,7 @@ def removal_of_leases(  # noqa: PLR0913, PLR0917 - what has no answer, in what, 
 
 @dataclass(frozen=True, eq=False)
 class RemovalOfLeases:
-    """Looks for answers while some leases are away."""
+    """Searches for answers without sets of leases."""
 
     env: Environment
     proposal: Proposal
@@ -160,14 +160,14 @@ class RemovalOfLeases:
     observation: Observation
     there: Sequence[OutrankableLease]
     until: float
-    """On the stopwatch."""
+    """The search's deadline on the stopwatch, in seconds."""
 
     def lightest(self) -> frozenset[int] | None:
-        """The lightest set, by numbers, without which there is an answer; None: there is none."""
+        """The lightest set of leases, as indexes, without which there is an answer, or None."""
         return minimum_set(self.weights(), self.enough).items
 
     def weights(self) -> list[int]:
-        """Sums of these order sets: by priority from the highest, then by places, then by age."""
+        """Weights whose sums order sets: by priority from the highest, by places, by age."""
         leases = [one.lease for one in self.there]
         size = len(leases)
         by_age = sorted(range(size), key=lambda i: (-leases[i].created_at, leases[i].id))
@@ -182,12 +182,12 @@ class RemovalOfLeases:
         ]
 
     def enough(self, some: frozenset[int]) -> bool | None:
-        """Whether there is an answer without these; None: time has run out before."""
+        """Whether there is an answer without these leases; None if time ran out."""
         result = self.search(some)
         return None if result is None else result.found is not None
 
     def search(self, some: frozenset[int]) -> SearchResult | None:
-        """What a search comes to without these; None: to nothing in time."""
+        """The search's result without these leases; None if time ran out."""
         left = int((self.until - self.env.stopwatch()) * SECOND)
         if left <= 0:
             return None
@@ -205,7 +205,7 @@ class RemovalOfLeases:
 
 
 def _afterwards(view: Snapshot, proposal: Proposal, answer: SearchResult) -> Snapshot:
-    """The fleet with the places that the new lease has, and those that others move to."""
+    """The fleet with the new lease's places, and with the consumers it moves or displaces."""
     found = answer.found
     assert found is not None, "only an answer has places"
     uuid_of = {one.name: one.uuid for one in proposal.ensemble.members}

@@ -1,8 +1,8 @@
 """Leases that a higher priority may preempt: their selection, closing and waitlist entry.
 
-They are closed in the changeset that grants the other lease. Their ensembles stay, without places,
-and stand on the waitlist for the same window where the leases stood; their owners are told that,
-and when the same lease would fit next.
+Preempted leases are closed in the changeset that grants the other lease. Their ensembles stay,
+without places, and get a waitlist entry for the same window with the lease's place in the order.
+Their owners are notified of that, and of the next window in which the lease would fit.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ if TYPE_CHECKING:
 def waitlist_reentry(
     lease: Lease, ensemble: Ensemble, entry_id: str, *, now: Instant, why: str
 ) -> PutEntry:
-    """The change by which a lease that lost its places waits for its own window.
+    """The waitlist entry of a lease that lost its places, for the same window.
 
-    To be written with what ends the lease: the entry is of its ensemble, which must have neither
-    places nor another lease when it is tried. Its place in the order is that of the lease, which
-    keeps its priority; no bound of its project keeps it out.
+    It must be written in the changeset that ends the lease, because its ensemble may have neither
+    places nor another lease when the entry is tried. The entry keeps the lease's priority and its
+    place in the order; no limit on a project's entries applies.
 
     Args:
-        lease: as it was.
-        ensemble: of which it was.
-        entry_id: the entry's, and the next lease's; the lease's own is taken.
-        now: when it is written.
-        why: what it is told about what happened.
+        lease: the lease before its end.
+        ensemble: the lease's ensemble.
+        entry_id: the id of the entry and of the lease it may become; it differs from the lease's.
+        now: the time of the change.
+        why: the reason that the entry shows.
     """
     start = lease.terms.period.start
     return PutEntry(
@@ -91,13 +91,13 @@ def waitlist_reentry(
 
 
 MOST: Final = 50
-"""Leases that are looked at for one request: of the lowest priorities, those that begin last."""
+"""How many leases are candidates for one request: the lowest priorities, then the latest starts."""
 _WHY: Final = "it gave up its places for a lease of a higher priority"
 
 
 @dataclass(frozen=True, eq=False)
 class OutrankableLease:
-    """A lease that may give up its places."""
+    """A lease that may be preempted."""
 
     lease: Lease
     decision: Decision
@@ -106,12 +106,12 @@ class OutrankableLease:
 
     @property
     def consumers(self) -> frozenset[str]:
-        """Whose bookings its places are."""
+        """UUIDs of the consumers that hold its places."""
         return frozenset(one[0].consumer for one in self.stand.bookings.values())
 
     @property
     def relied(self) -> Mapping[str, frozenset[str]]:
-        """Its consumers, and the providers that they must still be on."""
+        """Its consumers, with the providers on which each must still be booked."""
         return {
             some[0].consumer: frozenset(one.provider for one in some)
             for some in self.stand.bookings.values()
@@ -120,28 +120,28 @@ class OutrankableLease:
 
 @dataclass(frozen=True, eq=False)
 class PreemptedLease(Concession):
-    """A lease that gives up its places, and when it would fit next; a `Concession`."""
+    """A preempted lease, and the next window in which it would fit."""
 
     of: OutrankableLease
     earliest: Window | None = None
 
     def relied(self) -> Mapping[str, frozenset[str]]:
-        """See `Concession`."""
+        """The lease's consumers, with the providers on which each must still be booked."""
         return self.of.relied
 
     def leases(self) -> tuple[str, ...]:
-        """See `Concession`: itself."""
+        """The id of the preempted lease."""
         return (self.of.lease.id,)
 
     def bookings(
         self,
         snapshot: Snapshot,  # noqa: ARG002 - whatever they were
     ) -> Mapping[str, tuple[Booking, ...]]:
-        """See `Concession`: none."""
+        """No bookings for each of the lease's consumers."""
         return dict.fromkeys(self.of.consumers, ())
 
     def frees(self, env: Environment, now: Instant) -> Iterator[Change]:
-        """See `Concession`: the lease is closed and waits, its places are dropped."""
+        """Close the lease, drop its places and put it on the waitlist."""
         lease, decision = self.of.lease, self.of.decision
         again = waitlist_reentry(lease, self.of.ensemble, env.ids.uuid(), now=now, why=_WHY)
         closed = replace(
@@ -197,10 +197,10 @@ class PreemptedLease(Concession):
 
 
 def may_yield_until(lease: Lease, notice: Duration | None, now: Instant) -> Instant | None:
-    """Until when a lease may have to give up its places; None: it need not, or not any more.
+    """The instant until which a lease may be preempted; None if it may not be, or no longer.
 
     Args:
-        lease: any.
+        lease: any lease.
         notice: see `Limits.preemption_notice`.
         now: the present instant.
     """
@@ -213,14 +213,14 @@ def may_yield_until(lease: Lease, notice: Duration | None, now: Instant) -> Inst
 def outrankable_leases(
     store: Store, snapshot: Snapshot, refused: SearchResult, *, below: int, since: Instant
 ) -> list[OutrankableLease]:
-    """Leases with less priority that have places in a problem's time, where it could use them.
+    """Leases of lower priority with places, in the problem's period, on hosts it could use.
 
     Args:
-        store: where leases are.
+        store: reads leases.
         snapshot: the fleet.
-        refused: what was asked in vain.
-        below: only of a lower priority than this.
-        since: only what begins then or later, with its lead.
+        refused: the refused search.
+        below: only leases of a lower priority than this.
+        since: only leases whose bookings begin then or later.
     """
     request, found = refused.built.request, dict[str, tuple[int, int]]()
     for host in _hosts(snapshot, refused):
@@ -241,7 +241,7 @@ def outrankable_leases(
 
 
 def _hosts(snapshot: Snapshot, refused: SearchResult) -> list[int]:
-    """Rows of the hosts that could hold some of what was asked, or do."""
+    """Rows of hosts that could hold some of the refused members, or that staying members are on."""
     masks = list(refused.built.ground.eligible_rows.values())
     rows = np.flatnonzero(np.logical_or.reduce(masks)).tolist() if masks else []
     hosts = {snapshot.row_of[refused.built.terrain.uuids[row]] for row in rows}
@@ -251,7 +251,7 @@ def _hosts(snapshot: Snapshot, refused: SearchResult) -> list[int]:
 
 
 def _one(store: Store, snapshot: Snapshot, decision_id: str) -> OutrankableLease | None:
-    """The lease of a decision, if it lies ahead; an offer is none."""
+    """The lease of a decision if it is pending; None for an offer."""
     try:
         decision = store.decision(decision_id)
         lease = None if decision.lease_id is None else store.lease(decision.lease_id)
@@ -269,5 +269,5 @@ def without_leases(snapshot: Snapshot, leases: Iterable[OutrankableLease]) -> Sn
 
 
 def preempted_leases(concessions: Iterable[object]) -> tuple[PreemptedLease, ...]:
-    """The leases that give up their places, of all that give something up for a decision."""
+    """The preempted leases among all concessions of a decision."""
     return tuple(one for one in concessions if isinstance(one, PreemptedLease))

@@ -1,4 +1,4 @@
-"""Later ends for preemptible users when a lease that they yielded to goes or moves."""
+"""Later ends for displaced consumers, when the lease they ended for is cancelled or moves."""
 
 from __future__ import annotations
 
@@ -42,23 +42,24 @@ def restored_ends(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what
     unstored: Mapping[str, str | None] = MappingProxyType({}),
     changed: Ensemble | None = None,
 ) -> Iterator[Change]:
-    """Later ends for those who yield to leases that change or go, for each the oldest first.
+    """Later ends for consumers displaced for leases that change or end.
 
-    Each gets the end it had, or the latest one that leaves room to a lease that begins before
-    that, and its hosts to one that wants them for itself, or the beginning of a time at which one
-    of its hosts is planned to be away; and is told so if it was warned. Who is overrun by now gets
-    nothing back.
-    Evictions look at the end again when due. Whoever commits this relies on the revision of the
-    keepers: solitude that is granted meanwhile would not be seen.
+    Those displaced for one lease are served by age, the oldest first. Each gets its declared end,
+    or the latest end before a lease needs the capacity, before an exclusive lease closes one of its
+    hosts, or before one of its hosts is planned to be away. It is notified if it was warned. An
+    overrun consumer gets nothing. A due eviction reads the end again.
+
+    The caller's changeset must rely on the revision of exclusive ensembles, or one granted
+    meanwhile would be missed.
 
     Args:
-        store: where yielders, keepers and decisions are.
+        store: reads displaced consumers, exclusive ensembles and decisions.
         snapshot: before the change.
-        lease_ids: the leases that change.
-        instead: what members are booked for afterwards, by consumer.
+        lease_ids: ids of the leases that change or end.
+        instead: members' bookings after the change, by consumer.
         notice: see `last_end`.
-        unstored: decisions that are not stored yet: id -> their lease.
-        changed: the ensemble as it will be stored, of a lease that changes.
+        unstored: decisions that are not stored yet: id -> the id of their lease.
+        changed: the ensemble of a changed lease, as it will be stored.
     """
 
     def lease_of(of: str) -> str | None:
@@ -94,7 +95,7 @@ def restored_ends(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what
             continue
         kept = tuple(replace(b, period=Period(b.period.start, end)) for b in mine)
         view = with_bookings(bare, {one.consumer: kept})
-        # Who cannot have all back, though no lease is in the way, keeps what it has declared.
+        # A planned absence alone bounds the end: keep the declared end.
         yields_to = lease_id if end < one.declared_end else None
         if found is not None:
             yields_to = found.yields_to
@@ -105,10 +106,11 @@ def restored_ends(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what
 def ends_restored_by(
     env: Environment, proposal: Proposal, decision: Decision, answer: DecisionBasis
 ) -> Iterator[Change]:
-    """Later ends for those who yield to leases that change, move or go, where they yielded.
+    """Later ends for consumers displaced for leases that a decision changes, moves or ends.
 
-    Who ends early for the decision itself, or for a lease where it moves to, gets nothing back.
-    All are looked at together: what one lease leaves is not given back where another comes to.
+    Consumers displaced by the decision itself, or for a lease that it moves, get nothing. All
+    leases are handled together, so that capacity freed by one and taken by another is not given
+    back.
     """
     concessions = answer.result.concessions
     leases = [lease for one in concessions for lease in one.leases()]
@@ -145,7 +147,7 @@ def ends_restored_by(
 
 
 def _there_until(view: Snapshot, mine: Sequence[Booking]) -> Instant:
-    """When the first of its hosts is planned to be away: the bound of a later end."""
+    """The first planned absence of the bookings' hosts, which bounds a later end."""
     down = (one for b in mine for one in view.state(view.row_of[b.provider]).down)
     return min((one.start for one in down if one.end > view.taken_at), default=FOREVER)
 
@@ -166,10 +168,10 @@ def _shut_out(
     keepers: Iterable[Ensemble],
     notice: Duration,
 ) -> StayEnd | None:
-    """Where a later end has to come because a lease keeps others off one of the hosts.
+    """The latest end before an exclusive lease closes one of the consumer's hosts.
 
     Raises:
-        NoLease: what keeps it off is no lease, or is there already.
+        NotALease: a host is closed by an ensemble without a lease, or is closed already.
     """
     rows = [view.row_of[booking.provider] for booking in mine]
     stranger = _stranger(view, one.consumer, rows)

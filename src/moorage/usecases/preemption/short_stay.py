@@ -1,4 +1,4 @@
-"""Room for a preemptible ensemble where it can stay a while, until a lease needs the place."""
+"""The strategy that places preemptible ensembles for a part of their stay, before leases begin."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from moorage.usecases.shared.environment import Environment
 
 _RUNS: Final = (28 * DAY, 7 * DAY, DAY, 4 * HOUR)
-"""How long a preemptible ensemble is looked for where it cannot stay throughout; then any time."""
+"""Shorter stays to search for if the whole stay does not fit; the notice is the last."""
 
 
 @dataclass(frozen=True, eq=False)
 class MemberEarlyEnds(Concession):
-    """What a preemptible ensemble gives up itself: some of its members end before their time."""
+    """The early ends of a preemptible ensemble's own members."""
 
     endings: Mapping[MemberName, StayEnd]
 
     def ends(self, env: Environment, proposal: Proposal, decision: Decision) -> Iterator[Change]:
-        """See `Concession`: the warnings of the members; their bookings end with the placement."""
+        """The members' warnings; their early ends are in the bookings of the placement itself."""
         for member in proposal.ensemble.members:
             if member.name in self.endings:
                 place, end = decision.places[member.name], self.endings[member.name]
@@ -57,7 +57,7 @@ class MemberEarlyEnds(Concession):
 
 @dataclass(frozen=True, slots=True)
 class ShortenStay:
-    """The strategy for preemptible ensembles: members end early, before leases that begin there."""
+    """The strategy for preemptible ensembles: members end before leases that need their hosts."""
 
     concedes: bool = False
 
@@ -67,7 +67,7 @@ class ShortenStay:
         observation: Observation,
         refused: Sequence[SearchResult],  # noqa: ARG002 - it states problems of its own
     ) -> Iterator[SearchResult]:
-        """See `RoomMaker`: once for each time that would be enough, the longest first."""
+        """Search once for each shorter stay, the longest first; see `RoomMaker`."""
         proposal, notice = context.proposal, context.env.limits.notice
         if proposal.promise is not None or not context.ask.preemptible:
             return
@@ -77,7 +77,7 @@ class ShortenStay:
 
 
 def _for_a_while(context: SearchContext, observation: Observation, run: Duration) -> SearchResult:
-    """The answer for which there is room for `run`, with an end for each member that needs one."""
+    """The answer with room for the first `run` of the stay, and each member's necessary end."""
     snapshot, proposal = observation.snapshot, context.proposal
     request = context.request(proposal.selections[0], observation)
     stay = request.period
@@ -103,7 +103,7 @@ def _until(
     found: VerifiedPlacement,
     view: Snapshot,
 ) -> SearchResult:
-    """The same answer with an end for each member whose place is promised to a lease."""
+    """The answer with an end for each member whose place a lease needs later."""
     request, notice = found.built.request, context.env.limits.notice
     ensemble, store = context.proposal.ensemble, context.env.store
     others = [one for one in observation.keepers if one.id != ensemble.id]

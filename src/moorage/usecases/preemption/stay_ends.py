@@ -24,13 +24,13 @@ class EndReason(StrEnum):
     """Reasons of a stay's end."""
 
     DECLARED = "declared"
-    """Its owner has said so, or the operator for those who say nothing."""
+    """The owner declared the end, or the operator's default for servers without one applies."""
     LEASE = "lease"
     """Its own lease ends."""
     PREEMPTED = "preempted"
-    """It makes way for a lease that needs its place."""
+    """It was displaced for a lease."""
     AWAY = "away"
-    """Its host is planned to be away then."""
+    """Its host is planned to be away from then on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class StayEnd:
 def stay_ends(
     store: Store, stand: MemberPlaces, known: Mapping[str, Lease | None] = MappingProxyType({})
 ) -> Mapping[MemberName, StayEnd]:
-    """The ends of those members that stand and have one, as things are.
+    """The ends of placed members that have one, as booked now.
 
     Args:
-        store: where decisions and leases are.
-        stand: the members.
-        known: leases that were read already, by the ids of decisions.
+        store: reads decisions and leases.
+        stand: the members' places.
+        known: leases that were read already, by decision id.
     """
     leases = dict(known)
     found: dict[MemberName, StayEnd] = {}
@@ -73,7 +73,7 @@ def stay_ends(
 
 
 def decided_ends(decision: Decision) -> Mapping[MemberName, StayEnd]:
-    """The ends that a decision would give its members, of one that is not written."""
+    """The ends that a decision that is not written would give its members."""
     early = {
         name: StayEnd(at, EndReason.AWAY if name in decision.away else EndReason.PREEMPTED)
         for name, at in decision.endings.items()

@@ -1,11 +1,10 @@
-"""Candidates for preemption and the victims among them: who ends early, and when.
+"""Candidates for displacement, the victims among them, and their new ends.
 
-A lease is granted without displacing anybody where that is possible. Else a placement is looked
-for as if those who can be warned in time were not there: first those of the lowest priority alone,
-then with the next (see `displacement`). Of these, provider by provider, those are displaced that
-make room for it: from the highest priority down as few as possible of each, among equally many the
-youngest, then by id. That it displaces as few as possible in all is a preference and not proved:
-another placement might do with less.
+A lease is granted without displacement if possible. Otherwise a placement is searched for as if
+consumers that can be warned in time were gone: only those of the lowest priority, then the next as
+well (see `displacement`). Of these, provider by provider, the victims are the fewest of the highest
+priority, then the fewest of each lower one; among equally many the youngest, then by id. A
+placement with the fewest victims overall is preferred but not proved.
 """
 
 from __future__ import annotations
@@ -36,28 +35,32 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 _MOST_TRIED: Final = 2_000
-"""Sets of victims tried on one provider, before any set that makes room will do."""
+"""Sets tried on one provider before the search settles for a set that is not the smallest."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionCandidate:
-    """A preemptible consumer that would be there while a lease is, and could end before."""
+    """A preemptible consumer with bookings in a lease's period, which could end before it."""
 
     consumer: str
     project_id: str
     since: Instant
-    """When its latest booking began: the youngest is displaced first."""
+    """The start of its latest booking: the youngest consumer is displaced first."""
     end: Instant
-    """When it ends as things are, yielding or not."""
+    """Its present end, early or not."""
     declared_end: Instant
     providers: frozenset[str]
     priority: int = 0
     decision: str | None = None
-    """The decision whose place it has, of a member."""
+    """The decision whose place it has; None for a consumer that is no member."""
 
 
 def last_end(now: Instant, start: Instant, notice: Duration) -> Instant | None:
-    """The end of who yields to what begins at `start`; None: it cannot be warned in time."""
+    """The end of a consumer displaced for something that begins at `start`.
+
+    At least `notice` before `start` if possible, and at least `notice` from now; None if a warning
+    now would be too late.
+    """
     end = max(start - notice, now + notice)
     return end if end <= start else None
 
@@ -65,9 +68,9 @@ def last_end(now: Instant, start: Instant, notice: Duration) -> Instant | None:
 def displaceable(
     snapshot: Snapshot, period: Period, notice: Duration, own: Collection[str]
 ) -> Mapping[str, PreemptionCandidate]:
-    """Consumers that could end before `period`, by UUID.
+    """Preemptible consumers that could end before `period`, by UUID.
 
-    One that is overrun has not kept an end before, and counts as everybody without one.
+    An overrun consumer is no candidate: it has missed an end before, and counts as open-ended.
     """
     now = snapshot.taken_at
     if last_end(now, period.start, notice) is None:
@@ -107,16 +110,16 @@ def victims(
     candidates: Mapping[str, PreemptionCandidate],
     period: Period,
 ) -> frozenset[str] | None:
-    """The candidates that are displaced for these places.
+    """The candidates to displace for these places.
 
     Args:
-        snapshot: with the candidates, and without whoever shall have the places.
-        places: those that are wanted, all at once.
+        snapshot: with the candidates, without the consumers that get the places.
+        places: all places needed together.
         candidates: see `displaceable`.
-        period: when they are wanted.
+        period: when the places are needed.
 
     Returns:
-        None where there is no room even without all of them.
+        None if there is no room even without all candidates.
     """
     out: set[str] = set()
     for provider, amounts in sorted(total_demand(places).items()):
@@ -144,7 +147,7 @@ def _on(
     out: frozenset[str],
     period: Period,
 ) -> frozenset[str] | None:
-    """The fewest more that make room on one provider, none where one of less priority would do."""
+    """The fewest further victims on one provider, the lowest priorities preferred."""
     state = snapshot.state(snapshot.row_of[provider])
     here = sorted(
         (
@@ -174,12 +177,15 @@ def _on(
 def _also(
     fits: Callable[[frozenset[str]], bool], gone: frozenset[str], some: frozenset[str]
 ) -> bool:
-    """Whether there is room without these and those already gone."""
+    """Whether there is room without `some` and `gone`."""
     return fits(gone | some)
 
 
 def _fewest(consumers: list[str], fits: Callable[[frozenset[str]], bool]) -> frozenset[str]:
-    """The fewest without whom there is room, those named first; without all of them there is."""
+    """The fewest consumers without which there is room, the first in order preferred.
+
+    There must be room without all of them.
+    """
     for some in islice(_sets(consumers), _MOST_TRIED):
         if fits(some):
             return some
@@ -191,7 +197,7 @@ def _fewest(consumers: list[str], fits: Callable[[frozenset[str]], bool]) -> fro
 
 
 def _sets(consumers: list[str]) -> Iterator[frozenset[str]]:
-    """Sets of them: the smallest first, among equally many those named first."""
+    """Subsets: the smallest first, among equally many those of the first consumers."""
     sizes = (combinations(consumers, size) for size in range(len(consumers) + 1))
     return (frozenset(some) for some in chain.from_iterable(sizes))
 
@@ -201,14 +207,14 @@ def with_least_priority(
     best: Answer | None,
     find: Callable[[Mapping[str, PreemptionCandidate]], Answer | None],
 ) -> Answer | None:
-    """An answer for which those of the lowest priorities end, if others need not.
+    """The answer that displaces only the lowest priorities, found by bisection.
 
-    Where those of some priorities make room, they do together with more: found by halves.
+    Bisection is valid because displacing more priorities never makes less room.
 
     Args:
-        candidates: all who may end.
-        best: the answer with all of them; None: there is none.
-        find: the answer with some of them.
+        candidates: all candidates.
+        best: the answer with all of them; None if there is none.
+        find: searches for an answer with some of them.
     """
     levels = sorted({one.priority for one in candidates.values()})
     while len(levels) > 1 and best is not None:
@@ -250,20 +256,20 @@ def required_end(
     stay: Period,
     notice: Duration,
 ) -> StayEnd | None:
-    """Where a stay has to end: a lease begins on one of its providers, or that is away then.
+    """The latest end of a stay before a lease needs its provider, or the provider is away.
 
     Args:
-        lease_of: the lease of a decision, by their ids.
-        snapshot: without whoever shall stay.
+        lease_of: returns the id of a decision's lease, or None.
+        snapshot: without the consumer that stays.
         taken: provider UUID -> amounts taken there.
-        stay: as it is wished for.
+        stay: the requested stay.
         notice: see `last_end`.
 
     Returns:
-        None where there is room for all of `stay`.
+        None if there is room for all of `stay`.
 
     Raises:
-        NoLease: what is in the way is neither, or cannot be waited for.
+        NotALease: the shortage is due to neither, or comes too soon to give notice.
     """
     now = snapshot.taken_at
     found: list[StayEnd] = []
@@ -273,7 +279,7 @@ def required_end(
         if at is None:
             continue
         lease = lease_from(lease_of, (one for one in state.bookings if one.period.start == at))
-        # Nobody has to be gone before a host goes: who is there then has been told so by his end.
+        # A planned absence needs no notice beforehand: the end of the stay announces it.
         away = lease is None and any(one.start == at for one in state.down)
         end = at if away and at - notice >= now else last_end(now, at, notice)
         if end is None or not (away or lease):
@@ -292,7 +298,7 @@ class NotALease(Exception):
 
 
 def lease_from(lease_of: Callable[[str], str | None], bookings: Iterable[Booking]) -> str | None:
-    """The lease that one of the bookings is for."""
+    """The first lease found among the bookings' decisions, or None."""
     for decision in sorted({one.decision for one in bookings if one.decision is not None}):
         if (lease := lease_of(decision)) is not None:
             return lease

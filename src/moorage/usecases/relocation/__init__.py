@@ -1,4 +1,4 @@
-"""Leases that may move: replanned before they begin, and repaired after their hosts fail.
+"""Relocation: leases move before their start to make room, or after a failure of their hosts.
 
-Strategies of decisions and what they write live here, and no verb of a lease.
+The package has strategies of decisions and the changes they write, and no use case of a lease.
 """

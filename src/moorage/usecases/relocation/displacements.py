@@ -1,8 +1,8 @@
-"""Preemptible users who end early for leases that move: who, and when.
+"""Displacement of preemptible consumers for leases that move.
 
-They are chosen as a new lease's are (see `preemption.victims`), for one lease after the
-other, those that begin first in front: who ends for one is no longer there when the next begins. An
-offer that moves displaces nobody.
+Victims are chosen as for a new lease (see `preemption.victims`), lease by lease in the order of
+their starts: a consumer displaced for one lease is gone for the next. An offer that moves displaces
+nobody.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PreemptionPool:
-    """The candidates that may end early, and the notice that they get."""
+    """The candidates for displacement, and the notice they are given."""
 
     candidates: Mapping[str, PreemptionCandidate]
     notice: Duration
 
     def soon(self, snapshot: Snapshot) -> Snapshot:
-        """The fleet where all of them end as soon as they can be warned."""
+        """The fleet as if all candidates ended as soon as they can be warned."""
         end = snapshot.taken_at + self.notice
         return with_bookings(
             snapshot, {one: bookings_until(snapshot, one, end) for one in self.candidates}
@@ -50,34 +50,34 @@ class PreemptionPool:
 
 @dataclass(frozen=True, eq=False)
 class WantedPlaces:
-    """Places that are wanted, when, and the consumers they are for."""
+    """Places that are needed, their period, and the consumers they are for."""
 
     places: Sequence[Place]
     period: Period
     consumers: frozenset[str]
-    """Whose bookings are not counted: those of the places themselves, and those given up."""
+    """Consumers whose bookings are ignored: the old and the new ones of the places."""
     own: frozenset[str] = frozenset()
-    """Who does not end for it."""
+    """Consumers that are not displaced for these places."""
     offered: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Displacement:
-    """The consumers that end early for one group of wanted places."""
+    """The consumers displaced for one group of wanted places."""
 
     displaced: tuple[DisplacedConsumer, ...] = ()
     evicted: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """The providers that each is booked on."""
+    """Displaced consumer -> the providers it is booked on."""
 
 
 def preemption_pool(snapshot: Snapshot, notice: Duration, own: frozenset[str]) -> PreemptionPool:
-    """Everybody who could end for a lease that begins ahead."""
+    """All consumers that could be displaced for a lease that begins later."""
     ahead = Period(snapshot.taken_at + notice, FOREVER)
     return PreemptionPool(displaceable(snapshot, ahead, notice, own), notice)
 
 
 def bookings_until(snapshot: Snapshot, consumer: str, end: Instant) -> tuple[Booking, ...]:
-    """A consumer's bookings, none of which lasts longer than this."""
+    """A consumer's bookings, cut off at `end`."""
     return tuple(
         replace(one, period=Period(one.period.start, min(one.period.end, end)))
         for one in bookings_of(snapshot, consumer)
@@ -91,13 +91,13 @@ def displace_for(
     wanting: Sequence[WantedPlaces],
     giving: PreemptionPool,
 ) -> tuple[Sequence[Displacement], Mapping[str, tuple[Booking, ...]]] | None:
-    """Who ends for each, in their order, and `instead` with their ends; None: it is not enough.
+    """The displacement for each group of places, and `instead` with the new ends; None if no room.
 
     Args:
         snapshot: the fleet as it is.
-        instead: what those who move, or stay for another time, are booked for then, by consumer.
-        wanting: who wants places.
-        giving: who may end.
+        instead: new bookings of consumers that move or stay for another period, by consumer.
+        wanting: the groups of places.
+        giving: the candidates for displacement.
     """
     found: dict[int, Displacement] = {}
     then = dict(instead)

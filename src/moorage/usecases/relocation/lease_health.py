@@ -1,17 +1,17 @@
-"""Leases that lack places, found by looking at hosts, not at leases.
+"""Detection and recording of leases with missing places, found from the hosts' bookings.
 
-A place that a lease holds is missing while its host is disabled, and while its inventories have
-no room for it: because capacity was lost, or because somebody is overrun. Where several leases
-hold places in what is left, those of the highest priority keep theirs, of equal ones those promised
-first. `members_without_place` says which members are concerned, so that `repair` can find other
-places; `write_health` records what is missing.
+An unclaimed place is missing while its host is disabled, or while its inventories have no room for
+it because capacity was lost or a server is overrun. If several leases hold places in the remaining
+capacity, those of the highest priority keep theirs, among equals the oldest bookings.
+`members_without_place` returns the members concerned, for `repair`; `write_health` records the
+number of missing ones.
 
-A server in a lease is missing too while its host is disabled: whether that is drained or has
-failed, nobody here can tell. It is never moved from here; once its allocations are elsewhere, or
-the host is back, it is not missing any more.
+A server of a lease is missing too while its host is disabled, be the host drained or failed.
+Moorage never moves it; it is no longer missing once its allocations are elsewhere or the host is
+enabled.
 
-A place that is not booked at all (its host was removed, or others took what a server gave up of it)
-is missing too. Whoever takes it away writes the lease as degraded; see `unplaced`.
+A place without bookings is missing too: its host was removed, or capacity that a server gave up was
+taken by others. The change that takes it also writes the lease as degraded; see `unplaced`.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 1000
 OPEN: Final = (LeaseState.PENDING, LeaseState.STARTING, LeaseState.ACTIVE)
-"""Leases that have places to lose."""
+"""States of leases that can have missing places."""
 _TAKEN: Final = (BookingState.CLAIMED, BookingState.ALLOCATED)
 NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 """No proposal."""
 
 
 def members_without_place(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
-    """The members that have no sound place, by their decision.
+    """Members with unclaimed places that cannot be kept, by decision.
 
     Returns:
         Decision -> consumers (UUIDs of members) with a reserved booking that cannot be kept.
@@ -76,11 +76,11 @@ def members_without_place(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
 
 
 def servers_on_disabled_hosts(snapshot: Snapshot) -> Mapping[str, frozenset[str]]:
-    """The servers in leases whose hosts are disabled, by the decision whose place they took.
+    """Servers of leases on disabled hosts, by the decision whose place they took.
 
     Returns:
-        Decision -> consumers with a place that was claimed: servers, and members of which one is
-        being built. Of bounded ensembles too, which have no lease.
+        Decision -> consumers with a claimed place: servers, and members whose server is being
+        built. It includes ensembles with an end and without a lease.
     """
     found: dict[str, set[str]] = defaultdict(set)
     disabled = snapshot.traits.get(DISABLED_TRAIT)
@@ -88,19 +88,19 @@ def servers_on_disabled_hosts(snapshot: Snapshot) -> Mapping[str, frozenset[str]
         return {}
     for row in np.flatnonzero(disabled[snapshot.root] & snapshot.alive).tolist():
         for one in snapshot.bookings_of(row):
-            # Who took a lease's place has its end.
+            # The booking of a claimed place of a lease has an end.
             if one.decision is not None and one.state in _TAKEN and not one.period.open_ended:
                 found[one.decision].add(one.consumer)
     return {decision: frozenset(consumers) for decision, consumers in found.items()}
 
 
 def without_place(snapshot: Snapshot, decision: str) -> frozenset[str]:
-    """The members of one lease, by its decision, whose places cannot be claimed now."""
+    """Members of a decision whose unclaimed places cannot be claimed now."""
     return members_without_place(snapshot).get(decision, frozenset())
 
 
 def _suspects(snapshot: Snapshot) -> list[int]:
-    """Living rows with an inventory that is more than full some time, or under a disabled host."""
+    """Rows of providers with an overage at some time, or on a disabled host."""
     bad = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     for columns in snapshot.classes.values():
         bad[columns.rows[columns.peak > columns.capacity]] = True
@@ -114,7 +114,7 @@ def _suspects(snapshot: Snapshot) -> list[int]:
 def _without_room(
     snapshot: Snapshot, state: ProviderState, there: Iterable[Booking], reserved: list[Booking]
 ) -> Iterator[Booking]:
-    """Those reserved bookings that do not fit once the ones that go before them are in."""
+    """Reserved bookings that do not fit after all other bookings and those of higher priority."""
     now = snapshot.taken_at
     kept = [one for one in there if not _kept_for_a_lease(one)]
     for one in sorted(reserved, key=lambda one: -one.priority):
@@ -127,12 +127,11 @@ def _without_room(
 def late_members(
     snapshot: Snapshot, now: Instant, grace: Duration
 ) -> tuple[frozenset[str], Instant]:
-    """Members whose place is taken by a server that should be gone, and may well go yet.
+    """Members whose place is taken by a server past its end, but within its grace period.
 
     Returns:
-        UUIDs of members whose reserved bookings have room once the servers beside them are gone
-        whose end came less than `grace` ago, and the instant at which the first of these servers
-        has had its time.
+        UUIDs of members whose reserved bookings would have room without servers whose end is less
+        than `grace` ago, and the first instant at which such a server's grace period ends.
     """
     members: set[str] = set()
     over = FOREVER
@@ -159,33 +158,33 @@ def _kept_for_a_lease(booking: Booking) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class UnhealthyLease:
-    """The members and servers of a lease without a sound place."""
+    """The members and servers of a lease whose places are missing."""
 
     decision: str
-    """Its present placement."""
+    """The lease's present decision."""
     members: frozenset[str] = frozenset()
-    """UUIDs of members with an unclaimed place there."""
+    """UUIDs of members whose unclaimed places are missing."""
     servers: frozenset[str] = frozenset()
-    """Those with a claimed one; see `servers_on_disabled_hosts`."""
+    """Consumers with claimed places; see `servers_on_disabled_hosts`."""
     priority: int = 0
     start: Instant = 0
 
     @property
     def turn(self) -> tuple[int, Instant]:
-        """Whose turn comes first: the highest priority's, then whose lease begins first."""
+        """Sort key: the highest priority first, then the earliest start."""
         return -self.priority, self.start
 
 
 def unhealthy_leases(
     store: Store, snapshot: Snapshot, noted: Collection[str] = ()
 ) -> dict[str, UnhealthyLease]:
-    """Open leases with members or servers without a sound place, by lease id.
+    """Open leases with missing places, by lease id.
 
     Args:
-        store: where leases are.
+        store: reads leases.
         snapshot: the fleet.
-        noted: ids of leases that are written as degraded. Whoever takes a place away from a lease
-            writes it so; which places are not booked at all is looked up for these only.
+        noted: ids of leases that are stored as degraded; only for these are places without bookings
+            looked up, as the change that takes such bookings marks the lease.
     """
     found: dict[str, UnhealthyLease] = {}
     for decision_id, members in members_without_place(snapshot).items():
@@ -193,7 +192,7 @@ def unhealthy_leases(
         if lease is not None and lease.decision_id == decision_id:
             found[lease.id] = replace(_of(lease), members=members)
     for decision_id, servers in servers_on_disabled_hosts(snapshot).items():
-        # A lease that was changed has another placement; who was there before is there still.
+        # A changed lease has another decision, but its older servers keep the old one.
         lease = _open_lease(store, decision_id)
         if lease is not None:
             known = found.get(lease.id, _of(lease))
@@ -208,12 +207,11 @@ def unhealthy_leases(
 
 
 def unplaced(store: Store, snapshot: Snapshot, lease: Lease) -> frozenset[str]:
-    """The members (UUIDs) to which a lease promises a place, and that have none booked.
+    """UUIDs of members to which a lease promises a place, and that have no bookings.
 
-    None once the lease frees what is not claimed. Once its decision is confirmed (an action has
-    released what was not claimed, or its owner has), members without a server have no promise any
-    more. A place is not lost while the migration of a server has it, which Nova is moving to
-    another place of the lease.
+    Empty once the lease has expired. Once its decision is confirmed, by an action or its owner,
+    only members with a server count. A place is not missing while Nova's migration of a server to
+    another place of the lease has booked it.
     """
     if lease.state not in OPEN or lease.terms.expires_at <= snapshot.taken_at:
         return frozenset()
@@ -264,12 +262,12 @@ def _lease_if_open(store: Store, lease_id: str) -> Lease | None:
 
 
 def degraded(store: Store) -> frozenset[str]:
-    """Every lease that is written down as degraded. Reads all that are not over."""
+    """Ids of leases stored as degraded; reads all open leases."""
     return frozenset(one.id for one in open_leases(store) if one.degraded)
 
 
 def open_leases(store: Store) -> Iterator[Lease]:
-    """Every lease that is not over, of all projects."""
+    """All open leases, of all projects."""
     for state in OPEN:
         marker = None
         while page := store.leases(project_id=None, state=state, page=Page(_PAGE, marker)):
@@ -284,20 +282,20 @@ def write_health(
     proposal: Mapping[str, object] = NOTHING,
     servers: Collection[str] = (),
 ) -> bool:
-    """Write into a lease how many members are missing, with a notice to its owner.
+    """Store how many members of a lease are missing, and notify its owner.
 
-    Nothing is written where it is known already, or the lease is over. Other servers than before
-    are news, however many they are.
+    Nothing is written if nothing has changed, or the lease has ended. Other servers than last time
+    count as a change, even if the number is the same.
 
     Args:
-        env: the ports.
-        lease_id: which.
-        missing: members that have no sound place; none mends the lease.
+        env: ports.
+        lease_id: the lease.
+        missing: how many members have no place; 0 marks the lease as healthy.
         proposal: see `Lease.proposal`.
-        servers: those among the missing that are servers, or are being built.
+        servers: the missing consumers with claimed places.
 
     Returns:
-        False where somebody else changed the lease meanwhile: then it is to be looked at again.
+        False if the lease was changed concurrently: its health must be computed again.
     """
     try:
         lease = env.store.lease(lease_id)
@@ -318,7 +316,7 @@ def write_health(
 
 
 def _servers_told(store: Store, lease_id: str) -> set[object]:
-    """The servers that the newest notice of a lease's health names."""
+    """The servers named in the newest notice of a lease's health."""
     found: set[object] = set()
     marker = None
     while page := store.effects(lease_id, page=Page(_PAGE, marker)):
@@ -333,7 +331,7 @@ def _servers_told(store: Store, lease_id: str) -> set[object]:
 
 
 def with_missing(lease: Lease, missing: int, proposal: Mapping[str, object], now: Instant) -> Lease:
-    """The lease with so many members missing."""
+    """The lease with its health fields set."""
     return replace(
         lease,
         degraded=missing > 0,
@@ -349,9 +347,9 @@ def health_notice(
     """The notice of a lease's health to its owner.
 
     Args:
-        lease: as it is written.
-        now: when.
-        moved: members that have other places from now on.
+        lease: the lease as it will be stored.
+        now: the time of the change.
+        moved: names of members with new places.
         servers: see `write_health`.
     """
     return notifications.idempotent_effect(
@@ -367,7 +365,7 @@ def health_notice(
             "missing": lease.missing,
             "moved": list(moved),
             "servers": sorted(servers),
-            # The owner is told of the change, and not of hosts.
+            # Hosts are not disclosed to the owner.
             "proposal": {name: of for name, of in lease.proposal.items() if name != "places"},
         },
         same=notifications.health(lease.id, lease.generation),

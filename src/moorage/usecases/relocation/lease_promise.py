@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LeaseContinuation:
-    """The lease that a decision is for, if it is for one."""
+    """The lease of a decision, carried over to the decision that replaces it; None without one."""
 
     lease: Lease | None
 
     @property
     def promise(self) -> LeasePromise | None:
-        """What the next decision is for."""
+        """The promise of the next decision; None without a lease."""
         return None if self.lease is None else promise(self.lease)
 
     def also(self, fresh: Decision) -> tuple[Change, ...]:
-        """The lease with its new placement."""
+        """The change that gives the lease its new decision."""
         if self.lease is None:
             return ()
         placed = replace(self.lease, decision_id=fresh.id, updated_at=fresh.updated_at)
@@ -36,14 +36,14 @@ class LeaseContinuation:
 
 
 def continuation_of(env: Environment, decision: Decision) -> LeaseContinuation:
-    """The lease of a decision that another one follows."""
+    """The lease that the decision replacing this one must carry over."""
     return LeaseContinuation(
         None if decision.lease_id is None else env.store.lease(decision.lease_id)
     )
 
 
 def unchanged_promise(lease: Lease, decision: Decision) -> LeasePromise:
-    """What another decision for the lease promises where only places change, or nothing does."""
+    """The promise of a decision that replaces a lease's, with the same times."""
     terms = lease.terms
     return LeasePromise(
         lease.id,
@@ -57,10 +57,10 @@ def unchanged_promise(lease: Lease, decision: Decision) -> LeasePromise:
 
 
 def promise(lease: Lease, *, at: Instant | None = None) -> LeasePromise:
-    """What a decision for the lease promises; at `at`, what is placed then is kept for a while.
+    """The promise of a new decision for a lease.
 
-    Unclaimed places that come after the lease has expired are kept as long as the first ones
-    were, though not beyond its end.
+    With `at`, the time of the decision, new unclaimed places of a lease that has expired are held
+    as long as the first ones were, but not beyond its end.
     """
     terms = lease.terms
     expires_at = terms.expires_at

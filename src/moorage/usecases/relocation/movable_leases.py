@@ -1,6 +1,6 @@
-"""Leases that have not begun and may move, and the changes of one that does.
+"""Leases that may be moved before their start, and the changes that move one.
 
-Those stay where they are whose members were told a place, asked for devices, or keep others out.
+A lease does not move if its places are bound, if it asks for devices, or if it is exclusive.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from moorage.usecases.shared.environment import Environment
 
 MOST: Final = 50
-"""Leases that one request may move."""
+"""How many leases are moved for one request at most."""
 MOST_MEMBERS: Final = 1_000
 
 
 @dataclass(frozen=True, eq=False)
 class MovableLease:
-    """A lease that may be moved: where its members' places are now."""
+    """A lease that may be moved, with its members' present places."""
 
     lease: Lease
     decision: Decision
@@ -56,7 +56,7 @@ class MovableLease:
 
     @property
     def consumers(self) -> frozenset[str]:
-        """Whose bookings its places are."""
+        """UUIDs of the consumers that hold its places."""
         return frozenset(one[0].consumer for one in self.stand.bookings.values())
 
     def bookings(self, places: Mapping[MemberName, Place]) -> dict[str, tuple[Booking, ...]]:
@@ -72,17 +72,17 @@ class MovableLease:
 
 @dataclass(frozen=True, eq=False)
 class LeaseMove(Concession):
-    """A planned lease with other places than before."""
+    """The move of a planned lease to other places."""
 
     planned: MovableLease
     places: Mapping[MemberName, Place]
     displaced: tuple[DisplacedConsumer, ...] = ()
-    """Preemptible users who end early for it in its new places."""
+    """Preemptible consumers displaced by the move."""
     evicted: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """The same: consumer -> the providers it is booked on."""
+    """Displaced consumer -> the providers it is booked on."""
 
     def changes(self, now: Instant) -> Iterator[Change]:
-        """The changes of its places, without those of consumers that end for it."""
+        """The changes of the lease's places, without those of displaced consumers."""
         decision = self.planned.decision
         places = MappingProxyType({**decision.places, **self.places})
         yield ExpectLease(self.planned.lease.id, self.planned.lease.generation)
@@ -98,11 +98,11 @@ class LeaseMove(Concession):
         env: Environment,  # noqa: ARG002 - all is known
         now: Instant,
     ) -> Iterator[Change]:
-        """See `Concession`: its new places."""
+        """The changes of the lease's places."""
         return self.changes(now)
 
     def endings(self, store: Store, now: Instant) -> Iterator[Change]:
-        """The changes that end consumers in its new places, with their warnings."""
+        """The early ends of displaced consumers, with their warnings."""
         for gone in self.displaced:
             yield EndBookings(frozenset({gone.consumer}), gone.end, self.planned.lease.id)
         placement = replace(self.planned.decision, created_at=now)
@@ -114,23 +114,23 @@ class LeaseMove(Concession):
         proposal: Proposal,  # noqa: ARG002 - whoever it moves for
         decision: Decision,
     ) -> Iterator[Change]:
-        """See `Concession`: who ends where it goes."""
+        """The early ends of displaced consumers, with their warnings."""
         return self.endings(env.store, decision.updated_at)
 
     def leases(self) -> tuple[str, ...]:
-        """See `Concession`: itself."""
+        """The id of the moved lease."""
         return (self.planned.lease.id,)
 
     def bookings(self, snapshot: Snapshot) -> Mapping[str, tuple[Booking, ...]]:
-        """See `Concession`: in its new places, and until when those stay who end there."""
+        """The lease's bookings in its new places, and displaced consumers' shortened bookings."""
         return {**self.planned.bookings(self.places), **ended_bookings(snapshot, self.displaced)}
 
     def providers(self) -> frozenset[str]:
-        """Where its members come to."""
+        """Providers of the new places."""
         return frozenset(uuid for place in self.places.values() for uuid in place.allocations)
 
     def relied(self) -> dict[str, frozenset[str]]:
-        """Its consumers and who ends for it, and the providers that they must still be on."""
+        """Moved and displaced consumers, with providers on which each must still be booked."""
         return dict(self.evicted) | {
             bookings[0].consumer: frozenset(one.provider for one in bookings)
             for name, bookings in self.planned.stand.bookings.items()
@@ -141,9 +141,10 @@ class LeaseMove(Concession):
 def movable_sets(
     store: Store, snapshot: Snapshot, period: Period, own: frozenset[str]
 ) -> Iterator[Sequence[MovableLease]]:
-    """Leases that may move together: those of a period, then also those around them; `own` do not.
+    """Sets of leases that may be moved together for a period; leases of `own` are left out.
 
-    Nothing where the second would be no more than the first, or the first nothing.
+    First the leases of the period; then these and the leases that overlap them, directly or through
+    others, if there are more. None if the first set is empty.
     """
     times = movable_periods(snapshot, own)
     near = [id_ for id_, one in times.items() if one.overlaps(period)]
@@ -168,14 +169,14 @@ def movable_sets(
 def movable_in(
     store: Store, snapshot: Snapshot, period: Period, own: frozenset[str]
 ) -> Sequence[MovableLease]:
-    """The leases of a period that may move together, the earliest first; `own` do not count."""
+    """The movable leases of a period, the earliest first, without those of `own`."""
     times = movable_periods(snapshot, own)
     near = [id_ for id_, one in times.items() if one.overlaps(period)]
     return _movable(store, snapshot, near, times)
 
 
 def movable_periods(snapshot: Snapshot, own: frozenset[str]) -> dict[str, Period]:
-    """When the planned leases are, by the ids of their decisions; none of `own`."""
+    """The periods of planned leases, by decision id, without those of consumers in `own`."""
     return {
         one.decision: one.period
         for row in np.flatnonzero(snapshot.next_change < FOREVER).tolist()
@@ -190,7 +191,7 @@ def movable_periods(snapshot: Snapshot, own: frozenset[str]) -> dict[str, Period
 def _movable(
     store: Store, snapshot: Snapshot, some: Sequence[str], times: Mapping[str, Period]
 ) -> Sequence[MovableLease]:
-    """Those of these that may move, the earliest first, as many as may."""
+    """The movable leases of these decisions, the earliest first, within one request's limits."""
     found: list[MovableLease] = []
     for decision_id in sorted(some, key=lambda id_: (times[id_].start, id_)):
         planned = movable(store, snapshot, decision_id)
@@ -203,7 +204,7 @@ def _movable(
 
 
 def _few(some: Sequence[MovableLease]) -> Sequence[MovableLease]:
-    """The first of these, as many as may move for one request."""
+    """The first of these leases, within the limits of one request."""
     members = 0
     for number, one in enumerate(some):
         members += len(one.stand.places)
@@ -213,7 +214,7 @@ def _few(some: Sequence[MovableLease]) -> Sequence[MovableLease]:
 
 
 def movable(store: Store, snapshot: Snapshot, decision_id: str) -> MovableLease | None:
-    """The lease of a decision, if all of it may move."""
+    """The lease of a decision, if all of its places may change; else None."""
     try:
         decision = store.decision(decision_id)
         lease = None if decision.lease_id is None else store.lease(decision.lease_id)
@@ -233,6 +234,6 @@ def movable(store: Store, snapshot: Snapshot, decision_id: str) -> MovableLease 
     if any(stand.of(name) is not MemberStatus.HELD for name in decision.places):
         return None
     if disabled_hosts(snapshot) & {place.host for place in stand.places.values()}:
-        # It needs other places itself, and must not keep this request from getting one.
+        # A lease on a disabled host needs other places itself, and must not make this request fail.
         return None
     return MovableLease(lease, decision, ensemble, stand)

@@ -1,4 +1,4 @@
-"""Room by moving leases that have not begun, and by ending preemptible users where they go."""
+"""The strategies that make room by moving leases that have not begun, also with displacement."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MoveLeases:
-    """The strategy by which leases that have not begun move to other places."""
+    """The strategy that moves leases that have not begun."""
 
     concedes: bool = True
 
@@ -38,14 +38,14 @@ class MoveLeases:
         observation: Observation,
         refused: Sequence[SearchResult],
     ) -> Iterator[SearchResult]:
-        """See `RoomMaker`: once for each problem that has no answer while they stay."""
+        """Search once for each refused problem; see `RoomMaker`."""
         for one in refused:
             yield _moving(context, observation, one)
 
 
 @dataclass(frozen=True, slots=True)
 class MoveLeasesAndEndPreemptible:
-    """The same, where preemptible users end for a lease, or for those that move for it."""
+    """The strategy that moves leases and also displaces preemptible consumers."""
 
     concedes: bool = True
 
@@ -55,7 +55,7 @@ class MoveLeasesAndEndPreemptible:
         observation: Observation,
         refused: Sequence[SearchResult],
     ) -> Iterator[SearchResult]:
-        """See `RoomMaker`: once for each problem that has no answer while they stay."""
+        """Search once for each refused problem; see `RoomMaker`."""
         promise, notice = context.proposal.promise, context.env.limits.notice
         if promise is None or not may_displace(promise, notice):
             return
@@ -86,7 +86,7 @@ def _moving(
     refused: SearchResult,
     giving: PreemptionPool | None = None,
 ) -> SearchResult:
-    """The answer that other leases make room for by moving, if they can."""
+    """The answer with other leases moved; the refusal if there is none."""
     found = replan(
         context.env.store,
         context.env.solver,

@@ -1,16 +1,16 @@
-"""Repair of leases whose hosts fail: other places for their members, or a degraded lease.
+"""Repair of leases on failed hosts: new places for members, or a degraded lease.
 
-Members that lost their places (see `lease_health`) are placed anew with all others staying put;
-where that gives nothing, together with all whose places are not claimed; a server that is there, or
-is being built, is never moved. All of it is one transaction, in which the owner is told. Where not
-all of them have room, as many as have it move. For the rest the lease is degraded, with a proposal:
-the smallest change after which everybody would have a place, as a solve has shown. It is looked for
-again when the ledger has moved, and mended when the hosts are back. Where a server stays that
-should be gone it gets some time to go before others are moved because of it; where somebody ends
-servers, before the lease is degraded.
+Members whose places are missing (see `lease_health`) are placed anew, first with all others
+staying, then together with all unclaimed members. A server that exists or is being built is never
+moved. New places and the owner's notice are one transaction. If there is no room for all, as many
+as possible are placed; the lease is degraded, with a proposal: the smallest change that a solver
+has shown to give every member a place. The repair is tried again when the ledger has changed, and
+the lease is healthy again once its hosts are back. If a member's place is taken by a server past
+its end, the repair waits for the server's grace period; if a service deletes servers, the lease is
+not degraded meanwhile.
 
-Leases have their turn by priority, those of one priority by when they begin.
-Several workers may do this at once: whoever is slower finds the lease changed.
+Leases are repaired by priority, then by start. Several workers may do this at once: the slower one
+finds the lease changed.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.environment import DecideEnvironment
 
 BUDGET: Final = 2.0
-"""Seconds in one look after which no further lease is healed before others have their turn."""
+"""Seconds of one round after which no further repair is started."""
 REST: Final = 20
-"""How many times as long as it took in vain, for all leases together, nothing is looked for again
-for the same lease: so what is in vain takes a twentieth of a worker's time at most."""
+"""After a failed repair, the lease rests this many times as long as the failed repairs of all
+leases took: they use at most a twentieth of a worker's time."""
 SHORTEST_REST: Final = 5.0
 """Seconds."""
 
@@ -66,7 +66,7 @@ class RepairAttempt:
 
     hurt: UnhealthyLease
     looked: tuple[int, int]
-    """What of the ledger was looked at: see `RepairWorker`."""
+    """Revision and validity of the snapshot; see `RepairWorker`."""
     took: float
     """Seconds."""
     rests_until: float
@@ -77,17 +77,17 @@ class RepairWorker:
     """Runs in one worker. Its cache only saves work."""
 
     def __init__(self, env: DecideEnvironment, degraded: frozenset[str]) -> None:
-        """`degraded` are leases that are written down as such."""
+        """`degraded` are ids of leases stored as degraded."""
         self._parts = env
         self._known = set(degraded)
         self._tried: dict[str, RepairAttempt] = {}
         self._hurt: dict[str, UnhealthyLease] = {}
         self._looked = (-1, 0)
-        """Revision and end of validity of the snapshot that was looked at last."""
+        """Revision and end of validity of the last snapshot read."""
         self._late: frozenset[str] = frozenset()
-        """Members that get their places back if servers go that should be gone."""
+        """Members whose place is taken by a server within its grace period."""
         self._over: Instant = FOREVER
-        """When the first of these servers has had its time."""
+        """When the first of these grace periods ends."""
 
     def know(self, degraded: frozenset[str]) -> None:
         """Add leases that are stored as degraded."""
@@ -96,7 +96,7 @@ class RepairWorker:
             self._looked = (-1, 0)
 
     def look(self, snapshot: Snapshot) -> bool:
-        """Find places for those who have lost theirs; True if some have not had their turn.
+        """Repair leases with missing places; True if the time was over before all were tried.
 
         Raises:
             MoorageError: the ledger is out of reach.
@@ -121,21 +121,21 @@ class RepairWorker:
         return False
 
     def _without_late(self, found: Mapping[str, UnhealthyLease]) -> dict[str, UnhealthyLease]:
-        """Leave out members whose places are taken by servers still within their grace period."""
+        """The unhealthy leases without late members, if a service deletes servers."""
         if not self._parts.limits.grace:
             return dict(found)
         rest = {id_: replace(one, members=one.members - self._late) for id_, one in found.items()}
         return {id_: one for id_, one in rest.items() if one.members or one.servers}
 
     def _mend(self) -> None:
-        """Record leases as whole whose members have their places again."""
+        """Mark leases as healthy whose members have their places again."""
         for one in sorted(self._known - self._hurt.keys()):
             self._tried.pop(one, None)
             if write_health(self._parts, one, 0):
                 self._known.discard(one)
 
     def _lost(self, lease_id: str) -> UnhealthyLease:
-        """Without those for whom it is too early to look for other places."""
+        """The lease's missing members without those that wait for a grace period."""
         found = self._hurt[lease_id]
         return replace(found, members=found.members - self._late)
 
@@ -148,14 +148,14 @@ class RepairWorker:
         )
 
     def _note_waiting(self, leases: list[str]) -> None:
-        """What is missing is known before anybody has looked for other places."""
+        """Record missing members of leases whose repair has to wait for the next round."""
         for one in leases:
             if one not in self._known:
                 self._known.add(one)
                 self._note(one, len(self._hurt[one].members))
 
     def _note(self, lease_id: str, missing: int, proposal: Mapping[str, object] = NOTHING) -> bool:
-        """See `write_health`; of members without servers."""
+        """Record the health of a lease: `missing` members, and its servers on disabled hosts."""
         servers = self._hurt[lease_id].servers
         return write_health(self._parts, lease_id, missing + len(servers), proposal, servers)
 
@@ -170,7 +170,7 @@ class RepairWorker:
         try:
             found = repair_lease(self._parts, lease_id, lost.members, lost.servers)
         except (ConcurrentUpdate, DuplicateName, NotFound):
-            # Changed or healed by somebody else: then the ledger has moved, and is looked at again.
+            # Changed by another process: the next snapshot shows it.
             return
         except MoorageError as error:
             if not isinstance(error, Busy):
@@ -203,17 +203,17 @@ def repair_lease(
     """Place these members of a lease anew, or as many of them as have room.
 
     Args:
-        env: the ports.
-        lease_id: which.
-        members: UUIDs of members that have lost their places.
-        servers: consumers that are missing besides, and are not moved.
+        env: ports.
+        lease_id: the lease.
+        members: UUIDs of members whose places are missing.
+        servers: consumers that are missing too and cannot be moved.
 
     Returns:
-        None where members have moved, or need not: then the ledger is to be looked at again. Else
-        what is wanting, of which nothing is written.
+        None if members were moved or need not be. Else the number of unplaced members and a
+        proposal; nothing is written then.
 
     Raises:
-        ConcurrentUpdate, NotFound: somebody else changed the lease, or ended it.
+        ConcurrentUpdate, NotFound: another process changed or ended the lease.
         Busy: time ran out, or too many conflicting commits.
     """
     lease = env.store.lease(lease_id)
@@ -238,13 +238,13 @@ def repair_lease(
         try:
             patient.place(lost - left, without=frozenset(left))
         except (Busy, Infeasible):
-            # Those who stay where they cannot be may keep the others away by a policy.
+            # A member left on a failed host may keep others from being placed, by a policy.
             return UnrepairedMembers(len(lost), patient.proposed(changes, lost))
         return None
     return UnrepairedMembers(len(lost), patient.proposed(changes, lost))
 
 
 def _relaxing(explanation: object) -> tuple[EnsembleChange, ...]:
-    """Changes of the ensemble that help. When a lease is, is settled."""
+    """Relaxations that change policies or members; a granted lease's times are not changed."""
     found = explanation.relaxations if isinstance(explanation, Explanation) else ()
     return tuple(one.change for one in found if one.change.subject in {"policy", "member"})

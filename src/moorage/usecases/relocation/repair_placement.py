@@ -1,4 +1,4 @@
-"""The decision that repairs a lease, and the proposal where it cannot be repaired."""
+"""The decision that repairs a lease, and the proposal if it cannot be repaired."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 _NOBODY: frozenset[MemberName] = frozenset()
 _UNREAD: Final = RefusalReader(detail=RefusalDetail.UNSTORED)
 PLACEABLE: Final = frozenset({MemberStatus.HELD, MemberStatus.UNPLACED})
-"""Whoever stands so has no server that would have to move."""
+"""States of members without a server that would have to move."""
 
 
 def left_out(lost: frozenset[MemberName], changes: Sequence[EnsembleChange]) -> set[MemberName]:
-    """Members without whom the others have room, where leaving some out is all that it takes."""
+    """Members to leave unplaced, if a relaxation removes only some of the missing members."""
     for one in changes:
         if _leaves_out(one):
             number = int(str(one.before)) - int(str(one.after))
@@ -66,15 +66,15 @@ class LeaseRepair:
     def place(
         self, members: frozenset[MemberName], *, without: frozenset[MemberName] = _NOBODY
     ) -> None:
-        """Place members anew on the lease's terms, and tell its owner.
+        """Place members anew on the lease's terms, and notify its owner.
 
         Args:
-            members: those that move in any case; others do where that helps.
-            without: those who stay where they cannot be, and have no place afterwards.
+            members: members that must move; the other unclaimed members move if that helps.
+            without: members that keep their failed places, and count as missing.
 
         Raises:
-            Infeasible: they have no room; the explanation says what would help.
-            Busy, ConcurrentUpdate: as of every decision.
+            Infeasible: there is no room; the explanation has the relaxations.
+            Busy, ConcurrentUpdate: as for every decision.
         """
         proposal = Proposal(
             self.ensemble,
@@ -91,7 +91,7 @@ class LeaseRepair:
     def proposed(
         self, changes: Sequence[EnsembleChange], lost: frozenset[MemberName]
     ) -> Mapping[str, object]:
-        """What would help; see `Lease.proposal`."""
+        """The smallest relaxation as a proposal; see `Lease.proposal`."""
         best = _best(changes)
         if best is None:
             return NOTHING
@@ -124,7 +124,7 @@ class LeaseRepair:
         return decide_proposal(self.env, proposal, ask, naming, dry_run=dry_run)
 
     def _also(self, missing: int, made: Decision) -> tuple[Change, ...]:
-        """The lease with its new placement, and what follows from that."""
+        """The lease with its new placement, and the notice to its owner."""
         before, now = self.decision.places, made.updated_at
         moved = [
             str(name)
@@ -158,7 +158,7 @@ def _placeable(members: frozenset[MemberName], stand: MemberPlaces) -> frozenset
 
 
 def _best(changes: Sequence[EnsembleChange]) -> EnsembleChange | None:
-    """The smallest change that keeps all members; if there is none, one that lets some go."""
+    """The first change that keeps all members; if there is none, the first of all."""
     keeping = (one for one in changes if not _leaves_out(one))
     return next(keeping, changes[0] if changes else None)
 

@@ -1,18 +1,20 @@
 """Replanning: leases that have not begun move jointly so that a request fits.
 
-A planned lease's places are a witness that it can be had, not where it will be (ADR-0008). A
-request that finds no room is stated once more together with the planned leases of its time, each
-over its own period (`engine.joint.windows`); nobody moves for nothing, and what was granted stays
-granted: their policies hold in the new places, and the commit writes all of it or nothing.
+The places of a planned lease are a witness and may change until it is bound (ADR-0008). A request
+without room is solved again together with the planned leases of its period, each over its own
+period (`engine.joint.windows`). No lease moves unless the request fits then; the leases' policies
+hold in the new places, and one commit writes everything or nothing.
 
-First only leases of its very time may move; where that is not enough, also those beside them in
-time, and those beside these, and so on: who moves may need a place that somebody leaves later.
+First only leases that overlap the request's period may move, then also those that overlap these,
+and so on: a lease may need a place that another one leaves later. At most `movable_leases.MOST`
+leases with `MOST_MEMBERS` members move for one request, the nearest in time first. A refusal is
+explained with all leases in their present places.
 
 Not more than `planned.MOST` leases with `planned.MOST_MEMBERS` members are moved for one request,
 the nearest in time first: what is refused then is refused with the others where they are.
 
-Last, where that is not enough for a lease either, it is looked for as if preemptible users were not
-there, who then end for it or for those who move (see `displacements`).
+Last, for a lease, the problem is solved as if preemptible consumers were gone; those in the way of
+the request or of moved leases are displaced (see `displacements`).
 """
 
 from __future__ import annotations
@@ -61,12 +63,12 @@ _NOTHING: Final[Mapping[str, tuple[Booking, ...]]] = MappingProxyType({})
 
 @dataclass(frozen=True, eq=False)
 class ReplanResult:
-    """An answer to a request, and who moves for it."""
+    """The placement of a request, and the leases that move for it."""
 
     found: VerifiedPlacement
     moved: tuple[LeaseMove, ...]
     gone: Displacement = field(default_factory=Displacement)
-    """Who ends for the request itself."""
+    """The displacement for the request itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +76,15 @@ class _Jointly:
     """An answer to the joint problem."""
 
     found: VerifiedPlacement
-    """The request's."""
+    """The placement of the request."""
     moved: tuple[LeaseMove, ...]
     founds: tuple[VerifiedPlacement, ...]
-    """The answers of all who could move."""
+    """The placements of all movable leases."""
     planned: tuple[MovableLease, ...]
     outcome: Outcome
 
     def instead(self, staying: Mapping[str, tuple[Booking, ...]]) -> dict[str, tuple[Booking, ...]]:
-        """The bookings of moved and staying members, by consumer."""
+        """Bookings of moved leases and staying members, by consumer."""
         every = dict(staying)
         for one in self.moved:
             every |= one.planned.bookings(one.places)
@@ -101,23 +103,23 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
     seed: int,
     giving: PreemptionPool | None = None,
 ) -> ReplanResult | Verdict:
-    """An answer to a request that has none while planned leases stay where they are.
+    """The answer to a request that has none while planned leases keep their places.
 
     Args:
-        store: where leases are.
+        store: reads leases.
         solver: solves the joint problem.
-        snapshot: the fleet, with everything in it.
-        built: the request's problem, stated with those who stay as they will be.
-        keepers: ensembles that keep others out.
-        staying: what the request's members that stay where they are will be booked for, by
-            consumer, where that is other than now; others move out of their way, too.
+        snapshot: the whole fleet.
+        built: the request's problem, stated with its staying members' new bookings.
+        keepers: exclusive ensembles.
+        staying: new bookings of the request's staying members, by consumer, where they differ from
+            the present ones; other leases move out of their way as well.
         time_limit: for the joint problem.
         seed: the solver's.
-        giving: preemptible users who may end for the request and for leases that move; None: nobody
-            ends.
+        giving: preemptible consumers that may be displaced for the request and for moved leases;
+            None for no displacement.
 
     Returns:
-        `INFEASIBLE` where there is none, whichever of them move; `UNKNOWN` where none was found.
+        `INFEASIBLE` if it is proved that no move helps; `UNKNOWN` if no answer was found.
     """
     if any(role.groups for role in built.request.roles):
         return Verdict.INFEASIBLE
@@ -165,14 +167,14 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     time_limit: Duration,
     seed: int,
 ) -> _Jointly | Verdict:
-    """The answer for which some of these leases move; see `replan`.
+    """The joint placement of the request and movable leases; see `replan`.
 
-    `full` is the fleet with those who could end, where they are not in `snapshot`.
+    `full` is the fleet with displaceable consumers, if `snapshot` leaves them out.
     """
     view = with_bookings(snapshot, staying)
     released = built.request.released.union(*(one.consumers for one in planned))
     asked = replace(built.request, released=released)
-    # Once for all: every party's terrain, and every slot of time, is without them.
+    # Terrains and time slots of all parties are cut from one fleet without the released consumers.
     bare = with_bookings(view, dict.fromkeys(released, ()))
     terrain = cut_terrain(bare, replace(asked, released=_NOBODY))
     parties = [
@@ -223,7 +225,7 @@ def _judged(
     jointly: _Jointly,
     staying: Mapping[str, tuple[Booking, ...]],
 ) -> ReplanResult | Verdict:
-    """The answer judged once more with everybody where he is then."""
+    """The answer, checked again on the fleet with all moves made."""
     instead = jointly.instead(staying)
     if staying and worsens_overage(snapshot, instead):
         return Verdict.UNKNOWN
@@ -239,7 +241,7 @@ def _with_ends(
     keepers: Sequence[Ensemble],
     giving: PreemptionPool,
 ) -> ReplanResult | Verdict:
-    """The same once only those end who must."""
+    """The answer, reduced to the displacements it needs and checked again."""
     request = built.request
     stays = frozenset(staying)
     mine = WantedPlaces(
@@ -292,7 +294,7 @@ def placements_hold(
     founds: Sequence[VerifiedPlacement],
     keepers: Sequence[Ensemble],
 ) -> bool:
-    """Whether these leases' answers hold with what is booked `then`, by consumer."""
+    """Whether the leases' placements hold with the bookings `then`, by consumer."""
     view = with_bookings(snapshot, then)
     for one, was in zip(planned, founds, strict=True):
         bare = with_bookings(snapshot, {**then, **dict.fromkeys(one.consumers, ())})
@@ -309,7 +311,7 @@ def _without(snapshot: Snapshot, planned: Sequence[MovableLease]) -> Snapshot:
 
 
 def _checked(view: Snapshot, built: BuiltProblem, jointly: _Jointly) -> VerifiedPlacement | None:
-    """The answer on the fleet as it is then, if it holds."""
+    """The answer, checked on this fleet; None if it does not hold."""
     there = build_on_terrain(built.request, cut_terrain(view, built.request), closed=built.closed)
     found = recheck_placement(jointly.found, there)
     if found is None:
@@ -319,7 +321,7 @@ def _checked(view: Snapshot, built: BuiltProblem, jointly: _Jointly) -> Verified
 
 
 def moved_places(planned: MovableLease, found: VerifiedPlacement) -> Mapping[MemberName, Place]:
-    """Members whose host is another than before."""
+    """The new places of members whose host changes."""
     return MappingProxyType(
         {
             name: found.place(name)
@@ -336,7 +338,7 @@ def lease_party(
     keepers: Sequence[Ensemble],
     bare: Snapshot | None = None,
 ) -> TimedProblem:
-    """A lease on the fleet without what `released` hold; that is `bare`, where it is known."""
+    """A lease's own problem on the fleet without the released consumers, `bare`."""
     if bare is None:
         bare = with_bookings(snapshot, dict.fromkeys(released, ()))
     period = planned.decision.period

@@ -1,13 +1,15 @@
-"""Replanning shortly before a lease, so that fewer servers have to end for it.
+"""Replanning shortly before a lease starts, so that fewer servers end for it.
 
-Whom a lease displaces was chosen when it was granted, or when they came. Until it starts others
-have gone, and its places may still change (see `replanning`). So shortly before servers go for a
-lease, places are looked for once more as if they stayed: for all of its members, then together
-with other leases that have not started, and at last where the fewest have to go, be it others.
-What is found is taken only if fewer go by it. Who goes instead is warned as long before as anybody
-is, and has no higher priority than those who stay; whatever was promised stays promised.
+Victims were chosen when the lease was granted, or when they were created. Until the lease starts
+other servers may have ended, and its places may still change (see `replanning`). So shortly before
+the first victim's end, three searches look for places: with all victims staying, for the lease
+alone; the same with other planned leases moving; and with the fewest displacements, be it of other
+servers.
 
-Several workers may do this at once: whoever is slower finds the lease changed.
+A result is used only if it displaces fewer servers. New victims get the full notice and have no
+higher priority than the old ones; granted leases stay granted.
+
+Several workers may do this at once: the slower one finds the lease changed.
 """
 
 from __future__ import annotations
@@ -68,14 +70,14 @@ if TYPE_CHECKING:
     from moorage.usecases.shared.environment import Environment
 
 AHEAD: Final = 6
-"""How many notices before somebody goes the search begins; until then much may still change."""
+"""How long before the first victim's end the search begins, in notices."""
 _LIMIT: Final = SECOND
-"""For each of the three searches."""
+"""Time limit of each of the three searches."""
 REST: Final = 20
-"""How many times as long as it took in vain, for all leases together, nothing is looked for again
-for the same lease: so what is in vain takes a twentieth of a worker's time at most."""
+"""After a failed search, the lease rests this many times as long as the failed searches of all
+leases took: they use at most a twentieth of a worker's time."""
 BUDGET: Final = 2.0
-"""Seconds in one look after which other work has its turn."""
+"""Seconds of one round after which no further lease is replanned."""
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +92,7 @@ class ReplanAttempt:
     rests_until: float
     """On the stopwatch."""
     over: Instant
-    """When it is too late for this lease."""
+    """The first victim's end, after which the record is dropped."""
 
 
 class ReplanWorker:
@@ -101,7 +103,7 @@ class ReplanWorker:
         self._tried: dict[str, ReplanAttempt] = {}
 
     def look(self, snapshot: Snapshot) -> bool:
-        """Look for other places of leases for which servers go soon; True if more are due.
+        """Replan leases whose victims end soon; True if the time was over before all were tried.
 
         Raises:
             MoorageError: the ledger is out of reach.
@@ -135,7 +137,7 @@ class ReplanWorker:
 
 
 def leases_with_departures(snapshot: Snapshot, until: Instant) -> dict[str, Instant]:
-    """Leases for which a consumer ends by an instant -> the first such end."""
+    """Lease id -> the first end of a consumer displaced for it, up to an instant."""
     now = snapshot.taken_at
     found: dict[str, Instant] = {}
     for row in np.flatnonzero(snapshot.preemptible & (snapshot.next_change <= until)).tolist():
@@ -147,7 +149,7 @@ def leases_with_departures(snapshot: Snapshot, until: Instant) -> dict[str, Inst
 
 
 def _reprieve(env: Environment, lease_id: str) -> bool:
-    """Replan one lease; whether the ledger has changed."""
+    """Replan one lease; True if the ledger has changed."""
     try:
         fewer = replan_lease(env, lease_id)
     except (CapacityExceeded, ConcurrentUpdate, ConstraintViolated, DuplicateName, NotFound):
@@ -163,26 +165,27 @@ def _reprieve(env: Environment, lease_id: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class BetterPlacement:
-    """Better places for a lease, and the consumers that move or end for them."""
+    """Better places for a lease, with the leases moved and the consumers displaced for them."""
 
     moved: tuple[LeaseMove, ...]
     found: VerifiedPlacement
-    """The lease's answer, judged with everybody who is there then."""
+    """The lease's placement, checked with all consumers that stay."""
     fresh: tuple[DisplacedConsumer, ...] = ()
-    """Who goes instead of those who may stay."""
+    """New victims, displaced instead of the old ones."""
     giving_way: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """The same: consumer -> the providers it is booked on."""
+    """New victim -> the providers it is booked on."""
 
 
 def replan_lease(env: Environment, lease_id: str) -> int:
-    """Place a lease that has not started where fewer servers go for it.
+    """Move a lease that has not started to places for which fewer servers end.
 
     Returns:
-        How many fewer they are; with none nothing was written.
+        How many fewer servers end; 0 if nothing was written.
 
     Raises:
         Busy: time ran out.
-        ConcurrentUpdate, CapacityExceeded, ConstraintViolated, NotFound: overtaken.
+        ConcurrentUpdate, CapacityExceeded, ConstraintViolated, NotFound: the ledger has changed
+            meanwhile.
     """
     store = env.store
     keepers = store.keepers()
@@ -231,7 +234,7 @@ def replan_lease(env: Environment, lease_id: str) -> int:
 def _counted(
     built: BuiltProblem, view: Snapshot, may_go: Iterable[PreemptionCandidate]
 ) -> BuiltProblem:
-    """The same problem, in which a host is grudged the more, the more have to go there."""
+    """The problem with the weight of each host multiplied by the number of its victims."""
     there = Counter(
         view.uuids[root]
         for one in may_go
@@ -273,7 +276,7 @@ class _Search:
     going: Sequence[DisplacedConsumer]
 
     def answer(self) -> BetterPlacement | None:
-        """The best there is; its gain is for the caller to judge."""
+        """The best placement found; the caller checks whether it displaces fewer servers."""
         declared = {one.consumer: one.declared_end for one in self.going}
         staying = with_bookings(
             self.snapshot,
@@ -301,9 +304,9 @@ class _Search:
         return self._fewer(staying)
 
     def _fewer(self, staying: Snapshot) -> BetterPlacement | None:
-        """Places that some have to go for, yet fewer than do.
+        """Places with fewer displacements than now.
 
-        Who would go instead of others has no higher priority than any of them.
+        New victims have no higher priority than any of the present ones.
         """
         period, notice = self._built(staying).request.period, self.env.limits.notice
         own = self.planned.stand.consumers
