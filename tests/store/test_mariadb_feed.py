@@ -88,7 +88,7 @@ def test_nothing_is_loaded_wholly_while_it_can_follow(
         for number in range(5):
             store.commit(claim(f"c{number}", "a"))
             reader.snapshot()
-        reader._backend._line._driver.close()  # type: ignore[attr-defined]
+        reader._backend._log_connection._driver.close()  # type: ignore[attr-defined]
         store.commit(claim("c", "b"))
         assert said(reader)["b"] == (2, 2, 1, ["c"])
     assert loaded == ["everything"], "a break is no reason: the log says where it was"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from moorage.store.postgresql.connection import Call, Wire
+from moorage.store.postgresql.connection import Call, RawConnection
 
 
 def test_an_end_that_fails_is_that_error_and_the_connection_stands(postgres_url: str) -> None:
@@ -14,7 +14,7 @@ def test_an_end_that_fails_is_that_error_and_the_connection_stands(postgres_url:
         admin.execute(
             "CREATE TABLE other (number int REFERENCES one DEFERRABLE INITIALLY DEFERRED)"
         )
-        wire = Wire(psycopg.connect(postgres_url))
+        wire = RawConnection(psycopg.connect(postgres_url))
         try:
             calls = [Call("INSERT INTO other VALUES ($1)", (1,)), Call("SELECT 1")]
             for _ in ("fresh", "prepared"):

@@ -125,7 +125,7 @@ def test_nothing_is_loaded_wholly_while_the_line_stands(
         store.commit(claim(f"c{number}", "a"))
         store.snapshot()
     assert loaded == ["everything"]
-    store._backend._line._wire.close()  # type: ignore[attr-defined]
+    store._backend._log_connection._connection.close()  # type: ignore[attr-defined]
     assert generations(store)["a"] == 6
     assert loaded == ["everything"] * 2, "after a break nothing of before is relied on"
 

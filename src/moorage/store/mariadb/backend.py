@@ -36,8 +36,8 @@ from moorage.store.database.retry import CONFLICT, NODE_CONFLICT, WAIT, message,
 from moorage.store.database.session import in_general_terms
 from moorage.store.database.statements import Speech
 from moorage.store.mariadb.connect import CONNECTIONS, OLD, made_engine
-from moorage.store.mariadb.line import Line, Mark, timed_out
 from moorage.store.mariadb.log import MARK, MarkedLog, logged
+from moorage.store.mariadb.log_connection import LogConnection, Mark, timed_out
 from moorage.store.mariadb.session import BundleSession
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ class MariadbBackend:
         self._engine = made_engine(url)
         self._speech = Speech(self._engine.dialect)
         self._writers = FifoLock(WAIT, most=_WRITING)
-        self._line = Line(self._dial, self._drop, oldest=OLD)
-        self.log = MarkedLog(lambda: self._retry(self._line.ask))
+        self._log_connection = LogConnection(self._connect, self._drop, oldest=OLD)
+        self.log = MarkedLog(lambda: self._retry(self._log_connection.ask))
         try:
             self._kind = retry(self._meet, _pause_or_raise_at_start)
         except BaseException:
@@ -107,7 +107,7 @@ class MariadbBackend:
 
     def now(self) -> Instant:
         """See `Backend`."""
-        return self._retry(self._line.now)
+        return self._retry(self._log_connection.now)
 
     def look(self, work: Callable[[Connection], T]) -> T:
         """See `Backend`."""
@@ -157,7 +157,7 @@ class MariadbBackend:
 
     def close(self) -> None:
         """See `Backend`."""
-        self._line.close()
+        self._log_connection.close()
         self._engine.dispose()
 
     # --- one attempt --------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class MariadbBackend:
                 )
             return kind
 
-    def _dial(self) -> Any:  # noqa: ANN401 - the driver's own connection
+    def _connect(self) -> Any:  # noqa: ANN401 - the driver's own connection
         """A connection outside the pool, one statement at a time."""
         connection = self._engine.raw_connection()
         driver: Any = connection.driver_connection
@@ -275,7 +275,7 @@ class MariadbBackend:
 
     def _drop(self) -> None:
         """Leave the server that the connections lead to: it hangs, or only reads."""
-        self._line.drop()
+        self._log_connection.drop()
         self._engine.dispose()
 
 

@@ -18,7 +18,7 @@ from sqlalchemy import bindparam, delete, text, update
 from moorage.store.changelog.answers import Glance, News, Turn, commits
 from moorage.store.changelog.entries import entries
 from moorage.store.changelog.lapsed_bookings import sweep_all
-from moorage.store.mariadb.line import CLOCK, Mark
+from moorage.store.mariadb.log_connection import CLOCK, Mark
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:

@@ -28,10 +28,10 @@ from moorage.store.database.retry import AWAY, WAIT, DatabaseRetries, retry
 from moorage.store.database.session import in_general_terms
 from moorage.store.database.statements import Speech
 from moorage.store.postgresql.connect import CONNECTIONS, made_engine, require_usable
-from moorage.store.postgresql.connection import Wire
+from moorage.store.postgresql.connection import RawConnection
 from moorage.store.postgresql.errors import pause_or_raise, pause_or_raise_at_start
 from moorage.store.postgresql.locks import ALONE
-from moorage.store.postgresql.log import NUMBER, Line, VisibleLog
+from moorage.store.postgresql.log import NUMBER, LogConnection, VisibleLog
 from moorage.store.postgresql.session import PipelineSession
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _WRITING: Final = 12
 """Of the connections those that write. A writer waits for others, so one that shuts them all out
 must find a connection to read by, and so must whoever it waits for in this process."""
 
-_WIRE: Final = "moorage wire"
+_RAW: Final = "moorage raw connection"
 """Where the pool's notes on a connection keep what was prepared on it."""
 _READING: Final[dict[str, Any]] = {
     "isolation_level": "REPEATABLE READ",
@@ -69,8 +69,8 @@ class PostgresBackend:
         wording: Any = PGDialect_psycopg  # has no annotations
         self._speech = Speech(wording(paramstyle="numeric_dollar", dbapi=psycopg))
         self._writers = FifoLock(WAIT, most=_WRITING)
-        self._line = Line(self._dial, self._detector.refuse)
-        self.log = VisibleLog(self._line)
+        self._log_connection = LogConnection(self._connect, self._detector.refuse)
+        self.log = VisibleLog(self._log_connection)
         try:
             retry(lambda: require_usable(self._engine), pause_or_raise_at_start)
         except BaseException:
@@ -79,7 +79,7 @@ class PostgresBackend:
 
     def now(self) -> Instant:
         """See `Backend`."""
-        return retry(self._line.now, pause_or_raise)
+        return retry(self._log_connection.now, pause_or_raise)
 
     def look(self, work: Callable[[Connection], T]) -> T:
         """See `Backend`."""
@@ -129,35 +129,35 @@ class PostgresBackend:
 
     def close(self) -> None:
         """See `Backend`."""
-        self._line.close()
+        self._log_connection.close()
         self._engine.dispose()
         self._detector.close()
 
     # --- one attempt --------------------------------------------------------------------------
 
-    def _borrow(self) -> tuple[PoolProxiedConnection, Wire]:
+    def _borrow(self) -> tuple[PoolProxiedConnection, RawConnection]:
         """A connection of the pool, and the statements that were prepared on it."""
         try:
             lent = self._engine.raw_connection()
         except psycopg.Error as error:
             raise in_general_terms(self._speech.dialect, error, "connect", broken=True) from error
-        wire = lent.info.get(_WIRE)
-        if wire is None:
+        raw = lent.info.get(_RAW)
+        if raw is None:
             driver: Any = lent.driver_connection
-            wire = lent.info[_WIRE] = Wire(driver, driver.waits)
-        return lent, wire
+            raw = lent.info[_RAW] = RawConnection(driver, driver.waits)
+        return lent, raw
 
-    def _dial(self) -> Wire:
+    def _connect(self) -> RawConnection:
         """A connection outside the pool."""
-        lent, wire = self._borrow()
+        lent, raw = self._borrow()
         lent.detach()
-        return wire
+        return raw
 
     @contextmanager
     def _lent(self, begin: str) -> Iterator[PipelineSession]:
         """A transaction on a connection of the pool; whoever is done with it ends it."""
-        lent, wire = self._borrow()
-        session = PipelineSession(wire, self._speech, begin)
+        lent, raw = self._borrow()
+        session = PipelineSession(raw, self._speech, begin)
         try:
             self._detector.refuse()  # it may be known since the wait for a connection began
             yield session
@@ -165,7 +165,7 @@ class PostgresBackend:
             session.take_back()
             raise
         finally:
-            if wire.broken:
+            if raw.broken:
                 lent.invalidate()
             lent.close()
 

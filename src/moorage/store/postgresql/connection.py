@@ -44,7 +44,7 @@ class Call:
         self.answer: Any = None
 
 
-class Wire:
+class RawConnection:
     """A connection to PostgreSQL. Not safe for threads; after an error of its own, not usable."""
 
     def __init__(self, driver: psycopg.Connection[Any], waits: Wait | None = None) -> None:

@@ -8,8 +8,8 @@ is not visible in it, however late they were committed.
 
 A cursor means something only on the server it was taken from, as long as that has not crashed:
 numbers that were never written to disk are given again. So each process keeps one connection,
-the line, on which it asks whether there is news; when the line breaks, or the server turns out
-to be another one, everything is read anew.
+the log connection, on which it asks whether there is news; when that breaks, or the server turns
+out to be another one, everything is read anew.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from moorage.domain.period import Instant
     from moorage.store.changelog.footprint import Footprint
     from moorage.store.database.session import Question, Rows, Session
-    from moorage.store.postgresql.connection import Wire
+    from moorage.store.postgresql.connection import RawConnection
 
 NUMBER: Final = "moorage number"
 """Where a connection's info keeps number and instant of the transaction about to commit."""
@@ -132,42 +132,44 @@ class Cursor:
 
     xmax: int
     running: tuple[int, ...]
-    line: int
-    """The line's number: another one means that there was a break."""
+    connection: int
+    """Which of its connections: another number means that there was a break."""
     started: float
     """When the server was started: another one means another server."""
 
     @classmethod
-    def of(cls, seen: str, line: int, started: float) -> Cursor:
+    def of(cls, seen: str, connection: int, started: float) -> Cursor:
         """From PostgreSQL's own form, `xmin:xmax:running,...`."""
         _, xmax, running = seen.split(":")
-        return cls(int(xmax), tuple(map(int, filter(None, running.split(",")))), line, started)
+        return cls(
+            int(xmax), tuple(map(int, filter(None, running.split(",")))), connection, started
+        )
 
     def misses(self, log_start: int) -> bool:
         """Whether the log was cut where this cursor has not seen everything."""
         return self.xmax <= log_start or any(one <= log_start for one in self.running)
 
 
-_NOWHERE: Final = Cursor(xmax=2**62, running=(), line=-1, started=0.0)
+_NOWHERE: Final = Cursor(xmax=2**62, running=(), connection=-1, started=0.0)
 """Of who has read nothing: no row lies beyond it, for everything is read anyway."""
 
 
-class Line:
+class LogConnection:
     """One connection per process for questions of one statement; replaced when it breaks."""
 
-    def __init__(self, dial: Callable[[], Wire], refuse: Callable[[], None]) -> None:
+    def __init__(self, connect: Callable[[], RawConnection], refuse: Callable[[], None]) -> None:
         """`refuse` raises Busy while the server is known not to answer."""
-        self._dial = dial
+        self._connect = connect
         self._refuse = refuse
         self._busy = Lock()
-        self._wire: Wire | None = None
+        self._connection: RawConnection | None = None
         self.number = 0
 
     def ask(self, xmax: int, running: Sequence[int]) -> tuple[int, float, Instant, bool]:
         """Log start, server start, clock; whether there are rows a cursor does not see.
 
         Raises:
-            DBAPIError: the database is away; the line is broken.
+            DBAPIError: the database is away; the connection is broken.
         """
         found: tuple[int, float, Instant, bool]
         if running:
@@ -180,7 +182,7 @@ class Line:
         """The server's clock.
 
         Raises:
-            DBAPIError: the database is away; the line is broken.
+            DBAPIError: the database is away; the connection is broken.
         """
         return int(self._one(_NOW, ())[0])
 
@@ -188,34 +190,34 @@ class Line:
         with self._busy:
             self._refuse()
             try:
-                if self._wire is None:
-                    self._wire = self._dial()
+                if self._connection is None:
+                    self._connection = self._connect()
                     self.number += 1
-                return self._wire.one(statement, parameters)
+                return self._connection.one(statement, parameters)
             except psycopg.Error as error:
-                broken = self._wire is None or self._wire.broken
-                self._hang_up()
+                broken = self._connection is None or self._connection.broken
+                self._close()
                 # In SQLAlchemy's terms, as every other error of the database.
                 raise DBAPIError(
                     statement, parameters, error, connection_invalidated=broken
                 ) from error
 
-    def _hang_up(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def close(self) -> None:
         """Let go of the connection."""
         with self._busy:
-            self._hang_up()
+            self._close()
 
 
 class VisibleLog:
     """See the module."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, connection: LogConnection) -> None:
+        self._log_connection = connection
         self._commits = count(1)
         self._queues = tuple(FifoLock(WAIT) for _ in range(_QUEUES))
 
@@ -283,22 +285,24 @@ class VisibleLog:
     def glance(self, cursor: object | None) -> Glance:
         """See `Log`."""
         if not isinstance(cursor, Cursor):
-            # Asked for the sake of the line: it must stand before the first cursor is taken.
-            return Glance(moved=True, now=retry(self._line.now, pause_or_raise))
+            # Opens the log connection, which must stand before the first cursor is taken.
+            return Glance(moved=True, now=retry(self._log_connection.now, pause_or_raise))
         log_start, started, now, unseen = retry(
-            lambda: self._line.ask(cursor.xmax, cursor.running), pause_or_raise
+            lambda: self._log_connection.ask(cursor.xmax, cursor.running), pause_or_raise
         )
         moved = unseen or not self._holds(cursor, started, log_start)
         return Glance(moved, now)
 
     def news(self, connection: Session, cursor: object | None, revision: int) -> News:
         """See `Log`. Revisions go up by what is seen, also where a lower number comes later."""
-        line = self._line.number  # before anything is read: a break afterwards is a break
+        number = (
+            self._log_connection.number
+        )  # before anything is read: a break afterwards is a break
         known = cursor if isinstance(cursor, Cursor) else _NOWHERE
         missed = {"xmax": known.xmax, "running": list(known.running)}
         heads, found = connection.ask((_HEAD, {}), (_UNSEEN, missed))
         head = heads.one()
-        reached = Cursor.of(head.seen, line, head.started)
+        reached = Cursor.of(head.seen, number, head.started)
         if known is _NOWHERE:
             return _everything(head, reached, head.newest)
         if not self._holds(known, head.started, head.log_start):
@@ -316,7 +320,7 @@ class VisibleLog:
 
     def _holds(self, cursor: Cursor, started: float, log_start: int) -> bool:
         return (
-            cursor.line == self._line.number
+            cursor.connection == self._log_connection.number
             and cursor.started == started
             and not cursor.misses(log_start)
         )

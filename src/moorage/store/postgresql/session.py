@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from moorage.store.database.session import Question
     from moorage.store.database.statements import Parameters, Speech
-    from moorage.store.postgresql.connection import Wire
+    from moorage.store.postgresql.connection import RawConnection
 
 _NOTHING: Mapping[str, Any] = {}
 _END: Final = sql("COMMIT")
@@ -36,10 +36,10 @@ _ROWS: Final = 16
 class PipelineSession:
     """See `Session`. What finds nothing waits for the next statement that does, or the end."""
 
-    __slots__ = ("_begun", "_speech", "_waiting", "_wire", "info")
+    __slots__ = ("_begun", "_connection", "_speech", "_waiting", "info")
 
-    def __init__(self, wire: Wire, speech: Speech, begin: str) -> None:
-        self._wire = wire
+    def __init__(self, raw: RawConnection, speech: Speech, begin: str) -> None:
+        self._connection = raw
         self._speech = speech
         self._waiting = [Call(begin)]
         self._begun = False
@@ -81,7 +81,7 @@ class PipelineSession:
         found = []
         for worded, call in asked:
             row = worded.row or worded.rows(_columns(call.answer))
-            rows = Rows(self._wire.rows(call, row))
+            rows = Rows(self._connection.rows(call, row))
             found.append(rows or Rows.changed(call.answer.command_tuples or 0))
         return found
 
@@ -115,7 +115,7 @@ class PipelineSession:
         call = Call(text, arguments)
         self._waiting.append(call)
         self._run()
-        return Rows(self._wire.rows(call))
+        return Rows(self._connection.rows(call))
 
     def commit(self) -> None:
         """Run what waits, and end the transaction."""
@@ -125,20 +125,24 @@ class PipelineSession:
     def take_back(self) -> None:
         """End the transaction as if it had never begun; what waits is not run."""
         self._waiting = [Call("ROLLBACK")]
-        if self._begun and not self._wire.broken:
+        if self._begun and not self._connection.broken:
             self._run()
 
     def _run(self) -> None:
         calls, self._waiting, self._begun = self._waiting, [], True
         try:
-            self._wire.run(calls)
+            self._connection.run(calls)
         except psycopg.Error as error:
-            raise told(error, calls[-1].text, self._speech.dialect, self._wire) from error
+            raise in_sqlalchemy_terms(
+                error, calls[-1].text, self._speech.dialect, self._connection
+            ) from error
 
 
-def told(error: psycopg.Error, text: str, dialect: Dialect, wire: Wire | None) -> Exception:
+def in_sqlalchemy_terms(
+    error: psycopg.Error, text: str, dialect: Dialect, raw: RawConnection | None
+) -> Exception:
     """In SQLAlchemy's terms, as every other error of the database."""
-    return in_general_terms(dialect, error, text, broken=wire is None or wire.broken)
+    return in_general_terms(dialect, error, text, broken=raw is None or raw.broken)
 
 
 def _joined(text: str, every: Sequence[Sequence[Any]]) -> Iterator[Call]:

@@ -33,17 +33,17 @@ class Mark(NamedTuple):
     """When the commit of that number was made; None: there is no such row in the log."""
 
 
-class Line:
+class LogConnection:
     """One connection per process for questions of one statement; replaced when it breaks."""
 
     def __init__(
-        self, dial: Callable[[], Any], on_timeout: Callable[[], None], *, oldest: float
+        self, connect: Callable[[], Any], on_timeout: Callable[[], None], *, oldest: float
     ) -> None:
         """`on_timeout` is called when the server did not answer in time.
 
         `oldest` are seconds after which the connection is made anew.
         """
-        self._dial = dial
+        self._connect = connect
         self._on_timeout = on_timeout
         self._oldest = oldest
         self._busy = Lock()
@@ -51,14 +51,14 @@ class Line:
         self._made = 0.0
         self._dropped = False
         self._joining = Lock()
-        self._dialled: Future[None] | None = None
+        self._connecting: Future[None] | None = None
         """Of the one thread that makes a connection, if any does."""
 
     def ask(self) -> tuple[Mark, Instant]:
         """The newest mark, and the server's clock.
 
         Raises:
-            DBAPIError: the database is away; the line is broken.
+            DBAPIError: the database is away; the connection is broken.
         """
         revision, at, now = self._one(_ASK)
         return Mark(revision, at), now
@@ -67,7 +67,7 @@ class Line:
         """The server's clock.
 
         Raises:
-            DBAPIError: the database is away; the line is broken.
+            DBAPIError: the database is away; the connection is broken.
         """
         return int(self._one(_NOW)[0])
 
@@ -78,7 +78,7 @@ class Line:
     def close(self) -> None:
         """Let go of the connection."""
         with self._busy:
-            self._hang_up()
+            self._close()
 
     def _one(self, statement: str) -> Any:  # noqa: ANN401 - a row
         try:
@@ -88,7 +88,7 @@ class Line:
                 with self._busy:
                     if self._dropped:
                         self._dropped = False
-                        self._hang_up()
+                        self._close()
                     if self._driver is not None:
                         return self._answer(statement)
                 self._renew(together=True)
@@ -103,23 +103,23 @@ class Line:
         """
         mine: Future[None] = Future()
         with self._joining:
-            others = self._dialled
+            others = self._connecting
             if others is None:
-                self._dialled = mine
+                self._connecting = mine
         if others is not None:
             if together:
                 others.result()
             return
         try:
-            driver = self._dial()
+            driver = self._connect()
             with self._busy:
-                self._hang_up()
+                self._close()
                 self._driver, self._made = driver, time.monotonic()
         except BaseException as error:
-            self._dialled = None
+            self._connecting = None
             mine.set_exception(error)
             raise
-        self._dialled = None
+        self._connecting = None
         mine.set_result(None)
 
     def _answer(self, statement: str) -> Any:  # noqa: ANN401 - a row
@@ -128,12 +128,12 @@ class Line:
                 cursor.execute(statement)
                 return cursor.fetchone()
         except pymysql.Error as error:
-            self._hang_up()
+            self._close()
             if timed_out(error):
                 self._on_timeout()
             raise
 
-    def _hang_up(self) -> None:
+    def _close(self) -> None:
         driver, self._driver = self._driver, None
         if driver is not None and driver.open:
             driver.close()
