@@ -1,10 +1,10 @@
-"""The waitlist entries that come before a request: they are tried before it is decided.
+"""The waitlist gate: entries that come before a request are tried before it is decided.
 
-A request competes with an entry where both could have places at the same time, and both need some
-of one resource class. Each such entry that stands before it in the order is tried on a snapshot as
-new as the one that the request is decided on, unless it was tried before and nothing that it could
-want was freed since. So whatever the request gets, none of those could have had. Whom a quota keeps
-waiting keeps nobody else waiting.
+A request competes with an entry if both could have places at the same time and both need a common
+resource class. Each such entry before it in the order is tried on a snapshot at least as new as the
+request's, unless it was tried before and nothing that it could use was freed since. So a request
+never gets capacity that an earlier entry could have had. Entries that wait for a quota hold up no
+other request.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Keepers
 
 LOOKED_AT: Final = 500
-"""Entries of the list that one request looks at."""
+"""How many entries one request reads."""
 _ROUNDS: Final = 5
-"""How often the list is tried for one request, while more and more is freed."""
+"""How often the list is tried for one request while more capacity is freed."""
 
 
 @dataclass(eq=False)
@@ -38,15 +38,18 @@ class WaitlistTurn:
 
     env: UseCaseEnvironment
     priority: int
-    """The request's: those of less are behind it."""
+    """The request's priority; entries of a lower priority come after it."""
     period: Period
     classes: frozenset[str]
     entry: str | None = None
-    """The entry that is tried; None: the request is new, and behind all of its priority."""
+    """The entry that is tried; None: a new request, after all entries of its priority."""
     rounds: int = 0
 
     def __call__(self, snapshot: Snapshot, keepers: Keepers, *, merely: bool = False) -> bool:
-        """See `WaitlistGate`; who begins to wait after the keepers were read, has come later."""
+        """Whether no earlier entry is due; entries made after `keepers` was read come later.
+
+        Due entries are tried first, unless `merely`. See `WaitlistGate`.
+        """
         env = self.env
         ahead = self._ahead() if keepers.waited and self.rounds < _ROUNDS else []
         if not ahead:
@@ -69,13 +72,13 @@ class WaitlistTurn:
         return not due
 
     def give_way(self) -> None:
-        """Let them have it before looking at all: what they get is not worth finding."""
+        """Try all earlier entries before the request's own search, which they could outdate."""
         store = self.env.store
         while not self(store.snapshot(), store.keepers()):
             pass
 
     def _ahead(self) -> list[WaitlistEntry]:
-        """Entries before it that compete with it, in their order."""
+        """Competing entries before the request, in their order."""
         some = self.env.store.waiting_entries(self.period, LOOKED_AT)
         before = takewhile(lambda one: one.id != self.entry, some)
         return [
@@ -88,12 +91,12 @@ class WaitlistTurn:
 def turn_of_stay(
     env: UseCaseEnvironment, ensemble: Ensemble, until: Instant | None
 ) -> WaitlistTurn:
-    """The gate of a stay that begins now: all competing entries come before it."""
+    """The gate of a stay that begins now; all competing entries come before it."""
     now = env.store.now()
     end = FOREVER if until is None else max(until, now + 1)
     return WaitlistTurn(env, 0, Period(now, end), needed(ensemble))
 
 
 def turn_of_window(env: UseCaseEnvironment, ensemble: Ensemble, terms: Terms) -> WaitlistTurn:
-    """The gate of a new lease window: entries of the same or a higher priority come before it."""
+    """The gate of a new lease; entries of the same or a higher priority come before it."""
     return WaitlistTurn(env, terms.priority, terms.occupied, needed(ensemble))

@@ -1,4 +1,4 @@
-"""Reservations in Blazar's terms: requests, requirements, and taking over a Blazar service.
+"""Blazar's reservations: lease requests, requirements, reservables, and imports from Blazar.
 
-Leases themselves are granted in `leases`, not here.
+Leases are granted by `leases`.
 """

@@ -1,7 +1,7 @@
-"""From a lease that another service granted to what is asked of the use case.
+"""Lease requests for leases that a Blazar service has granted.
 
-What it was promised there stays: a host reservation keeps its number of hosts, and one that has
-begun the hosts themselves; servers that draw already are the members they became.
+Each keeps what it was granted: a host reservation its number of hosts, and once it has begun the
+hosts themselves. Servers that use a reservation already are assigned to its members.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from moorage.usecases.leases.requests import LeaseRequest
 
 _SPACE: Final = uuid.UUID("5f0c3a2e-7d5b-4b6c-9a55-3c1f2f6d8e01")
-"""Names the ids of what has none that could be kept."""
+"""The UUID namespace for ids that are not UUIDs."""
 
 
 def kept_id(id_: str) -> str:
-    """The id itself if it is a UUID; else one that always follows from it."""
+    """The id itself if it is a UUID, else a UUID that is derived from it."""
     try:
         plain = str(uuid.UUID(id_))
     except ValueError:
@@ -55,10 +55,10 @@ def kept_id(id_: str) -> str:
 
 
 def lease_sizes(lease: GrantedLease, offered: OfferedResources, snapshot: Snapshot) -> LeaseSizes:
-    """What may be asked for to grant the lease here, in each of its sizes.
+    """The lease requests that grant the lease, in each of its sizes.
 
     Raises:
-        InvalidDescription, Conflict: a reservation of it cannot be understood.
+        InvalidDescription, Conflict: a reservation of the lease cannot be read.
     """
     if not 0 < len(lease.reservations) <= MOST:
         raise InvalidDescription(f"a lease has 1 to {MOST} reservations")
@@ -96,12 +96,12 @@ def _part(role: str, one: GrantedReservation, offered: OfferedResources) -> Rese
 def _bound(
     part: ReservationRequest, one: GrantedReservation, snapshot: Snapshot
 ) -> ReservationRequest:
-    """The part of a lease that has begun: its hosts are those it has."""
+    """The reservation of a lease that has begun, restricted to its present hosts."""
     if part.resource_type != HOST or not one.hosts:
         return part
     roots = [row for row in snapshot.roots.tolist() if snapshot.names[row] in one.hosts]
     if any(is_used(snapshot, row) for row in roots):
-        # Whoever is there now is the lease's, which the ledger cannot tell from others.
+        # Servers on these hosts belong to the lease, but the ledger cannot tell them from others.
         kept = tuple(policy for policy in part.policies if policy["type"] != "exclusive")
         part = replace(part, policies=kept)
     return replace(part, only_on=frozenset(one.hosts))
@@ -111,7 +111,7 @@ def _bound(
 
 
 def _flavor(words: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Nova's flavor as it was when the lease was made; None where the service tells none."""
+    """Nova's flavor at the lease's creation; None if the service has not stored it."""
     text = words.get("resource_properties")
     try:
         found = json.loads(text) if isinstance(text, str) and text else None
@@ -124,7 +124,7 @@ _UNDERSTOOD: Final = frozenset({"hw:cpu_policy"})
 
 
 def _flavored(role: str, words: Mapping[str, Any], flavor: Mapping[str, Any]) -> ReservationRequest:
-    """Places of what the flavor asks of Placement, whether or not it is known here."""
+    """The reservation of members with a flavor's demands, known to the ledger or not."""
     amount = read_count(words, "amount")
     specs = flavor.get("extra_specs") or {}
     if not isinstance(specs, dict):
@@ -187,7 +187,7 @@ _DIGITS: Final = 9
 
 
 def _servers(snapshot: Snapshot, ids: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Per role the servers that have a unit of its reservation, on Blazar's own providers."""
+    """The servers with a unit of each role's reservation, on Blazar's own providers."""
     classes = {reservation_class(id_): role for role, id_ in ids.items()}
     found: dict[str, set[str]] = {}
     for row in snapshot.row_of.values():

@@ -1,10 +1,9 @@
 """Grant the largest lease of several sizes that fits: few searches, one deadline, one explanation.
 
-A size that fits says that every smaller one does, so the boundary is found by halving. Sizes differ
-in how many members their roles have and in nothing else, and no policy that a reservation makes
-(`reservations.asking`) needs more members rather than fewer: `affinity`, `anti-affinity`,
-`exclusive`, `fence` and `ban` hold for a part of a placement where they hold for all of it. Others
-make room for fewer members wherever they do for more.
+If a size fits, all smaller ones do, so the largest is found by bisection. Sizes differ only in the
+members of their roles, and no policy made from a reservation (`lease_request`) needs more members
+rather than fewer: `affinity`, `anti-affinity`, `exclusive`, `fence` and `ban` hold for a part of a
+placement if they hold for all of it. Room that others make for more members is enough for fewer.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LeaseSizes:
-    """The sizes in which a lease may be had, the largest first."""
+    """The sizes in which a lease may be granted, the largest first."""
 
     count: int
-    """How many there are, at least one."""
+    """The number of sizes; at least one."""
     ask: Callable[[int], LeaseRequest]
-    """What is asked for to have one of them, from 0 on."""
+    """Returns the request for a size, by its number from 0."""
 
 
 def grant_largest(
@@ -46,22 +45,22 @@ def grant_largest(
     dry_run: bool = False,
     explained: bool = True,
 ) -> LeaseResult:
-    """Grant the largest size that fits.
+    """Grant the largest size of a lease that fits.
 
-    All of it has the time limit of one decision. Where that passes between a size that does not fit
-    and one that does, the latter is granted.
+    The whole search has the time limit of one decision. If it ends between a size that does not fit
+    and a smaller one that does, the smaller one is granted.
 
     Args:
-        env: the service's.
-        caller: who asks.
+        env: ports and limits.
+        caller: the caller.
         choice: the sizes.
-        id_: the id of each lease that is tried.
+        id_: returns the id for each lease that is tried.
         dry_run: write no lease.
-        explained: whether the explanation of a refusal is stored; it is of the smallest size.
+        explained: whether a refusal's explanation is stored; it is that of the smallest size.
 
     Raises:
-        Infeasible: not even the smallest fits.
-        QuotaExceeded and others: see `create_lease`; what the largest size meets.
+        Infeasible: the smallest size does not fit.
+        QuotaExceeded and others: see `create_lease`; raised for the largest size.
     """
     with deadline.within(env.stopwatch, env.limits.time_limit / SECOND):
         return _Search(env, caller, choice, id_, dry_run, explained).granted()
@@ -69,7 +68,7 @@ def grant_largest(
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """One request for the largest."""
+    """The search for the largest size that fits."""
 
     env: UseCaseEnvironment
     caller: Caller
@@ -85,7 +84,8 @@ class _Search:
         found = self._tried(0, dry_run=self.dry_run)
         small = 0
         while found is None:
-            # Of sizes from here on the first does not fit; judged anew where others were quicker.
+            # Size `small` does not fit; the boundary is searched again if capacity was taken
+            # meanwhile.
             if small == last - 1:
                 return self._least(dry_run=self.dry_run)
             self._least(dry_run=True)
@@ -97,7 +97,7 @@ class _Search:
         return found
 
     def _boundary(self, refused: int, fits: int) -> int:
-        """The largest size that fits, of those between one that does not and one that does."""
+        """The largest size that fits, between `refused`, which does not, and `fits`, which does."""
         while fits - refused > 1:
             middle = (refused + fits) // 2
             try:
@@ -111,7 +111,7 @@ class _Search:
         return fits
 
     def _tried(self, number: int, *, dry_run: bool) -> LeaseResult | None:
-        """A lease of one size; None if it does not fit. No explanation is made."""
+        """A lease of one size, or None if it does not fit; there is no explanation."""
         ask = replace(self.choice.ask(number), unexplained=True)
         try:
             with deadline.anew():
@@ -123,7 +123,7 @@ class _Search:
         """A lease of the smallest size.
 
         Raises:
-            Infeasible: it does not fit.
+            Infeasible: the smallest size does not fit.
         """
         if not (dry_run or self.explained):
             self._least(dry_run=True)  # a refusal that is written leaves its explanation

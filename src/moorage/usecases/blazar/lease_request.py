@@ -1,4 +1,4 @@
-"""From a request for a lease to what is asked of the use case: one role per reservation.
+"""Lease requests from Blazar's: one role per reservation.
 
 | type | a member is | together |
 |---|---|---|
@@ -7,7 +7,7 @@
 | flavor:instance | a flavor | |
 | virtual:floatingip | the one unit of an address of the network | those that must be are there |
 
-Requirements name the hosts that meet them, as a `fence`.
+A requirement becomes a `fence` around the hosts that meet it.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ INSTANCE: Final = "virtual:instance"
 FLAVOR: Final = "flavor:instance"
 ADDRESSES: Final = "virtual:floatingip"
 RESERVATIONS: Final = "reservations"
-"""The annotation of a lease with what was asked for, by role."""
+"""The annotation of a lease with its reservations' requested values, by role."""
 BEFORE_END: Final = "before_end_date"
-"""The annotation with the instant at which its owner is told that it ends."""
+"""The annotation with the instant of the notice before the lease's end."""
 CHANGEABLE: Final = frozenset({"id", "resource_type", "amount", "min", "max"})
-"""Keys of a reservation that may say something new."""
+"""Keys of a reservation that an update may change."""
 MOST: Final = 100
-"""Reservations of one lease."""
+"""The most reservations of one lease."""
 _AFFINITY: Final = {"None": None, "True": True, "False": False, "true": True, "false": False}
 _AMOUNTS: Final = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB"}
 
 
 class OfferedResources:
-    """What the fleet offers while a request is read: each part is read once it is asked for.
+    """Reservable hosts and addresses, each read from the ledger on first use.
 
     Most requests name neither hosts nor addresses, and fleets are large.
     """
@@ -64,18 +64,18 @@ class OfferedResources:
     def __init__(
         self, store: Store, read_properties: Callable[[], Properties] = lambda: requirements.ALL
     ) -> None:
-        """Nothing is read yet.
+        """Store the sources; nothing is read yet.
 
         Args:
             store: the ledger.
-            read_properties: what the caller may ask of hosts.
+            read_properties: returns the host properties that the caller may name.
         """
         self._store = store
         self._read_properties = read_properties
 
     @cached_property
     def properties(self) -> Properties:
-        """What the caller may ask of hosts."""
+        """The host properties that the caller may name in requirements."""
         return self._read_properties()
 
     @cached_property
@@ -84,46 +84,46 @@ class OfferedResources:
 
     @cached_property
     def hosts(self) -> Sequence[OfferedHost]:
-        """Hosts that may be reserved."""
+        """The reservable hosts."""
         return offered_hosts(self._store, self._snapshot)
 
     @cached_property
     def addresses(self) -> Sequence[Reservable]:
-        """Floating IPs that may be reserved."""
+        """The reservable floating IPs."""
         return addresses(self._store)
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Every host of the fleet."""
+        """The names of all hosts of the fleet."""
         return frozenset(self._snapshot.names[row] for row in self._snapshot.roots.tolist())
 
 
 @dataclass(frozen=True, slots=True)
 class ReservationRequest:
-    """One reservation as asked for: a role, its policies, and the words it was asked in."""
+    """A requested reservation: its role, policies and Blazar's own values."""
 
     role: str
     resource_type: str
     words: Mapping[str, Any]
     least: int
-    """Members without which it is nothing; it may get up to `count`."""
+    """The least number of members; it may get up to `count`."""
     count: int
     members: Mapping[str, Any]
     policies: tuple[Mapping[str, Any], ...] = ()
     only_on: frozenset[str] | None = None
-    """Names of the hosts that will do; None: any."""
+    """Names of the allowed hosts; None: any."""
 
     def of(self, count: int) -> ReservationRequest:
-        """The same with another number of members."""
+        """The reservation with another number of members."""
         return replace(self, count=count, members={**self.members, "count": count})
 
     @property
     def compiled(self) -> frozenset[str]:
-        """Names of its policies: all are made of what was asked."""
+        """Names of its policies, all of which the service made."""
         return frozenset(str(one["name"]) for one in self.all_policies())
 
     def all_policies(self) -> tuple[Mapping[str, Any], ...]:
-        """Its policies, with a fence around the hosts that will do."""
+        """Its policies, with a fence around the allowed hosts."""
         if self.only_on is None:
             return self.policies
         domains = sorted(self.only_on)
@@ -133,7 +133,7 @@ class ReservationRequest:
 
 @dataclass(frozen=True, slots=True)
 class BlazarLeaseRequest:
-    """A lease as asked for."""
+    """A lease as requested from Blazar's API."""
 
     name: str
     terms: Terms
@@ -141,7 +141,7 @@ class BlazarLeaseRequest:
     annotations: Mapping[str, Any]
 
     def ask(self) -> LeaseRequest:
-        """What is asked of the use case."""
+        """The request to the use case of leases."""
         source = {
             "name": self.name,
             "members": [dict(one.members) for one in self.parts],
@@ -162,7 +162,7 @@ def read_parts(source: object, offered: OfferedResources) -> tuple[ReservationRe
     """The reservations of a new lease.
 
     Raises:
-        InvalidDescription: one cannot be understood; its path says which, where there are more.
+        InvalidDescription: a reservation cannot be read; the path names it if there are several.
     """
     if not isinstance(source, list) or not source:
         raise InvalidDescription("A lease needs reservations")
@@ -182,9 +182,10 @@ def read_parts(source: object, offered: OfferedResources) -> tuple[ReservationRe
 def separate_hosts(
     parts: tuple[ReservationRequest, ...], offered: OfferedResources
 ) -> tuple[ReservationRequest, ...]:
-    """Keep instances off the hosts that the same lease may get whole, and others off all hosts.
+    """Keep instances off the hosts that the same lease may reserve whole.
 
-    The latter are those for which no host will do: they are refused like any that do not fit.
+    A reservation with no allowed host is banned from all hosts, so that it is refused like any that
+    does not fit.
     """
     whole = frozenset[str]().union(
         *(one.only_on or () for one in parts if one.resource_type == HOST)
@@ -204,7 +205,7 @@ def _apart(
 
 
 def _nowhere(part: ReservationRequest, offered: OfferedResources) -> ReservationRequest:
-    """A part for which no host will do, with that said; a fence around nothing is none."""
+    """The reservation, banned from all hosts if none is allowed: an empty fence is invalid."""
     if part.only_on is None or part.only_on or not offered.names:
         return part
     ban = {"name": f"{part.role}-hosts", "type": "ban", "members": [part.role]}
@@ -213,10 +214,10 @@ def _nowhere(part: ReservationRequest, offered: OfferedResources) -> Reservation
 
 
 def read_part(role: str, source: object, offered: OfferedResources) -> ReservationRequest:
-    """One reservation.
+    """Read one reservation.
 
     Raises:
-        InvalidDescription, Unsupported: it cannot be understood, or is of no type that is known.
+        InvalidDescription, Unsupported: it cannot be read, or its type is unknown.
     """
     if not isinstance(source, Mapping):
         raise InvalidDescription("A reservation is an object")
@@ -230,12 +231,15 @@ def read_part(role: str, source: object, offered: OfferedResources) -> Reservati
 
 
 def count_sizes(parts: tuple[ReservationRequest, ...]) -> int:
-    """In how many sizes the parts may be had; see `at_size`."""
+    """The number of sizes of the reservations; see `at_size`."""
     return 1 + max(one.count - one.least for one in parts)
 
 
 def at_size(parts: tuple[ReservationRequest, ...], number: int) -> tuple[ReservationRequest, ...]:
-    """The parts in one size: 0 is all that may be had, each next one less of each to the least."""
+    """The reservations in one size: 0 is the largest, each next one has a member less per role.
+
+    No role gets fewer members than its least.
+    """
     return tuple(one.of(max(one.least, one.count - number)) for one in parts)
 
 
@@ -245,7 +249,7 @@ def _hosts(role: str, source: Mapping[str, Any], offered: OfferedResources) -> R
         raise InvalidDescription("max must be at least min")
     asked = [requirements.read_requirement(source.get(key, "")) for key in _HOST_WORDS]
     names = _met_by(asked[0] + asked[1], offered)
-    # The class is known once a host was offered; before, the part goes nowhere whatever it asks.
+    # The class exists once a host was offered; until then the reservation fits nowhere.
     unit = WHOLE_HOST if offered.hosts else "VCPU"
     return ReservationRequest(
         role,
@@ -327,11 +331,11 @@ def _flavored(
 
 
 class Unsupported(Conflict):
-    """Something that this type of reservation does not have."""
+    """The reservation's type does not have this property."""
 
 
 class FixedProperty(Conflict):
-    """Something of a reservation that stays as it was asked for."""
+    """The property of a reservation cannot be changed."""
 
 
 def _addresses(
@@ -377,7 +381,7 @@ def _met_by(wanted: requirements.Requirement, offered: OfferedResources) -> list
     """Names of the offered hosts that meet a requirement.
 
     Raises:
-        Forbidden: it asks for a property that who asks may not name.
+        Forbidden: the requirement names a property that the caller may not name.
     """
     wanted = offered.properties.permitted(wanted)
     return [
@@ -388,10 +392,10 @@ def _met_by(wanted: requirements.Requirement, offered: OfferedResources) -> list
 
 
 def read_count(source: Mapping[str, Any], key: str) -> int:
-    """A number of members; the client sends some as text.
+    """A number of members; Blazar's client sends some as text.
 
     Raises:
-        InvalidDescription: it is missing, none, or more than a lease can have.
+        InvalidDescription: it is missing, below 1, or more than a lease can have.
     """
     found = _amount(source, key)
     if found < 1:
@@ -402,7 +406,7 @@ def read_count(source: Mapping[str, Any], key: str) -> int:
 
 
 def _amount(source: Mapping[str, Any], key: str) -> int:
-    """A number; the client sends some as text."""
+    """A number; Blazar's client sends some as text."""
     value = source.get(key)
     if value is None or value == "":
         raise InvalidDescription(f"{key} is missing")
@@ -417,10 +421,10 @@ _DIGITS: Final = 9
 
 
 def _named(source: Mapping[str, Any], key: str) -> str:
-    """The id or name of something.
+    """The id or name under a key.
 
     Raises:
-        InvalidDescription: it is missing, or longer than any.
+        InvalidDescription: it is missing or too long.
     """
     value = source.get(key)
     if not isinstance(value, str) or not value:
@@ -429,10 +433,10 @@ def _named(source: Mapping[str, Any], key: str) -> str:
 
 
 def _before_end(source: Mapping[str, Any]) -> str:
-    """What is done before the end of a reservation of hosts: kept and told, as Blazar does.
+    """The `before_end` value of a host reservation; it is stored and returned.
 
     Raises:
-        InvalidDescription: none of the words that Blazar knows.
+        InvalidDescription: Blazar has no such value.
     """
     value = source.get("before_end", "default")
     if value not in _BEFORE_END:
@@ -446,7 +450,7 @@ _BEFORE_END: Final = ("", "default", "snapshot")
 
 
 def _text_of(value: object) -> str:
-    """A word that was sent, in a message."""
+    """A value of a request, as text for a message."""
     return value if isinstance(value, str) and len(value) <= plain_values.MAX_NAME else shown(value)
 
 

@@ -1,8 +1,8 @@
 """Blazar's requirement language: `["and", ["==", "$vcpus", "4"], [">", "$memory_mb", "2048"]]`.
 
-A requirement is JSON in a string. Both sides are compared as numbers where both are, and as text
-otherwise; Blazar compares what operators add to a host as text, so that "10" is less than "9" there
-(one of the differences that the reference page names). A host that lacks the key never meets it.
+A requirement is JSON in a string. Two values are compared as numbers if both are numbers, otherwise
+as text. Blazar compares properties that operators added as text, so "10" is less than "9" there (a
+difference that the reference page lists). A host without the key never meets a requirement.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = MappingProxyType(
 )
 MAX_TERMS: Final = 100
 MAX_LENGTH: Final = 16_384
-"""Characters of one: it is kept with its lease as it was written."""
+"""Longest requirement, in characters; it is stored with its lease as written."""
 _TERM: Final = 3
 
 
@@ -47,7 +47,7 @@ class Term:
     value: str
 
     def met_by(self, properties: Mapping[str, object]) -> bool:
-        """Whether a host with these properties meets it."""
+        """Whether a host with these properties meets the comparison."""
         if self.key not in properties or properties[self.key] is None:
             return False
         theirs, ours = str(properties[self.key]), self.value
@@ -60,21 +60,21 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """Which properties of hosts requirements may name.
+    """The host properties that requirements may name.
 
-    A property that every host has is refused where it is not `ordinary`; one that operators have
-    added and marked private is there for nobody, as one that does not exist.
+    Naming a property that every host has is refused if it is not in `ordinary`. A private property,
+    which operators added, is treated as if no host had it.
     """
 
     ordinary: frozenset[str] | None = None
-    """Of those that every host has; None: all, and private ones as well."""
+    """Allowed ones of the properties that every host has; None: all, and private ones as well."""
     private: frozenset[str] = frozenset()
 
     def permitted(self, requirement: Requirement) -> Requirement:
-        """The requirement, if it may name what it names.
+        """The requirement, if it names only allowed properties.
 
         Raises:
-            Forbidden: it may not.
+            Forbidden: it names another property.
         """
         if self.ordinary is not None:
             for term in requirement:
@@ -87,24 +87,24 @@ class Properties:
         return requirement
 
     def seen(self, host: OfferedHost) -> Mapping[str, object]:
-        """What requirements find of a host."""
+        """The properties of a host that requirements are compared with."""
         if self.ordinary is None:
             return host.properties
         return {key: value for key, value in host.properties.items() if key not in self.private}
 
 
 ALL: Final = Properties()
-"""Everything: for operators, and what another service has granted."""
+"""All properties: for operators, and for leases that another service has granted."""
 
 Requirement: TypeAlias = "tuple[Term, ...]"
-"""All of these; none at all is met by every host."""
+"""All terms must be met; every host meets an empty requirement."""
 
 
 def read_requirement(text: object) -> Requirement:
-    """Read a requirement; an empty string asks for nothing.
+    """Read a requirement; an empty string has no terms.
 
     Raises:
-        InvalidDescription: it is not one.
+        InvalidDescription: the text is no requirement, or too long.
     """
     if text in ("", None):
         return ()

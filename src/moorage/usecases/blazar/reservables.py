@@ -1,8 +1,8 @@
-"""Hosts and addresses that operators offer for reservation, and what is known of them.
+"""Reservables: hosts and floating IPs that operators offer for reservation, and their properties.
 
-A host that is offered gets a provider of its own below its root, with one unit: whoever reserves
-the whole host takes that unit, in the same ledger as everything else, and keeps others away by
-policy. An address is a root provider with one unit, in the aggregate of its network.
+An offered host gets a child provider with one unit of its own. A lease of the whole host takes that
+unit in the ledger, and a policy keeps other consumers off the host. An address is a root provider
+with one unit, in the aggregate of its network.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 MAX_KEY: Final = 64
 MAX_VALUE: Final = 1_024
-"""Characters of what is said of a host or an address under one key."""
+"""Longest value of a property, in characters."""
 MAX_KEYS: Final = 1_000
-"""Keys of one host or address."""
+"""Most keys of one host or address."""
 _LONGEST_ADDRESS: Final = 64
 _LONGEST_NETWORK: Final = 36
 UNIT: Final = "blazar_"
-"""How the provider of a host's unit is called, before the host's name; as Blazar calls it."""
+"""Prefix of the name of a host's unit provider; Blazar uses the same."""
 _PRIVATE: Final = "private"
 OF_EVERY_HOST: Final = frozenset(
     {
@@ -58,18 +58,18 @@ OF_EVERY_HOST: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class OfferedHost:
-    """A host that may be reserved, with what it has in all."""
+    """A reservable host, with the capacity of its tree."""
 
     reservable: Reservable
     root: str
-    """Its root provider."""
+    """The UUID of its root provider."""
     totals: Mapping[str, int]
-    """Resource class -> units that may be used at once, without any ratio."""
+    """Resource class -> units without allocation ratio, less the reserved ones."""
     zone: str | None
 
     @property
     def properties(self) -> Mapping[str, object]:
-        """What requirements may ask about: numbers of the host itself, then what was added."""
+        """The properties for requirements: the host's own, then those that operators added."""
         return MappingProxyType(
             {
                 "id": self.reservable.id,
@@ -85,7 +85,7 @@ class OfferedHost:
 
 
 def offered_hosts(store: Store, snapshot: Snapshot) -> Sequence[OfferedHost]:
-    """Every host that is offered and still there, by enrolment."""
+    """All offered hosts that exist, in the order in which they were offered."""
     found = []
     for one in store.reservables(ReservableKind.HOST):
         row = None if one.provider is None else snapshot.row_of.get(one.provider)
@@ -95,10 +95,10 @@ def offered_hosts(store: Store, snapshot: Snapshot) -> Sequence[OfferedHost]:
 
 
 def offered_host(store: Store, snapshot: Snapshot, id_: str) -> OfferedHost:
-    """The host of an id.
+    """The offered host with this id.
 
     Raises:
-        NotFound: none is offered under it.
+        NotFound: no host is offered under it.
     """
     for one in offered_hosts(store, snapshot):
         if one.reservable.id == id_:
@@ -114,9 +114,9 @@ def offer_host(
     Raises:
         Forbidden: the caller is no operator.
         NotFound: the fleet has no such host.
-        DuplicateName: it is offered already.
-        InUse: servers run there.
-        InvalidDescription: a key or value that is too long, or too many.
+        DuplicateName: the host is offered already.
+        InUse: servers run on it.
+        InvalidDescription: a key or value is too long, or there are too many.
     """
     require_operator(caller)
     _check_keys(properties)
@@ -132,7 +132,7 @@ def offer_host(
 def enrol_host(
     env: UseCaseEnvironment, caller: Caller, name: str, properties: Mapping[str, str], id_: str
 ) -> OfferedHost:
-    """Offer a host as another service does, whoever runs there, under its id if that is free.
+    """Offer a host that another service offers, also with servers on it, under its id if free.
 
     Raises:
         Forbidden, NotFound, DuplicateName, InvalidDescription: as for any host.
@@ -157,7 +157,7 @@ def _enrolled(
     properties: Mapping[str, str],
     id_: str | None,
 ) -> OfferedHost:
-    """The host with its unit; where Blazar's provider is there already, the unit is its."""
+    """Store the host with its unit; an existing unit provider of Blazar's is used."""
     store, now, name = env.store, env.store.now(), snapshot.names[root]
     theirs = [row for row in snapshot.tree(root).tolist() if snapshot.names[row] == UNIT + name]
     unit = snapshot.uuids[theirs[0]] if theirs else env.ids.uuid()
@@ -186,7 +186,7 @@ def _enrolled(
 
 
 def _number(store: Store, wanted: str | None) -> str:
-    """The id of another host: a number, which clients tell from a name by."""
+    """A new host id: a number, so that clients can tell it from a name."""
     taken = {int(one.id) for one in store.reservables(ReservableKind.HOST)}
     if wanted is not None and _NUMBER.fullmatch(wanted) and int(wanted) not in taken:
         return str(int(wanted))
@@ -199,12 +199,12 @@ _NUMBER: Final = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 def describe_host(
     env: UseCaseEnvironment, caller: Caller, id_: str, properties: Mapping[str, str | None]
 ) -> OfferedHost:
-    """Change what is said of a host; None takes a key away.
+    """Change the properties of a host; None removes a key.
 
     Raises:
         Forbidden: the caller is no operator.
         NotFound: no such host.
-        InvalidDescription: nothing changes, a key or value that is too long, or too many.
+        InvalidDescription: nothing changes, a key or value is too long, or there are too many.
     """
     require_operator(caller)
     found = offered_host(env.store, env.store.snapshot(), id_).reservable
@@ -225,12 +225,12 @@ def describe_host(
 
 
 def withdraw_host(env: UseCaseEnvironment, caller: Caller, id_: str) -> None:
-    """Offer a host no more.
+    """Withdraw a host from reservation.
 
     Raises:
         Forbidden: the caller is no operator.
         NotFound: no such host.
-        InUse: something on it is reserved.
+        InUse: the host has bookings.
     """
     require_operator(caller)
     snapshot = env.store.snapshot()
@@ -249,15 +249,15 @@ def withdraw_host(env: UseCaseEnvironment, caller: Caller, id_: str) -> None:
 
 
 def addresses(store: Store) -> Sequence[Reservable]:
-    """Every floating IP that is offered."""
+    """All offered floating IPs."""
     return store.reservables(ReservableKind.FLOATING_IP)
 
 
 def address(store: Store, id_: str) -> Reservable:
-    """The floating IP of an id.
+    """The offered floating IP with this id.
 
     Raises:
-        NotFound: none is offered under it.
+        NotFound: no address is offered under it.
     """
     for one in addresses(store):
         if one.id == id_:
@@ -273,12 +273,12 @@ def offer_address(
     more: Mapping[str, str],
     id_: str | None = None,
 ) -> Reservable:
-    """Offer an address of a network, under an id of its own or a new one.
+    """Offer an address of a network, under a given or a new id.
 
     Raises:
         Forbidden: the caller is no operator.
-        DuplicateName: it is offered already.
-        InvalidDescription: something is too long, or there are too many keys.
+        DuplicateName: the address is offered already.
+        InvalidDescription: a text is too long, or there are too many keys.
     """
     require_operator(caller)
     plain_values.text(text, "floating_ip_address", most=_LONGEST_ADDRESS)
@@ -311,12 +311,12 @@ def offer_address(
 
 
 def withdraw_address(env: UseCaseEnvironment, caller: Caller, id_: str) -> None:
-    """Offer an address no more.
+    """Withdraw an address from reservation.
 
     Raises:
         Forbidden: the caller is no operator.
         NotFound: no such address.
-        InUse: it is reserved.
+        InUse: the address is reserved.
     """
     require_operator(caller)
     found = address(env.store, id_)
@@ -333,7 +333,7 @@ def withdraw_address(env: UseCaseEnvironment, caller: Caller, id_: str) -> None:
 
 
 def host_keys(store: Store) -> Mapping[str, Sequence[str]]:
-    """Every key that was added to some host, with the values it has, each once."""
+    """All keys that operators added to hosts, each with its distinct values."""
     found: dict[str, dict[str, None]] = {}
     for one in store.reservables(ReservableKind.HOST):
         for key, value in one.properties.items():
@@ -351,11 +351,11 @@ def private_keys(store: Store) -> frozenset[str]:
 
 
 def mark_key(env: UseCaseEnvironment, caller: Caller, key: str, *, private: bool) -> Reservable:
-    """Say whether a key is told to operators only.
+    """Mark a key as visible to operators only, or to everyone.
 
     Raises:
         Forbidden: the caller is no operator.
-        NotFound: no host has it.
+        NotFound: no host has the key.
     """
     require_operator(caller)
     if key not in host_keys(env.store):

@@ -1,7 +1,7 @@
 """Compare the ledger with a Blazar service, and import its hosts, addresses and leases.
 
-Leases are granted here with a proof, or not at all: of those that another service has overbooked,
-the ones that have begun come first, then the older ones.
+An imported lease is granted like any other, or refused. If the service has overbooked its hosts,
+leases that have begun are granted first, then the older ones.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ _OVER = {LeaseState.ENDING, LeaseState.CLOSED}
 
 
 def differences(store: Store, content: ReservationContent) -> Iterator[Difference]:
-    """Everything of the content that the ledger lacks or has otherwise; details `there / here`."""
+    """The records of the content that the ledger lacks or has with other values.
+
+    Details read `key: value there / value here`.
+    """
     yield from _hosts(store, content)
     for key in sorted(content.private - reservables.private_keys(store)):
         yield Difference(PROPERTY, key, DifferenceWay.OTHERWISE, "private / not")
@@ -121,18 +124,18 @@ def _ours(found: Lease) -> dict[str, object]:
 
 
 def _said(words: Mapping[str, Any]) -> str:
-    """`virtual:instance amount=3`."""
+    """The requested type and numbers, such as `virtual:instance amount=3`."""
     numbers = [f"{key}={words[key]}" for key in _NUMBERS if words.get(key) is not None]
     return " ".join([str(words.get("resource_type")), *numbers])
 
 
 _UNFINISHED: Final = frozenset({"ERROR", "CREATING"})
-"""States in which nobody knows what a lease has."""
+"""States of a lease whose reservations are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotTakenOver:
-    """What is not taken over, and why."""
+    """A record that was not imported, and the reason."""
 
     kind: str
     id: str
@@ -142,23 +145,23 @@ class NotTakenOver:
 
 @dataclass(frozen=True, slots=True)
 class MissingRecords:
-    """What the ledger lacks of a content."""
+    """Records of the content that the ledger lacks."""
 
     hosts: tuple[EnrolledHost, ...]
     private: tuple[str, ...]
-    """Keys of hosts that are private there and not here."""
+    """Keys of hosts that are private there but not here."""
     addresses: tuple[EnrolledAddress, ...]
     leases: tuple[GrantedLease, ...]
-    """In the order in which they are granted."""
+    """Leases, in the order in which they are granted."""
 
     @property
     def steps(self) -> int:
-        """How many things are written."""
+        """The number of records to write."""
         return sum(map(len, (self.hosts, self.private, self.addresses, self.leases)))
 
 
 def missing(store: Store, content: ReservationContent) -> MissingRecords:
-    """What of the content the ledger lacks."""
+    """The records of the content that the ledger lacks."""
     hosts = {one.reservable.name for one in reservables.offered_hosts(store, store.snapshot())}
     texts = {one.name for one in reservables.addresses(store)}
     leases = [one for one in content.leases if not _is_known(store, one)]
@@ -177,9 +180,9 @@ def take_over(
     *,
     advance: Callable[[], object] = lambda: None,
 ) -> tuple[NotTakenOver, ...]:
-    """Write what is missing, one by one; tell what could not be.
+    """Write missing records one by one; return those that were refused.
 
-    Broken off, it is simply started again with what is missing then.
+    An interrupted import is continued by starting it again.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -210,10 +213,10 @@ def _steps(env: UseCaseEnvironment, caller: Caller, lacking: MissingRecords) -> 
 def foreseeable_refusals(
     env: UseCaseEnvironment, lacking: MissingRecords
 ) -> tuple[NotTakenOver, ...]:
-    """What could not be taken over, as far as that is known before anything is written.
+    """Records that will be refused, as far as is known before anything is written.
 
-    Each lease is judged as if it were the only one, and not at all where hosts or addresses have
-    to be offered first.
+    Each lease is checked as if it were the only one, and not at all if hosts or addresses must be
+    offered first.
     """
     snapshot = env.store.snapshot()
     names = {snapshot.names[row] for row in snapshot.roots.tolist()}
@@ -240,18 +243,18 @@ def grant(
     *,
     dry_run: bool = False,
 ) -> None:
-    """Grant a lease as another service did: to its owner, under its ids.
+    """Grant a lease that another service granted, to its owner and under its ids.
 
     Raises:
-        WrongState: its service knows not what it has.
-        Infeasible: there is no room for it here.
-        InvalidDescription, LimitExceeded, Conflict: it is none that can be granted.
+        WrongState: the lease is in a state in which its reservations are unknown.
+        Infeasible: the lease does not fit.
+        InvalidDescription, LimitExceeded, Conflict: the lease cannot be read or granted.
     """
     if lease.status in _UNFINISHED:
         raise WrongState(f"its state is {lease.status}")
     owner = Caller(lease.user_id, lease.project_id)
     sizes = lease_sizes(lease, offered, env.store.snapshot())
-    # A refusal that is written leaves an explanation, and one more each time it is tried.
+    # No explanation: a written refusal would store another one at each try.
     grant_largest(env, owner, sizes, lambda: kept_id(lease.id), dry_run=dry_run, explained=False)
 
 

@@ -1,5 +1,5 @@
-"""Capacity over time: how much there is, how many fit and when, and when hosts are away.
+"""Capacity over time: amounts, how many members fit and when, and planned absences of hosts.
 
-What only looks reads one snapshot and commits nothing. What a caller may see of it is settled
-here (`seen`): tenants get neither totals nor exact counts.
+Queries read one snapshot and commit nothing. `scope` decides what a caller may see: tenants get
+neither totals nor exact counts.
 """

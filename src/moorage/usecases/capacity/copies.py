@@ -1,4 +1,4 @@
-"""How many whole ensembles fit, as a template or a flavor describes them."""
+"""How many whole ensembles of a template or flavor fit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller
 
 _MEMBERS: Final = 5_000
-"""Members of all copies together, beyond which no further copy is looked for."""
+"""Limit of members of all copies together."""
 
 
 def fit_described(
@@ -49,11 +49,11 @@ def fit_described(
     *,
     time_limit: Duration | None = None,
 ) -> Fit:
-    """How many ensembles so described fit; see `fit_copies`.
+    """How many ensembles of a description fit; see `fit_copies`.
 
     Raises:
         UnknownName, InvalidDescription, UnknownPolicy, Contradiction: as for an ensemble.
-        Busy: time ran out before it was clear whether one fits.
+        Busy: time ran out before it was known whether one fits.
     """
     ensemble = ensemble_from_description(env, caller, description, RequestIdentity(env.ids.uuid()))
     snapshot = env.store.snapshot()
@@ -75,7 +75,7 @@ def fit_more(
 
     Raises:
         NotFound: no such ensemble for this caller.
-        InvalidDescription, Busy: as for others.
+        InvalidDescription, Busy: as for `fit_copies`.
     """
     stored = own_ensemble(env.store, caller, ensemble_id)
     fresh = tuple(Member(one.name, env.ids.uuid()) for one in stored.members)
@@ -90,17 +90,17 @@ def fit_copies(
     *,
     time_limit: Duration | None,
 ) -> Fit:
-    """How many ensembles like this one fit, all at once, each under its own policies.
+    """How many ensembles like this one fit at the same time, each with its own policies.
 
     Args:
-        env: the ports.
-        ensemble: one of them; it is placed nowhere.
-        window: when; None: from now on, for ever.
-        time_limit: for counting; then as long again to say what is in the way.
+        env: ports and limits.
+        ensemble: the ensemble to copy; it has no places.
+        window: the period; None: from now on, without an end.
+        time_limit: for counting; as much again for the limiting factors.
 
     Raises:
-        InvalidDescription: it has no members, or the window lies in the past.
-        Busy: time ran out before it was clear whether one fits.
+        InvalidDescription: the ensemble has no members, or the window is in the past.
+        Busy: time ran out before it was known whether one fits.
     """
     limit = time_limit_within(env.limits, time_limit)
     keepers = env.store.keepers()
@@ -115,7 +115,7 @@ def fit_copies(
     built = build(request, snapshot, closed=closed)
     began, taken = env.stopwatch(), list[Place]()
     if len(ensemble.members) == 1 and not ensemble.policies:
-        # One role of one member: copies are members of a single ensemble without policies.
+        # Copies of a single member without policies are members of one ensemble without policies.
         alone = replace(request, members=())
         none = build(alone, snapshot, closed=closed)
         room = count_additional(
@@ -144,7 +144,7 @@ def fit_copies(
 
 
 def _quota_of_copies(env: UseCaseEnvironment, ensemble: Ensemble, period: Period) -> int | None:
-    """How many copies the project may hold, or lease where the period has an end."""
+    """How many copies quotas allow: of held places, or of leases if the period has an end."""
     if period.open_ended:
         held = held_limit(env, ensemble.project_id) - env.store.held(ensemble.project_id)
         return max(held // len(ensemble.members), 0)
@@ -153,7 +153,7 @@ def _quota_of_copies(env: UseCaseEnvironment, ensemble: Ensemble, period: Period
 
 
 class _Copies:
-    """Places copy after copy; where the next has no room, asks for all of them jointly."""
+    """Places one copy after another; if the next one has no room, solves all jointly."""
 
     def __init__(
         self,
@@ -169,12 +169,12 @@ class _Copies:
         self._ensemble = ensemble
         self._ends = env.stopwatch() + limit / SECOND
         self.refused = built
-        """The copy that had no room where the others stand."""
+        """The problem of the copy that did not fit beside the others."""
         self.taken: list[Place] = []
-        """Where they stand."""
+        """The places of the copies that fit."""
 
     def count(self) -> AdditionalMembers:
-        """How many there are room for."""
+        """The number of copies that fit."""
         number, most = (
             0,
             min(self._env.limits.additional, _MEMBERS // len(self._built.request.members)),
@@ -199,9 +199,9 @@ class _Copies:
         return AdditionalMembers(number, exact=False)
 
     def _jointly(self, number: int) -> AdditionalMembers:
-        """More than fit one after the other, if all of them together can be placed otherwise."""
+        """Count copies beyond `number` that fit if all are placed jointly."""
         if self._ensemble.keeps_others_out or any(r.groups for r in self._ensemble.roles):
-            # What copies are to each other, and which devices they share, is not stated jointly.
+            # Exclusive ensembles and devices are not expressed in the joint problem.
             return AdditionalMembers(number, exact=number == 0)
         if number == 0:
             return AdditionalMembers(0, exact=True)

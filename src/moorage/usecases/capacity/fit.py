@@ -1,8 +1,8 @@
 """How many more members of a placed ensemble fit, now or in a window.
 
-Counted by the joint search, policies and all, everybody placed staying put. Leases that have not
-started move if that lets in one more, as they do for who really asks: so the number is the one
-that `extend` reaches one by one.
+The joint search counts, with all policies and all placed members staying. Leases that have not
+started are moved if that lets one more member fit, as for a real request: the count is what
+repeated `extend` requests reach.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller
 
 _BEYOND: Final = 20
-"""Members beyond the count that leases which move may let in, looked for one by one."""
+"""How many members beyond the count are searched for one by one with leases moving."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +61,18 @@ class LimitingFactor:
     classes: tuple[str, ...]
     needs: str
     facts: tuple[tuple[str, int], ...]
-    """The numbers of the fleet it runs into; for operators."""
+    """Numbers of the fleet that conflict with it; for operators."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """`additional` more fit over `window`; without `exact`, at least so many."""
+    """The number of further members or copies that fit; without `exact` a lower bound."""
 
     additional: int
     exact: bool
     limited_by: tuple[LimitingFactor, ...]
     quota_allows: int | None
-    """How many more the project may have; None where nothing bounds it."""
+    """How many more the project's quotas allow; None: without limit."""
     window: Period
     snapshot: Snapshot
 
@@ -86,19 +86,19 @@ def fit_members(
     *,
     time_limit: Duration | None = None,
 ) -> Fit:
-    """How many more members of a role fit beside those that are placed.
+    """How many more members of a role fit beside the placed ones.
 
     Args:
-        env: the ports.
-        caller: who asks.
-        ensemble_id: whose members.
-        role_name: of which role.
-        window: when; None: for as long as the ensemble's present decision or lease says.
-        time_limit: for counting; then as long again to say what is in the way.
+        env: ports and limits.
+        caller: the caller.
+        ensemble_id: the ensemble.
+        role_name: the role.
+        window: the period; None: that of the ensemble's present decision or lease.
+        time_limit: for counting; as much again for the limiting factors.
 
     Raises:
         NotFound: no such ensemble for this caller.
-        InvalidDescription: it has no such role, or the window lies in the past.
+        InvalidDescription: the ensemble has no such role, or the window is in the past.
     """
     env = env.told_to(operator=caller.operator)
     limit = time_limit_within(env.limits, time_limit)
@@ -158,10 +158,10 @@ def placement_as_is(built: BuiltProblem) -> VerifiedPlacement:
 def period_of(
     env: UseCaseEnvironment, decision: Decision | None, window: Period | None, now: Instant
 ) -> Period:
-    """When they shall fit.
+    """The period to count for.
 
     Raises:
-        InvalidDescription: that is over.
+        InvalidDescription: the window is in the past.
     """
     if window is not None:
         if window.end <= now:
@@ -175,7 +175,7 @@ def period_of(
 
 
 def _leased(env: UseCaseEnvironment, decision: Decision | None) -> bool:
-    """Whether the places are an open lease's."""
+    """Whether the decision is that of an open lease."""
     if decision is None or decision.lease_id is None:
         return False
     return env.store.lease(decision.lease_id).state is not LeaseState.CLOSED
@@ -190,7 +190,7 @@ def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for
     observation: Observation,
     time_limit: Duration,
 ) -> AdditionalMembers:
-    """With members for whom others would move, by the very search that places them."""
+    """Count further members that fit if other leases move, with the search that places members."""
     ask = DecisionOptions() if decision is None else options_like(decision)
     present = [m.name.index for m in ensemble.members if m.name.role == role.name]
     first, count = max(present, default=-1) + 1, room.count
@@ -213,7 +213,7 @@ def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for
 
 
 def _quota(env: UseCaseEnvironment, ensemble: Ensemble) -> int:
-    """How many more members the project's limits allow."""
+    """How many more members the limits and quotas of the project allow."""
     limits = env.limits
     held = held_limit(env, ensemble.project_id) - env.store.held(ensemble.project_id)
     return max(min(limits.members - len(ensemble.members), held), 0)
@@ -226,14 +226,14 @@ def limiting_factors(
     seconds: float,
     taken: Sequence[Place] = (),
 ) -> tuple[LimitingFactor, ...]:
-    """What stands in the way of a request that has no answer, as far as that is found in time.
+    """The limiting factors of an infeasible request, as far as they are found in time.
 
     Args:
-        env: the solver and the stopwatch.
-        built: the request.
+        env: solver and stopwatch.
+        built: the request's problem.
         snapshot: the fleet.
-        seconds: for all of it.
-        taken: places that are taken besides.
+        seconds: the time for the whole search.
+        taken: further places that are taken.
     """
     if seconds <= 0:
         return ()
@@ -262,7 +262,7 @@ def _away(
     oracle: Oracle,
     taken: Sequence[Place],
 ) -> tuple[LimitingFactor, ...]:
-    """Hosts that are planned to be away, where one more would fit until then."""
+    """The planned absence of hosts, if one more member fits until it begins; else empty."""
     request = built.request
     first = min(planned_absences(built, snapshot), default=None)
     if first is None:

@@ -1,4 +1,4 @@
-"""When so many fit for so long: windows of time, from the earliest on."""
+"""Free windows: when a number of members fits for a duration."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller
 
 MOST: Final = 100
-"""Windows told at once."""
+"""Most windows of one answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class FreeWindow:
-    """A stay may begin at any instant from `earliest` to `latest`, both included."""
+    """A window of starts: a stay may begin from `earliest` to `latest`, both included."""
 
     earliest: Instant
     latest: Instant
     count: int
-    """The least that fit from any of these instants on."""
+    """The least number that fits, over all these starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FreeWindows:
-    """The windows of a time, the earliest first; at most `MOST`."""
+    """The free windows in a period, the earliest first; at most `MOST`."""
 
     window: Period
     snapshot: Snapshot
@@ -52,12 +52,13 @@ def free_windows(
     duration: Duration,
     told: Disclosure = EXACT,
 ) -> FreeWindows:
-    """When `count` members of a size fit, each on one host for all of `duration`.
+    """The windows in which `count` members fit, each on one host for all of `duration`.
 
-    Where others begin or end is told as `told` has it, so a window may be told shorter than it is.
+    Instants at which other bookings begin or end are rounded by `told`, so a window may be shown
+    shorter than it is.
 
     Raises:
-        InvalidDescription: nothing said of the size, or a time shorter than the stay.
+        InvalidDescription: no size is given, or the period is shorter than the stay.
         NotFound, UnknownName, LimitExceeded: as for capacity over time.
     """
     snapshot = env.store.snapshot()

@@ -1,7 +1,7 @@
-"""Capacity over time: step functions by resource class, and how many of a size fit.
+"""Capacity over time: step functions by resource class, and how many members of a size fit.
 
-Whoever is told roughly sees no instant at which something of others begins or ends: where it
-changes between two instants of the disclosure's grid, the worst of all that time is told.
+A tenant does not see the instants at which other bookings begin or end: where a value changes
+between two instants of the disclosure's grid, the worst value of that cell is shown.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
 
 MOST_ROWS: Final = 10_000
-"""Of one step function; a longer or busier time takes a `step`."""
+"""Most rows of one step function; a longer or busier period needs a `step`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +45,19 @@ class Amounts:
     at: Instant
     total: int
     away: int
-    """What hosts have that are planned to be away: no part of the total."""
+    """Capacity of hosts that are planned to be away; not in the total."""
     reserved: int
     allocated: int
     unbacked: int
-    """What is booked beyond the total: on hosts that are away, and what is over-full."""
+    """Booked beyond the total: on hosts that are away, and overages."""
     available: int
     busy: int
-    """The part of the total that cannot be had, in ten-thousandths, rounded up; all of nothing."""
+    """The unavailable share of the total in ten-thousandths, rounded up; all of it if that is 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitCount:
-    """How many fit from an instant on: at that instant, or through the step that begins there."""
+    """How many fit from an instant on, or throughout the step that begins there."""
 
     at: Instant
     count: int
@@ -74,12 +74,12 @@ class CapacityProfile:
     hosts: int
     resources: Mapping[str, tuple[Amounts, ...]]
     fits: tuple[FitCount, ...] | None
-    """None where no size was asked about."""
+    """None if no size was given."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityOverTime:
-    """The answer, part by part."""
+    """The capacity over time, by groups of hosts."""
 
     window: Period
     snapshot: Snapshot
@@ -95,20 +95,20 @@ def capacity_over_time(
     by: str | None = None,
     told: Disclosure = EXACT,
 ) -> CapacityOverTime:
-    """Total, reserved, allocated and available by resource class, and how many of a size fit.
+    """Amounts by resource class over time, and how many members of a size fit.
 
     Args:
-        env: the ports.
-        caller: which domains exist for it.
-        scope: when and where, and what shall fit; without a size every class is told.
-        step: tell the worst of each step of this length, instead of every change.
-        by: a level, by whose domains hosts are told apart.
-        told: how exactly instants are told.
+        env: ports and limits.
+        caller: the caller, who may see certain domains.
+        scope: period, hosts and size; without a size all resource classes are returned.
+        step: return the worst value of each step of this length, instead of every change.
+        by: a level, by whose domains hosts are grouped.
+        told: how exactly instants are disclosed.
 
     Raises:
-        InvalidDescription: a time that cannot be asked about, or too much of it.
+        InvalidDescription: the period is empty or over, or there are too many rows or hosts.
         NotFound: no such flavor. UnknownName: no such domain, level, class or trait.
-        Forbidden: domains that are not for tenants. LimitExceeded: beyond the horizon.
+        Forbidden: tenants may not see the level's domains. LimitExceeded: beyond the horizon.
     """
     snapshot = env.store.snapshot()
     window = window_of(env, scope, snapshot.taken_at)
@@ -149,8 +149,8 @@ def _course(
 def _profiles(
     snapshot: Snapshot, part: HostGroup, size: MemberSize, window: Period
 ) -> dict[str, Profile]:
-    """Of the classes in question, by name."""
-    # What hosts share with others is there for them too, in each part that has such a host.
+    """The profiles of the requested resource classes, by name."""
+    # Capacity of sharing providers counts in each group with a host that uses it.
     there = part.hosts | sharing_roots_of(snapshot, part.hosts)
     classes = sorted(size.resources) if size.resources else _classes(snapshot, there)
     return {name: profile(snapshot, there, name, window) for name in classes}
@@ -164,11 +164,11 @@ class _Roughly:
     told: Disclosure
     window: Period
     steps: Ints | None
-    """Where the steps begin that were asked for."""
+    """Starts of the requested steps; None without steps."""
 
     @property
     def _around(self) -> Period:
-        """The window and the rest of the cells of the grid that its ends are in."""
+        """The window, extended to whole cells of the disclosure's grid."""
         start = max(self.told.since(self.window.start), self.snapshot.taken_at)
         return Period(start, self.told.until(self.window.end))
 
@@ -193,7 +193,7 @@ class _Roughly:
         changes = count_fits(self.snapshot, part.hosts, size.resources, around).total().at
         starts = self._starts(changes)
         lows, highs = self._cells(starts)
-        # Without steps nothing changes after the first cell of each.
+        # Without steps, nothing changes in a row after its first cell.
         lengths = highs - lows if self.steps is not None else np.minimum(highs - lows, grid)
         counts = np.zeros(len(starts), dtype=np.int64)
         for length in np.unique(lengths).tolist():
@@ -204,7 +204,7 @@ class _Roughly:
         return self._joined(_pairs(starts, counts))
 
     def _joined(self, rows: tuple[_Row, ...]) -> tuple[_Row, ...]:
-        """The rows without those that say what the one before says, unless steps were asked for."""
+        """The rows without repeated values; all rows if steps were requested."""
         if self.steps is not None:
             return rows
         known = (None, *rows)
@@ -215,7 +215,7 @@ class _Roughly:
         )
 
     def _starts(self, changes: Ints) -> Ints:
-        """Where rows begin: the steps, or the cells of the grid in which something changes."""
+        """Starts of rows: the steps, or the cells of the grid in which something changes."""
         if self.steps is not None:
             return self.steps
         grid, window = self.told.times, self.window
@@ -234,7 +234,7 @@ class _Roughly:
 
 
 def _classes(snapshot: Snapshot, there: Bools) -> list[str]:
-    """Those that some of these root rows have in their trees."""
+    """Resource classes with inventories in the trees of these root rows."""
     roots = snapshot.root
     return sorted(name for name, one in snapshot.classes.items() if there[roots[one.rows]].any())
 
@@ -258,9 +258,9 @@ def _every(found: Profile) -> tuple[Amounts, ...]:
 def _worst(
     found: Profile, starts: Ints, ends: Ints, *, told: Ints | None = None
 ) -> tuple[Amounts, ...]:
-    """A row for each step: the least there is, and the most that is taken, at any instant.
+    """A row for each step: the minimum of what is available, and the maximum of what is taken.
 
-    It is told as from `told` on, instead of from where the step begins.
+    Rows begin at `told` if given, else at `starts`.
     """
 
     def most(one: StepFunction) -> Ints:
@@ -280,7 +280,7 @@ def _worst(
 
 
 def _busy(found: Profile) -> StepFunction:
-    """The share of what is there that cannot be had; where nothing is there, all of it."""
+    """The unavailable share of the total in ten-thousandths; all of it if the total is 0."""
     at = np.unique(np.concatenate((found.total.at, found.available.at)))
     total, available = found.total.values_at(at), found.available.values_at(at)
     share = -((available - total) * WHOLE // np.maximum(total, 1))
@@ -304,7 +304,7 @@ def _fits(
         found = count_fits(snapshot, part.hosts, size.resources, window).total()
         _check(len(found.at))
         return _pairs(found.at, found.value)
-    # The last step may be cut short: then it is looked at by itself.
+    # A last step that is cut short is counted with its own length.
     whole = starts[starts + step <= window.end]
     counts: list[int] = []
     if len(whole):

@@ -49,7 +49,7 @@ class PlanRequest:
     hosts: tuple[str, ...] = ()
     """Names or UUIDs of root providers."""
     domains: tuple[str, ...] = ()
-    """Names of domains, all of whose hosts are meant."""
+    """Names of domains; all of their hosts are included."""
     start: Instant | None = None
     """None: now."""
     end: Instant | None = None
@@ -63,11 +63,11 @@ class PlannedWindow:
 
     window: CapacityWindow
     hosts: Mapping[str, str]
-    """UUID -> name, of those that there are."""
+    """UUID -> name of its hosts that exist."""
     now: Instant
     staying: tuple[RemainingOccupant, ...] = ()
     moved: tuple[str, ...] = ()
-    """Ids of leases that get other places for it."""
+    """Ids of leases that move for it."""
     dry_run: bool = False
 
 
@@ -79,9 +79,12 @@ def plan_window(
     *,
     dry_run: bool = False,
 ) -> PlannedWindow:
-    """Let hosts be away over a period; leases in the way that have not started move.
+    """Plan an absence of hosts; leases on them that have not started move.
 
-    Where that alone is not enough preemptible users end for those that move, and are told.
+    If moving is not enough, preemptible consumers are displaced for the moved leases, and warned.
+    Servers on the hosts stay: the answer lists them, and so do notices before and at the beginning.
+    Consumers displaced for a lease that moves away get later ends. A repeat of the request with the
+    same id returns its window.
 
     Servers that are there stay: they are told of in the answer, and again a notice before the
     beginning and at the beginning. Who ended early for a lease that moves gets a later end. The
@@ -90,10 +93,10 @@ def plan_window(
     Raises:
         Forbidden: the caller is no operator.
         NotFound, UnknownName: no such host or domain.
-        InvalidDescription: no hosts, a period that is over, or that the kind does not allow, or a
+        InvalidDescription: no hosts, a period that is over or that the kind does not allow, or a
             reason with control characters.
-        WouldBreakLease: a lease holds places there and has no others.
-        DuplicateName: the id was used by another request.
+        WouldBreakLease: a lease on the hosts cannot get other places.
+        DuplicateName: another request used the same id.
         Busy: too many conflicting commits.
     """
     require_operator(caller)
@@ -162,7 +165,7 @@ def _plan(
         try:
             env.store.commit(changeset)
         except CapacityExceeded as overtaken:
-            # Where a later end was given back somebody else has come meanwhile: look again.
+            # A booking has meanwhile taken capacity that a later end needs: compute again.
             raise ConcurrentUpdate(overtaken.message, subject=window.id) from overtaken
     return PlannedWindow(
         window,
@@ -177,12 +180,12 @@ def _plan(
 def _room_given_back(
     env: UseCaseEnvironment, view: Snapshot, moved: Sequence[LeaseMove]
 ) -> list[Change]:
-    """Later ends for those who yielded to leases in the places that these have left.
+    """Later ends for consumers displaced for leases in the places that these leave.
 
     Args:
-        env: the ports.
+        env: ports and limits.
         view: the fleet with the hosts away.
-        moved: the leases that get other places.
+        moved: the moved leases.
     """
     instead = {who: some for one in moved for who, some in one.bookings(view).items()}
     displaced = [gone for one in moved for gone in one.displaced]
@@ -196,7 +199,7 @@ def _room_given_back(
 
 
 def list_windows(env: UseCaseEnvironment, caller: Caller, page: Page) -> tuple[PlannedWindow, ...]:
-    """Every window by creation, those that are over too, without who is there.
+    """A page of all windows by creation time, past ones included, without their occupants.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -210,10 +213,10 @@ def list_windows(env: UseCaseEnvironment, caller: Caller, page: Page) -> tuple[P
 
 
 def show_window(env: UseCaseEnvironment, caller: Caller, window_id: str) -> PlannedWindow:
-    """A window, and who is on its hosts at some time of it.
+    """A window, with the consumers on its hosts at some time of it.
 
     Raises:
-        Forbidden: the caller is no operator. NotFound: there is none.
+        Forbidden: the caller is no operator. NotFound: there is no such window.
     """
     require_operator(caller)
     return _shown(env, env.store.capacity_window(window_id))
@@ -222,10 +225,10 @@ def show_window(env: UseCaseEnvironment, caller: Caller, window_id: str) -> Plan
 def drop_window(
     env: UseCaseEnvironment, caller: Caller, window_id: str, *, dry_run: bool = False
 ) -> None:
-    """Let its hosts be there; one that has begun ends now. Leases that moved stay where they are.
+    """Delete a window, or end it now if it has begun; moved leases keep their new places.
 
     Raises:
-        Forbidden: the caller is no operator. NotFound: there is none.
+        Forbidden: the caller is no operator. NotFound: there is no such window.
     """
     require_operator(caller)
     env.store.capacity_window(window_id)
@@ -251,10 +254,10 @@ def _shown(env: UseCaseEnvironment, window: CapacityWindow) -> PlannedWindow:
 
 
 def _period(planning: PlanRequest, now: Instant) -> Period:
-    """When the hosts are away.
+    """The period of the absence.
 
     Raises:
-        InvalidDescription: it is over, ends before it starts, or is not what the kind means.
+        InvalidDescription: the period is over, is empty, or does not match the kind.
     """
     start = from_now_on(planning.start, now)
     end = FOREVER if planning.end is None else planning.end

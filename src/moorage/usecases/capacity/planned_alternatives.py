@@ -1,4 +1,4 @@
-"""Which hosts are meant to be away, and when they may be where leases are in the way."""
+"""The hosts of a planned window, and alternatives where leases prevent it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from moorage.usecases.environment import UseCaseEnvironment
 
 MOST_HOSTS: Final = 5_000
-"""Of one window."""
+"""Most hosts of one window."""
 _EARLIEST: Final = 12
-"""Instants at which it is tried whether the hosts may be away instead."""
+"""How many starts are tried for an alternative."""
 
 
 def resolve_hosts(
     snapshot: Snapshot, names: Iterable[str], domains: Iterable[str]
 ) -> tuple[str, ...]:
-    """UUIDs of the hosts that are meant, ascending.
+    """UUIDs of the named hosts, ascending.
 
     Raises:
         NotFound, UnknownName: no such host or domain.
-        InvalidDescription: none at all, or too many.
+        InvalidDescription: no hosts, or too many.
     """
     roots = {snapshot.names[row]: snapshot.uuids[row] for row in snapshot.roots.tolist()}
     found: set[str] = set()
@@ -73,7 +73,7 @@ def _of_domain(snapshot: Snapshot, name: str) -> set[str]:
 
 
 _HOURS: Final[Duration] = 3 * DAY
-"""Up to here a length is told in hours."""
+"""The longest duration that is written in hours."""
 
 
 def window_refusal(
@@ -83,7 +83,7 @@ def window_refusal(
     found: Clearance,
     keepers: Sequence[Ensemble],
 ) -> WouldBreakLease:
-    """The leases in the way, and when the hosts may be away for as long instead."""
+    """The refusal: the leases in the way, and the earliest window of the same length instead."""
     mine = window.project_id
     leases = tuple(
         (one.lease.id, _called(one.lease, mine), one.lease.name, one.why) for one in found.stuck
@@ -107,12 +107,12 @@ def window_refusal(
 
 
 def _called(lease: Lease, project_id: str) -> str:
-    """By its handle to its own project; another's by its id, which its operator can look up."""
+    """The lease's handle for its own project; for others its id, which operators can look up."""
     return lease.handle if lease.project_id == project_id else lease.id
 
 
 def _hours(length: Duration) -> str:
-    """`24h`; of what takes longer days too: `72d15h`."""
+    """A duration such as `24h`; a longer one in days too, such as `72d15h`."""
     hours, rest = divmod(length, HOUR)
     if rest or length > _HOURS:
         return say_duration(length)

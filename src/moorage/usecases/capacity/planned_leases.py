@@ -1,9 +1,9 @@
-"""Leases that hold places on hosts which are to be away: moved in time, or in the way.
+"""Leases with places on hosts that are planned to be away: moved, or in the way.
 
-A lease that has not started is placed anew, first only those of its members that stand there,
-then all of them, then together with other leases that have not started, and last so that
-preemptible users end for those that move. One that has
-started, or whose owner was told its hosts, stays where it is: then the hosts cannot be away.
+A lease that has not started is placed anew: first only its members on these hosts, then all of its
+members, then jointly with other leases that have not started, and last with preemptible consumers
+displaced for moved leases. A lease that has started or is bound stays, and then the hosts cannot be
+away.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ if TYPE_CHECKING:
 
 _COUNTED: Final = re.compile(r"(\d+ \w+) for .*")
 _WHY: Final = 2.0
-"""Seconds in which it is found out what a lease runs into."""
+"""Seconds for the search of the reason why a lease cannot move."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockingLease:
-    """A lease that has no other places, and why."""
+    """A lease that cannot move, and the reason."""
 
     lease: Lease
     why: str
@@ -73,7 +73,7 @@ class Clearance:
 
 
 def with_hosts_away(snapshot: Snapshot, hosts: Iterable[str], period: Period) -> Snapshot:
-    """The same fleet with hosts away over a period."""
+    """The fleet with hosts away over a period."""
     rows = (row for host in hosts for row in snapshot.tree(snapshot.row_of[host]).tolist())
     states = (snapshot.state(row) for row in rows)
     return snapshot.with_states(replace(one, down=(*one.down, period)) for one in states)
@@ -82,7 +82,7 @@ def with_hosts_away(snapshot: Snapshot, hosts: Iterable[str], period: Period) ->
 def bookings_on(
     snapshot: Snapshot, hosts: Iterable[str], period: Period
 ) -> list[tuple[str, Booking]]:
-    """Host and booking of everybody in the hosts' trees at some time of a period."""
+    """Pairs of host and booking of all bookings in the hosts' trees during a period."""
     now = snapshot.taken_at
     return [
         (host, one)
@@ -94,7 +94,7 @@ def bookings_on(
 
 
 def open_leases_of(env: UseCaseEnvironment, bookings: Iterable[Booking]) -> list[Lease]:
-    """The open leases that bookings are for: places kept for them, and servers drawn from them."""
+    """The open leases of bookings: of unclaimed places and of servers."""
     found: dict[str, Lease] = {}
     for decision_id in sorted({one.decision for one in bookings if one.decision is not None}):
         try:
@@ -115,14 +115,14 @@ def clear_hosts(
     keepers: Sequence[Ensemble],
     time_limit: Duration,
 ) -> Clearance:
-    """Look for other places for every lease that holds some on these hosts then.
+    """Search for other places for all leases on these hosts in a period.
 
     Args:
-        env: the ports.
+        env: ports and limits.
         snapshot: the fleet as it is.
-        hosts: UUIDs of root providers that are to be away.
-        period: when.
-        keepers: ensembles that keep others out.
+        hosts: UUIDs of the root providers that will be away.
+        period: the absence.
+        keepers: exclusive ensembles.
         time_limit: for each solve.
     """
     bookings = [one for _, one in bookings_on(snapshot, hosts, period)]
@@ -166,7 +166,7 @@ def _one_by_one(
     keepers: Sequence[Ensemble],
     time_limit: Duration,
 ) -> tuple[list[LeaseMove], tuple[Lease, BuiltProblem] | None]:
-    """Each lease after the other, the earliest first; and the first that finds no place."""
+    """Move leases one by one, the earliest first; return moves, and the first that cannot move."""
     moved: list[LeaseMove] = []
     for planned in moving:
         hurt = frozenset(
@@ -196,7 +196,7 @@ def _one_by_one(
 def _built(
     view: Snapshot, planned: MovableLease, anew: frozenset[MemberName], keepers: Sequence[Ensemble]
 ) -> BuiltProblem:
-    """A lease's own problem, some of its members placed anew."""
+    """A lease's own problem, with some of its members placed anew."""
     decision = planned.decision
     ahead = Period(max(decision.period.start, view.taken_at), decision.period.end)
     request = request_for(planned.ensemble, planned.stand, anew, ahead, decision.objective)
@@ -211,7 +211,7 @@ def _together(
     time_limit: Duration,
     giving: PreemptionPool | None = None,
 ) -> tuple[LeaseMove, ...] | None:
-    """All of them jointly, with the other leases of their time that may move."""
+    """Move all of them jointly with other movable leases of their period; None if impossible."""
     if any(role.groups for one in moving for role in one.ensemble.roles):
         return None
     first = min(one.decision.period.start for one in moving)
@@ -262,7 +262,7 @@ def _with_ends(
     keepers: Sequence[Ensemble],
     time_limit: Duration,
 ) -> tuple[LeaseMove, ...] | None:
-    """The same with preemptible users who end for leases that move."""
+    """As `_together`, with preemptible consumers displaced for moved leases."""
     giving = preemption_pool(view, env.limits.notice, frozenset())
     if not giving.candidates:
         return None
@@ -276,7 +276,7 @@ def _with_ends(
 
 
 def _why(env: UseCaseEnvironment, built: BuiltProblem) -> str:
-    """`needs 4 hosts one-per-host, 3 left`, or whatever is known."""
+    """The reason why a lease cannot move, such as `needs 4 hosts one-per-host, 3 left`."""
     ends = env.stopwatch() + _WHY
     oracle = Oracle(env.solver, lambda: ends - env.stopwatch())
     core = next(DeletionFilter(built, oracle).conflicts(), None)
@@ -298,7 +298,7 @@ def _why(env: UseCaseEnvironment, built: BuiltProblem) -> str:
 def lease_ends(
     env: UseCaseEnvironment, snapshot: Snapshot, hosts: Iterable[str], since: Instant
 ) -> list[Instant]:
-    """When leases leave these hosts, after `since`, ascending: where being away may fit first."""
+    """The ends of leases on these hosts after `since`, ascending: starts of possible absences."""
     every = [one for _, one in bookings_on(snapshot, hosts, Period(since, FOREVER))]
     leases = open_leases_of(env, every)
     decisions = {one.decision_id for one in leases}

@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RemainingOccupant:
-    """A consumer on a host of a window; its operator has to move it."""
+    """A consumer on a host of a window, which its operator has to move."""
 
     consumer: str
     project_id: str
     host: str
-    """Its name."""
+    """The host's name."""
     state: BookingState
     end: Instant
-    """When it ends by itself; a hold, when it lapses."""
+    """Its end; of a hold, the instant at which it lapses."""
 
 
 def host_names(snapshot: Snapshot, window: CapacityWindow) -> dict[str, str]:
-    """UUID -> name of the window's hosts, of those that there are."""
+    """UUID -> name of the window's hosts that exist."""
     known = ((uuid, snapshot.row_of.get(uuid)) for uuid in window.hosts)
     return {uuid: snapshot.names[row] for uuid, row in known if row is not None}
 
@@ -46,7 +46,7 @@ def host_names(snapshot: Snapshot, window: CapacityWindow) -> dict[str, str]:
 def remaining_occupants(
     snapshot: Snapshot, window: CapacityWindow
 ) -> tuple[RemainingOccupant, ...]:
-    """Who is on the hosts at some time of the window and belongs to no lease that moves."""
+    """Consumers on the hosts during the window, other than unclaimed places of leases."""
     period = window.period
     ahead = Period(max(period.start, snapshot.taken_at), max(period.end, snapshot.taken_at + 1))
     hosts = [one for one in window.hosts if one in snapshot.row_of]
@@ -69,11 +69,11 @@ def remaining_occupants(
 WINDOW: Final = "capacity_window"
 """The field of an effect's details that holds the window's id."""
 _MOST: Final = 1_000
-"""Servers that one message names."""
+"""Most servers named in one notice."""
 
 
 def window_notices(snapshot: Snapshot, window: CapacityWindow, notice: Duration) -> list[Change]:
-    """A notice before its hosts are away, when they are, and when they are back."""
+    """Notices before and at the start of the absence, and at its end."""
     now, start, end = snapshot.taken_at, window.period.start, window.period.end
     edges = [(start, "begins"), (end, "ends")]
     if start > now:
@@ -104,7 +104,7 @@ def window_notices(snapshot: Snapshot, window: CapacityWindow, notice: Duration)
 
 
 def affected_servers(env: UseCaseEnvironment, effect: Effect) -> Mapping[str, object]:
-    """Details added when a notice is sent: servers on the hosts in the window."""
+    """Details that are added when the notice is sent: the servers on the hosts then."""
     id_ = effect.details.get(WINDOW)
     if effect.kind is not EffectKind.NOTIFY or id_ is None:
         return {}

@@ -1,7 +1,7 @@
 """The scope of a capacity query (period, hosts, member size), and what the caller may see of it.
 
-Operators see exact numbers. A tenant sees a count as the largest bucket that it reaches, so it is
-never more than there is, and a share in eighths, rounded up, so that busy never looks free.
+Operators see exact numbers. A tenant sees a count rounded down to a bucket, so it is never more
+than fits, and the busy share rounded up to eighths.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 EIGHTHS = 8
 WHOLE = 10_000
-"""A whole in the parts in which a share is told."""
+"""The unit of shares: ten-thousandths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,38 +49,38 @@ class CapacityDisclosure:
 
     @property
     def instants(self) -> Disclosure:
-        """How exactly instants are seen."""
+        """How exactly instants are disclosed to the caller."""
         return replace(self.disclosure, exact=self.exact)
 
     def count(self, number: int) -> int:
-        """A count as it is seen."""
+        """The count that the caller sees."""
         return number if self.exact else self.disclosure.count(number)
 
     def whole(self, number: int) -> bool:
-        """Whether what is seen leaves no other count."""
+        """Whether the count that the caller sees is exact."""
         return self.exact or self.disclosure.whole(number)
 
     def busy(self, share: int) -> float:
-        """The part that cannot be had of what is there, from ten-thousandths."""
+        """The busy share that the caller sees, from ten-thousandths."""
         return share / WHOLE if self.exact else -(-share * EIGHTHS // WHOLE) / EIGHTHS
 
 
 ZONE: Final = "zone"
-"""The level of which tenants know the names."""
+"""The level whose domains tenants may name."""
 MOST_HOSTS: Final = 200
-"""Hosts that are told one by one."""
+"""Most hosts that are listed one by one."""
 AHEAD: Final = 30 * DAY
-"""How far ahead is looked unless it is said."""
+"""The default length of a query's period."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """When and where, and what shall fit there."""
+    """The period, hosts and member size of a query."""
 
     since: Instant | None = None
-    """None: now; and what has passed is left out."""
+    """None: now; a start in the past counts as now."""
     until: Instant | None = None
-    """None: `AHEAD` after the beginning."""
+    """None: `AHEAD` after the start."""
     zone: str | None = None
     """The name of a domain."""
     flavor: str | None = None
@@ -91,7 +91,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostGroup:
-    """Some of the hosts: those of one domain, or all that are asked about."""
+    """A group of hosts: those of one domain, or all hosts of the query."""
 
     domain: str | None
     hosts: Bools
@@ -100,7 +100,7 @@ class HostGroup:
 
 @dataclass(frozen=True, slots=True)
 class MemberSize:
-    """What one member takes, and what its host must have."""
+    """The amounts of one member, and the traits that its host must have or lack."""
 
     resources: Amounts
     required: tuple[frozenset[Trait], ...]
@@ -108,11 +108,11 @@ class MemberSize:
 
 
 def window_of(env: UseCaseEnvironment, scope: Scope, now: Instant) -> Period:
-    """The time in question.
+    """The period of the query.
 
     Raises:
-        InvalidDescription: it is over, or ends before it begins.
-        LimitExceeded: it ends beyond the horizon of leases.
+        InvalidDescription: the period is over, or ends before it begins.
+        LimitExceeded: the period ends beyond the horizon of leases.
     """
     start = from_now_on(scope.since, now)
     end = start + AHEAD if scope.until is None else scope.until
@@ -129,7 +129,7 @@ def window_of(env: UseCaseEnvironment, scope: Scope, now: Instant) -> Period:
 
 
 def size_of(env: UseCaseEnvironment, scope: Scope) -> MemberSize:
-    """What shall fit: a flavor, and amounts instead of or besides its own.
+    """The size of a query: a flavor, with amounts that replace or extend its own.
 
     Raises:
         NotFound: no such flavor. UnknownName: no such resource class or trait.
@@ -148,10 +148,10 @@ def size_of(env: UseCaseEnvironment, scope: Scope) -> MemberSize:
 
 
 def hosts_of(snapshot: Snapshot, caller: Caller, scope: Scope, size: MemberSize) -> Bools:
-    """[P] the hosts in question: in the zone, with the traits, and not disabled.
+    """[P] The hosts of the query: in its domain, with its traits, and not disabled.
 
     Raises:
-        UnknownName: no such domain, that this caller may know of.
+        UnknownName: there is no such domain, or the caller may not name it.
     """
     within = None if scope.zone is None else _domain(snapshot, caller, scope.zone)
     return hosts_where(
@@ -165,12 +165,12 @@ def hosts_of(snapshot: Snapshot, caller: Caller, scope: Scope, size: MemberSize)
 def parts_by(
     snapshot: Snapshot, caller: Caller, hosts: Bools, level: str | None, zone: str | None
 ) -> tuple[HostGroup, ...]:
-    """The hosts by the domains of a level, by name; without a level, all of them as one.
+    """The hosts grouped by the domains of a level; without a level, one group.
 
     Raises:
         UnknownName: no tree has such a level.
-        InvalidDescription: too many hosts to be told one by one.
-        Forbidden: a tenant asked for another level than zones.
+        InvalidDescription: there are too many hosts to list one by one.
+        Forbidden: a tenant named another level than zone.
     """
     if level is None:
         return (HostGroup(zone, hosts),)
@@ -204,7 +204,7 @@ def _each(snapshot: Snapshot, hosts: Bools) -> tuple[HostGroup, ...]:
 
 
 def grid(window: Period, step: Duration, most: int) -> NDArray[np.int64]:
-    """Where steps of a length begin in a window; the last may be cut short.
+    """The starts of the steps in a window; the last step may be shorter.
 
     Raises:
         InvalidDescription: there are more than `most`.
@@ -216,10 +216,10 @@ def grid(window: Period, step: Duration, most: int) -> NDArray[np.int64]:
 
 
 def check_domain(snapshot: Snapshot, caller: Caller, name: str, path: str) -> None:
-    """Let the name of a domain pass that is there, and for this caller.
+    """Check that a domain exists and that the caller may name it.
 
     Raises:
-        UnknownName: there is none.
+        UnknownName: there is no such domain.
     """
     _domain(snapshot, caller, name, path)
 

@@ -1,4 +1,4 @@
-"""Placement's verbs: allocations, providers, fleet loading, audit, taking over a Placement service.
+"""Placement's verbs, fleet loading, the audit, and the import of a Placement service.
 
-Nothing here decides jointly.
+Except for `withdrawal`, nothing here makes a joint decision.
 """

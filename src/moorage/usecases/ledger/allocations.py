@@ -1,7 +1,7 @@
-"""Write allocations: whole sets per consumer, all or nothing, and reshape providers with them.
+"""Write allocations: whole sets per consumer, all or nothing, also together with inventories.
 
-Every write is one changeset. What a consumer had before does not count against what replaces
-it; capacity is judged in the commit, over the whole of each booking's period.
+Every write is one changeset. A consumer's previous allocations do not count against the ones that
+replace them; the commit checks capacity over each booking's whole period.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Ids, Store
 
 ATTEMPTS: Final = 10
-"""How often a write that names no generation is tried when providers move under it."""
+"""How often a write without provider generations is tried if providers change concurrently."""
 
 FOR_EVER: Final = Lifetimes()
 _PREEMPTIBLE: Final = attrgetter("stay.preemptible")
@@ -51,23 +51,24 @@ def allocate(
     lifetimes: Lifetimes = FOR_EVER,
     request_id: str | None = None,
 ) -> Committed:
-    """Replace the allocations of some consumers together.
+    """Replace the allocations of one or more consumers together.
 
-    The caller relied on no provider's generation, so losing a race for one is ours to try again.
-    By virtual classes a write may say its terms, or take a place of a lease. With the
-    `request_id` of a claim, one of the writes may take the claim's place; where none can, it is a
-    write like any other. One that has taken it before, and is repeated as it was, has done so.
+    The caller names no provider generation, so a conflict on one is retried here. Virtual resource
+    classes in a write declare its terms, or take a place of a lease. With the `request_id` of a
+    claim, one of the writes takes the claim's place, if it can; else it is written like any other.
+    A repeated write whose place was taken before returns the first result.
 
     Raises:
-        ConsumerConflict: a consumer is not at the generation its write expects.
-        CapacityExceeded, ConstraintViolated: some amount does not fit.
+        ConsumerConflict: a consumer's generation is not the one its write names.
+        CapacityExceeded, ConstraintViolated: an amount does not fit, or violates the inventory's
+            units.
         UnknownName: no such provider or resource class.
-        WrongState: a lease has no place for a write that would take one.
-        ProviderConflict, ConcurrentUpdate: others kept winning.
+        WrongState: a lease has no place for a write that requests one.
+        ProviderConflict, ConcurrentUpdate: too many conflicting commits.
     """
     changes = tuple(writes)
     if len(changes) > 1:
-        # What one consumer gives up another may get as it was; whoever gives up goes first.
+        # Another consumer may get what one gives up: writes that only remove come first.
         changes = tuple(sorted(changes, key=lambda one: bool(one.allocations)))
     wishes = [declared_terms(one.allocations.values()) for one in changes]
     if any(wishes) or lifetimes.bounded:
@@ -93,10 +94,10 @@ def allocate(
 
 
 def release(store: Store, consumer: str) -> Committed:
-    """Drop a consumer's allocations. A place that a lease gave it is the lease's again.
+    """Delete a consumer's allocations; a lease's place becomes unclaimed again.
 
     Raises:
-        NotFound: it has none.
+        NotFound: the consumer has no allocations.
     """
     return _commit_with_retries(store, Changeset((DeleteAllocations(consumer),)))
 
@@ -104,11 +105,11 @@ def release(store: Store, consumer: str) -> Committed:
 def reshape(
     store: Store, inventories: Sequence[PutInventories], writes: Iterable[ReplaceAllocations]
 ) -> Committed:
-    """Give providers new inventories and consumers new allocations as one step.
+    """Replace inventories of providers and allocations of consumers in one transaction.
 
-    In between, each provider has its old classes and its new ones, so allocations can move from
-    those to these. `inventories` are whole contents with the generations they rely on. Only the
-    end is judged: a class dropped while allocated is refused, as is what does not fit.
+    During the transaction each provider has its old and its new classes, so that allocations can
+    move between them. `inventories` are complete, with the generations they rely on. Only the final
+    state is checked: a removed class that is still allocated is refused, as is what does not fit.
 
     Raises:
         ProviderConflict, ConsumerConflict, InventoryInUse, CapacityExceeded,
@@ -121,7 +122,7 @@ def reshape(
             interim.append(PutInventories(put.provider, put.inventories, put.generation))
         checked = None if put.inventories else put.generation
         final.append(PutInventories(put.provider, put.inventories, checked, replace_all=True))
-    # Who is reshaped stays where it is, though on other providers.
+    # A reshape moves consumers to other providers of the same host.
     return withdrawal.commit_with_withdrawal(
         store, Changeset((*interim, *writes, *final), lets_go=True)
     )
@@ -133,7 +134,7 @@ def _draw(
     changes: tuple[ReplaceAllocations, ...],
     wishes: Sequence[DeclaredTerms | None],
 ) -> Committed | None:
-    """Let writes take places of leases; None where the classes are of no lease."""
+    """Take places of leases for writes; None if no class is a lease's."""
     asked = [
         {}
         if wish is None
@@ -156,7 +157,7 @@ def _draw(
 def _make_way(
     store: Store, changes: tuple[ReplaceAllocations, ...], lifetimes: Lifetimes
 ) -> Committed:
-    """Write with preemptible ones among them: each ends in time for the lease that needs it."""
+    """Write allocations, and end preemptible ones in time for leases that need their hosts."""
     for _ in range(ATTEMPTS):
         keepers = store.keepers()
         snapshot = store.snapshot()

@@ -1,7 +1,7 @@
-"""Compare the ledger with itself and with what Nova says that there is.
+"""The audit: the ledger compared with itself, and with Nova's servers and hypervisors.
 
-Nothing is changed here; `clear_orphan` removes one orphan's allocations, if it is still the one
-that was found.
+The audit changes nothing; `clear_orphan` removes the allocations of one orphan, if it has not
+changed since it was found.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller, Store
 
 GRACE: Final = 10 * MINUTE
-"""Younger than this when the servers were listed, and a consumer may be a server that is new."""
+"""A consumer younger than this when servers were listed may be a server that is not listed yet."""
 LATE: Final = MINUTE
-"""A hold that is noted as lapsed no sooner than this was forgotten: services look each second."""
+"""Services mark lapsed holds each second: one that is not marked after this long was missed."""
 _DUE: Final = 1_000
 COMPUTE: Final = "COMPUTE_NODE"
-"""The trait that Nova gives its hosts, since Train."""
+"""The trait that Nova has given its hosts since Train."""
 _OF_HOSTS: Final = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 
 
@@ -48,32 +48,32 @@ class FindingKind(StrEnum):
     """The kinds of findings of an audit."""
 
     ORPHAN = "orphan"
-    """Allocations of a server that is not there. Only these are repaired."""
+    """Allocations of a server that does not exist; the only kind that is repaired."""
     UNLISTED = "unlisted"
-    """The same, but it may be too young to be listed, or a migration under way."""
+    """Allocations of a server that may be too new to be listed, or of a migration under way."""
     UNACCOUNTED = "unaccounted"
-    """A server on a host, without allocations."""
+    """A server on a host that has no allocations."""
     MISPLACED = "misplaced"
-    """A server with allocations on other hosts than the one it is on."""
+    """A server whose allocations are on other hosts than itself."""
     OVERAGE = "overage"
-    """More is booked of an inventory, at some instant to come, than its capacity."""
+    """More is booked on an inventory, now or later, than its capacity."""
     DANGLING = "dangling"
-    """Something refers to what is not there."""
+    """A reference to an object that does not exist."""
     LAPSED = "lapsed"
-    """A hold or claim whose time is over, though nobody has noted it: is a service running?"""
+    """A hold or claim that has lapsed and was not marked: no service may be running."""
     DEPARTED = "departed"
-    """A host that is none of Nova's hypervisors: nothing refreshes it, and decisions count it."""
+    """A host that is no hypervisor of Nova's: nothing updates it, and decisions use it."""
     UNREGISTERED = "unregistered"
     """A hypervisor of Nova's that is no resource provider: nothing is placed on it."""
     UNPLACED = "unplaced"
-    """A lease promises places that are booked nowhere, and nobody has noted that it is degraded."""
+    """A lease with places that are not booked, which is not marked as degraded."""
     IDLE = "idle"
     """A consumer without bookings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be. `orphan` is there for what can be repaired."""
+    """One finding; `orphan` is set if it can be repaired."""
 
     kind: FindingKind
     subject: str
@@ -83,7 +83,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class NovaView:
-    """The servers there are, as listed at some instant."""
+    """Nova's servers, as listed at an instant."""
 
     servers: Mapping[str, Server]
     taken_at: Instant
@@ -105,13 +105,13 @@ def audit(
     nova: NovaView | None,
     hypervisors: frozenset[str] | None = None,
 ) -> Audit:
-    """Look at everything; without Nova's view only at what the ledger says of itself.
+    """Audit the ledger; without Nova's view only against itself.
 
     Args:
         store: the ledger.
         caller: an operator.
-        nova: the servers there are; None: not to be compared.
-        hypervisors: the names of the hosts there are; None: not to be compared.
+        nova: Nova's servers; None: not compared.
+        hypervisors: names of Nova's hypervisors; None: not compared.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -135,11 +135,11 @@ def audit(
 
 
 def clear_orphan(store: Store, caller: Caller, found: AllocationSet) -> None:
-    """Take an orphan's allocations away, if it is at the generation at which it was found.
+    """Delete an orphan's allocations, if its generation has not changed.
 
     Raises:
         Forbidden: the caller is no operator.
-        ConsumerConflict: it has changed since, so it may be no orphan.
+        ConsumerConflict: the consumer has changed, so it may be no orphan any more.
         ProviderConflict, Busy: from the commit.
     """
     require_operator(caller)
@@ -185,7 +185,7 @@ def _dangling(
 
 
 def _without_ensemble(store: Store, booked: Iterable[ConsumerBookings]) -> Iterator[Finding]:
-    """Holds whose decision, or whose decision's ensemble, is gone."""
+    """Holds whose decision, or its ensemble, does not exist."""
     held: dict[str, str] = {}
     for one in booked:
         for booking in one.bookings:
@@ -225,7 +225,7 @@ def _unplaced(store: Store, snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _hosts(snapshot: Snapshot, hypervisors: frozenset[str]) -> Iterator[Finding]:
-    """Hosts of one list that are not in the other, by name; Ironic's nodes have UUIDs for names."""
+    """Hosts that only the ledger or only Nova has, by name; Ironic's nodes have UUIDs as names."""
     names: set[str] = set()
     for row in snapshot.roots.tolist():
         name, uuid = snapshot.names[row], snapshot.uuids[row]
@@ -251,7 +251,7 @@ def _hosts(snapshot: Snapshot, hypervisors: frozenset[str]) -> Iterator[Finding]
 
 
 def _is_host(snapshot: Snapshot, row: int) -> bool:
-    """Whether Nova would have it as a hypervisor: not a shared store, nor a pool of addresses."""
+    """Whether a root provider is a compute host, not a sharing provider or a pool of addresses."""
     traits = snapshot.traits_of(row)
     if COMPUTE in traits:
         return True

@@ -1,4 +1,4 @@
-"""The ledger as a Placement service would be taken over: what its wire shows, and nothing else."""
+"""The ledger's records as Placement's API shows them, for comparison with a Placement service."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Store
 
 PAGE: Final = 5_000
-"""Consumers read at once."""
+"""Consumers read in one page."""
 
 
 def ledger_content(store: Store, *, advance: Callable[[int], None] = lambda _: None) -> Content:
-    """Providers, names and allocations. `advance` hears of every consumer read.
+    """The ledger's providers, names and allocations.
 
-    Holds are no allocations and are left out, as on the wire. Read while nobody writes; a
-    consumer that changes between two pages is seen as it is when its page is read.
+    Holds are left out, as Placement's API does not show them. The read is consistent only while
+    nobody writes: a consumer that changes between two pages is read as of its own page. `advance`
+    is called with 1 for every consumer.
     """
     snapshot = store.snapshot()
     providers = {}
@@ -58,19 +59,19 @@ def _sets(store: Store, advance: Callable[[int], None]) -> dict[str, AllocationS
 
 @dataclass(frozen=True, slots=True)
 class ConsumerBookings:
-    """A consumer with all its live bookings."""
+    """A consumer with all of its live bookings."""
 
     consumer: Consumer
     bookings: tuple[Booking, ...]
 
     @property
     def allocated(self) -> tuple[Booking, ...]:
-        """Its allocations: what the wire shows."""
+        """Its allocations, which Placement's API shows."""
         return tuple(one for one in self.bookings if one.state is BookingState.ALLOCATED)
 
 
 def booked_sets(store: Store) -> Iterator[ConsumerBookings]:
-    """Every consumer with live bookings, by UUID, read page by page."""
+    """All consumers with live bookings, by UUID, read page by page."""
     marker: str | None = None
     while page := store.bookings(page=Page(limit=PAGE, marker=marker)):
         for uuid, some in groupby(page, key=lambda owned: owned[0].uuid):

@@ -1,10 +1,10 @@
 """Flavors: write, delete, and load from `openstack flavor list --long -f json`.
 
-Everyone reads flavors, operators write them. In a listing RAM is in MiB, Disk and Ephemeral in
-GiB, Swap in MiB (or an empty string). Nova asks a host for the root and ephemeral disks and the
-swap, rounded up to GiB. Of the properties, `resources:X` replaces the amount of a class (0 removes
-it), `trait:X` is `required` or `forbidden`; those that place nothing are kept as extra specs, and
-all others are refused (see `domain.extra_specs`).
+All callers read flavors, operators write them. In a listing RAM is in MiB, Disk and Ephemeral in
+GiB, Swap in MiB (or an empty string). Nova requests the root and ephemeral disks and the swap,
+rounded up to GiB, as DISK_GB. The property `resources:X` replaces the amount of a class (0 removes
+it), `trait:X` is `required` or `forbidden`; properties without effect on placement are stored as
+extra specs, and all others are refused (see `domain.extra_specs`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PROPERTY: Final = re.compile(r"\s*([^=,\s]+)\s*=\s*'([^']*)'\s*(?:,|$)")
 _MIB_PER_GIB: Final = 1024
 _DIGITS: Final = 12
 _LONGEST: Final = 255
-"""Characters of a name; Nova's own bound."""
+"""Longest name in characters; Nova's limit."""
 _COLUMNS: Final = frozenset({"ID", "Name", "RAM", "Disk", "Ephemeral", "VCPUs"})
 
 
@@ -49,7 +49,7 @@ class UnreadableFlavor:
     """A flavor of a listing that was not loaded."""
 
     row: int
-    """Its place in the listing, from 0."""
+    """Its index in the listing, from 0."""
     id: str
     name: str
     path: str | None
@@ -57,7 +57,7 @@ class UnreadableFlavor:
 
 
 def refused(row: object, index: int, error: MoorageError) -> UnreadableFlavor:
-    """A row with the error that keeps it out."""
+    """A row of a listing with the error that refused it."""
     fields = row if isinstance(row, Mapping) else {}
     said = {key: fields.get(key) for key in ("ID", "Name")}
     texts = {key: str(one)[:_LONGEST] for key, one in said.items() if isinstance(one, str | int)}
@@ -69,8 +69,8 @@ def read_row(row: object, path: str) -> Flavor:
     """Read one flavor.
 
     Raises:
-        InvalidDescription: a missing column, a value of another kind, or extra specs that may
-            decide the place and are not understood.
+        InvalidDescription: a missing column, a value of another type, or an unsupported extra spec
+            that may affect placement.
     """
     if not isinstance(row, Mapping):
         raise InvalidDescription("a flavor is an object", path=path)
@@ -114,7 +114,7 @@ def read_properties(source: object, path: str) -> dict[str, str]:
     """Read properties: a mapping, or text such as `hw:cpu_policy='dedicated', a='b'`.
 
     Raises:
-        InvalidDescription: neither.
+        InvalidDescription: the source is neither.
     """
     if source is None or source == "":
         return {}
@@ -154,12 +154,12 @@ def _text(value: object, path: str) -> str:
 def put_flavors(
     env: UseCaseEnvironment, caller: Caller, flavors: Sequence[Flavor], *, dry_run: bool = False
 ) -> None:
-    """Write flavors, all or none; one of the same id is replaced.
+    """Write flavors, all or none; a stored flavor with the same id is replaced.
 
     Raises:
         Forbidden: the caller is no operator.
-        UnknownName: a resource class or trait that is not known here.
-        DuplicateName: another flavor has the name already.
+        UnknownName: a resource class or trait that the ledger does not have.
+        DuplicateName: another flavor has the name.
     """
     require_operator(caller)
     known = LedgerNames(env.store, operator=True)
@@ -186,7 +186,7 @@ class FlavorLoadResult:
 def load_flavors(
     env: UseCaseEnvironment, caller: Caller, rows: Sequence[object], *, dry_run: bool = False
 ) -> FlavorLoadResult:
-    """Write the flavors of Nova's listing; one that cannot be read keeps no other out.
+    """Write the flavors of Nova's listing; unreadable ones are returned, and the others written.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -223,11 +223,11 @@ def _check_names(known: LedgerNames, flavor: Flavor, path: str) -> None:
 def delete_flavor(
     env: UseCaseEnvironment, caller: Caller, name: str, *, dry_run: bool = False
 ) -> None:
-    """Forget a flavor; ensembles keep what it meant when they were described.
+    """Delete a flavor; ensembles keep its values of when they were described.
 
     Raises:
         Forbidden: the caller is no operator.
-        NotFound: there is none of that id or name.
+        NotFound: there is no flavor with this id or name.
     """
     require_operator(caller)
     flavor = env.store.flavor(name)

@@ -1,8 +1,8 @@
 """Load a part of a fleet, or a topology: refuse what differs, write what is missing.
 
-Loading the same part again writes nothing. A part that contradicts the ledger (another
-inventory, a name taken by another provider, a consumer with other allocations) is refused as
-a whole, and the error names what differs.
+Loading the same part again writes nothing. A part that differs from the ledger (another inventory,
+a name of another provider, a consumer with other allocations) is refused as a whole, and the error
+lists the differences.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def put_topology(
 
     Raises:
         Forbidden: the caller is no operator.
-        UnknownName: it places a host that is no root provider.
+        UnknownName: the topology contains a host that is no root provider.
     """
     require_operator(caller)
     snapshot = env.store.snapshot()
@@ -63,12 +63,12 @@ def put_topology(
 
 
 SHOWN: Final = 5
-"""Differences an error spells out; the rest it counts."""
+"""How many differences an error lists; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetLoadResult:
-    """What loading a part did: things written, and things that were there already."""
+    """The result of loading a part: how many records were written, and how many existed."""
 
     revision: int
     hosts: int
@@ -78,12 +78,12 @@ class FleetLoadResult:
 
 
 def load_fleet(store: Store, caller: Caller, part: FleetPart) -> FleetLoadResult:
-    """Write what the ledger does not have yet of this part, in one transaction.
+    """Write the records of this part that the ledger lacks, in one transaction.
 
     Raises:
         Forbidden: the caller is no operator.
-        Conflict: the ledger has something of the same name that differs.
-        UnknownName: a resource class or trait of a new host; path and line say whose.
+        Conflict: a record of the same name or id differs in the ledger.
+        UnknownName: a resource class or trait of a new host; path and line name the host.
         UnknownName, CapacityExceeded, ConstraintViolated, ConcurrentUpdate: from the commit.
     """
     require_operator(caller)
@@ -114,7 +114,7 @@ def load_fleet(store: Store, caller: Caller, part: FleetPart) -> FleetLoadResult
 
 
 def _check_names(known: LedgerNames, part: FleetPart, hosts: list[ResourceProvider]) -> None:
-    """Look the standard names up, so that an error says whose; custom ones are made here."""
+    """Check that standard names exist, to name the host in the error; custom ones are created."""
     for host in hosts:
         path = f"providers.{host.name}"
         classes = frozenset(one.resource_class for one in host.inventories)
@@ -215,7 +215,7 @@ def _new_topology(
 
 
 def _shape(topology: Topology) -> tuple[object, ...]:
-    """What a topology says, without the lines where a file said it."""
+    """The content of a topology, without line numbers of its file."""
     return (
         dict(topology.levels),
         {key: (one.level, one.parent) for key, one in topology.domains.items()},

@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """One resource class over a host's tree."""
+    """Capacity and use of one resource class in a host's tree."""
 
     capacity: int
     allocated: int
-    """What Placement's wire shows."""
+    """The usage that Placement's API shows."""
     booked: int
-    """The peak of everything live from now on, holds included; all of it where the host is away
-    now. One that is planned to be away later is not full before."""
+    """The peak of all live bookings from now on, holds included; at least the capacity while the
+    host is away. An absence that is planned for later does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostView:
-    """One host."""
+    """A host as an operator sees it."""
 
     uuid: str
     name: str
@@ -56,22 +56,22 @@ class HostView:
     resources: Mapping[str, Fill]
     traits: tuple[str, ...]
     shares: bool = False
-    """Whether it is no host, but a store or pool that hosts take from."""
+    """Whether it is no host, but a sharing provider or pool that hosts use."""
     closed: tuple[Closing, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FleetView:
-    """The fleet at one revision; each host is looked at when it is asked for."""
+    """The fleet at one revision; each host's view is made when it is asked for."""
 
     snapshot: Snapshot
     uuids: tuple[str, ...]
-    """Of the hosts, by their names."""
+    """UUIDs of the hosts, ordered by name."""
     _fills: Mapping[int, Mapping[str, Fill]]
     _windows: Mapping[str, Sequence[CapacityWindow]]
 
     def host(self, uuid: str) -> HostView:
-        """One of the hosts."""
+        """The view of a host by its UUID."""
         snapshot = self.snapshot
         row = snapshot.row_of[uuid]
         traits = snapshot.traits_of(row)
@@ -87,7 +87,7 @@ class FleetView:
 
 
 def view_fleet(env: UseCaseEnvironment, caller: Caller) -> FleetView:
-    """Every host, as of one snapshot.
+    """All hosts, as of one snapshot.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -104,7 +104,7 @@ def view_fleet(env: UseCaseEnvironment, caller: Caller) -> FleetView:
 
 
 def _fills(snapshot: Snapshot) -> dict[int, dict[str, Fill]]:
-    """Root row -> class -> sums over the tree's providers."""
+    """Root row -> resource class -> sums over the tree's providers."""
     found: dict[int, dict[str, Fill]] = {}
     now = snapshot.taken_at
     for name, columns in sorted(snapshot.classes.items()):
@@ -129,64 +129,64 @@ def _fills(snapshot: Snapshot) -> dict[int, dict[str, Fill]]:
 
 
 class ClosingReason(StrEnum):
-    """Why nothing is placed on a host."""
+    """Reasons why no member is placed on a host."""
 
     DISABLED = "disabled"
-    """Nova has disabled its compute service, or it is down: see `DISABLED_TRAIT`."""
+    """Nova's compute service there is disabled or down; see `DISABLED_TRAIT`."""
     AWAY = "away"
-    """A planned window of capacity has begun."""
+    """A capacity window has begun."""
     PLANNED = "planned"
-    """A planned window of capacity is to come: members may stay until then."""
+    """A capacity window begins later; members may stay until then."""
     EMPTY = "no inventory"
-    """Nothing in its tree has any inventory."""
+    """No provider in its tree has an inventory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """One reason, and from when to when where that is known."""
+    """A reason why a host is closed, with its period where that is known."""
 
     why: ClosingReason
     start: Instant | None = None
     end: Instant | None = None
-    """None: nobody has said."""
+    """The end; None if it is not known."""
     window: str | None = None
-    """The id of the window of capacity."""
+    """The id of the capacity window."""
     kind: str | None = None
-    """Of the window: maintenance, decommission or delivery."""
+    """The window's kind: maintenance, decommission or delivery."""
     reason: str = ""
-    """What whoever planned it wrote."""
+    """The reason that the operator gave for the window."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """A root provider: a host, or what several share."""
+    """A root provider: a host, or a provider that hosts share."""
 
     uuid: str
     name: str
     domains: Mapping[Level, str]
     shares: bool
-    """Whether it is no host, but a store or pool that hosts take from."""
+    """Whether it is no host, but a sharing provider or pool that hosts use."""
     closed: tuple[Closing, ...]
     consumers: int
-    """Who has live bookings in its tree."""
+    """The number of consumers with live bookings in its tree."""
     until: Instant | None
-    """When the last of them ends; None: there is nobody."""
+    """The last end of these bookings; None without any."""
 
     @property
     def is_open(self) -> bool:
-        """Whether members may be placed on it now."""
+        """Whether members may be placed on the host now."""
         return all(one.why is ClosingReason.PLANNED for one in self.closed)
 
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """One consumer's booking in a host's tree."""
+    """A consumer's use of a host's tree."""
 
     consumer: Consumer
     booking: Booking
-    """The first of its bookings there: all are of one state, and end alike."""
+    """Its first booking there; all of them have the same state and end."""
     amounts: Amounts
-    """Over all providers of the tree."""
+    """Its amounts on all providers of the tree."""
     ensemble: str | None = None
     ensemble_name: str | None = None
     member: str | None = None
@@ -213,7 +213,7 @@ def list_hosts(env: UseCaseEnvironment, caller: Caller, page: Page) -> tuple[Hos
 def show_host(
     env: UseCaseEnvironment, caller: Caller, name: str, page: Page
 ) -> tuple[HostStatus, tuple[Occupancy, ...]]:
-    """A host by name or UUID, with a page of those on it, by the consumer's UUID.
+    """A host by name or UUID, with a page of its consumers, ordered by UUID.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -227,7 +227,7 @@ def show_host(
 
 
 def windows_by_host(store: Store, now: Instant) -> Mapping[str, Sequence[CapacityWindow]]:
-    """Host (UUID) -> the windows of capacity that are not over, by their beginning."""
+    """Host UUID -> capacity windows that are not over, by their start."""
     found: dict[str, list[CapacityWindow]] = defaultdict(list)
     marker = None
     while every := store.capacity_windows(page=Page(marker=marker)):
@@ -242,7 +242,7 @@ def windows_by_host(store: Store, now: Instant) -> Mapping[str, Sequence[Capacit
 def closings(
     snapshot: Snapshot, row: int, windows: Mapping[str, Sequence[CapacityWindow]]
 ) -> Iterator[Closing]:
-    """Why a host is closed, or will be, to new members."""
+    """The reasons why a host is closed to new members, now or later."""
     if DISABLED_TRAIT in snapshot.traits_of(row):
         yield Closing(ClosingReason.DISABLED)
     for one in windows.get(snapshot.uuids[row], ()):
@@ -263,7 +263,7 @@ def _root(snapshot: Snapshot, name: str) -> int:
     """The row of a host by its UUID or name.
 
     Raises:
-        NotFound: there is none, or it is a provider inside of a host.
+        NotFound: there is no such provider, or it is inside a host.
     """
     row = snapshot.row_of.get(name)
     if row is None:
@@ -290,7 +290,7 @@ def _status(
 
 
 def _occupancies(store: Store, snapshot: Snapshot, row: int, page: Page) -> Iterator[Occupancy]:
-    """Those with live bookings in the tree of a root, each with all of its amounts there."""
+    """Consumers with live bookings in a root's tree, each with all of its amounts there."""
     by_consumer: dict[str, list[Booking]] = defaultdict(list)
     for below in _tree(snapshot, row):
         for one in snapshot.bookings_of(below):
@@ -298,7 +298,7 @@ def _occupancies(store: Store, snapshot: Snapshot, row: int, page: Page) -> Iter
                 by_consumer[one.consumer].append(one)
     for consumer in islice(sorted(by_consumer), page.limit):
         some = by_consumer[consumer]
-        # A consumer that has only what is held is none to Placement; its bookings name it.
+        # Placement's API has no consumer for a hold alone; its bookings name it.
         known = store.bookings(consumer=consumer)
         if known:  # else it has gone since the snapshot was taken
             amounts = MappingProxyType(dict(total(one.amounts for one in some)))
@@ -306,7 +306,7 @@ def _occupancies(store: Store, snapshot: Snapshot, row: int, page: Page) -> Iter
 
 
 def _of_member(store: Store, one: Occupancy) -> Occupancy:
-    """The same with its ensemble, member and lease, where its booking names a decision."""
+    """The occupancy with ensemble, member and lease, if its booking names a decision."""
     if one.booking.decision is None:
         return one
     try:

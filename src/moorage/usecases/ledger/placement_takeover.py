@@ -1,8 +1,8 @@
-"""Take over a Placement service: compare, refuse what would be lost, write the rest in pages.
+"""Import a Placement service: compare, refuse what would be lost, write the rest in pages.
 
-Without permission to change anything, only what the ledger lacks is written, and only if all it
-has is in the source just so. So an import that was broken off goes on where it was, and one into a
-ledger with another life is refused before anything is written.
+Without permission to change records, only missing ones are written, and only if all records of the
+ledger are equal to the source's. So an interrupted import can be continued, and an import into a
+ledger with other records is refused before anything is written.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 PROVIDERS_AT_ONCE: Final = 500
 CONSUMERS_AT_ONCE: Final = 2_000
-"""Keep a transaction well under a second or two: others wait for it."""
+"""Limits per transaction, which keep it well under a second or two: other writers wait for it."""
 SHOWN: Final = 5
 
 
@@ -54,38 +54,38 @@ class TakeoverPermission(Enum):
     """Which existing records an import may change."""
 
     ADD = "add"
-    """Nothing: only what is missing is written."""
+    """None: only missing records are written."""
     UPDATE = "update"
-    """What differs becomes as the source has it."""
+    """Records that differ become equal to the source's."""
     MIRROR = "mirror"
-    """Besides, what only the ledger has goes."""
+    """As UPDATE, and records that the source does not have are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeoverPlan:
-    """What an import would write."""
+    """The differences that an import would write."""
 
     source: Content
     ledger: Content
     differences: tuple[Difference, ...]
     topology: Topology | None = None
-    """One to be written; None if there is none, or it is there."""
+    """The topology to write; None if there is none or it is stored already."""
     replaces_topology: bool = False
 
     def subjects(self, kind: str, way: DifferenceWay) -> list[str]:
-        """UUIDs (or names) of what differs in this way."""
+        """UUIDs or names of records of a kind that differ in this way."""
         return [one.subject for one in self.differences if (one.kind, one.way) == (kind, way)]
 
     @property
     def steps(self) -> int:
-        """Providers and consumers to be written, for a progress bar."""
+        """Number of providers and consumers to write, for a progress bar."""
         kinds = (PROVIDER, CONSUMER)
         return sum(
             one.kind in kinds and one.way is not DifferenceWay.BESIDES for one in self.differences
         )
 
     def removed(self, permission: TakeoverPermission) -> int:
-        """Providers and consumers that go."""
+        """Number of providers and consumers to delete."""
         if permission is not TakeoverPermission.MIRROR:
             return 0
         return sum(len(self.subjects(kind, DifferenceWay.BESIDES)) for kind in (PROVIDER, CONSUMER))
@@ -98,7 +98,7 @@ def plan(
 
     Raises:
         Forbidden: the caller is no operator.
-        UnknownName: the source uses a standard class or trait that is not known here.
+        UnknownName: the source uses a standard class or trait that the ledger does not have.
     """
     require_operator(caller)
     _check_names(store, source)
@@ -130,14 +130,14 @@ def _shape(topology: Topology) -> tuple[object, ...]:
 
 
 def check(planned: TakeoverPlan, permission: TakeoverPermission) -> None:
-    """Let a plan pass that the permission covers.
+    """Check that a permission covers a plan.
 
     Raises:
-        Conflict: the ledger has something that differs, or that the source does not have.
+        Conflict: the ledger has records that differ, or that the source does not have.
     """
     if permission is not TakeoverPermission.ADD:
         return
-    # A class or trait of its own harms nobody, and only adds to what can be said.
+    # Further resource classes and traits in the ledger do no harm.
     kinds = {PROVIDER, CONSUMER}
     lost = [
         o for o in planned.differences if o.way is not DifferenceWay.MISSING and o.kind in kinds
@@ -165,15 +165,16 @@ def take_over(
     *,
     advance: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Write what is planned; returns the number of commits. `advance` hears of what is written.
+    """Write the plan and return the number of commits; `advance` gets the records written.
 
-    What is missing comes in pages, each a transaction that leaves a sound ledger. What changes or
-    goes comes in one transaction: nothing is free in between that is taken before and after.
+    Missing records are written in pages, each a transaction that leaves a consistent ledger.
+    Changes and deletions are one transaction, so that capacity that is taken before and after is
+    not free in between.
 
     Raises:
         Conflict: the permission does not cover it; nothing is written.
-        Busy, Conflict, NotFound, UnknownName: from the commits, among them that what was missing
-            is there by now, or what was to go is gone. What was committed stays.
+        Busy, Conflict, NotFound, UnknownName: from the commits, for example because a missing
+            record was created or one to delete was deleted meanwhile. Earlier commits stay.
     """
     check(planned, permission)
     commits = 0
@@ -220,7 +221,7 @@ def _steps(
 
 
 def _pages(planned: TakeoverPlan) -> Iterator[tuple[tuple[Change, ...], int]]:
-    """What is missing, providers first."""
+    """Pages of missing records, providers first."""
     wanted = set(planned.subjects(PROVIDER, DifferenceWay.MISSING))
     fresh = [one for one in parents_first(planned.source.providers) if one.uuid in wanted]
     for start in range(0, len(fresh), PROVIDERS_AT_ONCE):
@@ -236,14 +237,14 @@ def _pages(planned: TakeoverPlan) -> Iterator[tuple[tuple[Change, ...], int]]:
 def _exchange(
     planned: TakeoverPlan, touched: tuple[list[str], list[str]], gone: tuple[list[str], list[str]]
 ) -> tuple[tuple[Change, ...], int]:
-    """All at once: a host that was registered anew has the name of the one that goes."""
+    """All changes and deletions at once: a new host may have the name of a deleted one."""
     source, ledger = planned.source, planned.ledger
     surplus = set(gone[0])
     providers = {*planned.subjects(PROVIDER, DifferenceWay.MISSING), *touched[0]}
     consumers = [*planned.subjects(CONSUMER, DifferenceWay.MISSING), *touched[1]]
     leaves_first = reversed(parents_first(ledger.providers))
     changes: list[Change] = [DeleteAllocations(uuid) for uuid in (*gone[1], *touched[1])]
-    # What stays gets its new parent when that is there; until then it must not hang on who goes.
+    # A provider that stays must not have a deleted parent; it gets its new one later.
     changes += [
         UpdateProvider(one.uuid, one.name, None, set_parent=True)
         for one in ledger.providers.values()

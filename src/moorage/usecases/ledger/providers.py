@@ -1,4 +1,4 @@
-"""Look at, make, move and remove resource providers."""
+"""Read, create, move and delete resource providers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AllowedMoves(Enum):
     """Which changes of a provider's parent a caller may make."""
 
     FROM_ROOT_ONLY = "from root only"
-    """A root may be put under a parent, once; as before microversion 1.37."""
+    """A root may get a parent, once; as before microversion 1.37."""
     ANYWHERE = "anywhere"
 
 
@@ -36,10 +36,10 @@ ANYWHERE: Final = AllowedMoves.ANYWHERE
 
 
 def find_provider(store: Store, uuid: str) -> ResourceProvider:
-    """A provider by UUID, compared letter by letter.
+    """A provider by UUID; upper and lower case differ.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no such provider.
     """
     return store.provider(uuid)
 
@@ -47,10 +47,10 @@ def find_provider(store: Store, uuid: str) -> ResourceProvider:
 def matching(
     snapshot: Snapshot, group: RequestGroup, *, name: str | None, uuid: str | None
 ) -> Ints:
-    """Rows of the providers that meet all of the group alone, and have this name and UUID.
+    """Rows of providers that satisfy the request group by themselves, with this name and UUID.
 
-    An empty name is none, as in the reference. Ascending. Resources are judged by room left at
-    every instant, as for candidates.
+    Ascending. An empty name is ignored, as in Placement. Resources must be free at every instant,
+    as for candidates.
     """
     mask = provider_filters.apply_filters(
         snapshot.alive, provider_filters.suffixed_group(snapshot, group)
@@ -66,14 +66,14 @@ def matching(
 
 
 def create(store: Store, *, uuid: str, name: str, parent: str | None) -> ResourceProvider:
-    """Make a provider; under `parent`, or as a root.
+    """Create a provider under `parent`, or as a root.
 
     Returns:
-        The provider as it was made; the internal revision of a root is left out.
+        The provider as created; a root lacks its internal revision.
 
     Raises:
         InvalidDescription: no name, or no such parent.
-        DuplicateName: name or UUID is taken.
+        DuplicateName: the name or UUID is taken.
     """
     where = f'Unable to create resource provider "{name}", {uuid}'
     _check_name(name, where)
@@ -94,7 +94,7 @@ def create(store: Store, *, uuid: str, name: str, parent: str | None) -> Resourc
 
 
 def rename(store: Store, uuid: str, name: str) -> ResourceProvider:
-    """Give a provider another name; where it stands is left to whoever moves it meanwhile.
+    """Rename a provider, and leave its parent as concurrent moves set it.
 
     Raises:
         NotFound: there is no such provider.
@@ -109,13 +109,13 @@ def rename(store: Store, uuid: str, name: str) -> ResourceProvider:
 def update(
     store: Store, uuid: str, *, name: str, parent: str | None, movable: AllowedMoves
 ) -> ResourceProvider:
-    """Rename a provider, and move it under `parent` (None: to the top) if it is not there yet.
+    """Rename a provider, and give it this parent (None: make it a root).
 
     Raises:
         NotFound: there is no such provider.
-        InvalidDescription: no name, no such parent, a loop, or a move that may not be made.
+        InvalidDescription: no name, no such parent, a loop, or a move that is not allowed.
         DuplicateName: the name is taken.
-        ProviderConflict: it may only be moved from the top, and was moved meanwhile.
+        ProviderConflict: only roots may be moved, and it was moved meanwhile.
     """
     where = f"Unable to save resource provider {uuid}"
     _check_name(name, where)
@@ -139,14 +139,14 @@ def update(
 
 
 def _relying(change: UpdateProvider, found: ResourceProvider, movable: AllowedMoves) -> Changeset:
-    """The changeset; a move from the root relies on the provider's revision."""
+    """The changeset; if only roots may be moved, it relies on the provider's revision."""
     if movable is ANYWHERE:
         return Changeset((change,))
     return Changeset((change,), relies_on={found.uuid: found.revision}, seen={found.uuid: found})
 
 
 def delete(store: Store, uuid: str) -> None:
-    """Remove a provider. Places that are held on it are withdrawn; see `withdrawal`.
+    """Delete a provider; places held on it are withdrawn, see `withdrawal`.
 
     Raises:
         NotFound, ProviderHasChildren, ProviderInUse.

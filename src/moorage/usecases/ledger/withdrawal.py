@@ -1,10 +1,10 @@
-"""Providers and inventories that go though places on them are held or promised.
+"""Withdrawal: providers and inventories are deleted though places on them are held or promised.
 
-Placement refuses to remove what has allocations, and nothing else; Nova relies on it when it
-deletes a compute service. Holds and reservations do not show on that wire, so they cannot stop it.
-Their members lose their places in the same commit. A lease is written as degraded, and other places
-are looked for (see `relocation.repair`); of a decision the members are placed anew by an effect,
-and if there is no room they stay unplaced. Owners are told of both.
+Placement refuses to delete what has allocations, and nothing else; Nova relies on that when it
+deletes a compute service. Holds and reservations are not visible to Nova, so they cannot prevent
+it. Their members lose their places in the same commit. A lease is marked as degraded, and
+`relocation.repair` searches for other places. Members of a decision without a lease are placed anew
+by an effect, or stay unplaced if there is no room. Owners are notified of both.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Store
 
 ATTEMPTS: Final = 20
-"""How often places are withdrawn while others hold more of them, or their decisions change."""
+"""How often withdrawal is tried if places are held, or decisions change, concurrently."""
 _PROMISING: Final = (*OPEN, LeaseState.OFFERED)
 
 
 def commit_with_withdrawal(store: Store, changeset: Changeset) -> Committed:
-    """Commit; where places that are only held or promised are in the way, without these.
+    """Commit a changeset; withdraw held or promised places that prevent it.
 
     Raises:
-        ProviderInUse, InventoryInUse: there are allocations, or places of no decision.
-        MoorageError: what else the commit raises.
+        ProviderInUse, InventoryInUse: there are allocations, or places without a decision.
+        MoorageError: other errors of the commit.
     """
     holders: frozenset[str] = frozenset()
     for attempt in range(ATTEMPTS):
@@ -83,7 +83,7 @@ def commit_with_withdrawal(store: Store, changeset: Changeset) -> Committed:
 
 
 def _withdrawing(store: Store, changeset: Changeset, holders: frozenset[str]) -> Changeset:
-    """The changeset, before which these consumers have lost the places that are held for them."""
+    """The changeset, preceded by the withdrawal of these consumers' held places."""
     if not holders:
         return changeset
     changes = withdrawn(store, store.snapshot(), holders)
@@ -91,7 +91,7 @@ def _withdrawing(store: Store, changeset: Changeset, holders: frozenset[str]) ->
 
 
 def withdrawn(store: Store, snapshot: Snapshot, holders: frozenset[str]) -> Iterator[Change]:
-    """What it means that these consumers lose the places that are held or promised to them."""
+    """The changes by which these consumers lose their held or promised places."""
     decisions = {
         one.decision
         for consumer in holders
@@ -114,7 +114,8 @@ def _lost(
         if claim.member in names and claim.state is ClaimState.BUILDING:
             yield end_claim(claim, now)
     lease = None if decision.lease_id is None else store.lease(decision.lease_id)
-    # Who looked at its members before must look again. What a lease promises, it goes on promising.
+    # The new generation makes concurrent readers of the members conflict. A lease keeps its
+    # promised places in the decision.
     yield PutEnsemble(replace(ensemble, updated_at=now), ensemble.generation)
     places = {
         name: place
@@ -149,17 +150,16 @@ def _lost(
 
 
 def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
-    """Place the members anew that lost their places, all others staying put.
+    """Place members that lost their places anew, with all others staying.
 
-    The new decision is held for as long as the present one. Where there is no room the members
-    stay unplaced.
+    The new decision is held for as long as the present one. Without room the members stay unplaced.
 
     Returns:
-        What was done, or why nothing was.
+        The outcome, or why nothing was done.
 
     Raises:
-        ConcurrentUpdate, NotFound: the ensemble changes meanwhile, or is gone.
-        Busy: time ran out; the effect is pending still.
+        ConcurrentUpdate, NotFound: the ensemble was changed or deleted meanwhile.
+        Busy: time ran out; the effect stays pending.
     """
     try:
         ensemble = env.store.ensemble(effect.subject)

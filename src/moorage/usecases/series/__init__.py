@@ -1,5 +1,5 @@
 """Series: leases that recur, granted all together or not at all (ADR-0013).
 
-Each occurrence is decided and kept as an offer is; what makes leases of all of them is one
-changeset. There is no search and no writing here besides that of leases and offers.
+Each occurrence is decided and held like an offer; one changeset turns all of them into leases. The
+package has no search or commit of its own besides those of leases and offers.
 """

@@ -1,7 +1,7 @@
-"""What a series that is refused could be instead: at another time of day, or from a later date on.
+"""Alternatives of a refused series: another time of day, or a later first date.
 
-Each change is looked for as the changed request would be, occurrence by occurrence, so it fits
-once it is asked for.
+Each alternative is searched for occurrence by occurrence, as the changed request would be, so it
+fits if it is requested.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 _DAY = 24
 _EACH = 2
-"""The part of the time for an explanation that each kind of change may take: one in so many."""
+"""Divisor of the explanation budget: each kind of alternative may use half of it."""
 
 
 def without_refused_dates(
     every: Sequence[Slot], refused: Collection[OccurrenceRefusal]
 ) -> Iterator[SeriesAlternative]:
-    """The series without the dates that do not fit; the others were found places for."""
+    """The alternative without the dates that do not fit; places were found for the others."""
     if len(refused) < len(every):
         yield SeriesAlternative(
             len(every) - len(refused), without=tuple(one.slot.index for one in refused)
@@ -56,12 +56,12 @@ def without_refused_dates(
 def other_starts(
     env: UseCaseEnvironment, wanted: OccurrencesRequest, refused: Collection[OccurrenceRefusal]
 ) -> Iterator[SeriesAlternative]:
-    """Other first starts from which all occurrences fit, as many as were asked for.
+    """Alternatives with another first start, for which as many occurrences fit as requested.
 
     Args:
-        env: for the solver, and the budget.
-        wanted: what was asked for; nothing of it is kept any more.
-        refused: those that do not fit; at least one.
+        env: solver and explanation budget.
+        wanted: the refused request; none of its occurrences is held any more.
+        refused: occurrences that do not fit; at least one.
     """
     numbers = {one.slot.index for one in refused}
     for way in (_other_clock, _later):
@@ -71,7 +71,7 @@ def other_starts(
 
 
 class _Trying:
-    """Looks for one occurrence after the other, while time lasts."""
+    """Searches for single occurrences, within a time budget."""
 
     def __init__(self, env: UseCaseEnvironment, wanted: OccurrencesRequest) -> None:
         self.series = series = wanted.series
@@ -87,7 +87,7 @@ class _Trying:
         self._known: dict[Instant, bool] = {}
 
     def slots_from(self, start: datetime) -> Sequence[Slot]:
-        """As many occurrences from another first start; none where there may be none."""
+        """As many occurrences from another first start; empty if calendar or limits forbid it."""
         recurrence = replace(self.series.recurrence, start=start)
         limits, now = self._env.limits, self._sight.snapshot.taken_at
         extent = Extent(times=len(self.every))
@@ -99,14 +99,14 @@ class _Trying:
 
     @property
     def late(self) -> bool:
-        """Whether there is no time left to look."""
+        """Whether the time budget is used up."""
         return self._left() <= 0
 
     def _left(self) -> Duration:
         return int((self._last - self._env.stopwatch()) * SECOND)
 
     def fits(self, period: Period) -> bool:
-        """Whether one occurrence fits, as far as was seen in time."""
+        """Whether an occurrence fits; False also if time ran out."""
         if period.start in self._known:
             return self._known[period.start]
         if self.late:
@@ -125,7 +125,7 @@ class _Trying:
         return self._known.setdefault(period.start, result.found is not None)
 
     def allowed(self, every: Sequence[Slot]) -> bool:
-        """Whether the project may lease all of these."""
+        """Whether the project's quotas allow all of these occurrences."""
         series = self.series
         allowance = Allowance(self._env, series.project_id, every[0].period.start, self._within)
         for one in every:
@@ -148,13 +148,13 @@ class _Trying:
 
 
 def _other_clock(trying: _Trying, refused: Collection[int]) -> datetime | None:
-    """The nearest other full hour, earlier or later on the same day, at which all fit."""
+    """The start on the same day, at the nearest other hour, for which all occurrences fit."""
     first = trying.series.recurrence.start
     hours = sorted(range(_DAY), key=lambda hour: (abs(hour - first.hour), hour < first.hour))
     for hour in hours[1:]:
         start = first.replace(hour=hour)
         every = trying.slots_from(start)
-        # Those that were refused are the likeliest to be again.
+        # Refused occurrences first, as they are the most likely not to fit again.
         likely = sorted(every, key=lambda one: one.index not in refused)
         if every and all(trying.fits(one.period) for one in likely) and trying.allowed(every):
             return start
@@ -162,7 +162,7 @@ def _other_clock(trying: _Trying, refused: Collection[int]) -> datetime | None:
 
 
 def _later(trying: _Trying, refused: Collection[int]) -> datetime | None:
-    """The first date of the calendar from which all fit; it comes after all that do not."""
+    """The first date of the calendar from which all occurrences fit, after all refused ones."""
     recurrence = trying.series.recurrence
     zone, clock = zone_of(recurrence.zone), recurrence.start.time()
     beyond = max(one.period.start for one in trying.every if one.index in refused)

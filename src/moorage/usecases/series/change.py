@@ -39,7 +39,7 @@ def rename_series(
 
     Raises:
         NotFound: no such series for this caller.
-        StaleGeneration: it has another generation.
+        StaleGeneration: the series has another generation.
     """
     store = env.store
 
@@ -69,7 +69,7 @@ def rename_series(
 
 
 def _called(series: Series, renamed: Series, lease: Lease) -> tuple[str, ...]:
-    """The new name of a lease that is called as the series says."""
+    """The new name of a lease whose name is the one that the series gave it; else empty."""
     assert lease.occurrence is not None, "it is one of the series"
     index = lease.occurrence.index
     return (renamed.called(index),) if lease.name == series.called(index) else ()
@@ -84,24 +84,25 @@ def cancel_series(
     only: int | None = None,
     dry_run: bool = False,
 ) -> tuple[Lease, ...]:
-    """Cancel the leases of a series that have not started; those that have go on.
+    """Cancel the leases of a series that have not started; started leases continue.
 
-    Each is cancelled by itself: should the service end meanwhile, the same request goes on.
+    Each lease is cancelled in its own transaction; if the service stops meanwhile, a repeat of the
+    request cancels the rest.
 
     Args:
-        env: the service's.
-        caller: whose series it is.
-        series_id: which.
-        since: from this occurrence on; None: from the first.
-        only: this occurrence alone.
-        dry_run: judge only.
+        env: ports and limits.
+        caller: the caller.
+        series_id: the series.
+        since: the first occurrence to cancel; None for the first of the series.
+        only: cancel this occurrence alone.
+        dry_run: check only, write nothing.
 
     Returns:
         The leases that were cancelled, or would be.
 
     Raises:
         NotFound: no such series for this caller, or it has no such occurrence.
-        WrongState: the occurrence has started or is over; or none is left that has not.
+        WrongState: the occurrence has started or ended, or all occurrences have started.
         Busy: too many conflicting commits.
     """
     chosen = _chosen(env.store, caller, series_id, since, only)
@@ -112,7 +113,7 @@ def cancel_series(
 def _cancelled(
     env: UseCaseEnvironment, caller: Caller, lease: Lease, *, dry_run: bool
 ) -> Lease | None:
-    """The cancelled lease; None if it has begun, or was cancelled, meanwhile."""
+    """The cancelled lease; None if it has started or was cancelled meanwhile."""
     for _ in range(_TRIES):
         try:
             return cancel_lease(env, caller, lease.id, lease.generation, dry_run=dry_run)
@@ -145,5 +146,5 @@ def _chosen(
 
 
 def _begun(store: Store, lease: Lease) -> bool:
-    """Whether its time has come, also where no worker has looked yet."""
+    """Whether the lease has started, even if no worker has activated it yet."""
     return lease.state not in _UNBEGUN or lease.terms.period.start <= store.now()

@@ -1,4 +1,4 @@
-"""Grant a series, or more of one: all of its occurrences, or it is refused with the reasons."""
+"""Grant a series, or an extension of one: all of its occurrences, or refuse it with the reasons."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["Extension", "SeriesRequest", "create_series", "extend_series"]
 
 _TRIES = 2
-"""How often all of it is kept anew where something was kept no more when all was there."""
+"""How often a series is tried if holds of its first occurrences lapse before the last is held."""
 _LONGEST_NAME = 255
 _FIRST_YEAR, _LAST_YEAR = (to_datetime(one).year for one in (EARLIEST, LATEST - 366 * DAY))
 
@@ -73,21 +73,22 @@ def create_series(
     *,
     dry_run: bool = False,
 ) -> SeriesResult:
-    """Grant every occurrence of a series, each as a lease, in one transaction; or none.
+    """Grant every occurrence of a series as a lease, all in one transaction, or none.
 
-    With `as_many_as_fit` those that can be granted are, and the series says which cannot. The
-    same request under the same id gets the series that it got before.
+    With `as_many_as_fit` the occurrences that fit are granted, and the series lists the others. A
+    repeat of the request with the same id returns the series that it was granted.
 
     Raises:
-        InvalidDescription: no such zone, no occurrence, some that overlap one another, a first
-            start in the past, or as for a lease.
+        InvalidDescription: an unknown zone, no occurrence, overlapping occurrences, a first start
+            in the past, or as for a lease.
         LimitExceeded: too many occurrences, or as for a lease.
-        QuotaExceeded: more than its project may lease.
-        SeriesInfeasible: not all fit, or none does; it says which, why, and what would.
-        DuplicateName: the id was used by another request.
-        CheckRefused: the operator's own check says no.
-        Busy: time ran out, too many conflicting commits, the check gives no answer, or the same is
-            being made still.
+        QuotaExceeded: the project's quota would be exceeded.
+        SeriesInfeasible: not all occurrences fit, or none does; the error has the refused ones,
+            their reasons, and alternatives.
+        DuplicateName: another request used the same id.
+        CheckRefused: the operator's check of leases refuses one.
+        Busy: time ran out, there were too many conflicting commits, the check did not answer, or
+            another request is creating the same series.
     """
     if (made := _made_before(env, caller, naming)) is not None:
         return made
@@ -105,7 +106,7 @@ def create_series(
                 return made
             return _Granting(env, caller, wanted).made()
     except (DuplicateName, SeriesInfeasible):
-        # The same request on another connection was quicker: both get one answer.
+        # The same request was granted on another connection meanwhile: return that series.
         if (made := _made_before(env, caller, naming)) is not None:
             return made
         raise
@@ -120,11 +121,11 @@ def extend_series(
     *,
     dry_run: bool = False,
 ) -> SeriesResult:
-    """Grant more occurrences of a series, which follow its last one; all of them, or none.
+    """Grant occurrences after the last one of a series: all of them, or none.
 
     Raises:
         NotFound: no such series for this caller.
-        StaleGeneration: it has another generation.
+        StaleGeneration: the series has another generation.
         WrongState: all of its leases are closed.
         MoorageError: as `create_series`.
     """
@@ -165,7 +166,7 @@ def _extended(
 
 
 class _Granting:
-    """One request for occurrences, from looking to granting."""
+    """One request for occurrences: holds each, then grants them."""
 
     def __init__(self, env: UseCaseEnvironment, caller: Caller, wanted: OccurrencesRequest) -> None:
         self._env = env
@@ -173,7 +174,7 @@ class _Granting:
         self._wanted = wanted
 
     def made(self) -> SeriesResult:
-        """The series with the leases that are granted now, or would be."""
+        """The series with its leases; with `dry_run`, the leases that would be granted."""
         for _ in range(_TRIES):
             try:
                 return self._made()
@@ -184,7 +185,7 @@ class _Granting:
     def _made(self) -> SeriesResult:
         env, store, wanted = self._env, self._env.store, self._wanted
         if not wanted.dry_run:
-            # What a request left that was cut off is not to be in the way of the next.
+            # Withdraw offers left by an interrupted request, which would be in the way of this one.
             for one in abandoned_offers(env, wanted.series.id):
                 give_up_offer(env, one.id)
             self._check_that_it_is_as_it_was()
@@ -206,11 +207,11 @@ class _Granting:
         return series_with_leases(store, store.series(series.id))
 
     def _check_that_it_is_as_it_was(self) -> None:
-        """Let pass what nobody has made while this waited.
+        """Check that no other request has created or extended the series meanwhile.
 
         Raises:
-            DuplicateName: the series is there now.
-            ConcurrentUpdate: it has more occurrences now.
+            DuplicateName: the series exists now.
+            ConcurrentUpdate: the series has changed.
         """
         series, generation = self._wanted.series, self._wanted.generation
         try:
@@ -247,7 +248,7 @@ def _left_out(refused: Iterable[OccurrenceRefusal]) -> Iterable[SkippedOccurrenc
 def _described(
     env: UseCaseEnvironment, caller: Caller, asked: SeriesRequest, naming: RequestIdentity
 ) -> tuple[Series, Sequence[Slot]]:
-    """The series as it will be stored, yet without leases, and its occurrences."""
+    """The series to store, and its occurrences."""
     store, limits = env.store, env.limits
     now = store.now()
     recurrence, terms = _calendar(asked, now)
@@ -284,10 +285,10 @@ def _described(
 
 
 def _calendar(asked: SeriesRequest, now: Instant) -> tuple[Recurrence, Terms]:
-    """When it recurs, and the terms of its first occurrence.
+    """The calendar of the series, and the terms of its first occurrence.
 
     Raises:
-        InvalidDescription: no such zone, no time, or as for a lease.
+        InvalidDescription: an unknown zone, no duration, a year out of range, or as for a lease.
     """
     zone = zone_of(asked.zone)
     if asked.duration <= 0:

@@ -1,7 +1,7 @@
-"""Make leases of all that is kept for a series, in one transaction.
+"""Turn all held occurrences of a series into leases, in one transaction.
 
-No place is looked for any more: what is kept stands as it was decided, whoever else commits
-meanwhile. So granting it is to write that it stays, and nothing of it stays if not all does.
+There is no search: the holds keep the places that were decided. Granting extends the holds, of all
+occurrences or of none.
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ if TYPE_CHECKING:
 def grant_occurrences(
     env: UseCaseEnvironment, kept: Sequence[Lease], series: Series, wanted: OccurrencesRequest
 ) -> None:
-    """Write a series and make leases of what is kept for it.
+    """Write a series and turn its held occurrences into leases.
 
     Args:
-        env: where it is kept.
-        kept: the leases as they were kept; whether the operator's check has allowed them.
-        series: as it becomes.
-        wanted: what was asked for.
+        env: ports and limits.
+        kept: the held leases, marked if the operator's check has allowed them.
+        series: as it will be stored.
+        wanted: the request for the occurrences.
 
     Raises:
-        HoldExpired: something is kept no more.
-        QuotaExceeded: others of the project took meanwhile what is left.
-        DuplicateName, ConcurrentUpdate: somebody else wrote the series.
+        HoldExpired: the hold of an occurrence has lapsed or was withdrawn.
+        QuotaExceeded: other requests of the project have used the quota meanwhile.
+        DuplicateName, ConcurrentUpdate: another request has written the series.
         Busy: too many conflicting commits.
     """
 
     def attempt() -> None:
-        # Together, because changes of one kind that follow one another are fewer statements.
+        # Changes of one kind are grouped, because they are written with fewer statements.
         every: dict[type, list[Change]] = {kind: [] for kind in _ORDER}
         snapshot, now = env.store.snapshot(), env.store.now()
         for one in kept:
@@ -88,12 +88,12 @@ def grant_occurrences(
 
 
 _ORDER: Final = (PutDecision, PutBookings, PutLease, DropEffects, PutEffect)
-"""Kinds of changes, in the order in which they are written: quotas are judged by all leases."""
+"""The order in which kinds of changes are written; quotas are checked with all leases."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Granting:
-    """One occurrence on its way from an offer to a lease."""
+    """One held occurrence that becomes a lease."""
 
     env: UseCaseEnvironment
     snapshot: Snapshot
@@ -102,10 +102,10 @@ class _Granting:
     now: Instant
 
     def changes(self) -> Iterator[Change]:
-        """What is written of it.
+        """The changes that turn the offer into a lease.
 
         Raises:
-            HoldExpired: it is kept no more.
+            HoldExpired: its hold has lapsed or was withdrawn.
         """
         store, now = self.env.store, self.now
         stored = store.lease(self.kept.id)
@@ -137,7 +137,7 @@ class _Granting:
         yield from self._told(decision)
 
     def _told(self, decision: Decision) -> Iterator[Change]:
-        """Warnings for consumers that end for it."""
+        """Warnings for consumers displaced for the lease."""
         end = last_end(decision.created_at, decision.period.start, self.env.limits.notice)
         if end is not None:
             store = self.env.store

@@ -1,7 +1,7 @@
-"""Keep one occurrence after the other, then grant all that are kept at once.
+"""Hold the occurrences of a series one after another, then grant all of them at once.
 
-What is kept is an offer in the ledger (ADR-0011): it lapses by itself, so whenever whoever makes a
-series dies nothing is left of it, and nothing of it is a lease before all of it is.
+A held occurrence is an offer in the ledger (ADR-0011), which lapses by itself: if the process
+stops, nothing of the series remains. No occurrence is a lease before all are.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ if TYPE_CHECKING:
     from moorage.usecases.series.requests import OccurrencesRequest
 
 KEPT: Final[Duration] = 5 * MINUTE
-"""How long occurrences are kept while the others are looked for."""
+"""How long an occurrence is held while the others are searched for."""
 _LEAST: Final[Duration] = SECOND // 20
-"""What any explanation may take, once all the time for those of one series is used."""
+"""The least time for an explanation, once the series' budget for explanations is used up."""
 
 
 class OccurrenceHolds:
-    """Makes leases of the occurrences of one series."""
+    """Holds and grants the occurrences of one series."""
 
     def __init__(self, env: UseCaseEnvironment, caller: Caller, wanted: OccurrencesRequest) -> None:
         self.refused: list[OccurrenceRefusal] = []
@@ -73,11 +73,11 @@ class OccurrenceHolds:
         self._explaining = env.limits.explanation_budget
 
     def kept(self) -> tuple[Lease, ...]:
-        """The leases as they are to be granted: none where some must not be missing.
+        """Hold the occurrences and return their leases; empty if one that is required does not fit.
 
         Raises:
-            QuotaExceeded, CheckRefused: where all are wanted, what stands against one of them.
-            MoorageError: as `settle`, but for Infeasible. Nothing is kept then.
+            QuotaExceeded, CheckRefused: all occurrences are required, and this refuses one of them.
+            MoorageError: as `run_decision`, except Infeasible; all holds are withdrawn.
         """
         if not self._partly:
             self._check_quota()
@@ -90,10 +90,10 @@ class OccurrenceHolds:
         return tuple(self._kept)
 
     def grant(self, series: Series) -> None:
-        """Make leases of all that is kept, with their series, or let go of all.
+        """Turn all held occurrences into leases and write the series; withdraw them if that fails.
 
         Raises:
-            HoldExpired: something is kept no more.
+            HoldExpired: a hold has lapsed.
             MoorageError: see `grant_occurrences`.
         """
         try:
@@ -150,11 +150,11 @@ class OccurrenceHolds:
         assert isinstance(why, Explanation)
         self.refused.append(OccurrenceRefusal(slot, _shortly(why), why, infeasible.stored))
         if not self._partly:
-            # The rest is looked for only to say what else does not fit.
+            # The rest is searched for only to list all occurrences that do not fit.
             self.let_go()
 
     def _ask(self, slot: Slot, lease: Lease, ensemble: Ensemble) -> None:
-        """Have the operator's own check judge an occurrence."""
+        """Call the operator's check for an occurrence."""
         try:
             asked = replace(lease, state=LeaseState.PENDING, units=len(ensemble.members))
             allowed = CheckRequest(self._env, self._caller, CREATE).put(asked, ensemble)
@@ -168,7 +168,7 @@ class OccurrenceHolds:
             self._kept[-1] = replace(lease, checked=allowed.checked)
 
     def _settled(self, lease: Lease, ensemble: Ensemble) -> DecisionResult:
-        """The occurrence, kept; or found only, where nothing is to be kept."""
+        """Decide an occurrence and hold it; with `dry_run`, or after a refusal, decide it only."""
         budget = max(self._explaining, _LEAST)
         env = replace(self._env, limits=replace(self._env.limits, explanation_budget=budget))
         only_look = self._wanted.dry_run or (bool(self.refused) and not self._partly)
@@ -176,7 +176,7 @@ class OccurrenceHolds:
             return run_decision(env, partial(self._reading, lease, ensemble), dry_run=only_look)
 
     def _reading(self, lease: Lease, ensemble: Ensemble) -> DecisionFlow[DecisionResult]:
-        """What is to be decided for one occurrence."""
+        """The decision request for one occurrence, read from the ledger anew at each attempt."""
         env, series = self._env, self._series
         expires_at = env.store.now() + KEPT
         places = len(ensemble.members)
@@ -204,7 +204,8 @@ class OccurrenceHolds:
             None,
             (unplaced(ensemble),),
             promise=kept_for,
-            # What costs nothing more: the same hosts as the last time.
+            # Keep the hosts of the previous occurrence, unless preferred policies may rate others
+            # better.
             known=KnownHosts({} if _prefers(ensemble) else self._hosts),
             allowed=DecisionHooks(
                 turn=turn_of_window(env, ensemble, terms),
@@ -236,7 +237,7 @@ class OccurrenceHolds:
         )
 
     def _copy(self) -> Ensemble:
-        """The series' ensemble with an identity and members of its own."""
+        """A copy of the series' ensemble with ids of its own."""
         model, ids, now = self._series.model, self._env.ids, self._env.store.now()
         members = tuple(replace(one, uuid=ids.uuid()) for one in model.members)
         return replace(
@@ -251,7 +252,7 @@ class OccurrenceHolds:
 
 
 def _of_occurrence(slot: Slot, refusal: QuotaExceeded) -> QuotaExceeded:
-    """The refusal, which says of which occurrence it is."""
+    """The refusal with the occurrence's number and start in its message."""
     start = format_instant(slot.period.start)
     return QuotaExceeded(
         refusal.what,
@@ -266,7 +267,7 @@ def _of_occurrence(slot: Slot, refusal: QuotaExceeded) -> QuotaExceeded:
 
 
 def _shortly(why: Explanation) -> str:
-    """`time: lease L1 from ...`; the explanation says more."""
+    """The refusal in short, such as `time: lease L1 from ...`."""
     return why.shortly if why.conflicts else f"{why.verdict} ({why.stage})"
 
 

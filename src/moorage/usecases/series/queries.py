@@ -1,4 +1,4 @@
-"""Look at series: whose they are, their leases, and what these make of them."""
+"""Queries of series: access, listing, their leases, and the state that follows from these."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _WHOLE = Page()
 
 
 def own_series(store: Store, caller: Caller, series_id: str) -> Series:
-    """The series, if it is the caller's.
+    """The series, if the caller may see it.
 
     Raises:
-        NotFound: there is none, or it is another project's.
+        NotFound: there is no such series, or it belongs to another project.
     """
     series = store.series(series_id)
     if not sees(caller, series.project_id):
@@ -33,7 +33,7 @@ def own_series(store: Store, caller: Caller, series_id: str) -> Series:
 
 
 def leases_of(store: Store, series: Series) -> tuple[Lease, ...]:
-    """Its leases, in the order of their numbers, closed ones too."""
+    """The leases of a series by occurrence number, closed ones included."""
     page = Page()
     found: list[Lease] = []
     while True:
@@ -46,12 +46,12 @@ def leases_of(store: Store, series: Series) -> tuple[Lease, ...]:
 
 
 def series_with_leases(store: Store, series: Series) -> SeriesResult:
-    """The series with its leases as they are."""
+    """The series with its leases as stored now."""
     return SeriesResult(series, leases_of(store, series), store.snapshot())
 
 
 def status(store: Store, series: Series) -> SeriesState:
-    """The state that follows from its leases."""
+    """The state of a series, which follows from its leases."""
     return state_of(series, store.occurrences((series.id,))[series.id].keys(), store.now())
 
 
@@ -63,11 +63,13 @@ def list_series(
     name: str | None = None,
     page: Page = _WHOLE,
 ) -> Sequence[tuple[Series, Mapping[LeaseState, int]]]:
-    """The caller's series, or for operators every project's, by creation; how its leases are.
+    """The caller's series by creation time, each with the number of its leases per state.
+
+    For operators those of every project.
 
     Raises:
-        Forbidden: a tenant asked for every project's.
-        NotFound: the page's marker is no series for this caller.
+        Forbidden: a tenant asked for every project's series.
+        NotFound: the page's marker is no series that the caller may see.
     """
     project = visible_project(caller, all_projects=all_projects, project_id=None)
     if page.marker is not None:

@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How far a calendar is used; exactly one of the two."""
+    """How far a calendar is used; exactly one of the fields is set."""
 
     times: int | None = None
-    """So many occurrences."""
+    """The number of occurrences."""
     until: date | None = None
-    """The last date, by the zone's calendar, on which one may start."""
+    """The last local date, in the series' zone, on which an occurrence may start."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesRequest:
-    """A series as asked for; each of its leases is of an ensemble that is described."""
+    """A request for a series of leases, each of an ensemble with this description."""
 
     name: str
     description: EnsembleDescription
@@ -43,7 +43,8 @@ class SeriesRequest:
     duration: Duration
     extent: Extent
     start: datetime | None = None
-    """By the clock on the wall of the zone; with a zone of its own, an instant; None: now."""
+    """The first start as local time in `zone`, or as an instant if it has a zone of its own; None:
+    now."""
     zone: str = "UTC"
     lead: Duration = 0
     cleaning: Duration = 0
@@ -54,7 +55,7 @@ class SeriesRequest:
     objective: Objective = Objective.SPREAD
     seed: int = 0
     time_limit: Duration | None = None
-    """For the search of each occurrence."""
+    """The time limit of each occurrence's search."""
     as_many_as_fit: bool = False
     any_priority: bool = False
     """See `LeaseRequest.any_priority`."""
@@ -62,7 +63,7 @@ class SeriesRequest:
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """More occurrences at the end."""
+    """A request for occurrences after the last one of a series."""
 
     extent: Extent
     as_many_as_fit: bool = False
@@ -72,16 +73,16 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class OccurrencesRequest:
-    """Occurrences of a series that are to be granted, and how."""
+    """Occurrences of a series to grant, and how."""
 
     series: Series
-    """As it is, or will be, but for what is granted now."""
+    """The series as stored, or as it will be without these occurrences."""
     slots: Sequence[Slot]
-    """At least one."""
+    """The occurrences; at least one."""
     within: QuotaDefaults
     """The default quota limits of its leases."""
     generation: int | None = None
-    """The stored one; None: the series is new."""
+    """The stored generation of the series; None for a new series."""
     as_many_as_fit: bool = False
     dry_run: bool = False
 
@@ -92,22 +93,22 @@ class OccurrenceRefusal:
 
     slot: Slot
     why: str
-    """In a sentence."""
+    """The reason, in a sentence."""
     explanation: Explanation | None = None
     stored: bool = False
-    """Whether that can be read again by its id."""
+    """Whether the explanation is stored and can be read by its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesAlternative:
-    """A change of the series after which what is left of it fits; each was solved."""
+    """A changed series of which all occurrences fit, as shown by solving it."""
 
     fits: int
-    """How many occurrences there would be."""
+    """The number of occurrences it has."""
     without: tuple[int, ...] = ()
-    """These are left out."""
+    """The numbers of the occurrences left out."""
     start: datetime | None = None
-    """The first is then, by the clock on the wall of the zone."""
+    """The first start, as local time in the series' zone; None if it is unchanged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
-"""One request at a time makes a series; who asks for the same waits for what comes of it.
+"""One request at a time creates or extends a series; a repeat waits for its result.
 
-Whoever stopped waiting for an answer may ask again while the service goes on. Two that make the
-same series keep the same places, and would give up what the other keeps. Requests of one process
-know of each other. Of other processes the ledger tells: as long as ever more of a series is kept,
-somebody makes it.
+A client that gave up waiting may repeat its request while the service still works on it. Two
+requests for the same series would hold the same places and withdraw each other's holds. A lock
+excludes requests of one process. A request of another process is detected by the ledger: while more
+and more of a series is held, another request is working on it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 LONGEST: Final = 60.0
 """Seconds that one request waits for another."""
 _QUIET: Final = 15 * SECOND
-"""So long nothing more is kept before whoever made the series counts as gone; or twice the time
-for one occurrence."""
+"""A request of another process counts as ended if nothing more was held for this long, or for twice
+the time of one occurrence."""
 _LOOK: Final = 0.2
 
 
@@ -33,7 +33,7 @@ def exclusive_series(env: UseCaseEnvironment, series_id: str) -> Iterator[None]:
     """A lock on a series within this process.
 
     Raises:
-        Busy: somebody makes it still, or too many wait already.
+        Busy: another request is working on the series, or too many are waiting.
     """
     making = env.under_way
     if not making.begin(series_id):
@@ -52,10 +52,10 @@ def exclusive_series(env: UseCaseEnvironment, series_id: str) -> Iterator[None]:
 
 
 def abandoned_offers(env: UseCaseEnvironment, series_id: str) -> Sequence[Lease]:
-    """What is kept for a series by a request that was cut off; once nobody makes it elsewhere.
+    """The offers left by an interrupted request; waits until no request works on the series.
 
     Raises:
-        Busy: somebody makes it still.
+        Busy: another request is still working on the series.
     """
     store, limits = env.store, env.limits
     quiet = max(_QUIET, 2 * (limits.time_limit + limits.explanation_budget))

@@ -1,4 +1,4 @@
-"""The occurrences that a calendar gives: which there are, and that leases may be so."""
+"""The occurrences of a calendar, checked against the limits of leases."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ UTC = "UTC"
 
 
 def zone_of(name: str) -> tzinfo:
-    """The rules of a time zone, as they are known here.
+    """The time zone of a name.
 
     Raises:
-        InvalidDescription: there is none of that name.
+        InvalidDescription: there is no such zone.
     """
     try:
-        # What is no zone's name may still be a file's.
+        # A name that is no zone's could still name a file in the zone database.
         if name == UTC or name in available_timezones():
             return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -52,18 +52,18 @@ def slots(
     after: int,
     now: Instant,
 ) -> tuple[Slot, ...]:
-    """The occurrences after those that were asked for before, checked.
+    """The checked occurrences after the first `after` ones.
 
     Args:
-        limits: how many there may be, how long and how far ahead.
+        limits: how many occurrences a series may have, and how long and how far ahead.
         recurrence: the calendar.
-        terms: those of any occurrence; all last as long as its period does.
+        terms: the terms of any occurrence; all have the length of its period.
         extent: how far the calendar is used.
-        after: how many occurrences were asked for before.
+        after: how many occurrences were requested before.
         now: the present instant.
 
     Raises:
-        InvalidDescription: there are none, they overlap one another, or as for a lease.
+        InvalidDescription: there are none, they overlap, or as for a lease.
         LimitExceeded: too many, too long, or too far ahead.
     """
     found = list(_found(limits, recurrence, terms, extent, after))
@@ -80,7 +80,7 @@ def slots(
 def _found(
     limits: Limits, recurrence: Recurrence, terms: Terms, extent: Extent, after: int
 ) -> Sequence[Slot]:
-    """The occurrences, and where there are such the one before them."""
+    """The occurrences, with the one before them if there is one."""
     zone = zone_of(recurrence.zone)
     length = terms.period.end - terms.period.start
     found: list[Slot] = []
@@ -100,7 +100,7 @@ def _found(
 
 
 def _none(recurrence: Recurrence, extent: Extent, after: int) -> str:
-    """Why a calendar gives no occurrence up to a date: there is none, or they are there already."""
+    """The message for a calendar without an occurrence up to a date."""
     if not after:
         return "there is no occurrence until then"
     zone = zone_of(recurrence.zone)
@@ -120,7 +120,7 @@ def _too_many(limits: Limits, wanted: int, after: int) -> LimitExceeded:
 
 
 def _check_apart(one: Slot, other: Slot, terms: Terms) -> None:
-    """Let two occurrences pass that follow one another."""
+    """Check that two successive occurrences do not overlap."""
     before, after = terms.moved(one.period).occupied, terms.moved(other.period).occupied
     if before.overlaps(after):
         around = ", with lead and cleaning," if terms.lead or terms.cleaning else ""
@@ -133,5 +133,5 @@ def _check_apart(one: Slot, other: Slot, terms: Terms) -> None:
 
 
 def first_at(slot: Slot, start: Instant) -> Slot:
-    """The occurrence, which begins then."""
+    """The occurrence with another start."""
     return replace(slot, period=Period(start, slot.period.end))

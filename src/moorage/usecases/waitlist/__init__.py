@@ -1,5 +1,5 @@
-"""The waitlist: who waits, in which order they are tried, and when they may expect it (ADR-0015).
+"""The waitlist: entries, the order in which they are tried, and their estimates (ADR-0015).
 
-What is here grants through the ways of a lease (`usecases.leases.create`); it has no search and no
-writing of its own. `turn` is what keeps everybody else from overtaking.
+Entries are granted by the use case of leases (`usecases.leases.create`); the package has no search
+or commit of its own. `waitlist_turn` keeps other requests from overtaking entries.
 """

@@ -1,7 +1,7 @@
-"""Try one entry of the waitlist: it becomes a lease, or goes on waiting, or its time is over.
+"""Try one waitlist entry: it becomes a lease, keeps waiting, or expires.
 
-A grant and the entry's last state are one changeset that names the generation of the entry. So of
-several who try, one grants; and whoever dies in between has written both or nothing.
+A grant and the entry's last state are one changeset, which names the entry's generation. So only
+one of several concurrent tries grants the entry, and an interrupted one writes both or nothing.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from moorage.usecases.leases.requests import LeaseResult
 
 UNSURE: Final = 30.0
-"""Seconds until one is tried again of which nobody knows whether it fits."""
+"""Seconds until an entry is tried again if the last try had no definite result."""
 
 _log = logging.getLogger(__name__)
 
 
 def try_entry(env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> bool:
-    """Grant an entry if it fits now; whether it waits no more.
+    """Grant an entry if it fits now; True if it is no longer waiting.
 
     Args:
-        env: the service's.
-        entry: as it was read.
-        seconds: for the search.
+        env: ports and limits.
+        entry: as read from the store.
+        seconds: time limit of the search.
     """
     mark = env.line.see(env.store.snapshot(), env.store.keepers().revision)
     one = env.store.waitlist_entry(entry.id)
@@ -81,10 +81,10 @@ def try_entry(env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> 
 
 
 def leave(env: UseCaseEnvironment, entry: WaitlistEntry, step: EntryStep, why: str = "") -> bool:
-    """Write that it waits no more; True.
+    """Write the entry's last state; always True.
 
     Raises:
-        ConcurrentUpdate: it has changed meanwhile.
+        ConcurrentUpdate: the entry has changed meanwhile.
     """
     state = entry_after(entry.state, step)
     after = replace(entry, state=state, why=why or entry.why, updated_at=env.store.now())
@@ -95,7 +95,7 @@ def leave(env: UseCaseEnvironment, entry: WaitlistEntry, step: EntryStep, why: s
 def note_waiting(
     env: UseCaseEnvironment, entry: WaitlistEntry, waits_for: WaitsFor, why: str
 ) -> None:
-    """Note what it waits for, where that is something else now."""
+    """Store what the entry waits for, if that has changed."""
     if entry.waits_for is waits_for:
         return
     after = replace(entry, waits_for=waits_for, why=why, updated_at=env.store.now())
@@ -106,7 +106,7 @@ def note_waiting(
 
 
 def _quota_passes(env: UseCaseEnvironment, entry: WaitlistEntry) -> bool:
-    """Whether the quota that an entry waits for lets some start of its range pass now."""
+    """Whether the quota that an entry waits for now allows some start of its range."""
     first = min(entry.first_at(env.store.now()), entry.latest)
     refused = quota_refusal(env, entry, first)
     if refused is None:
@@ -116,7 +116,7 @@ def _quota_passes(env: UseCaseEnvironment, entry: WaitlistEntry) -> bool:
 
 
 def asker(entry: WaitlistEntry) -> Caller:
-    """The caller who entered it."""
+    """The caller who made the entry."""
     return Caller(entry.user_id, entry.asked_from, entry.roles)
 
 
@@ -127,7 +127,7 @@ def _hurried(env: UseCaseEnvironment, seconds: float) -> UseCaseEnvironment:
 
 
 def _granted(env: UseCaseEnvironment, entry: WaitlistEntry) -> LeaseResult:
-    """The lease that it becomes, of the earliest window that fits."""
+    """Grant the entry in the earliest window that fits, and return the lease."""
     caller, length = asker(entry), entry.terms.period.end - entry.terms.period.start
 
     def create(start: Instant) -> LeaseResult:
@@ -152,7 +152,7 @@ def _granted(env: UseCaseEnvironment, entry: WaitlistEntry) -> LeaseResult:
 
 
 def _failed(env: UseCaseEnvironment, entry: WaitlistEntry, problem: MoorageError) -> bool:
-    """Handle a failed try; whether the entry waits no more."""
+    """Handle an error of a try; True if the entry is no longer waiting."""
     try:
         now = env.store.waitlist_entry(entry.id)
         if now.state is not EntryState.WAITING:

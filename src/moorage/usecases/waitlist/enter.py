@@ -1,4 +1,4 @@
-"""Ask for a lease that may wait: it is granted, or put on the waitlist."""
+"""Request a lease that may wait: it is granted, or put on the waitlist."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class WaitRequest:
     """The terms on which a lease request waits."""
 
     latest: Instant | None = None
-    """The last start that would do; None: only the one that is asked for, unless it floats."""
+    """The latest acceptable start; None: the requested start only, unless it floats."""
     until: Instant | None = None
-    """When to stop waiting; None: when the last start has passed."""
+    """When the entry expires; None: once its latest start has passed."""
     floats: bool = False
-    """Whether it has no start of its own: then any will do, as late as a lease may be."""
+    """Whether the request has no start of its own: any start within the horizon is acceptable."""
 
 
 def create_or_wait(
@@ -54,15 +54,15 @@ def create_or_wait(
     *,
     dry_run: bool = False,
 ) -> LeaseResult | ListedEntry:
-    """Grant a lease at the earliest start that will do, or put it on the waitlist.
+    """Grant a lease at the earliest acceptable start, or put it on the waitlist.
 
-    The same request under the same id gets its entry, or the lease that came of it.
+    A repeat of the request with the same id returns its entry, or the lease it became.
 
     Raises:
-        InvalidDescription: an empty range, or one in the past; or as for a lease.
-        Infeasible: not even an empty fleet would do: waiting does not help.
+        InvalidDescription: the range of starts is empty or in the past; or as for a lease.
+        Infeasible: the request does not fit an empty fleet either, so waiting does not help.
         LimitExceeded: as for a lease.
-        QuotaExceeded: too many of its project wait already, or a priority that it may not have.
+        QuotaExceeded: the project has too many entries, or may not use the priority.
         NotFound, WrongState, DuplicateName, CheckRefused, Busy: as for a lease.
     """
     if (made := made_before(env.store, caller, naming)) is not None:
@@ -93,7 +93,7 @@ def create_or_wait(
 
 
 def _limit(env: UseCaseEnvironment) -> int:
-    """How many of a project may wait where its quota says nothing."""
+    """The default limit on a project's entries."""
     return defaults(env.limits).limit(QuotaName.WAITLIST, None)
 
 
@@ -106,7 +106,7 @@ def _at_once(
     *,
     dry_run: bool,
 ) -> LeaseResult:
-    """The lease, if it can be had; the refusal is of its first start."""
+    """Grant the lease now; a refusal is that of its first start."""
     length = asked.terms.period.end - asked.terms.period.start
 
     def create(start: Instant) -> LeaseResult:
@@ -137,7 +137,7 @@ def _entry(
     naming: RequestIdentity,
     now: Instant,
 ) -> tuple[LeaseRequest, WaitlistEntry]:
-    """What is asked for with its range from now on, and as it would wait."""
+    """The request with a start that is not in the past, and the entry it would become."""
     check_margins(env.limits, lead=asked.terms.lead, cleaning=asked.terms.cleaning)
     terms = checked_start(asked.terms, now)
     length = terms.period.end - terms.period.start
@@ -181,7 +181,7 @@ def _entry(
 
 
 def _wanted(env: UseCaseEnvironment, caller: Caller, asked: LeaseRequest) -> Ensemble:
-    """What is to be placed."""
+    """The ensemble to place."""
     if asked.description is not None:
         return ensemble_from_description(
             env, caller, asked.description, RequestIdentity(env.ids.uuid())
@@ -205,7 +205,7 @@ def _with_ensemble(
 
 
 def _entered_before(store: Store, caller: Caller, naming: RequestIdentity) -> ListedEntry | None:
-    """The entry that the same request made, whatever has become of it."""
+    """The entry that the same request made before, in any state, or None."""
     known = made_by_request(caller, "lease", naming.id, naming.digest, store.waitlist_entry)
     if known is None:
         return None

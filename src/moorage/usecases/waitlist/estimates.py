@@ -1,8 +1,8 @@
 """Estimates of waitlist entries: the earliest window in which each would fit.
 
-Found in the order of the list, each beside those before it in theirs: all hold together. It is
-how the ledger stands, and no promise: whoever comes, goes or stays longer changes it. Where the
-range of an entry has a window, it is granted; so an estimate mostly lies after the range.
+Entries are estimated in the order of the list, each with the estimated places of the earlier
+entries taken. An estimate is made from the present ledger and promises nothing. An entry with a
+window in its range is granted, so estimates mostly lie after the range.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def entry_obstacle(env: UseCaseEnvironment, entry: WaitlistEntry, snapshot: Snapshot) -> str | None:
-    """Why its first start would be refused now; None: no obstacle can be named."""
+    """Why the entry's first start would be refused now; None if no obstacle can be named."""
     first = min(entry.first_at(snapshot.taken_at), entry.latest)
     if entry.waits_for is WaitsFor.QUOTA:
         refused = quota_refusal(env, entry, first)
@@ -58,13 +58,13 @@ def entry_obstacle(env: UseCaseEnvironment, entry: WaitlistEntry, snapshot: Snap
 
 
 EACH: Final = SECOND
-"""For the search for one of them."""
+"""Time limit of the search for one entry."""
 EVERY: Final = 5.0
-"""Seconds between two rounds, at least."""
+"""Minimum seconds between two rounds."""
 REST: Final = 9
-"""A worker rests so many times as long as a round has taken."""
+"""How many times as long as a round took a worker rests after it."""
 _TRIES: Final = 10
-"""Windows that a quota bars before there is no estimate."""
+"""How many windows refused by a quota are tried before an entry gets no estimate."""
 _LATER: Final = "too many wait before it to say"
 
 
@@ -77,7 +77,7 @@ class EstimateWorker:
     _seen: bytes = b""
 
     def look(self, entries: Sequence[WaitlistEntry]) -> None:
-        """Estimate anew where the ledger or the list is another, if it is time."""
+        """Estimate the entries again, if it is time and the ledger or the list has changed."""
         began = self.env.stopwatch()
         if began < self._next:
             return
@@ -92,7 +92,7 @@ class EstimateWorker:
 
 
 def estimate_entry(env: UseCaseEnvironment, entry_id: str) -> None:
-    """Estimate one that has just come, and those before it that compete with it."""
+    """Estimate a new entry, after the competing entries before it."""
     try:
         mine = env.store.waitlist_entry(entry_id)
         line = line_of(env.store)
@@ -127,7 +127,7 @@ def _round(
 def _estimate(
     env: UseCaseEnvironment, entry: WaitlistEntry, view: Snapshot
 ) -> tuple[Estimate | None, str, Snapshot]:
-    """The window, what else is to be said, and what is left for those after it."""
+    """The estimate, a note, and the fleet with the entry's places taken."""
     first = entry.first_at(view.taken_at)
     note = ""
     try:
@@ -161,7 +161,7 @@ def _estimate(
 
 
 def _last(env: UseCaseEnvironment, entry: WaitlistEntry, view: Snapshot) -> Instant:
-    """The last start that a lease may have at all."""
+    """The last start that the horizon of leases allows."""
     return view.taken_at + env.limits.horizon - entry.length + entry.terms.lead
 
 
@@ -207,7 +207,7 @@ def _write(
     line: Sequence[WaitlistEntry],
     snapshot: Snapshot,
 ) -> None:
-    """Keep what says something else than before, or is true of another state of the ledger."""
+    """Store an estimate that is new, or made from another state of the ledger."""
     made_from = basis(env.store, snapshot, line, before)
     if made_from != before.estimated_from and before.estimated_from:
         found = replace(found, why=entry_obstacle(env, before, snapshot) or before.why)
@@ -226,7 +226,7 @@ def _write(
 
 
 def _basis(snapshot: Snapshot, entries: Sequence[WaitlistEntry]) -> bytes:
-    """Of all that an estimate depends on."""
+    """A hash of everything that estimates depend on."""
     revisions = snapshot.revisions.tobytes()
     line = " ".join(one.id for one in entries)
     return sha256(revisions + f"{snapshot.valid_until} {line}".encode()).digest()

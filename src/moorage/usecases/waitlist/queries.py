@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 ESTIMATED: Final = 200
-"""Entries that are estimated: the first ones."""
+"""How many entries are estimated, from the first."""
 
 
 def line_of(store: Store) -> Sequence[WaitlistEntry]:
@@ -37,9 +37,9 @@ def line_of(store: Store) -> Sequence[WaitlistEntry]:
 def basis(
     store: Store, snapshot: Snapshot, line: Iterable[WaitlistEntry], entry: WaitlistEntry
 ) -> str:
-    """A short name for all that the estimate of an entry depends on; the same in every process.
+    """A hash of what an entry's estimate depends on; the same in every process.
 
-    That is what is booked until when, who keeps others out, and who waits before it.
+    These are the bookings, exclusive ensembles, and the waiting entries before it.
     """
     now, alive = snapshot.taken_at, snapshot.alive
     before = takewhile(lambda one: one.id != entry.id, line)
@@ -50,24 +50,24 @@ def basis(
 
 
 COUNTED: Final = 1_000
-"""Where counting those before an entry stops."""
+"""How many entries before an entry are counted at most."""
 _WHOLE: Final = Page()
 
 
 @dataclass(frozen=True, slots=True)
 class ListedEntry:
-    """An entry, and how many that compete with it are before it; with `dry_run` not written."""
+    """An entry with the number of competing entries before it; with `dry_run` not written."""
 
     entry: WaitlistEntry
     before: int
     now: Instant
     current: bool
-    """Whether the ledger and the list are still what its estimate was made from."""
+    """Whether the estimate still matches the ledger and the list."""
     dry_run: bool = False
 
 
 def listed_entry(store: Store, entry: WaitlistEntry, *, dry_run: bool = False) -> ListedEntry:
-    """An entry with its place in the order."""
+    """The entry with its place in the order."""
     now = store.now()
     before, current = 0, False
     if entry.state_at(now) is EntryState.WAITING:
@@ -82,10 +82,10 @@ def listed_entry(store: Store, entry: WaitlistEntry, *, dry_run: bool = False) -
 
 
 def own_entry(store: Store, caller: Caller, entry_id: str) -> WaitlistEntry:
-    """The entry, if it is the caller's.
+    """The entry, if the caller may see it.
 
     Raises:
-        NotFound: there is none, or it is another project's.
+        NotFound: there is no such entry, or it belongs to another project.
     """
     found = store.waitlist_entry(entry_id)
     if not sees(caller, found.project_id):
@@ -101,11 +101,11 @@ def list_entries(
     state: EntryState | None = None,
     page: Page = _WHOLE,
 ) -> Sequence[WaitlistEntry]:
-    """The caller's entries, or for operators every project's, by creation.
+    """The caller's entries by creation time; for operators those of every project.
 
     Raises:
-        Forbidden: a tenant asked for every project's.
-        NotFound: the page's marker is no entry for this caller.
+        Forbidden: a tenant asked for every project's entries.
+        NotFound: the page's marker is no entry that the caller may see.
     """
     project = visible_project(caller, all_projects=all_projects, project_id=None)
     if page.marker is not None:
@@ -121,12 +121,12 @@ def cancel_entry(
     *,
     dry_run: bool = False,
 ) -> None:
-    """Give up a place in the list.
+    """Remove an entry from the waitlist.
 
     Raises:
         NotFound: there is no such entry for this caller.
-        StaleGeneration: it is of another generation.
-        WrongState: it waits no more.
+        StaleGeneration: the entry has another generation.
+        WrongState: the entry is not waiting any more.
     """
 
     def once() -> None:

@@ -1,4 +1,4 @@
-"""One worker's rounds over the waitlist: who can be granted is, whose time is over leaves."""
+"""A worker's rounds over the waitlist: grant entries that fit, expire those past their time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from moorage.usecases.environment import UseCaseEnvironment
 
 TRIED: Final = 1_000
-"""Entries that one round looks at: the first ones."""
+"""How many entries one round reads, from the first."""
 _QUOTAS: Final = 20
-"""Of those that wait for a quota, how many one round asks about; the next ones the next time."""
+"""How many entries that wait for a quota are checked in one round, in turns."""
 
 _log = logging.getLogger(__name__)
 
@@ -33,14 +33,14 @@ class WaitlistWorker:
 
     env: UseCaseEnvironment
     _asked: str = ""
-    """The last one whose quota was asked about."""
+    """The last entry whose quota was checked."""
     _estimates: EstimateWorker = field(init=False)
 
     def __post_init__(self) -> None:
         self._estimates = EstimateWorker(self.env)
 
     def look(self) -> bool:
-        """Try whom something was freed for, in the order of the list; True if time ran out.
+        """Try entries for which capacity was freed, in the list's order; True if time ran out.
 
         Raises:
             MoorageError: the ledger is out of reach.
@@ -63,7 +63,7 @@ class WaitlistWorker:
         return False
 
     def _due(self, entries: Sequence[WaitlistEntry]) -> list[WaitlistEntry]:
-        """Whose time is over, who might be granted, and the next few who wait for a quota."""
+        """Entries past their time, that may fit, and the next few that wait for a quota."""
         env, now = self.env, self.env.store.now()
         quotas = [one.id for one in entries if one.waits_for is WaitsFor.QUOTA]
         begin = quotas.index(self._asked) + 1 if self._asked in quotas else 0

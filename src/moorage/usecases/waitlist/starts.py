@@ -1,4 +1,4 @@
-"""The earliest start in a range at which a lease can be had, by capacity and by quota."""
+"""The earliest start in a range that capacity and quotas allow."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller
 
 _TRIES: Final = 20
-"""Windows that are found and then refused before one look at a range gives up."""
+"""How many windows may be found and then refused before the search of a range ends."""
 
 
 class NoWindow(Infeasible):
-    """No start of a range will do; what is in the way is to be asked of its first."""
+    """No start of a range fits; the obstacles are those of its first start."""
 
 
 def unexplained(env: UseCaseEnvironment) -> UseCaseEnvironment:
@@ -46,7 +46,7 @@ def unexplained(env: UseCaseEnvironment) -> UseCaseEnvironment:
 
 
 def placeable(env: UseCaseEnvironment, caller: Caller, entry: WaitlistEntry) -> Ensemble:
-    """What an entry is to be a lease of.
+    """The ensemble of an entry.
 
     Raises:
         NotFound: the ensemble is gone.
@@ -59,7 +59,7 @@ def placeable(env: UseCaseEnvironment, caller: Caller, entry: WaitlistEntry) -> 
 def quota_refusal(
     env: UseCaseEnvironment, entry: WaitlistEntry, start: Instant
 ) -> QuotaExceeded | None:
-    """Why its project may not have the lease that begins then; None: it may."""
+    """The quota refusal of an entry's lease with this start; None if quotas allow it."""
     length = entry.terms.period.end - entry.terms.period.start
     lease = Lease(
         *(entry.id, entry.project_id, entry.user_id, entry.name, entry.ensemble_id, ""),
@@ -109,7 +109,7 @@ def ahead_of(
 def starts_of(
     entry: WaitlistEntry, first: Instant, last: Instant, told: Disclosure = EXACT
 ) -> Starts:
-    """The range of what is booked for starts between these: with lead and cleaning."""
+    """The range of booked periods for these starts, with lead and cleaning time."""
     lead = entry.terms.lead
     return Starts(first - lead, last - lead, entry.length, told)
 
@@ -123,23 +123,23 @@ def first_that_fits(
     *,
     operator: bool,
 ) -> LeaseResult:
-    """The lease of the earliest window that can be had from `first` on.
+    """Grant the lease in the earliest window from `first` on.
 
-    A tenant's begins at `first`, on the grid of instants that are told, or at the last start of the
-    range: so it does not tell when another project's lease ends.
+    A tenant's lease begins at `first`, on the disclosure's grid of instants, or at the last start
+    of the range, so its start does not disclose when another project's lease ends.
 
     Args:
-        env: the service's.
-        ensemble: what is placed.
-        entry: its range and terms.
-        first: where the range begins by now.
-        create: asks for the lease with one start.
-        operator: whether it may begin exactly where another project's lease ends.
+        env: ports and limits.
+        ensemble: the ensemble to place.
+        entry: the entry, with its range and terms.
+        first: the first start that is not in the past.
+        create: grants the lease with a given start.
+        operator: whether the lease may begin exactly where another project's ends.
 
     Raises:
-        NoWindow: none can be had.
-        Busy: time ran out before one was found, or a proof that there is none.
-        QuotaExceeded: its project may not have any.
+        NoWindow: no start fits.
+        Busy: time ran out before a window was found, or a proof that there is none.
+        QuotaExceeded: the project's quota allows no start.
     """
     later, known = False, True
     for _ in range(_TRIES):
@@ -162,7 +162,7 @@ def first_that_fits(
                 raise
             first, later = passes, False
         except Infeasible:
-            # Somebody was quicker, or whoever could yield does not make room in fact.
+            # The capacity was taken meanwhile, or displacement does not make enough room.
             first, later = start, True
     if not known:
         raise Busy("time ran out before a window was found, or a proof that there is none")
