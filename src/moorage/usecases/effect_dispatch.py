@@ -1,10 +1,10 @@
-"""Carry out one due effect: in one changeset inside the ledger, in three steps outside of it.
+"""Carry out one due effect: in one changeset if it only changes the ledger, else in three steps.
 
-An outward effect is first *taken* by writing the attempt, so that no other worker does it; then it
-is carried out within a bounded time; then its outcome is recorded. If the worker dies in between,
-another one takes it after the timeout, under the same id. So delivery is at least once, and the
-receiver can tell a repeat by its id. In a simulation, where no servers run, `SimulatedServers` ends
-one by deleting its allocations.
+For an outward effect a worker first commits the attempt, so that no other worker takes it; then it
+calls the outside service within a bounded time; then it commits the outcome. If the worker dies in
+between, another one repeats the effect after the timeout, under the same id. So delivery is at
+least once, and the receiver can recognize a repeat by its id. In a simulation, where no servers
+run, `SimulatedServers` ends a server by deleting its allocations.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class SimulatedServers:
     store: Store
 
     def __call__(self, message: Message) -> str:
-        """See `Act`.
+        """Delete the allocations of the server `message.subject`; see `Act`.
 
         Raises:
-            OutwardFailure: others kept changing its allocations.
+            OutwardFailure: the allocations could not be deleted.
         """
         try:
             release(self.store, message.subject)
@@ -74,7 +74,7 @@ class OutwardFailure(MoorageError):
 
 
 Act: TypeAlias = "Callable[[Message], str]"
-"""Does something outside within a bounded time, and says what; else raises OutwardFailure."""
+"""Calls an outside service within a bounded time; returns the outcome or raises OutwardFailure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +91,17 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class OutwardActions:
-    """The outward actions of a process, and how they are tried again."""
+    """The outward actions of a process, and their retry policy."""
 
     tell: Act | None = None
     end: Act | None = None
-    """Ends a server; done once its allocations are gone."""
+    """Ends a server; the effect is done once the server's allocations are gone."""
     hook: Act | None = None
     check: Act | None = None
     """Reports ended leases to the operator's check."""
     retry: RetryPolicy = EFFECT_RETRY
     timeout: Duration = 30 * SECOND
-    """Longer than any attempt takes: after it who has taken an effect on counts as dead."""
+    """Longer than any attempt takes: after it the worker of an unfinished one counts as dead."""
 
     def act(self, lane: Lane) -> Act | None:
         """The action of a lane."""
@@ -114,7 +114,7 @@ class OutwardActions:
         return acts[lane]
 
     def wait(self, effect: Effect) -> Duration:
-        """How long to wait after this attempt."""
+        """The pause before the next attempt."""
         return self.retry.pause_of(effect.id, effect.attempts)
 
 
@@ -123,27 +123,27 @@ class EffectResult(StrEnum):
 
     DONE = "done"
     AGAIN = "again"
-    """It is tried again later."""
+    """This attempt failed; the effect is tried again later."""
     FAILED = "failed"
-    """It was tried too often, and is kept as failed."""
+    """The attempts are used up; the effect is kept as failed."""
     NOTHING = "nothing"
     """Another worker has already done it."""
 
 
 _NOBODY: Final = {
     Lane.TELL: "no webhook is set",
-    Lane.END: "nobody ends servers here: end_servers is none",
+    Lane.END: "the server was not ended: end_servers is none",
     Lane.HOOK: "nothing was run: no hook is set",
-    Lane.CHECK: "nobody is told: no check of leases is set",
+    Lane.CHECK: "nothing was reported: no check of leases is set",
 }
 
 
 def carry_out(env: UseCaseEnvironment, outside: OutwardActions, effect: Effect) -> EffectResult:
-    """Carry out an effect that is due, as it was read.
+    """Carry out a due effect.
 
     Raises:
-        MoorageError: the ledger is out of reach, or what is to be done inside fails; the effect
-            is pending still.
+        MoorageError: the ledger is out of reach, or the effect's changes to it failed; the effect
+            is still pending.
     """
     try:
         if effect.kind is EffectKind.EXPIRE:
@@ -156,14 +156,14 @@ def carry_out(env: UseCaseEnvironment, outside: OutwardActions, effect: Effect) 
             return _told(effect, eviction.carry_out(env, effect))
         return _outside(env, outside, effect)
     except (ConcurrentUpdate, NotFound):
-        # Done, taken on or forgotten meanwhile; if it is still due it comes again.
+        # Done, taken by another worker or deleted meanwhile; if still due, it is read again later.
         return EffectResult.NOTHING
 
 
 def postpone(
     env: UseCaseEnvironment, outside: OutwardActions, effect: Effect, problem: str
 ) -> None:
-    """Postpone an effect that failed inside the ledger; it is never given up.
+    """Postpone an effect whose changes to the ledger failed; it is never given up.
 
     Raises:
         MoorageError: the ledger is out of reach.
@@ -190,13 +190,13 @@ def _outside(env: UseCaseEnvironment, outside: OutwardActions, effect: Effect) -
         return _finish(env, effect, moot)
     now = env.store.now()
     if _enough(outside, effect):
-        return _give_up(env, effect, effect.outcome or "whoever tried did not come back")
+        return _give_up(env, effect, effect.outcome or "the last worker died before it finished")
     claim = attempt_started(effect, now + outside.timeout, now)
     env.store.commit(Changeset((claim,)))
     effect = claim.effect
     outcome, good = _tried(act, effect, affected_servers(env, effect))
     if good and effect.kind is EffectKind.DELETE:
-        # Ending a server takes time, and who says that it is done may be wrong: looked at again.
+        # The action may report success although the server still runs: check its allocations.
         gone = _moot(env, effect)
         outcome, good = f"{outcome}; {gone or 'the server is there still'}", bool(gone)
     return _finish(env, effect, outcome) if good else _failed(env, outside, effect, outcome)
@@ -244,7 +244,7 @@ def _failed(
 
 
 def _enough(outside: OutwardActions, effect: Effect) -> bool:
-    """Whether the attempts are used up. The deletion of a server is never given up."""
+    """Whether the attempts are used up; never for the deletion of a server."""
     return effect.attempts >= outside.retry.attempts and effect.kind is not EffectKind.DELETE
 
 
@@ -258,7 +258,7 @@ def _give_up(env: UseCaseEnvironment, effect: Effect, problem: str) -> EffectRes
 
 
 def _moot(env: UseCaseEnvironment, effect: Effect) -> str:
-    """Why the effect is obsolete; empty if it is not."""
+    """Why the effect is obsolete; empty if it is still needed."""
     if effect.kind is EffectKind.WARN:
         return eviction.why_needless(env, effect)
     if effect.kind is not EffectKind.DELETE:

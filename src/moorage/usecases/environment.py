@@ -1,4 +1,4 @@
-"""The environment of every use case: ports, limits, strategies and what the process remembers."""
+"""The environment of every use case: ports, limits, strategies and the process's own memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TriesEntry(Protocol):
     """Grants an entry of the waitlist if it fits now; see `waitlist.attempt`."""
 
     def __call__(self, env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> bool:
-        """Whether it waits no more; at most so many seconds are spent on the search."""
+        """Try the entry, searching for at most `seconds`; whether it no longer waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class UseCaseEnvironment(DecideEnvironment):
     """The ports, limits and strategies that a use case works with."""
 
     try_entry: TriesEntry
-    """What a request does for the entries of the waitlist that come before it."""
+    """Tries an entry of the waitlist that comes before a request."""
     check: LeaseCheck | None = None
-    """The operator's own check of leases."""
+    """The operator's external check of leases, if one is configured."""
     admission: Admission = field(default_factory=Admission, compare=False)
-    """How many expensive requests this process works on."""
+    """Limits how many expensive requests this process runs at once."""
     line: WaitlistMemory = field(default_factory=WaitlistMemory, compare=False)
-    """What this process remembers of the waitlist."""
+    """Failed attempts at waitlist entries, as this process remembers them."""
     under_way: SeriesInProgress = field(default_factory=SeriesInProgress, compare=False)
-    """Which series this process makes."""
+    """The series that this process is creating."""

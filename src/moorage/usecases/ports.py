@@ -1,4 +1,4 @@
-"""What the use cases need from the outside: a store, a solver, a clock and ids."""
+"""The ports of the use cases: the store, the solver, the clock and the source of ids."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Caller:
     project_scoped: bool = True
     """Whether the roles are roles in a project, not in the system or a domain."""
     as_operator: bool = False
-    """Whether an access rule lets it act as one in this request, whatever its roles."""
+    """Whether an access rule makes the caller an operator in this request, whatever its roles."""
 
     @property
     def operator(self) -> bool:
@@ -62,7 +62,7 @@ class NamedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which part of a listing: at most `limit`, after the item with id `marker`."""
+    """A part of a listing: at most `limit` items, after the item with id `marker`."""
 
     limit: int = 1000
     marker: str | None = None
@@ -75,22 +75,22 @@ class Keepers:
     revision: int
     ensembles: tuple[Ensemble, ...]
     waited: bool = False
-    """Whether somebody is on the waitlist, as it was asked last: a decision minds them, too."""
+    """Whether the waitlist had waiting entries when last read; then decisions check their turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverrunConsumer:
-    """A consumer whose allocations are there still at their declared end."""
+    """A consumer whose allocations still exist after their planned end."""
 
     consumer: Consumer
     end: Instant
     yields_to: str | None
-    """The lease for which they were to end."""
+    """The lease for which they were to end; None: they reached their own end."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Events in their order. `cursor` is where the next page begins, `more` if it has any now."""
+    """Events in order. The next page begins at `cursor`; `more` says whether it has events now."""
 
     events: tuple[Event, ...]
     cursor: EventCursor
@@ -99,10 +99,10 @@ class EventPage:
 
 @dataclass(frozen=True, slots=True)
 class PendingEvents:
-    """What is to be delivered next to a subscription.
+    """The events to deliver next to a subscription.
 
-    Nothing else up to the position `reached` is meant for it. `lost` is not None where events
-    were forgotten that it has not seen: up to there.
+    They are all its events up to position `reached`. If events were deleted before they were
+    delivered to it, `lost` is the cursor up to which they are missing, else None.
     """
 
     events: tuple[Event, ...]
@@ -120,7 +120,7 @@ class EventDelivery:
 
 
 class Clock(Protocol):
-    """Where the time comes from: the machine's clock, or a simulation's that can be set."""
+    """The source of the time: the machine's clock, or a simulation's, which can be set."""
 
     def now(self) -> Instant:
         """The present instant."""
@@ -129,7 +129,7 @@ class Clock(Protocol):
 class EventLog(Protocol):
     """Events and subscriptions of the ledger.
 
-    On PostgreSQL an event is seen when no commit that began before it runs any more.
+    On PostgreSQL an event is visible once every commit that began before its own has ended.
     """
 
     def page(
@@ -137,20 +137,20 @@ class EventLog(Protocol):
     ) -> EventPage:
         """The next events after a cursor, of a project or of all; the work is bounded.
 
-        EventsLost: some after the cursor are kept no more, or the ledger does not know it.
+        EventsLost: some events after the cursor are deleted, or the cursor is another ledger's.
         """
 
     def newest(self) -> EventCursor:
-        """The cursor after every event there is."""
+        """The cursor after the newest event."""
 
     def oldest(self) -> EventCursor:
-        """The cursor before every event that is kept."""
+        """The cursor before the oldest event that is kept."""
 
     def surplus(self, before: Instant, keep: int) -> bool:
         """Whether some events are older than `before`, or there are more than `keep`."""
 
     def subscription(self, id_: str) -> Subscription:
-        """NotFound if there is none."""
+        """A subscription by id. NotFound."""
 
     def subscriptions(self, project_id: str | None, page: Page) -> Sequence[Subscription]:
         """Subscriptions by creation; `project_id` None means every project."""
@@ -159,33 +159,33 @@ class EventLog(Protocol):
         """Subscriptions with thresholds."""
 
     def due(self, limit: int) -> Sequence[Subscription]:
-        """Those of whose project something has happened since, the longest due first."""
+        """Subscriptions whose project has undelivered events, the longest due first."""
 
     def pending(self, one: Subscription, limit: int) -> PendingEvents:
-        """What is to be delivered to a subscription next; the work is bounded."""
+        """The events to deliver next to a subscription; the work is bounded."""
 
     def deliveries(self, project_id: str, events: Sequence[Event]) -> Sequence[EventDelivery]:
-        """What became of events of a project for each subscription that they are meant for.
+        """The delivery state of a project's events, for each subscription that selects them.
 
-        What was given up so long ago that the dead letter is forgotten counts as heard.
+        An event whose dead letter has been deleted counts as delivered.
         """
 
     def dead_letters(
         self, subscription_id: str, page: Page, *, queued: bool = False
     ) -> Sequence[DeadLetter]:
-        """What was given up, the oldest first; `queued`: only what is to be sent again."""
+        """A subscription's dead letters, oldest first; `queued`: only those to be sent again."""
 
     def dead(self, subscriptions: Collection[str]) -> Mapping[str, int]:
-        """How many there are of those, by subscription; who has none is not named."""
+        """Subscription -> number of its dead letters; subscriptions without any are left out."""
 
 
 class Records(Protocol):
-    """What is over, and is kept for a while."""
+    """Records of finished objects, which are kept for a limited time."""
 
     def deletable(
         self, kind: RecordKind, before: Instant, after: RecordPlace, most: int
     ) -> Deletable:
-        """Of the next `most` records of a kind that ended before, those that may be deleted."""
+        """Of the next `most` records of a kind that ended before `before`, the deletable ones."""
 
 
 class Store(Protocol):
@@ -193,33 +193,33 @@ class Store(Protocol):
 
     @property
     def event_log(self) -> EventLog:
-        """Events, and who wants them."""
+        """Events and subscriptions."""
 
     @property
     def records(self) -> Records:
-        """What is over, and is kept for a while."""
+        """Records of finished objects."""
 
     def now(self) -> Instant:
         """The store's clock: the database's, or the simulator's."""
 
     def snapshot(self) -> Snapshot:
-        """The columnar view at the newest revision, valid at this instant."""
+        """The snapshot at the newest revision, taken now."""
 
     def commit(self, changeset: Changeset) -> Committed:
-        """Write all or nothing; errors as named by each change."""
+        """Write the changeset as a whole or not at all; each change names the errors it raises."""
 
     def commit_alone(self, propose: Callable[[], Changeset | None]) -> Committed | None:
-        """Commit what is proposed while nobody else can write: so nobody overtakes it.
+        """Call `propose` and commit its changeset while all other writers wait.
 
-        Everybody waits meanwhile, so it should take no longer than a moment. It may read, must not
-        commit, and is asked again from the beginning if the database could not go through with
-        it; with None nothing is written. Its errors are raised.
+        So no other commit can conflict with it. As all writers wait, `propose` should be quick. It
+        may read but not commit, and is called again if the database aborts the transaction; if it
+        returns None nothing is written. Its errors are raised.
         """
 
     def provider(self, uuid: str) -> ResourceProvider:
-        """A provider with all it has, straight from the ledger. NotFound.
+        """A provider with its inventories, traits and aggregates, read from the database. NotFound.
 
-        For who needs one or two: no snapshot is brought up to date for it.
+        For reading a few providers: it does not update the snapshot.
         """
 
     def resource_classes(self) -> Sequence[NamedRecord]:
@@ -234,10 +234,10 @@ class Store(Protocol):
     def allocations_of_consumer(
         self, uuid: str
     ) -> tuple[Consumer, Sequence[Booking], Mapping[str, int]] | None:
-        """As `consumer`, and the generation of each provider it has something on: of one state."""
+        """As `consumer`, with the generation of each of its providers, in one consistent read."""
 
     def allocations_of_provider(self, uuid: str) -> tuple[int, Sequence[tuple[Consumer, Booking]]]:
-        """A provider's generation and the allocations on it, of one state. NotFound."""
+        """A provider's generation and the allocations on it, in one consistent read. NotFound."""
 
     def usages(
         self, project_id: str, user_id: str | None = None
@@ -255,17 +255,17 @@ class Store(Protocol):
         """Live bookings of every state, for operators."""
 
     def idle_consumers(self) -> Sequence[str]:
-        """Consumers recorded without any booking: there should be none."""
+        """Stored consumers without any booking; a consistent ledger has none."""
 
     def ensemble(self, ensemble_id: str) -> Ensemble:
-        """NotFound if there is none."""
+        """An ensemble by id. NotFound."""
 
     def ensembles(
         self, *, project_id: str | None, name: str | None = None, page: Page = Page()
     ) -> Sequence[Ensemble]:
         """Ensembles by creation; `project_id` None means every project.
 
-        Copies that offers keep their places with are not among them.
+        The copies that hold the places of offers are left out.
         """
 
     def ensemble_named(self, project_id: str, name: str) -> str | None:
@@ -274,8 +274,8 @@ class Store(Protocol):
     def keepers(self) -> Keepers:
         """Every project's ensembles that keep others out, by creation, and their revision.
 
-        To rely on it, read it before the snapshot: then nothing that a snapshot lacks is in it
-        unless its revision has moved since.
+        Read it before the snapshot: then a commit that relies on the revision fails if a keeper was
+        written after this read.
         """
 
     def held(self, project_id: str | None) -> int:
@@ -285,7 +285,7 @@ class Store(Protocol):
         """
 
     def decision(self, decision_id: str) -> Decision:
-        """NotFound if there is none."""
+        """A decision by id. NotFound."""
 
     def decisions(
         self, *, project_id: str | None, ensemble_id: str | None = None, page: Page = Page()
@@ -293,7 +293,7 @@ class Store(Protocol):
         """Decisions, newest first."""
 
     def claim(self, claim_id: str) -> Claim:
-        """NotFound if there is none."""
+        """A claim by id. NotFound."""
 
     def claims(self, *, decision_id: str, page: Page | None = None) -> Sequence[Claim]:
         """The claims of a decision, oldest first; all of them without a page."""
@@ -312,7 +312,7 @@ class Store(Protocol):
     ) -> Sequence[Refusal]:
         """Explanations that are kept, newest first; `project_id` None means every project.
 
-        `ensemble` is the id or name of what was refused, `since` an instant.
+        `ensemble` is the id or name of the refused ensemble; `since` is the earliest time.
         """
 
     def refusal(
@@ -320,17 +320,17 @@ class Store(Protocol):
     ) -> tuple[Explanation, str, str]:
         """The newest explanation of a refused request, by the id the client gave. NotFound.
 
-        `project_id` None means every project, `digest` None whatever was asked.
+        `project_id` None means every project, `digest` None a request of any content.
         """
 
     def flavor(self, name: str) -> Flavor:
-        """By id or name. NotFound."""
+        """A flavor by id or name. NotFound."""
 
     def flavors(self, page: Page | None = None) -> Sequence[Flavor]:
         """Flavors, by name; all of them without a page."""
 
     def lease(self, lease_id: str) -> Lease:
-        """NotFound if there is none."""
+        """A lease by id. NotFound."""
 
     def leases(
         self,
@@ -351,14 +351,14 @@ class Store(Protocol):
         series_id: str | None = None,
         page: Page = Page(),
     ) -> Sequence[Lease]:
-        """Offers that nobody has accepted, by creation; with `over` also those that are over.
+        """Offers that were not accepted, by creation; with `over` also those that are over.
 
-        Some that are not marked as over may have expired. What is kept while a series is made
-        is listed for that series alone.
+        An expired offer may not be marked as over yet. The offers that hold places while a series
+        is being created are listed only with its `series_id`.
         """
 
     def series(self, series_id: str) -> Series:
-        """NotFound if there is none."""
+        """A series by id. NotFound."""
 
     def all_series(
         self, *, project_id: str | None, name: str | None = None, page: Page = Page()
@@ -366,7 +366,7 @@ class Store(Protocol):
         """Series by creation; `project_id` None means every project."""
 
     def occurrences(self, series_ids: Collection[str]) -> Mapping[str, Mapping[LeaseState, int]]:
-        """How many leases of each of these series are in which state."""
+        """Series id -> lease state -> number of the series' leases in that state."""
 
     def lease_of_reservation(self, reservation_id: str) -> Lease:
         """The lease that has this reservation. NotFound."""
@@ -375,27 +375,27 @@ class Store(Protocol):
         """Every lease of an ensemble, by creation."""
 
     def exclusive_until_start(self) -> Sequence[Lease]:
-        """Leases that have not begun and let not everybody use their places until then."""
+        """Leases not yet started that restrict the use of their places until the start."""
 
     def yielding(self, lease_id: str) -> Sequence[tuple[Consumer, Booking]]:
         """Live bookings that end early for a lease."""
 
     def effects(self, subject: str, *, page: Page = Page()) -> Sequence[Effect]:
-        """What is to be done, or was done, for a subject; by creation."""
+        """The effects of a subject, pending and finished, by creation."""
 
     def due_effects(self, limit: int, lane: Lane | None = None) -> Sequence[Effect]:
-        """Pending effects that a worker may take on at `now()`, the longest due first.
+        """Pending effects that a worker may take at `now()`, the longest due first.
 
-        Of one lane, or None: of all.
+        `lane` None means every lane.
         """
 
     def pending_effects(self) -> Mapping[Lane, tuple[int, Instant]]:
-        """Per lane how many effects are due at `now()`, and since when the longest due one is."""
+        """Lane -> the number of effects due at `now()`, and the instant the oldest became due."""
 
     def overrun(self, after: tuple[Instant, str], limit: int) -> Sequence[OverrunConsumer]:
-        """Consumers with allocations whose end has come, by end, then UUID.
+        """Consumers with allocations past their end, ordered by end, then UUID.
 
-        `after` is an end and a UUID: only those that follow it in this order.
+        `after` is an end and a UUID: only consumers that follow it in this order.
         """
 
     def template(self, template_id: str, version: int | None = None) -> Template:
@@ -410,31 +410,31 @@ class Store(Protocol):
         """
 
     def capacity_window(self, window_id: str) -> CapacityWindow:
-        """NotFound if there is none."""
+        """A capacity window by id. NotFound."""
 
     def capacity_windows(self, *, page: Page = Page()) -> Sequence[CapacityWindow]:
-        """Capacity windows by creation, those that are over too."""
+        """Capacity windows by creation, including those that are over."""
 
     def reservables(self, kind: ReservableKind) -> Sequence[Reservable]:
         """Everything of a kind that is offered for reservation, by creation."""
 
     def quota(self, project_id: str) -> Quota | None:
-        """What an operator has said of a project; None: the defaults hold."""
+        """The quota that an operator has set for a project; None: the defaults apply."""
 
     def quotas(self, page: Page = Page()) -> Sequence[Quota]:
-        """The quotas set for projects, by project id, of which one is the marker."""
+        """The quotas set for projects, by project id, which is also the page's marker."""
 
     def lessee(self, project_id: str, since: Instant, *, but: str = "") -> ProjectLeases:
-        """What a project has leased that ends after `since`, but for one lease."""
+        """A project's leases that end after `since`, except the lease `but`."""
 
     def stored(self, project_id: str) -> Mapping[QuotaName, int]:
-        """How much a project has of what it stores (`quotas.STORED`), but for offers."""
+        """Quota name (of `quotas.STORED`) -> a project's number of such objects, without offers."""
 
     def uses_of_lease(self, lease_id: str) -> Sequence[QuotaUse]:
-        """What a lease counts for, in order."""
+        """The quota uses of a lease, in order."""
 
     def waitlist_entry(self, entry_id: str) -> WaitlistEntry:
-        """NotFound if there is none."""
+        """An entry of the waitlist by id. NotFound."""
 
     def waitlist(
         self,
@@ -446,16 +446,16 @@ class Store(Protocol):
         """Entries of the waitlist by creation; `project_id` None means every project."""
 
     def waiting_entries(self, period: Period, limit: int) -> Sequence[WaitlistEntry]:
-        """Entries that wait, in the order of the list, and might have places in a period.
+        """The first `limit` waiting entries, in waitlist order, that could have places in `period`.
 
-        The first `limit` of them; some whose time has passed may be among them.
+        Entries whose latest start has passed may be among them.
         """
 
     def waitlist_counts(self) -> Mapping[EntryState, int]:
-        """How many entries there are in each state, of those that have any."""
+        """Entry state -> number of entries; states without entries are left out."""
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:
-        """Held decisions and building claims whose time has come at `now()`."""
+        """Held decisions and building claims that have lapsed at `now()`."""
 
 
 class Solver(Protocol):

@@ -1,4 +1,4 @@
-"""Claims: a server takes a held place; its outcome, confirmation, comparison of descriptions.
+"""Claims of held places, their outcomes, confirmation, and the check of server requests.
 
-Nothing here places a member, except one whose server differs from its description.
+Only `redecide` and `outcome.fail_and_redecide` search for a new place.
 """

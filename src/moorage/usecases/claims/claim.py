@@ -1,4 +1,4 @@
-"""The second step: take one member's place for a server that will now be built."""
+"""Claim one member's held place for a server that will now be built: the second step."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller, Store
 
 ZONES = frozenset({"zone", "az", "availability_zone"})
-"""Levels whose domains' names are public, as availability zones are."""
+"""Names of the topology levels that are availability zones."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecondDescription:
-    """The second description of a member: the server request as it will be made."""
+    """A claim's description of its member: the server request as the client will make it."""
 
     member: MemberName
     server: Mapping[str, object]
@@ -65,13 +65,13 @@ class SecondDescription:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """A claim and how its description compared with the first."""
+    """A claim, and how its server request compares with the member's role."""
 
     claim: Claim
     ensemble: Ensemble
     comparison: Comparison
     settled: DecisionResult | None = None
-    """The decision made for it, where the member was placed anew."""
+    """The new decision, if the member was placed again for this claim."""
     dry_run: bool = False
 
 
@@ -86,20 +86,20 @@ def claim(
 ) -> ClaimResult:
     """Claim a held place.
 
-    The place stays booked for the claim's own lifetime, whatever becomes of the decision. A
-    narrower request books what it asks for, and frees the rest.
+    The place stays booked for the claim's own lifetime, even if the decision ends before. A
+    narrower request books only what it asks for; the rest of the place is freed.
 
     Raises:
         NotFound: no such decision, or member in it, for this caller.
         InvalidDescription: the server request cannot be understood.
-        DescriptionMismatch: it asks for more than was decided, or for another thing.
+        DescriptionMismatch: the server request asks for more than the role, or for other things.
         HoldExpired: the hold lapsed.
         WrongState: the member's place is claimed already, or missing in a degraded lease; the
-            decision is over, or its lease has not begun.
+            decision is over, or its lease is not active.
         DuplicateName: the id was used by another request.
         Busy: too many claims of the decision at once.
     """
-    # Claims of one decision are written one after the other; the slower ones look again.
+    # Concurrent claims of one decision conflict on its generation, so each may be retried.
     return retry(env, lambda: _claim(env, caller, decision_id, second, naming, dry_run=dry_run))
 
 
@@ -137,7 +137,7 @@ def _claim(
 
 
 def check_lease_active(store: Store, decision: Decision, now: Instant) -> None:
-    """Let a decision pass whose places may be claimed by now: a lease's only while that is active.
+    """Check that the decision's lease, if it has one, is active at `now`.
 
     Raises:
         WrongState: the lease has not begun, or is over.
@@ -155,10 +155,10 @@ def check_lease_active(store: Store, decision: Decision, now: Instant) -> None:
 def claim_changes(
     ensemble: Ensemble, decision: Decision, taken: Place, made: Claim, held: Iterable[Booking]
 ) -> tuple[Change, ...]:
-    """A claim, the place it takes in the decision, and the bookings that keep it.
+    """The changes that store a claim, its place in the decision, and the claimed bookings.
 
-    Only while the decision holds the place, and the member is in the ensemble. `held` are the
-    bookings that kept it so far.
+    They conflict if the decision or the ensemble changed meanwhile, or the hold lapsed. `held` are
+    the member's bookings under the hold.
     """
     member = ensemble.member(made.member)
     places = MappingProxyType({**decision.places, made.member: taken})
@@ -184,7 +184,7 @@ def new_claim(
     naming: RequestIdentity,
     life: Period,
 ) -> Claim:
-    """A claim that is building, from now until it lapses."""
+    """A building claim, created at the start of `life` and lapsing at its end."""
     return Claim(
         id=naming.id,
         decision_id=decision.id,
@@ -208,7 +208,7 @@ def new_claim(
 
 
 def comparison_of(claim: Claim) -> Comparison:
-    """How the claim's description compared with the first when it was made."""
+    """The comparison that was stored with the claim."""
     diff = claim.description["diff"]
     assert isinstance(diff, list)
     return Comparison(
@@ -223,7 +223,7 @@ def compare_at_place(
     requested: RequestedServer,
     place: Place,
 ) -> Comparison:
-    """The second description against the member's role, at its place."""
+    """Compare a server request with the member's role, in the zones of the member's host."""
     zones = zones_of(snapshot, snapshot.row_of[place.host])
     return compare(ensemble.role(member.role), requested, zones)
 

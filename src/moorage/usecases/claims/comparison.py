@@ -1,10 +1,9 @@
-"""Compare a server request with the member's description: the second description with the first.
+"""Compare the server request of a claim with the role that the decision placed.
 
-When a member's server is really asked for, its request must be the one that was decided, or
-ask for less. Fields that cannot matter for placement are passed over by name; a field that
-is on no list is refused, since it might.
+The request must ask for what the role describes, or for less. Fields that do not matter for
+placement are ignored by name (`IGNORED`); an unknown field is refused, because it might matter.
 
-A list of ports, volumes or groups that the request does not give is not compared: its devices stay
+A list of ports, volumes or groups that the request leaves out is not compared: its devices stay
 as they were decided.
 """
 
@@ -33,10 +32,10 @@ Groups = tuple["Group", ...]
 
 
 def read_lists(server: Mapping[str, object]) -> Mapping[str, Groups]:
-    """Field -> its groups, for every list that the request gives.
+    """Field of `LISTS` -> its groups, for every such field in the request.
 
     Raises:
-        InvalidDescription: one that cannot be understood.
+        InvalidDescription: a list is malformed.
     """
     given = {field: server[field] for field in LISTS if field in server}
     groups = read_groups(given, "server").groups
@@ -46,7 +45,7 @@ def read_lists(server: Mapping[str, object]) -> Mapping[str, Groups]:
 
 
 def as_requested(role: Role, lists: Mapping[str, Groups]) -> Groups:
-    """The role's groups, those of the given lists replaced by what is requested."""
+    """The role's groups, with every list that the request gives replaced by the requested one."""
     kept = (one for one in role.groups if f"{one.kind}s" not in lists)
     return (*kept, *(one for groups in lists.values() for one in groups))
 
@@ -54,7 +53,7 @@ def as_requested(role: Role, lists: Mapping[str, Groups]) -> Groups:
 def differences(
     role: Role, lists: Mapping[str, Groups]
 ) -> Iterator[tuple[str, str, object, object]]:
-    """(path, effect, described, requested) of everything that differs."""
+    """(path, effect, described, requested) of every difference in the given lists."""
     for kind, groups in lists.items():
         described = {one.name: one for one in role.groups if one.kind is LISTS[kind]}
         requested = {one.name: one for one in groups}
@@ -92,13 +91,13 @@ def _group(path: str, before: Group, after: Group) -> Iterator[tuple[str, str, o
 
 
 def narrowed(place: Place, role: Role, resources: Amounts, groups: Groups) -> Place:
-    """The place with no more than a request asks for, from the same providers.
+    """The place reduced to the requested amounts, on the same providers.
 
     Args:
-        place: where the member stands; it has at least what is asked for.
-        role: what the place was made for.
-        resources: what is requested of the member's own.
-        groups: what is requested beside.
+        place: the member's place; it has at least the requested amounts.
+        role: the role that the place was decided for.
+        resources: the requested amounts outside of any group.
+        groups: the requested groups.
     """
     of = _own_givers(place, role)
     taken: dict[str, dict[str, int]] = {}
@@ -120,7 +119,7 @@ def narrowed(place: Place, role: Role, resources: Amounts, groups: Groups) -> Pl
 
 
 def _own_givers(place: Place, role: Role) -> dict[str, str]:
-    """Resource class -> who gives the member's own: what its groups do not take."""
+    """Resource class -> provider of the amounts that belong to no group of the role."""
     left = {
         (uuid, name): amount
         for uuid, taken in place.allocations.items()
@@ -149,42 +148,42 @@ MATTERS: Final = SIZE | {"required", "forbidden", "availability_zone", *LISTS}
 
 @dataclass(frozen=True, slots=True)
 class RequestedServer:
-    """What the second description asks of a host."""
+    """The parts of a server request that matter for placement."""
 
     resources: Amounts
     required: frozenset[frozenset[str]]
     forbidden: frozenset[str]
     prefix: str
-    """How its amounts are named in a difference: `flavor` or `resources`."""
+    """Path prefix of its amounts in a difference: `flavor` or `resources`."""
     zone: str | None = None
     ignored: tuple[str, ...] = ()
     lists: Mapping[str, Groups] = field(default_factory=lambda: MappingProxyType({}))
-    """`ports`, `volumes` and `groups`, as far as the request gives them."""
+    """The groups of `ports`, `volumes` and `groups`, for those that the request gives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`matches`, `narrower` or `differs`, and the fields that say so."""
+    """The verdict (`matches`, `narrower` or `differs`) and the differences behind it."""
 
     verdict: str
     diff: tuple[Mapping[str, object], ...]
 
 
 def read_server_request(store: Store, server: Mapping[str, object]) -> RequestedServer:
-    """Understand a server request, in Nova's words or with explicit resources.
+    """Parse a server request, with a flavor as Nova's or with explicit resources.
 
     Raises:
-        InvalidDescription: a field that might matter and is not understood, or no size.
+        InvalidDescription: an unknown or malformed field, or not exactly one size.
     """
     for name in server:
         if name not in IGNORED | MATTERS:
             raise InvalidDescription(
-                f"server field {name} is not understood, and might matter for placement",
+                f"server field {name} is unknown and might matter for placement; leave it out",
                 path=f"server.{name}",
             )
     sizes = sorted(SIZE & set(server))
     if not sizes and LISTS.keys() & set(server):
-        # What is asked for is all in groups, as in a description without a size.
+        # All amounts are in groups, as in a role without a size.
         traits = _traits(server, "required"), _traits(server, "forbidden")
         return _requested(server, amounts({}), traits, frozenset(), "resources")
     if len(sizes) != 1:
@@ -207,7 +206,7 @@ def read_server_request(store: Store, server: Mapping[str, object]) -> Requested
 
 
 def compare(role: Role, requested: RequestedServer, zones: frozenset[str]) -> Comparison:
-    """Compare a server request with the member's role; `zones` are the names its host is in."""
+    """Compare a server request with the member's role; `zones` are those of the member's host."""
     diff = [
         *_amounts(role.resources, requested),
         *_required(role, requested),
@@ -222,10 +221,10 @@ def compare(role: Role, requested: RequestedServer, zones: frozenset[str]) -> Co
 
 
 def check_agreement(member: MemberName, comparison: Comparison) -> None:
-    """Let matching and narrower requests pass.
+    """Refuse a server request that differs from the role; matching and narrower ones pass.
 
     Raises:
-        DescriptionMismatch: the request asks for more than was decided, or for another thing.
+        DescriptionMismatch: the request asks for more than the role, or for other things.
     """
     if comparison.verdict == "differs":
         raise DescriptionMismatch(str(member), comparison.diff)
@@ -286,7 +285,7 @@ def _amounts(described: Amounts, requested: RequestedServer) -> Iterator[Mapping
 def _required(role: Role, requested: RequestedServer) -> Iterator[Mapping[str, object]]:
     described = frozenset(role.required)
     for group in sorted(map(sorted, requested.required - described)):
-        # Asking for any of a larger set than was decided asks for less.
+        # Any one of a larger set of traits is a weaker requirement.
         wider = any(known <= set(group) for known in described)
         yield difference("required", "narrower" if wider else "exceeds", None, list(group))
     for group in sorted(map(sorted, described - requested.required)):

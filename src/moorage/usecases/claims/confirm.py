@@ -1,4 +1,4 @@
-"""The third step: keep what was claimed, free the rest."""
+"""Confirm a decision: claimed places are kept, the others are freed. The third step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CONFIRMED = {DecisionState.CONFIRMED, DecisionState.CLOSED}
 
 @dataclass(frozen=True, slots=True)
 class ConfirmResult:
-    """What confirming did: members with a server or a claim, still building, and freed."""
+    """A confirmed decision: how many members are claimed or building, and which were freed."""
 
     decision: Decision
     ensemble: Ensemble
@@ -51,8 +51,8 @@ def confirm(
 
     Raises:
         NotFound: no such decision for this caller.
-        HoldExpired: it lapsed before.
-        WrongState: it is not held any more, or is a lease's that is not active.
+        HoldExpired: the hold lapsed.
+        WrongState: the decision is no longer held, or its lease is not active.
         StaleGeneration: the decision has another generation.
     """
 
@@ -77,7 +77,7 @@ def _confirm(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> C
     building = _building(stand, decision)
     if not building:
         state = decision_after(state, DecisionStep.CLOSE)
-    # A place whose build failed is neither kept nor freed: it went when the claim ended.
+    # The place of a failed build is neither kept nor freed here: it was freed with the claim.
     kept = {name: place for name, place in decision.places.items() if stand.of(name) in _CLAIMED}
     confirmed = replace(
         decision, state=state, places=MappingProxyType(kept), updated_at=snapshot.taken_at
@@ -104,7 +104,7 @@ def _confirm(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> C
 
 
 def _told_again(env: UseCaseEnvironment, decision: Decision) -> ConfirmResult:
-    """The same confirmation once more: nothing changes, and nothing more is freed."""
+    """The result of confirming a confirmed decision again: nothing changes."""
     ensemble = env.store.ensemble(decision.ensemble_id)
     stand = member_places(env.store.snapshot(), ensemble)
     return ConfirmResult(

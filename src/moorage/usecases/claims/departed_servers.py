@@ -1,10 +1,10 @@
-"""The place of a server that was deleted or moved goes back to its lease while that is active.
+"""Return the place of a deleted or moved server to its lease, while the lease is active.
 
-A server that Nova moves has its new place under its own UUID and its old one under the migration's.
-When one of the two is given up, the place goes back to the member to which it was promised, in the
-size in which it was promised, and the server belongs to the member whose place it has now. What is
-no promised place takes over the terms of the place that the server left: a migration that an
-operator sends to a host outside of the lease still ends with the lease.
+During a migration Nova books the new host under the server's UUID and the old host under the
+migration's. When one of the two allocations is deleted, its place goes back to the member that the
+lease's plan gives it to, in the planned size, and the server belongs to the member whose place it
+has now. Allocations outside of the plan take over the terms of the place that the server left: a
+server that an operator migrates to a host outside of the lease still ends with the lease.
 """
 
 from __future__ import annotations
@@ -53,17 +53,18 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Store
 
 ATTEMPTS: Final = 100
-"""How often a place is returned while the lease changes; each time another has got on."""
+"""Commits tried while the lease keeps changing; each conflict means that another commit succeeded.
+"""
 
 
 def commit_with_returns(store: Store, changeset: Changeset) -> Committed:
-    """Commit; where a server leaves a place of a lease, with the place's return.
+    """Commit; if servers leave places of leases, add the changes that return these places.
 
-    A place that has become smaller with its server, and of which others have taken the rest
-    meanwhile, cannot be returned as it was promised: then the lease is written as degraded.
+    If a server was resized down and other consumers have booked the freed amounts since, its place
+    cannot be returned in the planned size: then the lease is written as degraded.
 
     Raises:
-        MoorageError: what the commit raises, but no PlaceLeft.
+        MoorageError: any error of the commit except PlaceLeft.
     """
     try:
         return store.commit(changeset)
@@ -77,22 +78,22 @@ def commit_with_returns(store: Store, changeset: Changeset) -> Committed:
             raise
         except (CapacityExceeded, ConstraintViolated):
             if not fits:
-                raise  # it is the caller's own that does not fit
+                raise  # it is the caller's changeset that does not fit
             fits = False
         except ConcurrentUpdate:
             own = any(isinstance(one, PutEnsemble) for one in changeset.changes)
             if own or attempt == ATTEMPTS - 1:
-                raise  # it may be the caller's own that came too late
-    raise ConcurrentUpdate("the lease kept changing while a place went back to it", subject="lease")
+                raise  # the caller's own changes may be what conflicts
+    raise ConcurrentUpdate("the lease changed too often meanwhile; retry", subject="lease")
 
 
 def _with_returns(
     store: Store, changeset: Changeset, left: Sequence[str], *, fits: bool
 ) -> Changeset:
-    """The changeset, in which the places that these consumers leave go back to their leases.
+    """The changeset, with changes that return the places left by these consumers to their leases.
 
-    What is of no active lease is let go. Unless it `fits`, nor is a place returned that would be
-    larger than what is left: its lease says that it is missing.
+    Places without an active lease are just freed. Without `fits`, a place whose planned amounts
+    differ from those that were left is not returned either: its lease counts it as missing.
     """
     snapshot = store.snapshot()
     afterwards = _afterwards(changeset.changes)
@@ -115,13 +116,13 @@ def _with_returns(
 
 
 def _is_bound(booking: Booking) -> bool:
-    """Whether it has taken a place that a decision gave until some end."""
+    """Whether it is an allocation in a decision's place with a planned end."""
     bounded = booking.decision is not None and booking.period.end != FOREVER
     return bounded and booking.state is BookingState.ALLOCATED
 
 
 def _afterwards(changes: Sequence[Change]) -> dict[str, Mapping[str, Amounts]]:
-    """Consumer -> its allocations after a changeset, by provider; of those that it writes."""
+    """Consumer -> its allocations by provider, for the consumers that a changeset writes."""
     found: dict[str, Mapping[str, Amounts]] = {}
     for one in changes:
         if isinstance(one, ReplaceAllocations):
@@ -134,7 +135,10 @@ def _afterwards(changes: Sequence[Change]) -> dict[str, Mapping[str, Amounts]]:
 def _is_given_to(
     snapshot: Snapshot, consumer: str, afterwards: Mapping[str, Mapping[str, Amounts]]
 ) -> bool:
-    """Whether a consumer gets just what another of the same changeset gives up, as in a revert."""
+    """Whether a consumer gets exactly the allocations that another one in the changeset gives up.
+
+    A reverted migration does so.
+    """
     wanted = {uuid: dict(amounts) for uuid, amounts in afterwards[consumer].items()}
     for other, stays in afterwards.items():
         if other == consumer or stays:
@@ -151,30 +155,30 @@ def _amounts(place: Place) -> dict[str, dict[str, int]]:
 
 @dataclass(slots=True)
 class _Returning:
-    """A lease's placement, and what of it comes back."""
+    """A lease's placement, and the places that return to it."""
 
     lease: Lease
     decision: Decision
     ensemble: Ensemble
-    """As it will be."""
+    """The ensemble as it will be written."""
     generation: int | None
-    """Of the ensemble as it is stored."""
+    """Generation of the stored ensemble."""
     plan: dict[MemberName, Place]
-    """The promised place of each member, as it will be."""
+    """Member -> its place in the lease's decision, as it will be written."""
     places: dict[str, Place] = field(default_factory=dict)
-    """By the UUID of the member that gets the place back."""
+    """UUID of a member -> the place that it gets back."""
     missing: int = 0
-    """Places that do not come back."""
+    """Number of places that cannot be returned."""
     moved: bool = False
-    """Whether a server is another member's than before."""
+    """Whether the server of any member changes."""
 
     @property
     def changed(self) -> bool:
-        """Whether anything of it is to be written."""
+        """Whether the lease's placement has to be written."""
         return bool(self.places or self.missing or self.moved)
 
     def give_server(self, member: Member, server: str | None) -> None:
-        """Let a member have this server, or none."""
+        """Set or clear the server of a member."""
         members = tuple(
             replace(one, server_id=server) if one.uuid == member.uuid else one
             for one in self.ensemble.members
@@ -183,9 +187,11 @@ class _Returning:
         self.moved = True
 
     def promised(self, member: Member, left: Place) -> Place:
-        """The place as it was promised there to a member of the role; as it was left, if to none.
+        """The planned place of this role on the host that was left; recorded as the member's.
 
-        Who had it in the plan gets in exchange what the member had there.
+        If the plan gives it to another member, the two exchange their places in the plan. If the
+        plan has none there, it is the place as it was left, in the member's planned size if
+        possible.
         """
         size = self._size(member)
         mine = self.plan.get(member.name)
@@ -205,7 +211,7 @@ class _Returning:
 
 
 def _resized(left: Place, size: Amounts) -> Place:
-    """A place on these providers with these amounts, if each class is on one of them."""
+    """The place with these total amounts; unchanged unless each class is on one provider."""
     if not size or total(left.allocations.values()) == size:
         return left
     on: dict[str, str] = {}
@@ -224,19 +230,19 @@ def _resized(left: Place, size: Amounts) -> Place:
 
 @dataclass(slots=True)
 class _Returns:
-    """What comes back to which leases, and which servers keep the terms of the place they left."""
+    """The returns of one changeset by lease, and servers that keep the terms of left places."""
 
     store: Store
     snapshot: Snapshot
     written: Mapping[str, PutEnsemble]
-    """Ensembles that the changeset writes already."""
+    """Ensemble id -> the change by which the caller's changeset writes it."""
     afterwards: Mapping[str, Mapping[str, Amounts]]
     fits: bool
     leases: dict[str, _Returning] = field(default_factory=dict)
     bound: list[BindAllocations] = field(default_factory=list)
 
     def add(self, consumer: str, left: Sequence[Booking]) -> None:
-        """Let a consumer's bookings return, if they are of a lease that is active."""
+        """Return the bookings that a consumer leaves, if they belong to an active lease."""
         place = place_of(self.snapshot, left)
         into, ensemble = self._into(str(left[0].decision))
         if ensemble is None:
@@ -267,13 +273,13 @@ class _Returns:
         yield from self.bound
 
     def _into(self, decision_id: str) -> tuple[_Returning | None, Ensemble | None]:
-        """What returns to the lease of a decision, if it is active; and the ensemble."""
+        """The returns to a decision's lease, None unless it is active; and the ensemble."""
         now = self.snapshot.taken_at
         try:
             decision = self.store.decision(decision_id)
             ensemble = self.store.ensemble(decision.ensemble_id)
             lease = None if decision.lease_id is None else self.store.lease(decision.lease_id)
-            # Active is enough, also where the clock has gone back behind its start.
+            # The state decides: the clock may have been set back to before the lease's start.
             if lease is None or lease.state is not LeaseState.ACTIVE:
                 return None, ensemble
             if lease.terms.expires_at <= now:
@@ -292,13 +298,13 @@ class _Returns:
         return found, found.ensemble
 
     def _stands(self, consumer: str) -> bool:
-        """Whether a consumer has a place after the changeset."""
+        """Whether a consumer has bookings after the changeset."""
         if consumer in self.afterwards:
             return bool(self.afterwards[consumer])
         return bool(bookings_of(self.snapshot, consumer))
 
     def _empty(self, into: _Returning) -> list[Member]:
-        """Members that will have no place."""
+        """Members without a place after the changeset and the returns so far."""
         return [
             one
             for one in into.ensemble.members
@@ -308,9 +314,10 @@ class _Returns:
         ]
 
     def _is_place_again(self, into: _Returning, consumer: str, place: Place) -> bool:
-        """Whether a server goes back to the place it had before, and its other one with it.
+        """Handle a server that moves back to its former place; False if it does not.
 
-        Then the server is again the member's to whom the place was promised.
+        The server is given to the member whose planned place that is, and the place that it leaves
+        returns to the member that had the server until now.
         """
         stays = self.afterwards.get(consumer)
         own = next((one for one in into.ensemble.members if one.server_id == consumer), None)
@@ -318,7 +325,7 @@ class _Returns:
             return False
         empty = self._empty(into)
         if any(one.server_id is None and _is_at(into.plan, one, place) for one in empty):
-            return False  # what it leaves was promised to another: it has come from there
+            return False  # the left place is planned for a member without a server
         size = total(stays.values())
         former = _likest(into.plan, empty, set(stays), size)
         if former is None:
@@ -329,7 +336,7 @@ class _Returns:
         return True
 
     def _heir(self, into: _Returning, consumer: str, place: Place) -> Member | None:
-        """The member that gets the place: the server's own, who was promised it, or one alike."""
+        """The unplaced member that gets the place: the server's own, or the best match."""
         empty = self._empty(into)
         own = next((one for one in empty if one.server_id == consumer), None)
         if own is not None:
@@ -338,7 +345,10 @@ class _Returns:
         return _likest(into.plan, empty, {place.host, *place.allocations}, size)
 
     def _outside(self, ensemble: Ensemble, consumer: str) -> Member | None:
-        """The member whose server has come, by a migration, to what no decision gave it."""
+        """The member whose server was migrated to allocations outside of any decision.
+
+        None unless the consumer's allocations are deleted completely.
+        """
         if self.afterwards.get(consumer):
             return None
         for one in ensemble.members:
@@ -374,7 +384,7 @@ def _is_at(plan: Mapping[MemberName, Place], member: Member, place: Place) -> bo
 def _likest(
     plan: Mapping[MemberName, Place], members: Sequence[Member], providers: set[str], size: Amounts
 ) -> Member | None:
-    """A member with such a place in the plan: there and of that size, or one of the two."""
+    """The member whose planned place is most alike: by its size first, then by its providers."""
     ranked: list[tuple[bool, bool, int, Member]] = []
     for number, one in enumerate(members):
         planned = plan.get(one.name)
@@ -406,7 +416,7 @@ def _changes(each: _Returning, now: Instant) -> Iterator[Change]:
             for provider, amounts in place.allocations.items()
         )
         yield PutBookings(member_consumer(ensemble, member), bookings)
-    # Written even where no server goes: who looked at the members before must look again.
+    # Written even if no server changes, so that decisions made from the former members conflict.
     yield PutEnsemble(ensemble, each.generation)
     if each.missing:
         lease = with_missing(each.lease, each.lease.missing + each.missing, NOTHING, now)

@@ -40,13 +40,13 @@ def renew(
     *,
     dry_run: bool = False,
 ) -> Decision:
-    """Hold until another instant.
+    """Extend or shorten a decision's hold: it ends at `until`.
 
     Raises:
         NotFound: no such decision for this caller.
-        HoldExpired: it lapsed already.
-        WrongState: it is no longer held, or a lease's.
-        LimitExceeded: too long from now, or too often.
+        HoldExpired: the hold lapsed already.
+        WrongState: the decision is no longer held, or is a lease's placement.
+        LimitExceeded: `until` is past or too far ahead, or the hold was renewed too often.
         StaleGeneration: the decision has another generation.
     """
 
@@ -103,11 +103,11 @@ def release(
     *,
     dry_run: bool = False,
 ) -> Decision:
-    """Give back every place that is not claimed; claims that are building go on.
+    """Free every unclaimed place of a decision; building claims go on.
 
     Raises:
         NotFound: no such decision for this caller.
-        WrongState: there is nothing to release any more, or it is a lease's.
+        WrongState: the decision is over, or is a lease's placement.
         StaleGeneration: the decision has another generation.
     """
 
@@ -140,13 +140,16 @@ def _release(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> D
 
 
 def _check_free(decision: Decision) -> None:
-    """Let a decision pass that is held for its own sake."""
+    """Check that the decision is not a lease's placement."""
     if decision.lease_id is not None:
-        raise WrongState(f"it is the placement of lease {decision.lease_id}: change or cancel that")
+        raise WrongState(
+            f"decision {decision.id} is the placement of lease {decision.lease_id}:"
+            " change or cancel the lease"
+        )
 
 
 def held_members(stand: MemberPlaces, ensemble: Ensemble, decision: Decision) -> tuple[Member, ...]:
-    """Members whose place the decision holds, unclaimed."""
+    """Members whose place is held by this decision and not claimed."""
     return tuple(
         member
         for member in ensemble.members
@@ -156,10 +159,10 @@ def held_members(stand: MemberPlaces, ensemble: Ensemble, decision: Decision) ->
 
 
 def check_held(decision: Decision, now: Instant) -> None:
-    """Let a decision pass whose hold is running; other states are judged by their table.
+    """Check that the decision's hold has not lapsed; other states are left to `decision_after`.
 
     Raises:
-        HoldExpired: it has lapsed.
+        HoldExpired: the hold has lapsed.
     """
     if decision.state_at(now) is DecisionState.EXPIRED:
         raise HoldExpired("the hold has lapsed; decide again")

@@ -1,8 +1,8 @@
 """The end of claims and holds: the server is active, the build failed, or the time has lapsed.
 
-Bookings lapse by themselves at their instant, so expiring a decision or claim names no booking, and
-whoever has taken the place since keeps it. Only the place of a claim in a lease is still booked: it
-goes back to the lease. Expiring twice, or in two processes at once, changes nothing more.
+Bookings lapse without any action, so expiring a decision or claim writes no booking, and a consumer
+that has booked the place since keeps it. Only the place of a lapsed claim in a lease is booked
+again, for the lease. Expiring twice, or in two processes at once, changes nothing more.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ if TYPE_CHECKING:
 
 
 def expire(env: UseCaseEnvironment, due: Decision | Claim) -> bool:
-    """Expire what is due, read anew; False if there was nothing left to do."""
+    """Expire a decision or claim that is due, after reading it again; False if it is not due."""
     try:
         if isinstance(due, Decision):
             return _expire_decision(env, due.id)
         return _expire_claim(env, due.id)
     except (ConcurrentUpdate, NotFound):
-        # Renewed, claimed, expired or deleted meanwhile; if it is still due it comes again.
+        # Renewed, claimed, expired or deleted meanwhile; if still due, it is read again later.
         return False
 
 
@@ -80,7 +80,7 @@ def _expire_decision(env: UseCaseEnvironment, decision_id: str) -> bool:
 
 
 def _expire_claim(env: UseCaseEnvironment, claim_id: str) -> bool:
-    """Note a lapsed claim, though its member or its whole ensemble is gone."""
+    """Expire a lapsed claim, even if its member or its whole ensemble is deleted."""
     ensemble = _ensemble(env, env.store.claim(claim_id).ensemble_id)
     claim = env.store.claim(claim_id)
     now = env.store.now()
@@ -109,15 +109,15 @@ def _ensemble(env: UseCaseEnvironment, ensemble_id: str) -> Ensemble | None:
 def return_unclaimed_place(
     ensemble: Ensemble, decision: Decision, claim: Claim, now: Instant
 ) -> Change:
-    """What becomes of the place of a claim that ends without a server.
+    """The change to the bookings of a claim that ends without a server.
 
-    It is freed; a lease that keeps unclaimed places still has it again.
+    A lease that still holds its unclaimed places gets the place back; otherwise it is freed.
 
     Args:
-        ensemble: as it is stored; the member is in it.
-        decision: the claim's, as it is stored.
-        claim: it was building until now.
-        now: the instant that all is judged at.
+        ensemble: the stored ensemble, with the claim's member.
+        decision: the stored decision of the claim.
+        claim: the claim, building until now.
+        now: the instant at which the decision's state is judged.
     """
     member = ensemble.member(claim.member)
     place = decision.places.get(claim.member)
@@ -129,7 +129,7 @@ def return_unclaimed_place(
 
 @dataclass(frozen=True, slots=True)
 class ClaimOutcome:
-    """A claim that is no longer building; `settled` where its member was placed anew."""
+    """A claim that is no longer building; `settled` is the new decision, if there is one."""
 
     claim: Claim
     ensemble: Ensemble
@@ -140,14 +140,15 @@ class ClaimOutcome:
 def activate(
     env: UseCaseEnvironment, caller: Caller, claim_id: str, server_id: str, *, dry_run: bool = False
 ) -> ClaimOutcome:
-    """The claim's place becomes the server's allocation, in one transaction.
+    """Turn the claim's place into the server's allocations, in one transaction.
 
-    Telling the same outcome again changes nothing.
+    Reporting the same outcome again changes nothing.
 
     Raises:
-        NotFound: no such claim for this caller; the server is another project's, or none.
-        HoldExpired: the claim lapsed, and the place is gone.
-        WrongState: it ended otherwise, or with another server.
+        NotFound: no such claim for this caller; or the consumer `server_id` is of another project
+            or no server.
+        HoldExpired: the claim lapsed, and its place with it.
+        WrongState: the claim ended with another outcome, or with another server.
         ConsumerConflict: the server has allocations already.
     """
 
@@ -168,14 +169,14 @@ def activate(
 def fail(
     env: UseCaseEnvironment, caller: Caller, claim_id: str, *, dry_run: bool = False
 ) -> ClaimOutcome:
-    """The build failed: the place is freed, or its lease's again.
+    """Record that the build failed: the place is freed, or goes back to its lease.
 
-    Telling the same outcome again changes nothing.
+    Reporting the same outcome again changes nothing.
 
     Raises:
         NotFound: no such claim for this caller.
-        HoldExpired: it lapsed while this was written.
-        WrongState: it ended otherwise.
+        HoldExpired: the claim lapsed during this call.
+        WrongState: the claim ended with another outcome.
     """
 
     def attempt() -> ClaimOutcome:
@@ -205,15 +206,15 @@ def fail(
 def fail_and_redecide(
     env: UseCaseEnvironment, caller: Caller, claim_id: str, *, dry_run: bool = False
 ) -> ClaimOutcome:
-    """The build failed: place the member elsewhere, all others staying put.
+    """Record that the build failed, and place the member on another host; no other member moves.
 
-    The new decision is held until the present one would end, for the same objective. Telling it
+    The new decision keeps the end of the present hold, and its objective. Reporting the failure
     again changes nothing.
 
     Raises:
         NotFound: no such claim for this caller.
-        HoldExpired: it lapsed while a place was looked for.
-        WrongState: it ended otherwise.
+        HoldExpired: the claim lapsed during the search.
+        WrongState: the claim ended with another outcome.
         Infeasible: there is no other place; the claim is still building.
     """
     return run_decision(
@@ -268,27 +269,27 @@ def _failed(claim: Claim, now: Instant) -> Claim:
 
 
 def claim_and_ensemble(store: Store, claim_id: str) -> tuple[Claim, Ensemble]:
-    """A claim and its ensemble, the claim as it is at this generation of the ensemble or later.
+    """A claim and its ensemble, the claim read after the ensemble.
 
-    A new decision moves claims and writes the ensemble; read the other way round, the ensemble
-    could be newer than the claim, and nobody would notice that the claim has moved.
+    A new decision moves claims and writes the ensemble. If the claim were read first, the ensemble
+    could be newer, and `ExpectEnsemble` would not detect that the claim has moved.
 
     Raises:
-        NotFound: one of them is gone.
+        NotFound: the claim or its ensemble is deleted.
     """
     ensemble = store.ensemble(store.claim(claim_id).ensemble_id)
     return store.claim(claim_id), ensemble
 
 
 def active_claim(claim: Claim, server_id: str, now: Instant) -> Claim:
-    """The claim once its server has the place.
+    """The claim in state active, with its server.
 
     Raises:
-        HoldExpired: it has lapsed.
-        WrongState: it ended already.
+        HoldExpired: the claim has lapsed.
+        WrongState: the claim ended already.
     """
     if claim.state_at(now) is ClaimState.EXPIRED:
-        raise HoldExpired("the claim has lapsed and its place is gone")
+        raise HoldExpired("the claim has lapsed and its place is no longer held for it")
     state = claim_after(claim.state, ClaimStep.ACTIVATE)
     return replace(claim, state=state, server_id=server_id, updated_at=now)
 
@@ -296,13 +297,13 @@ def active_claim(claim: Claim, server_id: str, now: Instant) -> Claim:
 def activation_changes(
     store: Store, ensemble: Ensemble, active: Claim, exchange: Sequence[Change]
 ) -> tuple[Change, ...]:
-    """A claim becomes active: its hold is exchanged, its member gets the server.
+    """The changes by which a claim becomes active and its member gets the server.
 
     Args:
-        store: where the claim's decision is.
-        ensemble: as it is stored.
-        active: the claim as it will be; it is building still.
-        exchange: what takes the hold away and gives the server its allocations.
+        store: the ledger.
+        ensemble: the stored ensemble.
+        active: the claim as it will be stored; the stored one is building.
+        exchange: the changes that replace the member's bookings by the server's allocations.
     """
     decision = store.decision(active.decision_id)
     members = tuple(
@@ -320,7 +321,7 @@ def activation_changes(
 
 
 def _warned(store: Store, ensemble: Ensemble, active: Claim) -> Iterator[Change]:
-    """The warning of a server that takes a place with an early end for a lease."""
+    """The eviction warning of a server whose place has an early end for a lease."""
     member = ensemble.member(active.member)
     there = store.bookings(consumer=member.uuid)
     held = [replace(one, consumer=str(active.server_id)) for _, one in there]

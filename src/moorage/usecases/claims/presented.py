@@ -1,9 +1,9 @@
-"""A claim that a Placement request presents, and what the request gets for it.
+"""Presented claims: a Placement request that names a claim uses the claim's place.
 
-Nova's requests to Placement name no server and carry no hint, but they pass on the id of the
-request that Nova itself serves. A server created with `X-Openstack-Request-Id: req-<claim id>` so
-reaches Placement as the one whose place is held: its request sees that hold's room, on that
-hold's host only, and its allocations take the hold's place in one changeset.
+Nova's requests to Placement contain neither the server's UUID nor scheduler hints, but they pass on
+the id of the request that Nova itself serves. If a server is created with
+`X-Openstack-Request-Id: req-<claim id>`, its candidates are limited to the claim's place, with the
+claim's bookings counted as free, and its allocations replace these bookings in one changeset.
 """
 
 from __future__ import annotations
@@ -40,17 +40,18 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Store
 
 PREFIX: Final = "req-"
-"""What stands before the claim's id in the request id."""
+"""Prefix of the claim's id in the request id."""
 
 _FIRST: Final = 1
-"""The generation of a consumer that was written once."""
+"""Generation of a consumer whose allocations were written once."""
 ATTEMPTS: Final = 100
-"""How often the place is tried for while the ensemble changes; each time another has got on."""
+"""Commits tried while the ensemble keeps changing; each conflict means that another one succeeded.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PresentedClaim:
-    """A building claim whose place is booked still."""
+    """A building claim whose place is still booked, as named by a Placement request."""
 
     claim: Claim
     ensemble: Ensemble
@@ -58,15 +59,15 @@ class PresentedClaim:
     providers: frozenset[str]
     """UUIDs of the providers on which the place is booked."""
     stay: Booking
-    """One of its bookings: all end, and yield, alike."""
+    """One of its bookings; the terms (end, preemptible, priority) are the same for all."""
 
 
 def presented_claim(store: Store, request_id: str | None) -> PresentedClaim | None:
-    """The claim that a request with this inbound id presents.
+    """The claim that a request with this `X-Openstack-Request-Id` presents.
 
     Returns:
-        None without an id, and for one that is of no claim, or of a claim that is not building any
-        more: such a request is like any other.
+        None without an id, or if the id names no building claim with a booked place: such a request
+        is treated as any other.
     """
     if request_id is None:
         return None
@@ -92,9 +93,9 @@ def presented_claim(store: Store, request_id: str | None) -> PresentedClaim | No
 def candidates_for(
     snapshot: Snapshot, query: CandidateQuery, shown: PresentedClaim
 ) -> Iterator[Candidate]:
-    """Candidates that could take the claim's place: on its host, and from where it is booked.
+    """Candidates on the claim's host that use every provider of the claim's place.
 
-    Every hold but the claim's own counts. Rows are the given snapshot's.
+    All bookings count but the claim's own. Rows are the given snapshot's.
     """
     rows = {snapshot.row_of[uuid] for uuid in shown.providers if uuid in snapshot.row_of}
     free = snapshot.with_states(
@@ -110,7 +111,7 @@ def candidates_for(
 
 
 def without_consumer(state: ProviderState, consumer: str) -> ProviderState:
-    """A provider as if a consumer had nothing booked on it."""
+    """The provider's state without the bookings of a consumer."""
     return replace(
         state,
         bookings=tuple(one for one in state.bookings if one.consumer != consumer),
@@ -121,20 +122,20 @@ def without_consumer(state: ProviderState, consumer: str) -> ProviderState:
 def take_place(
     store: Store, request_id: str | None, writes: Sequence[ReplaceAllocations]
 ) -> Committed | None:
-    """Let one of the writes take the place of the claim that the request presents, in one commit.
+    """Commit writes of allocations of which one takes the place of the presented claim.
 
-    That is the write of a server without any allocations yet, of the claim's project, which gets
-    some on every provider that the place is booked on. The hold goes, all writes are written, the
-    claim is active, and its member has the server; capacity is judged on the end of it.
+    That one is for a server of the claim's project which has no allocations yet, and covers every
+    provider of the claim's place. One commit drops the claim's bookings, makes all writes,
+    activates the claim and gives its member the server; capacity is checked on the result.
 
     Returns:
-        None where the request presents no building claim, or no write can take its place: nothing
-        has been written then.
+        None if the request presents no building claim, or no write can take its place: then nothing
+        was written.
 
     Raises:
         ConsumerConflict, CapacityExceeded, ConstraintViolated, UnknownName: see
-            `ReplaceAllocations`; the claim is building still.
-        ConcurrentUpdate: others kept changing the ensemble.
+            `ReplaceAllocations`; the claim is still building.
+        ConcurrentUpdate: the ensemble kept changing.
     """
     if request_id is None:
         return None
@@ -146,7 +147,7 @@ def take_place(
         except DuplicateName:  # the server is a member of another ensemble
             return None
         except (ConcurrentUpdate, HoldExpired, NotFound):
-            # Another member got its server, or the claim ended meanwhile: look again.
+            # Another member got its server, or the claim ended meanwhile: read again.
             continue
     return _take_place(store, request_id, writes)
 
@@ -154,15 +155,16 @@ def take_place(
 def repeated_write(
     store: Store, request_id: str | None, writes: Sequence[ReplaceAllocations]
 ) -> Committed | None:
-    """What stands already, if the write is a repeat of the one that took the claim's place.
+    """The result of an earlier commit, if the write repeats the one that took the claim's place.
 
-    Nova repeats a write whose answer it did not get, as when the process that worked on it was
-    killed; it must not take its own server for somebody else's. Only where the request presents
-    the claim: any other write for a consumer that exists is refused, as by the reference.
+    Nova repeats a write whose answer it did not get, for example because the process was killed;
+    the repeat must not conflict with the allocations of the first. This holds only for a request
+    that presents the claim: any other write for an existing consumer is refused, as by
+    openstack-placement.
 
     Returns:
-        None where it is no repeat: another claim or server, other allocations, or another owner,
-        or the server's allocations have been written again since.
+        None if it is no repeat: another claim, server, owner or other allocations, or the server's
+        allocations have been written again since.
     """
     if request_id is None or len(writes) != 1 or writes[0].generation is not None:
         return None
@@ -205,7 +207,7 @@ def _take_place(
 
 
 def _staying(write: ReplaceAllocations, held: Booking) -> ReplaceAllocations:
-    """The write on the terms of the place that it takes; an open-ended one leaves it as it is."""
+    """The write with the end, priority and preemptibility of the claimed place."""
     if held.period.open_ended and not held.preemptible:
         return write
     return replace(
@@ -222,7 +224,7 @@ def _staying(write: ReplaceAllocations, held: Booking) -> ReplaceAllocations:
 
 
 def _fits(store: Store, shown: PresentedClaim, write: ReplaceAllocations) -> bool:
-    """Whether the write is one that may take the claim's place."""
+    """Whether the write may take the claim's place; see `take_place`."""
     server = write.consumer
     return (
         server.project_id == shown.claim.project_id

@@ -1,4 +1,4 @@
-"""A member whose server differs from its description: place it again, all others staying put."""
+"""Place a member again whose server request differs from its role; no other member moves."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def claim_or_redecide(
     *,
     dry_run: bool = False,
 ) -> ClaimResult:
-    """Claim a place; where the server differs, find it another that fits, and claim that.
+    """Claim a place; if the server request differs from the role, place the member again first.
 
-    The role keeps its description: only this member's place has the other size. Traits that the
-    server asks for come on top of the role's, and an availability zone it names is where it goes.
+    The role keeps its description: only this member's place has the requested size. Traits of the
+    request are added to the role's, and an availability zone of the request limits the hosts.
 
     Raises:
-        Infeasible: the different server fits nowhere beside the others; nothing changed.
+        Infeasible: the requested server fits nowhere beside the other members; nothing changed.
         UnknownName: there is no such availability zone.
         WrongState, HoldExpired, NotFound, InvalidDescription: as for `claim`.
     """
@@ -126,10 +126,10 @@ def _redecide(
 
 
 def _roles(ensemble: Ensemble, role: Role, requested: RequestedServer) -> tuple[Role, ...]:
-    """The roles with this one's size replaced, and the request's traits demanded as well.
+    """The ensemble's roles, with the requested size and traits in this member's role.
 
-    All its other members are fixed, and a fixed member's size is in its bookings, so only the
-    one placed now is measured by it.
+    The role's other members are fixed, and a fixed member's size is read from its bookings, so the
+    changed size applies only to the member that is placed now.
     """
     named = {one.name for one in as_requested(role, requested.lists)}
     sized = replace(

@@ -1,9 +1,9 @@
-"""How long a server stays that comes through Placement's dialect, and what it sees because of it.
+"""The stay of a server that is allocated through Placement's API.
 
-The wire has no word for an end. A flavor may say one by a virtual class (`domain.virtual`); for
-those that say none an operator may set one (`Lifetimes`). Candidates are judged until then, and the
-allocations that follow end then. A preemptible server may take what a lease is promised: it ends
-in time for the lease.
+That API has no field for an end. A flavor can state a lifetime by a virtual resource class
+(`domain.virtual_classes`); for servers without one the operator can set one (`Lifetimes`).
+Candidates are judged over that period, and the allocations end with it. A preemptible server may
+use capacity that is promised to a lease: it ends in time for the lease.
 """
 
 from __future__ import annotations
@@ -41,32 +41,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """How long consumers stay that declare no end, and how long preemptible ones are warned."""
+    """Lifetimes of consumers that declare none, and the notice of preemptible ones."""
 
     default: Duration | None = None
-    """Of projects that are not named; None: for ever."""
+    """For projects that are not in `projects`; None: for ever."""
     projects: Mapping[str, Duration | None] = field(default_factory=lambda: MappingProxyType({}))
     notice: Duration = 5 * MINUTE
 
     def of(self, project_id: str) -> Duration | None:
-        """How long a project's consumer stays; None: for ever."""
+        """The lifetime of a project's consumers; None: for ever."""
         return self.projects.get(project_id, self.default)
 
     @property
     def bounded(self) -> bool:
-        """Whether anybody stays less than for ever."""
+        """Whether any consumer has a lifetime by default."""
         return self.default is not None or bool(self.projects)
 
 
 def fleet_for_query(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifetimes) -> Snapshot:
-    """The fleet as a query sees it that says by its classes how long it needs the room.
+    """The fleet over the period for which a query needs capacity, by its virtual classes.
 
-    A query names no project, so one that says nothing is judged over the default lifetime.
+    A query names no project, so one without a lifetime is judged over the default lifetime.
     """
     wish = query.virtual_terms
     life = lifetimes.default if wish is None or wish.life is None else wish.life
     if wish is not None and wish.preemptible:
-        # It must be there for as long as it is warned; then it can make way.
+        # It needs capacity at least for the notice; after that it can be evicted.
         life = lifetimes.notice if life is None else min(life, lifetimes.notice)
     if life is not None:
         end = min(snapshot.taken_at + life, FOREVER)
@@ -75,9 +75,9 @@ def fleet_for_query(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifeti
 
 
 def with_virtual_classes(snapshot: Snapshot, query: CandidateQuery) -> Snapshot:
-    """The fleet with plenty of the classes by which a query says its terms, if it does.
+    """The fleet with unlimited inventories of the virtual classes that a query uses, if any.
 
-    Only for who looks for room: what follows from it by `with_states` has less of them.
+    Only for searches: a snapshot made from this one by `with_states` has less of them.
     """
     wish = query.virtual_terms
     if wish is None or not wish.terms:
@@ -88,11 +88,11 @@ def with_virtual_classes(snapshot: Snapshot, query: CandidateQuery) -> Snapshot:
 def with_declared_stay(
     write: ReplaceAllocations, wish: DeclaredTerms | None, lifetimes: Lifetimes
 ) -> ReplaceAllocations:
-    """The write without the classes that say its terms, on these terms.
+    """The write without its virtual classes, with the stay that they or the default state.
 
     Raises:
-        ConstraintViolated: more units of such a class than one server may have.
-        InvalidDescription: nothing else is asked for.
+        ConstraintViolated: more units of a virtual class than one server may have.
+        InvalidDescription: the allocations consist of virtual classes only.
     """
     if wish is None and not lifetimes.bounded:
         return write
@@ -100,7 +100,10 @@ def with_declared_stay(
         _check_units(write)
         rest = _without(write.allocations, wish.terms)
         if not rest:
-            raise InvalidDescription("allocations of terms alone are none", path="allocations")
+            raise InvalidDescription(
+                "the allocations have virtual resource classes only: add real ones",
+                path="allocations",
+            )
         write = replace(write, allocations=rest)
     if wish is not None and wish.life is not None:
         life: Duration | None = wish.life
@@ -114,7 +117,7 @@ def with_declared_stay(
 
 @dataclass(frozen=True, slots=True)
 class PreemptibleWrite:
-    """How a preemptible server is written and warned, and the revisions of the providers."""
+    """The write of a preemptible server with its warning, and the revisions it relies on."""
 
     changes: tuple[Change, ...]
     relies_on: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -129,15 +132,15 @@ def preemptible_write(
 ) -> PreemptibleWrite:
     """A preemptible server's write, ending in time for the first lease that needs its place.
 
-    Or when its host is planned to be away, if that comes first. Such a lease is one which needs the
-    room, or which will have the host to itself. The write stays as it is where neither is in its
-    way, and where it could not run for the notice at least or the lease lets nobody in before;
-    then the commit judges, which knows of room and of no policy.
+    A lease needs it for its capacity, or because it will have the host exclusively. The write ends
+    earlier if its host is planned to be away before. It is unchanged if nothing needs the place,
+    if the server could not run for the notice at least, or if the lease admits no preemptible
+    servers before its start: then the commit checks capacity, but no policies.
 
     Args:
-        store: where leases are.
+        store: the ledger.
         snapshot: the fleet.
-        write: of a preemptible server.
+        write: the write of a preemptible server.
         notice: see `last_end`.
         keepers: ensembles that keep others out.
     """
@@ -187,10 +190,10 @@ def _alone(
     notice: Duration,
     keepers: Sequence[Ensemble],
 ) -> StayEnd | None:
-    """Where the stay has to end for a lease that will have the host to itself.
+    """The end of the stay before a lease has one of its hosts exclusively; None if none does.
 
-    None also where it is alone there already, or too soon: Placement's wire knows no exclusive
-    hosts, and such a server is there like any other.
+    None also if a host is exclusive already, not for a lease, or too soon for the notice:
+    Placement's API has no exclusive hosts, so such a server is written like any other.
     """
     owner = write.consumer
     rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
@@ -205,7 +208,7 @@ def _alone(
 def _without(
     allocations: Mapping[str, Amounts], classes: tuple[ResourceClass, ...]
 ) -> Mapping[str, Amounts]:
-    """The same but for some classes, and for providers that give nothing else."""
+    """The allocations without these classes; providers left without amounts are dropped."""
     rest = {
         provider: {name: amount for name, amount in amounts.items() if name not in classes}
         for provider, amounts in allocations.items()

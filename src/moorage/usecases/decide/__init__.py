@@ -1,7 +1,7 @@
 """Joint decisions: a request becomes attempts, and the first that commits is the decision.
 
-`request` says what is asked, `attempt` plans once on what the ledger holds, `loop` repeats that
-until it is committed, `writes` says which changes a decision is. Nothing here knows leases as such:
-who may give way to a request is known by the strategies in `preemption` and `relocation`, which are
-handed in (`environment`).
+`request` has the input, `attempt` makes one plan from one snapshot, `loop` repeats attempts until
+one is committed, `writes` makes the changes of a decision. Which leases or servers may give way to
+a request is known only by the strategies in `preemption` and `relocation`, which are passed in
+(`environment`).
 """

@@ -1,4 +1,4 @@
-"""One attempt at a decision: what the ledger holds, an answer, and the changeset that says it."""
+"""One attempt at a decision: a snapshot, a placement found in it, and the changeset to commit."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.solution import DecisionOptions
 
 MOMENT: Final = SECOND // 5
-"""How long each search may take while everybody else who writes has to wait."""
+"""Time limit of each search while all other writers wait."""
 _PROPOSING: Final = 0.1
-"""Seconds of the time limit that a search leaves, for a solver may end somewhat after its own."""
+"""Seconds of the time limit that a search leaves over, as a solver may overrun its own limit."""
 _PROPOSING_ONE: Final = 0.0001
-"""The same for each member: so long it takes to say what is to be written of it."""
+"""Seconds left over for each member, for making its changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Attempt:
     decision: Decision | None = None
     """None: no placement meets the request."""
     changeset: Changeset | None = None
-    """What is to be committed; None also where nothing shall be written."""
+    """The changeset to commit; None for a dry run, or without a placement."""
 
 
 @dataclass(eq=False)
@@ -69,10 +69,10 @@ class AttemptMaker:
         self._observation: Observation | None = None
 
     def attempt(self, *, alone: bool = False) -> Attempt | None:
-        """Plan on the ledger as it is; None: entries of the waitlist come first.
+        """Plan on the newest snapshot; None: entries of the waitlist come first.
 
-        With `alone` everybody is waiting for the answer: then each search is short, and nobody else
-        has a turn. Otherwise those who wait have had it when None is returned.
+        With `alone` all other writers wait for this attempt: each search is limited to `MOMENT`,
+        and entries of the waitlist are only detected. Without, they were tried if it returns None.
 
         Raises:
             Busy: time ran out before an answer or a proof.
@@ -82,7 +82,7 @@ class AttemptMaker:
         self._plan.allow(MOMENT if alone else self.time_limit)
         store, proposal = env.store, self.proposal
         keepers = store.keepers()
-        # Nobody has decided anything about an ensemble that is made only now.
+        # A new ensemble has no decision yet.
         new = proposal.generation is None
         before = None if new else current_decision(store, proposal.ensemble)
         _check_lease(env, proposal, before)
@@ -113,7 +113,7 @@ class AttemptMaker:
         return Attempt(observation, result, decision, changeset)
 
     def learn(self, overtaken: ProviderConflict | CapacityExceeded | ConstraintViolated) -> None:
-        """Record the conflict that made the last attempt fail."""
+        """Record the conflict at commit, for the next search."""
         if self._observation is not None:
             self._plan.learn(overtaken, self._observation.snapshot)
 
@@ -143,12 +143,12 @@ class AttemptMaker:
 
 
 def _is_freed(keeper: Ensemble, proposal: Proposal) -> bool:
-    """Whether the proposal frees all members of an exclusive ensemble."""
+    """Whether the proposal frees every member of this exclusive ensemble."""
     return bool(keeper.members) and all(one.uuid in proposal.freed for one in keeper.members)
 
 
 def _relied(answer: DecisionBasis) -> Reliance:
-    """What the commit must find unchanged, concessions included."""
+    """The providers and consumers that the commit must find unchanged, concessions included."""
     result = answer.result
     giving_way: dict[str, frozenset[str]] = {}
     for one in result.concessions:
@@ -158,9 +158,11 @@ def _relied(answer: DecisionBasis) -> Reliance:
 
 
 def _check_lease(env: DecideEnvironment, proposal: Proposal, before: Decision | None) -> None:
-    """Let a proposal pass for an ensemble that has no lease, or for that very lease."""
+    """Check that the ensemble has no lease, or that the proposal is for that lease."""
     lease_id = None if before is None else before.lease_id
     if lease_id is None or (proposal.promise is not None and proposal.promise.lease_id == lease_id):
         return
     if env.store.lease(lease_id).state is not LeaseState.CLOSED:
-        raise WrongState(f"the places are those of lease {lease_id}: change that, or cancel it")
+        raise WrongState(
+            f"the ensemble's places belong to lease {lease_id}: change or cancel the lease"
+        )

@@ -1,9 +1,9 @@
-"""Hosts on which no member is placed now, by reason: disabled, or exclusive to others.
+"""Hosts on which a decision may place no member, by reason: disabled, or exclusive to others.
 
-Nova's own queries leave out compute hosts that are disabled, by a forbidden trait; decisions made
-here do the same. A required `exclusive` policy would mean little if strangers could move in later:
-every joint decision therefore leaves out the domains of standing exclusive members to which its own
-members are foreign.
+Nova's own queries leave out disabled compute hosts by a forbidden trait; joint decisions do the
+same. A required `exclusive` policy must also hold against members that are placed later: every
+joint decision therefore leaves out the domains of placed exclusive members to which its own members
+are foreign.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 DISABLED_TRAIT: Final = "COMPUTE_STATUS_DISABLED"
-"""What Nova puts on the provider of a host whose compute service is disabled."""
+"""The trait by which Nova marks the provider of a host whose compute service is disabled."""
 DISABLED: Final = "disabled"
-"""The reason id of such hosts."""
+"""Reason id of disabled hosts."""
 EXCLUSIVE: Final = "exclusive"
-"""The reason id of hosts that are kept."""
+"""Reason id of hosts that are exclusive to others."""
 
 
 def closed_hosts(
@@ -47,8 +47,8 @@ def closed_hosts(
     Args:
         keepers: ensembles that keep others out; see `exclusive_hosts`.
         snapshot: the fleet.
-        newcomer: whose members are placed.
-        period: when.
+        newcomer: the ensemble whose members are placed.
+        period: when they are placed there.
     """
     kept = exclusive_hosts(keepers, snapshot, newcomer, period)
     return MappingProxyType({**kept, DISABLED: disabled_hosts(snapshot)})
@@ -68,8 +68,8 @@ def exclusive_hosts(
 ) -> Mapping[str, frozenset[str]]:
     """`EXCLUSIVE` -> UUIDs of hosts closed to the members of `newcomer` during `period`.
 
-    What is closed to the members of some of its roles only, because of their tags, is under the
-    key of `engine.joint.build.closed_to_role`.
+    Hosts closed only to some of its roles, because of their tags, are under the key that
+    `engine.joint.build.closed_to_role` makes.
     """
     others = [keeper for keeper in keepers if keeper.id != newcomer.id]
     by_tags = {
@@ -88,7 +88,7 @@ def exclusive_hosts(
 def _hosts(
     snapshot: Snapshot, keepers: Iterable[Ensemble], stranger: Occupant, period: Period
 ) -> frozenset[str]:
-    """UUIDs of the hosts that any of the ensembles keeps from the stranger."""
+    """UUIDs of the hosts that any of the keepers closes to the stranger."""
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     for keeper in keepers:
         closed |= providers_closed_to(stranger, keeper, snapshot, period)
@@ -97,7 +97,7 @@ def _hosts(
 
 
 def foreign_occupant(newcomer: Ensemble, role: str) -> Occupant:
-    """The members of one role as a foreign occupant of other ensembles' domains."""
+    """One role's members as an occupant that other ensembles' `exclusive` policies judge."""
     return _stranger(newcomer, newcomer.role(role))
 
 
@@ -108,7 +108,7 @@ def _stranger(newcomer: Ensemble, role: Role) -> Occupant:
 def providers_closed_to(
     stranger: Occupant, keeper: Ensemble, snapshot: Snapshot, period: Period
 ) -> Bools:
-    """[P] providers that an ensemble keeps from a stranger during `period`."""
+    """[P] whether an exclusive ensemble closes each provider to a stranger during `period`."""
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     for statement in keeper.policies:
         if statement.required and statement.type == Exclusive.type:
@@ -123,7 +123,7 @@ def _closed(
     stranger: Occupant,
     period: Period,
 ) -> Bools:
-    """[P] providers in a domain that the statement's members keep from the stranger."""
+    """[P] whether each provider is in a domain that the statement closes to the stranger."""
     policy = parse(statement)
     assert isinstance(policy, Exclusive)
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)

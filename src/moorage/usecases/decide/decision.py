@@ -1,4 +1,4 @@
-"""Make the decision of a verified placement: places, hold, and the project's quota."""
+"""Make a decision from a verified placement: its places, its hold, and the quota check."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DecisionBasis:
-    """The snapshot and the placement that a decision is made from."""
+    """The snapshot, the verified placement and the former decision that a decision is made from."""
 
     snapshot: Snapshot
     stand: MemberPlaces
     found: VerifiedPlacement
     before: Decision | None
-    """The newest decision about the ensemble, in whatever state."""
+    """The newest decision about the ensemble, in any state."""
     result: SearchResult
-    """What came with `found`."""
+    """The search result that contains `found`."""
 
 
 def decision_for(
@@ -61,7 +61,7 @@ def decision_for(
     if proposal.promise is None:
         _check_quota(env, ensemble, held, released=_held(stand))
     more = _additional(env, found, ask)
-    # The hold counts from when the answer is there, not from when it was asked for.
+    # The hold begins when the placement is found, not when the request came in.
     now = env.store.now()
     if proposal.promise is not None:
         expires_at = proposal.promise.expires_at
@@ -111,16 +111,19 @@ def decision_for(
 
 
 def _kept(place: Place, before: Decision | None, name: MemberName) -> Place:
-    """A standing member's place; bookings do not say which group each is of, its decision does."""
+    """A placed member's place, from its former decision if the allocations are the same.
+
+    Bookings do not record their request groups; the decision does.
+    """
     known = None if before is None else before.places.get(name)
     same = known is not None and known.allocations == place.allocations
     return known if known is not None and same else place
 
 
 def inherited_end(ask: DecisionOptions, before: Decision | None, now: Instant) -> Instant | None:
-    """When the hold of the decision before ends, if this one is to go on with it.
+    """The end of the former decision's hold, if the new decision shall keep it.
 
-    One that is not held any more says nothing about how long.
+    None if the former decision is no longer held.
     """
     goes_on = ask.as_before or (ask.hold is None and ask.hold_end is not HoldEnd.DEFAULT)
     if not goes_on or before is None or before.state_at(now) is not DecisionState.HELD:
@@ -138,7 +141,10 @@ def _hold_end(
 
 
 def _keeps(proposal: Proposal, before: Decision | None, now: Instant) -> bool:
-    """Whether places that servers leave come back to it: to a lease's, as to the one before."""
+    """Whether a lease's decision was held before: then it stays held even without held places.
+
+    Places that servers leave return to it.
+    """
     if proposal.promise is None or before is None:
         return False
     return before.state_at(now) is DecisionState.HELD
@@ -153,13 +159,13 @@ def _first_state(held: bool, building: bool) -> DecisionState:  # noqa: FBT001 -
 
 
 _COMMITTING: Final = 1.0
-"""Seconds of the time limit that counting what more would fit leaves."""
+"""Seconds of the time limit that counting additional members leaves over."""
 _SHARE: Final = 5
-"""Counting what more would fit may take this part of a solve's time, all roles together."""
+"""Counting additional members may take 1/_SHARE of the time limit, all roles together."""
 
 
 def _additional(env: Environment, found: VerifiedPlacement, ask: DecisionOptions) -> dict[str, Any]:
-    """The fields of a decision that say how many more members fit."""
+    """The decision's fields `max_additional` and `at_least`."""
     limits = env.limits
     roles = {role.name: role for role in found.built.request.roles}
     with deadline.leaving(_COMMITTING):
@@ -180,7 +186,7 @@ def _additional(env: Environment, found: VerifiedPlacement, ask: DecisionOptions
 
 
 def _to_hold(found: VerifiedPlacement, stand: MemberPlaces) -> int:
-    """How many members have their place held by the decision: placed now, or held before."""
+    """The number of places that the decision holds: newly placed members, and those held before."""
     request = found.built.request
     stay = sum(stand.of(name) is MemberStatus.HELD for name in request.fixed)
     return len(request.members) - len(request.fixed) + stay
@@ -189,9 +195,9 @@ def _to_hold(found: VerifiedPlacement, stand: MemberPlaces) -> int:
 def held_quota_conditions(
     env: Environment, decision: Decision, answer: DecisionBasis
 ) -> tuple[Change, ...]:
-    """The commit's condition that the project stays below its limit of held places.
+    """The commit's condition that the project stays within its limit of held places.
 
-    A lease's places are not among them.
+    A lease's places do not count for this limit.
     """
     if decision.lease_id is not None:
         return ()

@@ -1,8 +1,9 @@
 """The environment of a joint decision: ports, limits, and the strategies that make room.
 
-A request is first searched for unaided. If that finds nothing, each strategy (`RoomMaker`) is tried
-in order, those that cost others least first, and the first placement is taken. What others give up
-is a `Concession`: a decision writes it and relies on it without knowing whose it is.
+A request is first searched for with all other bookings unchanged. If that finds nothing, each
+strategy (`RoomMaker`) is tried in order, those that cost others least first, and the first
+placement is taken. What leases or servers give up is a `Concession`: a decision writes its changes
+and relies on its providers, without knowing its kind.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ class RoomMaker(Protocol):
 
     @property
     def concedes(self) -> bool:
-        """Whether others may have to give something up."""
+        """Whether other leases or servers may have to give something up."""
 
     def attempts(
         self, context: SearchContext, observation: Observation, refused: Sequence[SearchResult]
     ) -> Iterator[SearchResult]:
-        """The results of its searches; none if it does not apply to the request.
+        """The results of the strategy's searches; none if it does not apply to the request.
 
         Args:
-            context: the request, and what earlier attempts at it have taught.
+            context: the request, and the conflicts of earlier attempts at it.
             observation: the ledger as this attempt sees it.
-            refused: what was asked in vain with all others where they are.
+            refused: the failed searches without any strategy.
 
         Raises:
             Busy: time ran out before an answer or a proof.
@@ -48,18 +49,18 @@ class RoomMaker(Protocol):
 
 
 class RestoresEnds(Protocol):
-    """Restores the ends of consumers that ended early for places that a decision frees."""
+    """Restores the ends of displaced consumers whose displacement a decision makes needless."""
 
     def __call__(
         self, env: DecideEnvironment, proposal: Proposal, decision: Decision, answer: DecisionBasis
     ) -> Iterator[Change]:
-        """The changes that give it back, written last."""
+        """The changes that restore the ends; they are the last of the changeset."""
 
 
 class ExplainsRefusal(Protocol):
     """Makes the error of a request that no strategy can place."""
 
-    def __call__(  # noqa: PLR0913 - what was asked, of what, and how
+    def __call__(  # noqa: PLR0913 - the request, its result and the environment
         self,
         env: DecideEnvironment,
         proposal: Proposal,
@@ -70,15 +71,15 @@ class ExplainsRefusal(Protocol):
         *,
         dry_run: bool,
     ) -> Infeasible:
-        """The error, with the reasons; they are stored where somebody may read them."""
+        """The error, with the reasons; they are stored if a client may read them later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strategies:
-    """The strategies of a process for requests that do not fit unaided."""
+    """The strategies of a process for requests that do not fit by themselves."""
 
     room_makers: tuple[RoomMaker, ...]
-    """In the order in which they are asked: those that cost others least come first."""
+    """In the order in which they are tried: those that cost others least come first."""
     restore: RestoresEnds
     explain: ExplainsRefusal
 

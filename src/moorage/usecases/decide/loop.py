@@ -1,8 +1,8 @@
 """Read, decide, commit: the loop behind every joint decision.
 
-An answer that a concurrent commit overtook is judged again on the newer snapshot, and solved
-again only if it broke. Nothing is locked while an answer is looked for, until that has been in vain
-a few times: then for one attempt nobody else writes (ADR-0017).
+If a concurrent commit conflicts with an attempt, its placement is verified again on the newer
+snapshot, and solved again only if it no longer holds. Attempts lock nothing, but after a few
+conflicts one attempt is made while all other writers wait (ADR-0017).
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.solution import DecisionOptions
 
 TURN: Final = 4
-"""Every so many attempts one is made alone, and the last one in any case."""
+"""Every TURN-th attempt, and the last one, is made while all other writers wait ("alone")."""
 ALONE_MEMBERS: Final = 500
-"""Members of a decision that may be made alone. All writers wait for it, about half a millisecond
-for each member, so a larger one is only made beside others (ADR-0026)."""
+"""Members of the largest ensemble that is decided alone. All writers wait for about half a
+millisecond per member, so larger ones are only decided concurrently (ADR-0026)."""
 WRITING: Final = 0.0002
-"""Seconds for each member that a commit and the answer to a client take after a search."""
+"""Seconds per member that the commit and the answer to the client take after a search."""
 EXPLAINING: Final = 1.0
-"""Seconds that a refusal has for its reasons, however late it was proved."""
+"""Least number of seconds for the explanation of a refusal, even past the time limit."""
 LAST: Final = 1.0
-"""Seconds that an attempt has while all others wait, however much was used by those before it."""
+"""Least number of seconds for an attempt that is made alone, even past the time limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class DecisionResult:
     snapshot: Snapshot
     dry_run: bool = False
     concessions: tuple[Concession, ...] = ()
-    """What others give up for it."""
+    """What other leases and servers give up for the decision."""
     serials: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """See `Committed`."""
 
@@ -81,7 +81,7 @@ class DecisionResult:
 
 
 def unplaced_or_held(ensemble: Ensemble) -> Callable[[MemberPlaces], frozenset[MemberName]]:
-    """Place every member anew that no server has or is being built for."""
+    """Select every member without a server, unless its server is being built."""
     keeps = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
     return lambda stand: frozenset(
         m.name for m in ensemble.members if stand.of(m.name) not in keeps
@@ -89,13 +89,13 @@ def unplaced_or_held(ensemble: Ensemble) -> Callable[[MemberPlaces], frozenset[M
 
 
 def unplaced(ensemble: Ensemble) -> Callable[[MemberPlaces], frozenset[MemberName]]:
-    """Place only members that stand nowhere."""
+    """Select only the members without a place."""
     return lambda stand: frozenset(m.name for m in ensemble.members if m.name not in stand.places)
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRequest:
-    """A proposal with its options and identity, as a use case has read the ledger."""
+    """A proposal that a use case has made from the ledger, with its options and identity."""
 
     proposal: Proposal
     ask: DecisionOptions
@@ -104,9 +104,10 @@ class DecisionRequest:
 
 T = TypeVar("T")
 DecisionFlow: TypeAlias = Generator[DecisionRequest, DecisionResult, T]
-"""A verb that reads, yields what is to be decided, is sent the decision, and returns its answer.
+"""A use case as a generator: it reads the ledger, yields a DecisionRequest, is sent the
+DecisionResult, and returns its answer.
 
-It is thrown what the decision raises. One that has nothing to decide returns without a yield.
+Errors of the decision are thrown into it. If there is nothing to decide it returns without a yield.
 """
 
 
@@ -119,34 +120,35 @@ def run_decision(
 ) -> T:
     """Run a use case's decision: read, decide and commit, retried after conflicts.
 
-    What others commit meanwhile matters only where the answer depends on it (see `reliance`). An
-    answer that is overtaken is judged anew after a pause, and looked for anew only if it broke;
-    if that happens again, then away from the hosts that others are busy with, where possible.
-    Every `TURN`th attempt, and the last one, is made while all others who write wait, unless there
-    are more than `ALONE_MEMBERS`. Where what was read has changed, it is read again.
+    A concurrent commit conflicts only if the placement depends on what it changed (see `reliance`).
+    After a conflict and a pause, the placement is verified again, and searched for again only if it
+    no longer holds; after repeated conflicts the search avoids contended hosts where possible.
+    Every `TURN`th attempt, and the last one, is made while all other writers wait, unless the
+    ensemble has more than `ALONE_MEMBERS`. If the records that `read` has read changed, it is
+    called again.
 
-    The time limit covers all of it, counted from when the request came in (`domain.deadline`). What
-    it takes to write and tell so many members is left to that: where time runs out it does so
-    before the commit.
+    The time limit counts from when the request came in (`domain.deadline`) and covers everything.
+    Searches leave over the time for writing and answering, so that a decision that runs out of time
+    does so before its commit.
 
     Args:
         env: the ports and the strategies.
-        read: begins a reading; it does all that depends on the ledger.
+        read: starts the use case's generator; it does all reading of the ledger.
         dry_run: whether nothing is written.
-        must_know: which changes of what was read the caller must be told.
+        must_know: whether this conflict on what was read is raised instead of reading again.
 
     Raises:
-        Infeasible: no placement meets the request; the explanation is stored, unless
-            this is a dry run, or nobody asked.
+        Infeasible: no placement meets the request; the explanation is stored, unless this is a dry
+            run, or no client reads it.
         InvalidDescription: `max_additional` names no role with members, or the stay has ended.
         LimitExceeded: the hold, or the project's held places.
         QuotaExceeded: the priority, or the held places.
-        HoldExpired: the hold to go on with has lapsed meanwhile.
-        Busy: time ran out before an answer or a proof, no turn came to write, or it was overtaken
-            too often.
-        StaleGeneration, ConsumerConflict: reading again would not change it.
-        ConcurrentUpdate: the ensemble or its decision changed meanwhile, and the caller must know.
-        WrongState: the places are a lease's, and this is not that lease's affair.
+        HoldExpired: the hold that is to be kept has lapsed meanwhile.
+        Busy: time ran out before a placement or a proof, the write lock was not obtained, or there
+            were too many conflicts.
+        StaleGeneration, ConsumerConflict: reading again would not help.
+        ConcurrentUpdate: the ensemble or its decision changed, and `must_know` says so.
+        WrongState: the ensemble's places belong to a lease, and the proposal is not that lease's.
     """
     with ExitStack() as deadlines:
         return _Loop(env, read, must_know, dry_run, deadlines).run()
@@ -160,10 +162,11 @@ def decide_proposal(
     *,
     dry_run: bool,
 ) -> DecisionResult:
-    """Decide a proposal that is not read again; see `run_decision`.
+    """Decide a proposal without reading again after conflicts on it; see `run_decision`.
 
     Raises:
-        ConcurrentUpdate: what it was made from has changed meanwhile; and as `run_decision`.
+        ConcurrentUpdate: the records that the proposal was made from have changed meanwhile.
+        MoorageError: as `run_decision`.
     """
 
     def read() -> DecisionFlow[DecisionResult]:
@@ -173,7 +176,7 @@ def decide_proposal(
 
 
 class _Answered(Exception):
-    """Raised when a flow has returned this value."""
+    """A decision flow has returned `value`."""
 
     def __init__(self, value: object) -> None:
         super().__init__()
@@ -181,10 +184,10 @@ class _Answered(Exception):
 
 
 def _resumed(step: Callable[[], DecisionRequest]) -> DecisionRequest:
-    """The next request that a flow yields.
+    """Resume a decision flow; the next request that it yields.
 
     Raises:
-        _Answered: it has returned.
+        _Answered: the flow has returned.
     """
     try:
         return step()
@@ -210,11 +213,11 @@ class _Loop(Generic[T]):
         self._deadlines = deadlines
         self._budget = RetryBudget(env, env.limits.time_limit)
         self._limited = False
-        """Whether the time limit has begun."""
+        """Whether the time limit is running."""
         self._alone = False
 
     def run(self) -> T:
-        """Attempt after attempt; what the reading makes of the decision."""
+        """Make attempts until the decision flow returns; its return value."""
         reading = maker = None
         while True:
             try:
@@ -233,7 +236,7 @@ class _Loop(Generic[T]):
                 if self._must_know(error):
                     raise
                 if not self._budget.pause():
-                    raise Busy("others changed it too often meanwhile") from error
+                    raise Busy("concurrent changes too often; retry") from error
                 maker, self._alone = None, False
 
     def _begun(self, asked: DecisionRequest) -> AttemptMaker:
@@ -252,14 +255,14 @@ class _Loop(Generic[T]):
         return AttemptMaker(env, proposal, ask, asked.naming, hold, time_limit, self._dry_run)
 
     def _attempted(self, maker: AttemptMaker, reading: DecisionFlow[T]) -> DecisionResult | None:
-        """One attempt; None: another is due. The reading is thrown any other error."""
+        """Make one attempt; None: another one is needed. Errors are thrown into the flow."""
         problem: MoorageError | None
         try:
             attempt, done = (_alone if self._alone else _freely)(maker)
         except (ProviderConflict, CapacityExceeded, ConstraintViolated) as overtaken:
             problem = self._overtaken(maker, overtaken)
         except Busy as busy:
-            # What could not be told in a moment is looked at with more time.
+            # A search that is too long to be made alone is tried again with the full time limit.
             more = self._alone and self._budget.pause()
             self._alone, problem = False, None if more else busy
         except MoorageError as error:
@@ -281,7 +284,7 @@ class _Loop(Generic[T]):
         maker: AttemptMaker,
         overtaken: ProviderConflict | CapacityExceeded | ConstraintViolated,
     ) -> Busy | None:
-        """Wait for the next attempt; or the error where that was the last one."""
+        """Pause before the next attempt; the error if that was the last one."""
         maker.learn(overtaken)
         budget = self._budget
         left = budget.pause()
@@ -297,7 +300,7 @@ class _Loop(Generic[T]):
 def _settled(
     maker: AttemptMaker, attempt: Attempt, decision: Decision, done: Committed | None
 ) -> DecisionResult:
-    """The decision of an attempt, as it is stored; of a dry run as it would be."""
+    """The result of a committed attempt, with the decision as stored; or of a dry run."""
     concessions = attempt.result.concessions
     if attempt.changeset is None or done is None:
         return DecisionResult(
@@ -320,7 +323,7 @@ def _freely(maker: AttemptMaker) -> tuple[Attempt | None, Committed | None]:
     attempt = maker.attempt()
     if attempt is None or attempt.changeset is None:
         return attempt, None
-    deadline.check()  # what follows the commit is done, and nothing of it expires
+    deadline.check()  # the last check: after the commit the time limit no longer applies
     return attempt, maker.env.store.commit(attempt.changeset)
 
 
@@ -341,7 +344,7 @@ def _alone(maker: AttemptMaker) -> tuple[Attempt | None, Committed | None]:
 def _written(changes: Sequence[Change]) -> tuple[Decision, Ensemble]:
     """The new decision and its ensemble as stored by this changeset.
 
-    Only the new decision is born with its changeset, and its ensemble is the only one changed.
+    The changeset creates no other decision, and its last ensemble is the decision's.
     """
     decisions = [one for one in changes if isinstance(one, PutDecision) and one.generation is None]
     ensembles = [one for one in changes if isinstance(one, PutEnsemble)]
@@ -349,13 +352,13 @@ def _written(changes: Sequence[Change]) -> tuple[Decision, Ensemble]:
 
 
 def _check_roles(ensemble: Ensemble, ask: DecisionOptions) -> None:
-    """Let `max_additional` pass when it names roles with members."""
+    """Check that `max_additional` names roles with members."""
     for name in ask.additional:
         if not any(member.name.role == name for member in ensemble.members):
             raise InvalidDescription(f"no role {name} with members", path="max_additional")
 
 
 def _check_priority(env: DecideEnvironment, proposal: Proposal, ask: DecisionOptions) -> None:
-    """Let the priority of a stay pass that its project may ask for, or that it has already."""
+    """Check that the project may request the stay's priority, unless the stay has it already."""
     if ask.priority and not (ask.as_before or ask.any_priority):
         check_priority(env, proposal.ensemble.project_id, ask.priority)

@@ -1,4 +1,4 @@
-"""Count how many more members of a role fit, with all placed members staying."""
+"""Count how many more members of a role would fit beside the placed members."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MILLISECOND: Final = SECOND // 1000
 
 @dataclass(frozen=True, slots=True)
 class AdditionalMembers:
-    """`count` more fit; without `exact`, at least so many."""
+    """`count` more members fit; if not `exact`, at least so many."""
 
     count: int
     exact: bool
@@ -38,14 +38,14 @@ class AdditionalMembers:
 def count_additional(
     solver: Solver, found: VerifiedPlacement, role: Role, *, most: int, time_limit: Duration
 ) -> AdditionalMembers:
-    """The largest n such that n more members of the role can be placed beside the answer.
+    """The largest n such that n more members of the role can be placed beside the placed ones.
 
-    With everything placed staying put and all required policies met, one member fewer is
-    never harder: an upper bound per domain stays met, a lower bound is met already, and a
-    skew of at least one allows taking a member from its fullest domain. So doubling and halving
-    finds the largest n. A skew of none (only whole rounds fit) and two skews over different
-    levels break the argument: then every number is tried from the top, up to `_MOST_TRIED`
-    of them. When these are too many, or time ran out, or at `most`, the answer is "at least".
+    With all placed members fixed and all required policies met, n - 1 members fit if n do: an upper
+    bound per domain stays met, a lower bound is met already, and with a maximal skew of at least
+    one a member can be left out of its fullest domain. So the largest n is found by doubling and
+    halving. This does not hold for a maximal skew of 0 (only whole rounds fit), nor for two skew
+    policies: then every number is tried from the top, if there are at most `_MOST_TRIED`. The
+    result is not exact if there are more, if time ran out, or at `most`.
 
     `time_limit` bounds all the solves together.
     """
@@ -65,7 +65,7 @@ def count_additional(
 
 
 def _largest(search: _Search, top: int) -> int:
-    """The largest number that fits, where fewer are never harder; by doubling and halving."""
+    """The largest count that fits, if every smaller one fits too; by doubling and halving."""
     low, high = 0, top + 1
     step = 1
     while low + step < high:
@@ -83,7 +83,7 @@ def _largest(search: _Search, top: int) -> int:
 
 
 class _Search:
-    """Judges counts; `ceiling` is what capacity and filters alone would allow."""
+    """Tests counts by solving; `ceiling` is the bound from capacity and filters alone."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class _Search:
         self.ceiling = self._ceiling(most)
 
     def fits(self, count: int) -> bool:
-        """Whether so many more can be placed; not knowing counts as no."""
+        """Whether `count` more can be placed; False and `unsure` if that is unknown."""
         if self._left <= 0:
             self.unsure = True
             return False
@@ -131,7 +131,7 @@ class _Search:
         return build_on_terrain(grown, self._terrain, closed=self._found.built.closed)
 
     def _ceiling(self, most: int) -> int:
-        # Devices are counted for as many members as there are.
+        # The free columns of devices depend on the number of members, so build with the most.
         problem = self._grown(1 if self._terrain.devices is None else most).problem
         row = problem.roles.index(self._role.name)
         demand = problem.demand[row]
@@ -144,7 +144,7 @@ def _terrain_after(found: VerifiedPlacement) -> Terrain:
 
 
 def _may_leap(found: VerifiedPlacement, role: Role) -> bool:
-    """Whether more may fit where fewer do not: see `count_additional`."""
+    """Whether n members may fit where n - 1 do not; see `count_additional`."""
     request = found.built.request
     skews = [
         one

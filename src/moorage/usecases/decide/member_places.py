@@ -1,4 +1,4 @@
-"""Where the members of an ensemble stand, read from the bookings of a snapshot."""
+"""The places and status of an ensemble's members, read from the bookings of a snapshot."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MemberPlaces:
     status: Mapping[MemberName, MemberStatus]
     bookings: Mapping[MemberName, tuple[Booking, ...]]
     consumers: frozenset[str]
-    """Every consumer of the ensemble, placed or not: none of them is foreign to it."""
+    """UUIDs of all members and their servers, placed or not: none is foreign to the ensemble."""
 
     def of(self, member: MemberName) -> MemberStatus:
         """The status of a member."""
@@ -62,10 +62,9 @@ def consumer_of(member: Member) -> str:
 
 
 def member_places(snapshot: Snapshot, ensemble: Ensemble) -> MemberPlaces:
-    """Read where members stand at the snapshot's revision and instant.
+    """Read the places of the members at the snapshot's revision and instant.
 
-    A member follows its server: where the server's allocations are, there it stands. One whose
-    allocations are gone is unplaced.
+    The place of a member with a server is the server's allocations; without any it is unplaced.
     """
     places: dict[MemberName, Place] = {}
     status: dict[MemberName, MemberStatus] = {}
@@ -101,7 +100,7 @@ def bookings_of(snapshot: Snapshot, consumer: str) -> tuple[Booking, ...]:
 
 
 def hosts_of(snapshot: Snapshot, members: Iterable[Member], period: Period) -> list[int]:
-    """Rows of the hosts on which any of these members is booked at some time of `period`."""
+    """Rows of the hosts on which any of these members is booked at any time in `period`."""
     found: set[int] = set()
     for member in members:
         consumer = consumer_of(member)
@@ -116,11 +115,10 @@ def hosts_of(snapshot: Snapshot, members: Iterable[Member], period: Period) -> l
 
 
 def _host(snapshot: Snapshot, rows: Iterable[int]) -> int:
-    """The host that a consumer with bookings on these rows stands on.
+    """Row of the host of a consumer with bookings on these rows.
 
-    That is the root of the first which does not share its inventory with others: what is
-    taken from a shared store says nothing of where one stands. Whoever takes only from
-    shared ones stands there.
+    That is the root of the first provider that is no sharing provider: bookings on shared storage
+    do not tell the host. If all are sharing providers, it is the root of the first.
     """
     roots = [int(snapshot.root[row]) for row in rows]
     sharing = snapshot.traits.get(SHARING_TRAIT)
@@ -129,7 +127,7 @@ def _host(snapshot: Snapshot, rows: Iterable[int]) -> int:
 
 
 def place_of(snapshot: Snapshot, bookings: Iterable[Booking]) -> Place:
-    """The place that bookings of one consumer make."""
+    """The place made of the bookings of one consumer."""
     allocations: dict[str, list[Booking]] = {}
     for booking in bookings:
         allocations.setdefault(booking.provider, []).append(booking)

@@ -1,4 +1,4 @@
-"""What an answer depends on: providers and consumers that the commit must find unchanged."""
+"""The reliance of a placement: providers and consumers that the commit must find unchanged."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Reliance:
 
 
 def preemptible_revisions(snapshot: Snapshot, kept: Iterable[Booking]) -> dict[str, int]:
-    """Provider revisions that must stand where bookings are rewritten with the end that they have.
+    """Provider -> revision that a rewrite of bookings with their present ends relies on.
 
-    Of preemptible ones: a lease that comes, moves or goes gives them another end.
+    Only for preemptible bookings: a concurrent change of a lease may change their ends.
     """
     return {
         one.provider: int(snapshot.revisions[snapshot.row_of[one.provider]])
@@ -40,9 +40,10 @@ def preemptible_revisions(snapshot: Snapshot, kept: Iterable[Booking]) -> dict[s
 
 
 def _givers(snapshot: Snapshot, found: VerifiedPlacement) -> set[str]:
-    """Providers that placed members take from, and those whose aggregates enable sharing.
+    """Providers that placed members book on, and providers whose aggregates make that possible.
 
-    That is who of the host's tree is in an aggregate: without it the sharing would end.
+    The latter, for a member that books on a sharing provider: all providers in an aggregate in the
+    tree of its host.
     """
     givers: set[str] = set()
     for place in found.places.values():
@@ -66,13 +67,13 @@ def reliance(
     beside: Iterable[str] = (),
     firm: Iterable[str] = (),
 ) -> Reliance:
-    """The providers and consumers that the verification of an answer depends on.
+    """The providers and consumers that the verification of a placement depends on.
 
-    Where a policy asked who else is on a host, nobody may come or go in its whole tree. On the
-    other hosts that members use, others may, while there is room (the commit judges that): only
-    what the hosts are must stay, and members that were not placed now must still stand there, as
-    must those who are `evicted` (consumer -> providers). `beside` names more providers that are
-    used, `firm` those on which nothing at all may change.
+    On hosts whose occupants a policy has read, no booking may change in the whole tree. On the
+    other hosts that members use, bookings may change while the capacity suffices (the commit checks
+    that): only the provider's properties must be unchanged, and members that were not placed now
+    must still be booked there, as must the consumers in `evicted` (consumer -> providers). `beside`
+    are more providers that are used, `firm` those on which nothing may change.
     """
     asked = {
         snapshot.uuids[row]

@@ -29,8 +29,7 @@ class StayEnd:
     yields_to: str | None
     """The lease that begins there; None: the host is planned to be away from then on."""
     on: frozenset[str] = frozenset()
-    """Providers by whose bookings that is known: when these change it may be another end, or none.
-    """
+    """Providers whose bookings determine the end: if they change, it must be computed again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,42 +38,42 @@ class LeasePromise:
 
     lease_id: str
     period: Period
-    """With the lead and the cleaning."""
+    """The occupied period: the tenant's period with lead and cleaning."""
     expires_at: Instant
     binding: Binding = Binding.PLANNED
     cleaning: Duration = 0
-    """How long before the period's end its tenant's ends."""
+    """Time between the end of the tenant's period and the end of `period`."""
     lead: Duration = 0
-    """How long after the period's beginning its tenant's begins."""
+    """Time between the start of `period` and the start of the tenant's period."""
     offered: bool = False
-    """Whether it is an offer only: nobody is told of it, nor has to go before it is accepted."""
+    """Whether it is an offer: consumers are warned and displaced only when it is accepted."""
     priority: int = 0
-    """The lease's."""
+    """Priority of the lease."""
     outranks: int = 0
     """Leases of a lower priority than this may give up their places for it."""
     gives_back: bool = False
-    """Whether those who yielded to the lease as it was get back the room that it leaves now."""
+    """Whether consumers displaced for the former terms get reprieves if the new ones allow it."""
 
 
 class SelectsMembers(Protocol):
     """Selects the members to place."""
 
     def __call__(self, stand: MemberPlaces, /) -> frozenset[MemberName]:
-        """Their names, by where members stand now."""
+        """The names of the members to place, given the present places."""
 
 
 class WaitlistGate(Protocol):
     """Decides whether a request may proceed, or competing waitlist entries come first."""
 
     def __call__(self, snapshot: Snapshot, keepers: Keepers, *, merely: bool = False) -> bool:
-        """False: those before it have had their turn meanwhile, look again.
+        """Whether the request may proceed. False: entries before it were tried; read again.
 
-        With `merely` they have not: it is only told whether there are any.
+        With `merely` they are not tried: False only says that there are some.
         """
 
 
 def ignore_waitlist(
-    snapshot: Snapshot,  # noqa: ARG001 - nobody is looked for
+    snapshot: Snapshot,  # noqa: ARG001 - the protocol's
     keepers: Keepers,  # noqa: ARG001
     *,
     merely: bool = False,  # noqa: ARG001
@@ -88,18 +87,18 @@ class KnownHosts:
     """Hosts to try first, and hosts that may not be used."""
 
     places: Mapping[MemberName, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Hosts (UUIDs) on which all members are known to have places: looked at before any other."""
+    """Member -> host (UUID): a placement of all members known before, tried first."""
     barred: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """Reason id -> hosts (UUIDs) that may not be used."""
 
 
 class RefusalDetail(Enum):
-    """How much of a refusal is explained."""
+    """How much of a refusal is explained, and whether it is stored."""
 
     FULL = "full"
     """The reasons and the alternatives; they are stored."""
     UNSTORED = "unstored"
-    """The reasons, without alternatives in time: nobody asked who would read more."""
+    """The reasons, without alternatives in time; for requests that no client made."""
     NONE = "none"
     """Only that it is refused; nothing is stored."""
 
@@ -112,8 +111,8 @@ class RefusalReader:
     """Whether other projects' leases may be named by their ids."""
     detail: RefusalDetail = RefusalDetail.FULL
     resized_from: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    """Role -> members it has, of those whose count changes, where nothing else does: so many
-    again would be no change."""
+    """Role -> present count, for roles whose count changes, if nothing else changes: an alternative
+    with that count would be no change."""
 
     @property
     def asked(self) -> bool:
@@ -126,34 +125,31 @@ class DecisionHooks:
     """Hooks of a decision: the waitlist gate, further changes, and the audience of a refusal."""
 
     turn: WaitlistGate = ignore_waitlist
-    """Lets those have their turn who wait before it."""
+    """Tries the waitlist entries that come before the request."""
     also: Callable[[Decision], tuple[Change, ...]] = lambda decision: ()  # noqa: ARG005 - nothing
-    """Further changes for the same transaction. A claim that they begin takes its member's place at
-    once; one of the decision before that they end does not go on under the new one."""
+    """Further changes for the same changeset. A claim that they create takes its member's place at
+    once; a claim of the former decision that they end is not moved to the new decision."""
     reader: RefusalReader = RefusalReader()
-    """To whom a refusal is explained."""
+    """For whom a refusal is explained."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The ensemble to store, and the members to place.
-
-    What is known of it before, and what may be done for it, are values of their own.
-    """
+    """The ensemble to store, and the members to place."""
 
     ensemble: Ensemble
     generation: int | None
     """The stored generation it replaces; None for a new ensemble."""
     selections: tuple[SelectsMembers, ...]
-    """The members that are placed anew; then those where the first alone give no answer."""
+    """The members to place; each later selection is tried if those before it gave no placement."""
     promise: LeasePromise | None = None
-    """Given where the decision is a lease's placement."""
+    """The lease's terms, if the decision is a lease's placement."""
     roles: tuple[Role, ...] | None = None
-    """Roles to search with where they differ from the ensemble's for once."""
+    """Roles for this search only, if they differ from the ensemble's."""
     freed: frozenset[str] = frozenset()
-    """Consumers of members that are no more: their holds are dropped, and they keep nobody out."""
+    """Consumers of removed members: their holds are dropped, and their exclusive policies end."""
     restated: frozenset[str] = frozenset()
-    """Policies that are new or changed: they must hold for all who stand, too."""
+    """Names of new or changed policies: they must also hold for members that are not placed now."""
     known: KnownHosts = KnownHosts()
     allowed: DecisionHooks = DecisionHooks()
 
@@ -167,4 +163,4 @@ class RequestIdentity:
     explained: bool = False
     """Whether the explanation of a refusal is stored even for a dry run."""
     within: RequestIdentity | None = None
-    """The request that the decision is a part of, where it is not one of its own."""
+    """The enclosing request, if the decision is a part of it."""
