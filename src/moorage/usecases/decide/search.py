@@ -1,4 +1,4 @@
-"""Searches for one request: states problems, reuses answers, rebooks members that stay."""
+"""Searches for one request: build the joint problem, reuse the last placement, or solve."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 def staying_put(
     proposal: Proposal, request: EnsembleRequest, stand: MemberPlaces, period: Period
 ) -> Mapping[MemberName, tuple[Booking, ...]]:
-    """Members that stay put and are written anew: those held; in a lease, all who end with it."""
+    """Fixed members whose bookings are rewritten, with the new bookings.
+
+    Those are held members, and in a lease all members whose bookings have an end.
+    """
     found: dict[MemberName, tuple[Booking, ...]] = {}
     for name in request.fixed:
         bookings, status = stand.bookings[name], stand.of(name)
@@ -58,12 +61,12 @@ def staying_put(
 def rebooked(
     stays: Mapping[MemberName, tuple[Booking, ...]], stand: MemberPlaces
 ) -> dict[str, tuple[Booking, ...]]:
-    """What members that stay put are booked for afterwards, by consumer; only what differs."""
+    """Consumer -> new bookings, for fixed members whose bookings change."""
     return {some[0].consumer: some for name, some in stays.items() if some != stand.bookings[name]}
 
 
 def _kept(booking: Booking, period: Period, now: Instant) -> Booking:
-    """A hold for another period; one that ends before its time ends there still."""
+    """The booking moved to another period; an early end for a lease is kept."""
     begun = booking.period.start <= now and period.start <= now
     start = booking.period.start if begun else period.start
     if booking.declared_end is None:
@@ -73,23 +76,23 @@ def _kept(booking: Booking, period: Period, now: Instant) -> Booking:
 
 
 BUSY_HOST: Final = "contention"
-"""Reason id of hosts that others are busy with; such hosts are only avoided, never refused."""
+"""Reason id of contended hosts; they are avoided if possible, but never a reason of a refusal."""
 
 _PREFERRING: Final = SECOND
-"""How long an answer is looked for by a further preference: the best is not proved."""
+"""Time limit of a search with an additional preference."""
 
 
 @dataclass(eq=False)
 class Search:
-    """Looks for answers to one problem as the ledger changes, and keeps the last one."""
+    """Finds a placement for one problem at each attempt, and keeps the last one for the next."""
 
     env: Environment
     ask: DecisionOptions
     known: Mapping[MemberName, str]
-    """See `Known.places`."""
+    """See `KnownHosts.places`."""
     found: VerifiedPlacement | None = None
     broken: int = 0
-    """How many answers no longer held."""
+    """How many placements no longer held on a newer snapshot."""
 
     def answer(
         self,
@@ -97,12 +100,12 @@ class Search:
         context: SearchContext,
         prefer: Callable[[BuiltProblem], BuiltProblem] | None = None,
     ) -> VerifiedPlacement | None:
-        """The last answer if it still holds, or else a new one; None if there is none.
+        """The last placement if it still holds, else a new one; None if there is none.
 
         Args:
             built: the problem.
-            context: the time limit, and the hosts on which others were quicker.
-            prefer: adds a preference to the problem, which is tried first and for a moment only.
+            context: the time limit and the contended hosts.
+            prefer: adds a preference to the problem; tried first, for `_PREFERRING` at most.
         """
         if self.found is not None:
             self.found = recheck_placement(self.found, built)
@@ -129,7 +132,7 @@ class Search:
             try:
                 return solve_and_verify(solver, prefer(built), time_limit=limit, seed=seed)
             except Busy:
-                pass  # the preference was too much to ask
+                pass  # no placement in time: search without the preference
         return solve_and_verify(solver, built, time_limit=time_limit, seed=seed)
 
 
@@ -158,17 +161,17 @@ class SearchContext:
     search_for: SearchFunction
     """Searches for another proposal by all strategies."""
     busy: frozenset[str] = frozenset()
-    """Hosts on which others were quicker."""
+    """UUIDs of contended hosts: concurrent commits on them caused conflicts."""
     _searches: dict[Hashable, Search] = field(default_factory=dict)
 
     def search(self, *key: Hashable) -> Search:
-        """The search of that name, with its last answer."""
+        """The search with this key, with its last placement."""
         if key not in self._searches:
             self._searches[key] = Search(self.env, self.ask, self.proposal.known.places)
         return self._searches[key]
 
     def period(self, observation: Observation) -> Period:
-        """When the places are kept.
+        """The period for which the places are booked.
 
         Raises:
             InvalidDescription, LimitExceeded: see `requested_period`.
@@ -178,7 +181,7 @@ class SearchContext:
         )
 
     def request(self, anew: SelectsMembers, observation: Observation) -> EnsembleRequest:
-        """The joint request that places these members, all others staying where they are."""
+        """The joint request that places the members `anew` selects, with all others fixed."""
         proposal, stand, period = self.proposal, observation.stand, self.period(observation)
         ahead = Period(max(period.start, stand.at), period.end)
         request = request_for(proposal.ensemble, stand, anew(stand), ahead, self.ask.objective)
@@ -199,14 +202,15 @@ class SearchContext:
         run: Duration | None = None,
         closed: Mapping[str, frozenset[str]] | None = None,
     ) -> tuple[SearchResult, Snapshot]:
-        """The problem of a request, as a result without an answer, and the fleet it is stated on.
+        """The problem of a request, as a result without a placement; and the fleet it is built on.
 
         Args:
             request: see `request`.
-            observation: where members stand, and who keeps others out.
-            fleet: the fleet, perhaps without some who could make way.
-            run: room counts for so long only, and company all the time; None: for all of it.
-            closed: hosts on which nothing is placed, where that is other than as usual.
+            observation: the members' places and the exclusive ensembles.
+            fleet: the fleet, possibly without consumers that could be displaced.
+            run: check capacity only for so long, but policies for the whole period; None: both
+                for the whole period.
+            closed: hosts on which nothing may be placed; None: `closed_hosts`.
         """
         period = self.period(observation)
         staying = staying_put(self.proposal, request, observation.stand, period)
@@ -224,11 +228,11 @@ class SearchContext:
 def requested_period(
     limits: Limits, proposal: Proposal, ask: DecisionOptions, now: Instant
 ) -> Period:
-    """When the places are kept.
+    """The period for which the places of a proposal are booked.
 
     Raises:
-        InvalidDescription: a stay that is over already.
-        LimitExceeded: one that ends beyond the horizon, unless it is carried on.
+        InvalidDescription: the end of the stay is past.
+        LimitExceeded: the stay ends beyond the horizon, unless it is an existing one.
     """
     if proposal.promise is not None:
         return proposal.promise.period
@@ -246,7 +250,7 @@ def _built(
     run: Duration | None,
     closed: Mapping[str, frozenset[str]],
 ) -> BuiltProblem:
-    """The problem; with `run`, room counts for so long only, and company all the time."""
+    """The problem; with `run`, capacity is checked for so long, occupants for the whole period."""
     terrain = cut_terrain(view, request)
     if run is not None and (shorter := brief(request.period, run)) != request.period:
         first = cut_terrain(view, replace(request, period=shorter))

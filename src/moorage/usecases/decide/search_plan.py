@@ -1,8 +1,8 @@
 """The order of searches for a request: unaided, then by each strategy; and the fleet it may use.
 
-A lease says who may use its capacity before it starts (`Terms.before_start`). For all other stays
-its places count as taken from now on. Consumers that were there when the lease was granted stay to
-their end, and leases do not exclude each other in this way.
+A lease's terms say which stays may use its capacity before it starts (`Terms.before_start`). For
+all other stays its places count as booked from now on. Consumers that were there when the lease was
+granted keep their ends, and this does not apply between leases.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def fleet_visible_to(
 
 
 def _places(store: Store, snapshot: Snapshot, lease: Lease) -> Iterator[tuple[Booking, ...]]:
-    """The places of a lease as if it began now, and stayed where it is."""
+    """The bookings of each place of a lease, with their start set to now."""
     now = snapshot.taken_at
     try:
         members = store.ensemble(lease.ensemble_id).members
@@ -66,7 +66,7 @@ def _places(store: Store, snapshot: Snapshot, lease: Lease) -> Iterator[tuple[Bo
 
 @dataclass(frozen=True, slots=True)
 class PlaceUnaided:
-    """The first strategy: places for what is asked, with all others where they are."""
+    """The first strategy: place the members without any change to other bookings."""
 
     concedes: bool = False
 
@@ -76,7 +76,7 @@ class PlaceUnaided:
         observation: Observation,
         refused: Sequence[SearchResult],  # noqa: ARG002 - it is the first
     ) -> Iterator[SearchResult]:
-        """See `RoomMaker`: once for each selection of members that may be placed anew."""
+        """See `RoomMaker`: one search for each of the proposal's selections of members."""
         for number, anew in enumerate(context.proposal.selections):
             request = context.request(anew, observation)
             stated, _ = context.stated(request, observation, observation.snapshot)
@@ -89,7 +89,7 @@ class PlaceUnaided:
 
 
 class SearchPlan:
-    """Searches for answers to one proposal, attempt by attempt, and keeps what was learnt."""
+    """Runs the searches of all strategies for one proposal, keeping results between attempts."""
 
     def __init__(
         self, env: DecideEnvironment, proposal: Proposal, ask: DecisionOptions, time_limit: Duration
@@ -106,8 +106,8 @@ class SearchPlan:
     def search(self, observation: Observation, *, plainly: bool = False) -> SearchResult:
         """The first placement that a strategy finds; without `found`, the refused problem.
 
-        With `plainly` nobody else ends early, moves or goes for it. What is refused is the last
-        plain problem without an answer, see `refusal_to_explain`.
+        With `plainly` only strategies without concessions are tried. The refused problem is chosen
+        by `refusal_to_explain`.
         """
         context = self._context
         observation = visible(context.env, context.proposal, context.ask, observation)
@@ -130,7 +130,7 @@ class SearchPlan:
         overtaken: ProviderConflict | CapacityExceeded | ConstraintViolated,
         snapshot: Snapshot,
     ) -> None:
-        """Avoid the host on which a commit was overtaken, where that is possible."""
+        """Mark the host of a conflict as contended, so that later searches avoid it."""
         provider = (
             overtaken.subject if isinstance(overtaken, ProviderConflict) else overtaken.provider
         )

@@ -1,4 +1,4 @@
-"""Input and result of a search: the observation, the placement, and the concessions of others."""
+"""Input and result of a search: the observation, the placement, and the concessions for it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class DisplacedConsumer:
     consumer: str
     project_id: str
     end: Instant
-    """When it ends now."""
+    """Its new, earlier end."""
     declared_end: Instant
-    """When it would have ended."""
+    """Its end without the displacement."""
     priority: int = 0
     decision: str | None = None
-    """The decision whose place it has, of a member."""
+    """The decision whose place it has, if it is a member's server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +52,26 @@ class Concession(Protocol):
 
     @property
     def displaced(self) -> tuple[DisplacedConsumer, ...]:
-        """Preemptible consumers that end early for it."""
+        """Preemptible consumers that end early for the placement."""
         return ()
 
     def relied(self) -> Mapping[str, frozenset[str]]:
-        """Consumers that give way, and the providers on which each must still be booked."""
+        """Consumer that gives way -> providers on which it must still be booked at commit."""
         return {}
 
     def providers(self) -> frozenset[str]:
-        """Further providers that are used: where those come to who move."""
+        """Further providers that the commit relies on: the new places of consumers that move."""
         return frozenset()
 
     def leases(self) -> tuple[str, ...]:
-        """Leases that leave their places: who ended early for them there may get time back."""
+        """Leases that leave their places: consumers displaced for them may get a reprieve."""
         return ()
 
     def bookings(
         self,
         snapshot: Snapshot,  # noqa: ARG002 - nobody moves
     ) -> Mapping[str, tuple[Booking, ...]]:
-        """What consumers of those leases are booked for afterwards, and who ends where they go."""
+        """Consumer -> new bookings, of these leases and of consumers displaced by their moves."""
         return {}
 
     def frees(
@@ -99,19 +99,19 @@ class SearchResult:
     built: BuiltProblem
     found: VerifiedPlacement | None
     period: Period
-    """When the places are kept, by the decision."""
+    """The period for which the places are booked."""
     staying: Mapping[MemberName, tuple[Booking, ...]]
-    """Members that stay put and are booked anew: their bookings afterwards."""
+    """Fixed member -> its new bookings, if they are rewritten."""
     endings: Mapping[MemberName, StayEnd] = field(default_factory=lambda: MappingProxyType({}))
-    """Members placed now that cannot stay throughout."""
+    """Member placed now -> its early end, if it cannot stay for the whole period."""
     concessions: tuple[Concession, ...] = ()
-    """What others give up for it."""
+    """What other leases and servers give up for the placement."""
     unsure: bool = False
-    """Whether it is not proved that no strategy can make room for it."""
+    """Without `found`: whether it is not proved that no strategy can make room."""
     clash: bool = False
-    """Whether those who stay put cannot stay as long as is asked: nothing was looked for."""
+    """Whether fixed members cannot stay for the whole period; then no search was made."""
     plain: bool = False
-    """Whether all of it was asked for, with all others where they are."""
+    """Whether the search was for the unchanged request, with all other bookings unchanged."""
 
     @property
     def displaced(self) -> tuple[DisplacedConsumer, ...]:
@@ -120,7 +120,7 @@ class SearchResult:
 
     @property
     def ends_by(self) -> Iterator[str]:
-        """Providers by whose bookings members have an end for a lease, which may be gone soon."""
+        """Providers whose bookings determine the early ends of members; see `StayEnd.on`."""
         for one in self.endings.values():
             yield from one.on
         for some in self.staying.values():
@@ -128,10 +128,10 @@ class SearchResult:
 
 
 def refusal_to_explain(refused: Sequence[SearchResult]) -> SearchResult:
-    """The result that a refusal is explained by, of those with all others where they are.
+    """The plain result by which a refusal is explained.
 
-    That is the last whose problem has no answer: it leaves the most open, so what stands against it
-    stands against every other. Where nobody could be placed anew instead, the first.
+    That is the last one without a clash: its problem fixes the fewest members, so its conflicts
+    hold for all the others too. If all of them have a clash, it is the first.
     """
     last: SearchResult | None = None
     for one in refused:

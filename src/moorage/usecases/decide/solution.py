@@ -1,4 +1,4 @@
-"""Solving: state the joint request, solve it, verify the answer. Nothing is written here."""
+"""Make the joint request, solve it, and verify the solver's answer. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class HoldEnd(Enum):
-    """Until when a decision holds its places where `hold` does not say it."""
+    """How the end of a hold is chosen if `DecisionOptions.hold` is None."""
 
     DEFAULT = "default"
-    """For as long as the configured default."""
+    """Now plus the configured default."""
     AT_LEAST_PRESENT = "at least present"
-    """The same, but no less long than the present decision, if that is held."""
+    """As DEFAULT, but no earlier than the end of the present decision's hold, if there is one."""
     PRESENT = "present"
-    """Until the present decision would have ended, if that is held."""
+    """The end of the present decision's hold; as DEFAULT if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,19 @@ class DecisionOptions:
     objective: Objective = Objective.SPREAD
     seed: int = 0
     additional: tuple[str, ...] = ()
-    """Roles whose `max_additional` is wanted."""
+    """Roles for which `max_additional` is counted."""
     as_before: bool = False
-    """Hold until the decision before would have ended, if that is held; else for `hold`."""
+    """Continue the former decision: hold until its hold ends, if it is held, else for `hold`."""
     until: Instant | None = None
     """When the members' stay ends; None: never."""
     preemptible: bool = False
     """Whether the stay may end earlier, for a lease that needs the places."""
     priority: int = 0
-    """Of a preemptible stay: those with less end for a lease before it does."""
+    """Priority of a preemptible stay: stays of lower priority are displaced first."""
     any_priority: bool = False
-    """Whether who asks may ask for more than the project's quota allows."""
+    """Whether the priority may exceed what the project's quota allows."""
     hold_end: HoldEnd = HoldEnd.DEFAULT
-    """Where there is no `hold`."""
+    """The end of the hold if `hold` is None."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +73,10 @@ class VerifiedPlacement:
     """Root provider UUIDs."""
     policies: tuple[PolicyStatus, ...]
     asked: frozenset[str]
-    """Root provider UUIDs of the hosts of which the judgement depends on who else is there."""
+    """Root provider UUIDs of the hosts whose occupants a policy has read."""
 
     places: Mapping[MemberName, Place]
-    """Of every member that is placed now: who gives it what."""
+    """Member that is placed now -> its place."""
 
     def place(self, member: MemberName) -> Place:
         """The place of a member that is placed now."""
@@ -90,9 +90,9 @@ def request_for(
     period: Period,
     objective: Objective,
 ) -> EnsembleRequest:
-    """The joint request: members of `anew` are placed, all others that stand stay put.
+    """The joint request: members in `anew` are placed, all other placed members are fixed.
 
-    A member that neither stands nor is in `anew` is left out: it has no place and gets none.
+    A member that has no place and is not in `anew` is left out.
     """
     fixed = {name: place.host for name, place in stand.places.items() if name not in anew}
     return EnsembleRequest(
@@ -113,11 +113,11 @@ def request_for(
 def solve_and_verify(
     solver: Solver, built: BuiltProblem, *, time_limit: Duration, seed: int
 ) -> VerifiedPlacement | None:
-    """Solve and judge; None when it is proved that there is no placement.
+    """Solve and verify; None if it is proved that there is no placement.
 
     Raises:
-        TimeExpired: there was no time left before an answer or a proof.
-        WrongAnswer: the solver's answer breaks the request, which is a defect.
+        TimeExpired: time ran out before a placement or a proof.
+        WrongAnswer: the solver's placement violates the request, which is a defect.
     """
     outcome = solve(solver, built.problem, time_limit=time_limit, seed=seed)
     if outcome.verdict is Verdict.UNKNOWN:
@@ -129,9 +129,9 @@ def solve_and_verify(
 
 
 def recheck_placement(found: VerifiedPlacement, built: BuiltProblem) -> VerifiedPlacement | None:
-    """The same answer on a problem made from a newer snapshot; None when it is broken there.
+    """The same placement verified on a problem from a newer snapshot; None if it no longer holds.
 
-    It may cost something else there, and something better may exist: nobody has looked.
+    Its cost may differ there, and it may no longer be optimal.
     """
     if built.problem.members != found.built.problem.members:
         return None
@@ -139,13 +139,13 @@ def recheck_placement(found: VerifiedPlacement, built: BuiltProblem) -> Verified
 
 
 KEPT: Final = "kept"
-"""The name of the solver in an answer that was not solved for: the places were held already."""
+"""Solver name of a placement on known hosts, which was not solved for."""
 
 
 def placement_on_hosts(
     hosts: Mapping[MemberName, str], built: BuiltProblem
 ) -> VerifiedPlacement | None:
-    """The answer of members on hosts that they have places on; None where these do not do."""
+    """The placement of all members on known hosts; None if it is incomplete or not valid."""
     if any(member not in hosts for member in built.problem.members):
         return None
     return _standing(hosts, Outcome(Verdict.FEASIBLE, KEPT), built)
@@ -167,10 +167,10 @@ def _standing(
 
 
 def verified_placement(built: BuiltProblem, outcome: Outcome, rows: list[int]) -> VerifiedPlacement:
-    """An answer by the meanings of its policies and by plain sums.
+    """Verify a solver's placement against policies and capacity, independently of the solver.
 
     Raises:
-        WrongAnswer: it breaks the request.
+        WrongAnswer: the placement violates the request.
     """
     ground = replace(built.ground, read_occupants_of=set())
     statuses = verify(replace(built, ground=ground), rows)

@@ -58,10 +58,10 @@ _NOBODY: Final[frozenset[Any]] = frozenset()
 def decision_changes(
     env: Environment, proposal: Proposal, decision: Decision, answer: DecisionBasis
 ) -> tuple[Change, ...]:
-    """Everything that a decision changes, in the order it must be written.
+    """All changes of a decision, in the order in which they must be written.
 
     Raises:
-        ConcurrentUpdate: a place was claimed, or given up, after the answer looked.
+        ConcurrentUpdate: a place was claimed after the snapshot.
     """
     store, concessions = env.store, answer.result.concessions
     more = proposal.allowed.also(decision)
@@ -79,9 +79,9 @@ def decision_changes(
 
 
 def _placed(ensemble: Ensemble, decision: Decision, stand: MemberPlaces) -> Ensemble:
-    """The ensemble as decided: members placed anew have no server.
+    """The ensemble, without the servers of members that were unplaced and get a place now.
 
-    That server's allocations are gone; while it is named the member would be looked for there.
+    Such a server has no allocations any more; while the member names it, its place is read there.
     """
     members = tuple(
         replace(one, server_id=None)
@@ -93,7 +93,7 @@ def _placed(ensemble: Ensemble, decision: Decision, stand: MemberPlaces) -> Ense
 
 
 def current_decision(store: Store, ensemble: Ensemble) -> Decision | None:
-    """The newest decision about the ensemble, in whatever state."""
+    """The newest decision about the ensemble, in any state."""
     found = store.decisions(
         project_id=ensemble.project_id, ensemble_id=ensemble.id, page=Page(limit=1)
     )
@@ -101,11 +101,10 @@ def current_decision(store: Store, ensemble: Ensemble) -> Decision | None:
 
 
 def options_like(decision: Decision) -> DecisionOptions:
-    """Ask for a decision on the terms of the present one: held until the same instant, found alike.
+    """Options for a decision that continues the present one.
 
-    Its members' stay ends with that of the others, and yields as theirs does.
-
-    One that is not held any more says nothing about how long: then the default is asked for.
+    The end of the hold, the objective, the seed, and the stay's end, preemptibility and priority
+    are the same. If the present decision is no longer held, the default hold applies.
     """
     return DecisionOptions(
         as_before=True,
@@ -118,9 +117,9 @@ def options_like(decision: Decision) -> DecisionOptions:
 
 
 def options_for_joining(ask: DecisionOptions, decision: Decision, now: Instant) -> DecisionOptions:
-    """How to decide for members that join those of the present decision, as far as it is said.
+    """Options for placing members that are added to a decided ensemble.
 
-    What is not said of their hold and of their stay is as the others have it.
+    Unless `ask` has them, the hold and the stay are those of the present decision.
     """
     ask = replace(ask, hold_end=HoldEnd.PRESENT)
     live = decision.state_at(now) in (*_LIVE, DecisionState.CLOSED) and decision.period.end > now
@@ -153,7 +152,7 @@ def hold_bookings(
     ending: StayEnd | None = None,
     binding: Binding = Binding.BOUND,
 ) -> tuple[Booking, ...]:
-    """The bookings that keep a member's place for its decision, until `ending` if that is given."""
+    """The bookings that hold a member's place for a decision; `ending` is its early end."""
     promised = decision.lease_id is not None
     stay = decision.period
     return tuple(
@@ -190,18 +189,17 @@ def decision_after_claims(
     *,
     gone: AbstractSet[MemberName] = _NOBODY,
 ) -> Iterator[Change]:
-    """The decision after some of its claims have ended: closed if none is building.
+    """The change to a decision some of whose claims end: a confirmed one closes with the last.
 
-    Confirmed, it is closed with its last building claim. It is written in any case: two claims
-    that end at once, or one and a confirmation, so meet in the decision's generation, and the
-    slower one looks again.
+    The decision is written in any case, so that claims that end at the same time, or a claim and a
+    confirmation, conflict on its generation, and one of them is retried.
 
     Args:
-        store: where its claims are.
-        decision: as it was read before anything that is judged here.
+        store: the ledger.
+        decision: the decision, read before the claims.
         over: ids of the claims that end in the same changeset.
-        now: the instant that all is judged at.
-        gone: members that leave the ensemble, and so the decision.
+        now: the instant at which states are judged.
+        gone: members that leave the ensemble; their places leave the decision.
     """
     if decision.state_at(now) not in _LIVE:
         return
@@ -237,10 +235,11 @@ def member_departure_changes(
 def _supersede(
     store: Store, decision: Decision, answer: DecisionBasis, written: AbstractSet[str]
 ) -> Iterator[Change]:
-    """End the decision before this one; its open claims go on, but those written otherwise.
+    """End the former decision, and move its building and active claims to the new one.
 
-    A claim that has lapsed ends here: its member may get a place anew, which the end of an old
-    claim must never take away. A hold that goes on until the old one's end must not come too late.
+    Claims in `written` are changed elsewhere in the changeset. A lapsed claim is ended here: its
+    member may get a new place, which a later end of the old claim must not free. If the new hold
+    has the same end as the old one, the commit requires that the old one has not lapsed.
     """
     old, stand = answer.before, answer.stand
     now = stand.at
@@ -268,14 +267,14 @@ def _supersede(
 
 
 def _moved(claim: Claim, decision: Decision) -> PutClaim:
-    """The claim under another decision of the same ensemble."""
+    """The claim moved to another decision of the same ensemble."""
     return PutClaim(
         replace(claim, decision_id=decision.id, updated_at=decision.updated_at), claim.state.value
     )
 
 
 def _lapsed(store: Store, answer: DecisionBasis) -> frozenset[MemberName]:
-    """Members whose claims have lapsed, and are not written down as lapsed yet."""
+    """Members whose claims have lapsed, but are still stored as building."""
     if answer.before is None:
         return frozenset()
     return frozenset(
@@ -293,7 +292,7 @@ def _holds(
     answer: DecisionBasis,
     claims: Iterable[Claim],
 ) -> Iterator[Change]:
-    """Hold what is placed now, and what was held before and stays."""
+    """The changes that write the bookings of newly placed members and of fixed, held ones."""
     ensemble, result = proposal.ensemble, answer.result
     claimed = {one.member: one.lapses_at for one in claims if one.state is ClaimState.BUILDING}
     lapsed = _lapsed(store, answer)
@@ -304,7 +303,7 @@ def _holds(
         if name in result.staying:
             stays = result.staying[name]
             if name in lapsed:
-                # Only a lease's place is there still: nobody is building there any more.
+                # Only a lease's place outlives its claim; no server is being built there any more.
                 stays = tuple(replace(one, state=BookingState.RESERVED) for one in stays)
             yield from _stays(ensemble, member, stays, answer.stand.bookings[name], decision)
         elif name in decision.places and name not in fixed:
@@ -354,12 +353,12 @@ def _lapses_at(booking: Booking, decision: Decision) -> Instant:
 def claimed_bookings(
     held: Iterable[Booking], lapses_at: Instant, amounts: Mapping[str, Amounts] | None = None
 ) -> tuple[Booking, ...]:
-    """The bookings that keep a claimed place: for as long as it was held, on the same terms.
+    """The bookings of a claimed place: the held ones in state claimed, lapsing with the claim.
 
-    A lease's place does not vanish with its claim: the lease has it again (see
-    `return_unclaimed_place`), and in between nobody else may get it.
+    A lease's place does not lapse before the lease's own hold: when the claim ends, the place goes
+    back to the lease (see `return_unclaimed_place`).
 
-    `amounts` (per provider) are what is claimed of it; None: all.
+    `amounts` (by provider) are the claimed part of the place; None: all of it.
     """
     return tuple(
         replace(

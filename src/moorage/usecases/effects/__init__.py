@@ -1,4 +1,4 @@
-"""The effects that changes leave for later: timers of leases, and what others are told of.
+"""Effects stored for later: timers of leases, notices, hooks and deletions of servers.
 
-Only what is written belongs here; who carries effects out is in `effect_dispatch`.
+Here are only the changes that store them; `effect_dispatch` carries them out.
 """

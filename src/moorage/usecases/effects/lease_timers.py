@@ -1,9 +1,9 @@
-"""The timers that follow from the terms of a lease, written with every change of the lease.
+"""The timers of a lease, which follow from its terms and are rewritten with every change of it.
 
-What lies ahead follows from the lease alone, so a change forgets all of it and writes it anew.
-Only `TIMERS` are written here, which look at the lease again when they are due: one too many does
-nothing. What somebody must hear of is written when its time has come (see `notifications`), under
-an id that is the same each time: so it is said once, however often a lease changes.
+Each change deletes all timers of the lease and writes new ones. A due timer (one of `TIMERS`) reads
+the lease again, so a superfluous one does nothing. Notices are not stored ahead: they are written
+when a timer is due (see `notifications`), under an id made from their content, so that each is
+sent once, no matter how often the lease changes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _AHEAD: Final[Mapping[LeaseState, tuple[EffectKind, ...]]] = {
     LeaseState.ENDING: (EffectKind.ACT, EffectKind.CLOSE),
     LeaseState.CLOSED: (),
 }
-"""What a lease has before it, in the order in which it is done where instants are equal."""
+"""Lease state -> kinds of its timers, in the order of execution at equal instants."""
 
 
 def timers_after_change(lease: Lease, ids: Ids, now: Instant) -> tuple[Change, ...]:
@@ -64,9 +64,9 @@ def first_timers(lease: Lease, ids: Ids, now: Instant) -> tuple[Change, ...]:
     """The changes that create a new lease's timers.
 
     Args:
-        lease: as it is written.
-        ids: names the effects.
-        now: when it is written. What was due before that is due at once.
+        lease: the lease as it is written.
+        ids: makes the effects' ids.
+        now: when they are written. A timer with an earlier instant is due at once.
     """
     ahead = [one for kind in _AHEAD[lease.state] for one in _of_kind(kind, lease)]
     ahead.sort(key=lambda one: one[1])
@@ -90,7 +90,7 @@ def first_timers(lease: Lease, ids: Ids, now: Instant) -> tuple[Change, ...]:
 
 
 def edge_instant(lease: Lease, kind: EffectKind) -> Instant:
-    """When an edge of the lease is, by its present terms. Only for edges that all leases have."""
+    """The instant of a lease's edge, by its present terms. Not for actions (`EffectKind.ACT`)."""
     if kind is EffectKind.EXPIRE:
         assert lease.offer is not None, "only an offer expires so"
         return lease.offer.expires_at
@@ -121,7 +121,7 @@ def _actions(lease: Lease) -> Iterator[_Ahead]:
         at = period.start if edge is Edge.ON_START else period.end
         for action in actions_at(lease.actions, edge):
             if action.before:
-                # Before an end, but not before the lease has begun.
+                # An action before the end is due no earlier than the start of the lease.
                 due = at - action.before
                 due = due if edge is Edge.ON_START else max(due, period.start)
                 yield EffectKind.ACT, due, {"edge": edge.value, "action": str(action), "at": at}

@@ -1,6 +1,6 @@
-"""Outward effects: notices, hooks and deletions, each written once.
+"""Outward effects: notices, hooks and deletions, each stored once.
 
-Their ids follow from what they say. Whoever would say it again finds the id taken.
+Their ids are derived from their content, so that a second write of the same effect changes nothing.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def action_effects(
     """The outward effect of an owner's action; none for actions inside the ledger.
 
     Args:
-        lease: whose action it is.
-        edge: where it belongs.
-        action: as it was written.
+        lease: the lease of the action.
+        edge: the edge of the action.
+        action: the action as its owner wrote it.
         at: the edge's instant.
-        now: when it is written.
+        now: when the effect is written.
     """
     kinds = {ActionKind.NOTIFY: EffectKind.NOTIFY, ActionKind.HOOK: EffectKind.HOOK}
     if action.kind not in kinds:
@@ -65,9 +65,9 @@ def action_effects(
 def deletion(
     server: str, project_id: str, reason: str, until: Instant, now: Instant, **details: object
 ) -> PutEffect:
-    """The effect that deletes a server that should be gone at `until`.
+    """The effect that deletes a server whose stay ends at `until`.
 
-    Of the details, `because` says in the words of `Because` why it has that end.
+    In `details`, `because` is the reason of that end, a value of `Because`.
     """
     return idempotent_effect(
         EffectKind.DELETE,
@@ -106,7 +106,7 @@ def preemption(lease_id: str) -> tuple[object, ...]:
     return lease_id, "preempted"
 
 
-def idempotent_effect(  # noqa: PLR0913 - what, of whom, whose, when, what more, and what makes it the same
+def idempotent_effect(  # noqa: PLR0913 - the fields of an effect
     kind: EffectKind,
     subject: str,
     project_id: str,
@@ -116,7 +116,7 @@ def idempotent_effect(  # noqa: PLR0913 - what, of whom, whose, when, what more,
     details: Mapping[str, object],
     same: tuple[object, ...],
 ) -> PutEffect:
-    """An effect under an id that follows from `same`."""
+    """An effect with an id derived from `same`."""
     effect = Effect(
         id=fact_id(kind, *same),
         kind=kind,

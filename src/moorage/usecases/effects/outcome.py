@@ -1,4 +1,4 @@
-"""The outcome of an effect, written into it. Every write names the attempts that were seen."""
+"""Changes that record the outcome of an effect. Each conflicts if its `attempts` have changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def effect_given_up(effect: Effect, outcome: str, now: Instant) -> PutEffect:
 
 
 def attempt_started(effect: Effect, until: Instant, now: Instant) -> PutEffect:
-    """An attempt has begun, and has until then; without an outcome by then it is taken as lost."""
+    """The effect with an attempt started; other workers may take it from `until` on."""
     return postponed(
         replace(effect, attempts=effect.attempts + 1), until, now, seen=effect.attempts
     )

@@ -1,4 +1,4 @@
 """Ensembles: create, change, members, policies, templates, and Heat templates.
 
-How places are found is not here; see `decide`.
+Searching for places is in `decide`.
 """

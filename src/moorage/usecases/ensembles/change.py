@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 KEPT: Final = 100
-"""How many such requests an ensemble remembers: a retry comes soon, or not at all."""
+"""How many requests that added members an ensemble remembers; retries come soon."""
 
 
 def already_added(ensemble: Ensemble, naming: RequestIdentity) -> bool:
@@ -86,13 +86,13 @@ class ChangeRequest:
     """`{"name": "db-ha", "keep": 3}`, or a whole new policy."""
     remove_policies: frozenset[str] = frozenset()
     generation: int | None = None
-    """The generation that changes; None: whichever there is."""
+    """The expected generation of the ensemble; None: any."""
     naming: RequestIdentity | None = None
-    """The client's request that adds members, to be remembered."""
+    """The identity of a request that adds members; recorded with the ensemble."""
 
     @property
     def placing(self) -> bool:
-        """Whether members or policies change, so that places must be judged."""
+        """Whether members or policies change, so that a placed ensemble must be decided again."""
         return bool(self.members or self.policies or self.remove_policies)
 
 
@@ -107,20 +107,20 @@ def change_ensemble(
 ) -> EnsembleResult:
     """Change an ensemble.
 
-    If it is placed, or `ask` is given, new members are placed with all present ones staying
-    put, in the same transaction, and held until they are; a change of policies must hold
-    for those present, while what they break of the others is accepted as it stands. A smaller
-    count takes away members without a server, the highest index first. Of an ensemble that has a
-    lease only what is not about members changes here: nobody is placed, and the lease goes on.
+    If it is placed, or `ask` is given, new members are placed beside the present ones in the same
+    transaction, and held as long as those are. New and changed policies must hold for the present
+    members too; violations of unchanged policies by present members are accepted. A smaller count
+    removes members without a server, the highest index first. If the ensemble has a lease, its
+    members cannot change here: no member is placed, and the lease continues.
 
     Raises:
         NotFound: no such ensemble for this caller.
-        StaleGeneration: it has another generation.
+        StaleGeneration: the ensemble has another generation.
         InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as at creation.
         NameTaken: another ensemble of the project has the new name.
-        LimitExceeded: it would grow beyond what one ensemble may be.
-        InUse: a smaller count would take away members that have a server.
-        WrongState: its places are a lease's, and members would change.
+        LimitExceeded: the ensemble would become too large.
+        InUse: a smaller count would remove members that have a server.
+        WrongState: the ensemble's places belong to a lease, and members would change.
         Infeasible: the changed ensemble cannot be placed; nothing was changed.
     """
     return run_decision(
@@ -208,7 +208,7 @@ def _change(
 
 
 def _open_lease(env: UseCaseEnvironment, decision: Decision) -> Lease | None:
-    """The lease whose placement a decision is, unless that is over."""
+    """The lease of a decision; None without one, or if it is closed."""
     lease = continuation_of(env, decision).lease
     return None if lease is None or lease.state is LeaseState.CLOSED else lease
 
@@ -300,7 +300,7 @@ _BUSY = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
 
 
 def without_members(ensemble: Ensemble, gone: set[MemberName]) -> Ensemble:
-    """The ensemble with fewer members."""
+    """The ensemble without the members `gone`."""
     stay: tuple[Member, ...] = tuple(m for m in ensemble.members if m.name not in gone)
     return replace(ensemble, members=stay)
 

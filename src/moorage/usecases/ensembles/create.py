@@ -1,6 +1,6 @@
-"""Create an ensemble, and with an `DecisionOptions` decide and hold it in the same transaction.
+"""Create an ensemble; with `DecisionOptions`, also decide and hold it in the same transaction.
 
-One that could not be placed even on the empty fleet is refused when it is described.
+An ensemble that could not be placed even on an empty fleet is refused.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 def check_feasible(
     env: UseCaseEnvironment, ensemble: Ensemble, naming: RequestIdentity, *, dry_run: bool
 ) -> None:
-    """Refuse an ensemble that does not fit this fleet even when it is empty.
+    """Refuse an ensemble that would not fit this fleet even if it were empty.
 
     Raises:
-        Infeasible: it is proved; the explanation's stage is `static`.
+        Infeasible: that is proved; the explanation's stage is `static`.
     """
     if not ensemble.members:
         return
@@ -81,18 +81,18 @@ def create_ensemble(
     *,
     dry_run: bool = False,
 ) -> EnsembleResult:
-    """Create an ensemble; placed and held at once where `ask` says how.
+    """Create an ensemble; if `ask` is given, also place and hold it.
 
-    The same request under the same id gets the answer it got before: the ensemble, or why not.
+    The same request with the same id gets the same answer: the ensemble, or the refusal.
 
     Raises:
-        UnknownName, UnknownPolicy, InvalidDescription: it names what is not there.
+        UnknownName, UnknownPolicy, InvalidDescription: the description names unknown things.
         Contradiction: policies that cannot be met together; they are named.
-        Infeasible: it cannot be placed now, or without `ask` never on this fleet, however
-            empty; nothing was created.
+        Infeasible: the ensemble cannot be placed now, or without `ask` not even on this fleet
+            when empty; nothing was created.
         NameTaken: another ensemble of the project has the name.
         DuplicateName: the id was used by another request.
-        LimitExceeded: it is too large, or too many places are held.
+        LimitExceeded: the ensemble is too large, or too many places are held.
         QuotaExceeded: the project has as many ensembles as it may.
     """
     if (made := _made_before(env, caller, naming)) is not None:
@@ -108,14 +108,14 @@ def create_ensemble(
         check_stored(env, ensemble.project_id, QuotaName.ENSEMBLES)
         return _store(env, caller, ensemble, ask, naming, dry_run=dry_run)
     except (DuplicateName, Infeasible):
-        # The same request on another connection was quicker (and took the room): one answer.
+        # The same request may have been granted on another connection: give the same answer.
         if naming.digest and (made := _made_before(env, caller, naming)) is not None:
             return made
         raise
 
 
 def new_members(ids: Ids, role: str, indexes: Sequence[int]) -> tuple[Member, ...]:
-    """Members of a role, each with a consumer of its own."""
+    """New members of a role, each with a new consumer UUID."""
     return tuple(Member(MemberName(role, index), ids.uuid()) for index in indexes)
 
 
@@ -167,11 +167,11 @@ def ensemble_from_description(
     description: EnsembleDescription,
     naming: RequestIdentity,
 ) -> Ensemble:
-    """The ensemble a description means, with flavors resolved; not stored.
+    """The ensemble of a description, with flavors resolved; not stored.
 
     Raises:
-        UnknownName: a flavor, resource class or trait that is not known here.
-        LimitExceeded: it is too large.
+        UnknownName: an unknown flavor, resource class or trait.
+        LimitExceeded: the ensemble is too large.
     """
     roles = resolve(env.store, description.roles)
     now = env.store.now()
@@ -197,10 +197,10 @@ def ensemble_from_description(
 def members_of(
     env: UseCaseEnvironment, descriptions: Sequence[RoleDescription], roles: Sequence[Role]
 ) -> tuple[Member, ...]:
-    """The members that described roles count.
+    """New members of the described roles, as many as their counts.
 
     Raises:
-        LimitExceeded: more than one ensemble may have.
+        LimitExceeded: more members than one ensemble may have.
     """
     wanted = sum(role.count for role in descriptions)
     check_member_count(env.limits, wanted)

@@ -37,20 +37,19 @@ def decide_ensemble(
     *,
     dry_run: bool = False,
 ) -> DecisionResult:
-    """Decide; members with a server, or a claim that is building, stay where they are.
+    """Decide an ensemble; members with a server or a building claim keep their places.
 
-    Places held by an earlier decision are given up for the new one in the same transaction.
-    The same request under the same id gets the answer it got before: the decision, or why not.
+    Places held by an earlier decision are replaced by the new ones in the same transaction. The
+    same request with the same id gets the same answer: the decision, or the refusal.
 
-    Without a `hold` it is held for the default, and no less long than it is held already.
-
-    A claim, a renewal or a server that comes meanwhile makes it decide again.
+    Without `ask.hold` the places are held for the default, but at least until the end of the
+    present hold. A concurrent claim, renewal or new server makes it decide again.
 
     Raises:
         NotFound: no such ensemble for this caller.
         Infeasible, LimitExceeded, Busy: see `loop.run_decision`.
-        ConcurrentUpdate: somebody else decided meanwhile, and holds places now.
-        NameTaken: its places were given back, and another ensemble has its name meanwhile.
+        ConcurrentUpdate: the ensemble was decided concurrently.
+        NameTaken: the ensemble was released or expired, and another one took its name since.
         DuplicateName: the id was used by another request.
     """
     if (made := _made_before(env, caller, naming)) is not None:
@@ -82,7 +81,7 @@ def decide_ensemble(
     try:
         return run_decision(env, attempt, dry_run=dry_run, must_know=decided_meanwhile)
     except (ConcurrentUpdate, DuplicateName, Infeasible):
-        # The same request on another connection was quicker: both get one answer.
+        # The same request may have been granted on another connection: give the same answer.
         if naming.digest and (made := _made_before(env, caller, naming)) is not None:
             return made
         raise

@@ -45,8 +45,8 @@ def delete_ensemble(
 
     Raises:
         NotFound: no such ensemble for this caller.
-        StaleGeneration: it has another generation.
-        InUse: it has a lease that is not closed.
+        StaleGeneration: the ensemble has another generation.
+        InUse: the ensemble has a lease that is not closed.
     """
 
     def attempt() -> Ensemble:

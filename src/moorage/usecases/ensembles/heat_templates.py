@@ -1,8 +1,7 @@
 """Place the servers of a Heat template, or match the template with a decided ensemble.
 
-Roles are compared by what they ask for, not by how it was written: a flavor by its resources,
-a policy by its parameters with their defaults. The ensemble may have policies the description
-does not state; the other way round is a difference.
+Roles and policies are compared by meaning: a flavor by its resources, a policy by its parameters
+with their defaults. The ensemble may have policies that the template lacks, but not the reverse.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
 
 
 def _devices(role: Role) -> list[list[str]]:
-    """Ports, volumes and groups with what they ask for, and how they hang together."""
+    """The role's ports, volumes and groups with their requirements, in comparable form."""
     asked = [
         [one.kind, one.name, describe_group(one.resources, one.required), f"beside: {one.beside}"]
         + sorted(one.forbidden)
@@ -132,20 +131,20 @@ def _meaning(statement: PolicyStatement, path: str) -> tuple[Any, ...]:
 
 
 USABLE = frozenset({DecisionState.HELD, DecisionState.CONFIRMED, DecisionState.CLOSED})
-"""States in which a decision's places are there to be written into a template."""
+"""States in which a decision's places can be written into a template."""
 
 _ANNOTATING: Final = 0.0002
-"""Seconds for each member that it takes to write a decision into a template."""
+"""Seconds per member for writing a decision into a template."""
 _TOLD: Final = 5
-"""Members named in a refusal."""
+"""Most members named in an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedTemplate:
-    """A template's members with their decision, and the template that carries it.
+    """A compiled template, its ensemble and decision, and the template annotated with them.
 
-    After a dry run `template` is the one that came: there is no decision to carry. `files` are
-    those that go with it, by name relative to it.
+    After a dry run `template` is the given one, without annotations. `files` are its nested files:
+    name relative to the template -> content.
     """
 
     compiled: Compiled
@@ -166,12 +165,12 @@ def place_template(
     *,
     dry_run: bool = False,
 ) -> PlacedTemplate:
-    """Make an ensemble of a template, decide it and hold the places.
+    """Create an ensemble from a Heat template, decide it and hold the places.
 
-    The time limit of the decision covers reading the template, too.
+    The time limit of the decision includes reading the template.
 
     Raises:
-        InvalidDescription: the template, with path and line.
+        InvalidDescription: the template is not valid; the error has path and line.
         Contradiction, Infeasible, LimitExceeded, Busy: as for any ensemble.
     """
     time_limit = time_limit_within(env.limits, ask.time_limit)
@@ -202,13 +201,13 @@ def place_template(
 def match_template(
     env: UseCaseEnvironment, caller: Caller, source: Source, ensemble_id: str
 ) -> PlacedTemplate:
-    """Find a template's members in an ensemble by their names, and use its decision.
+    """Match a template's servers with an ensemble's members by name, and use its decision.
 
     Raises:
-        InvalidDescription: the template, with path and line.
+        InvalidDescription: the template is not valid; the error has path and line.
         NotFound: no such ensemble for this caller.
-        DescriptionMismatch: the template describes another ensemble; the fields are listed.
-        HoldExpired: the ensemble has no decision whose places are still there.
+        DescriptionMismatch: the template differs from the ensemble; the fields are listed.
+        HoldExpired: the ensemble has no decision with all the template's places.
     """
     compiled, emission = _read(source)
     ensemble = own_ensemble(env.store, caller, ensemble_id)
@@ -223,10 +222,10 @@ def match_template(
 
 
 def _read(source: Source) -> tuple[Compiled, Emission]:
-    """What a template says, and its text ready to carry a decision.
+    """Compile a template, and prepare its text for annotations.
 
     Raises:
-        InvalidDescription: it cannot be understood, or cannot carry one; with path and line.
+        InvalidDescription: the template cannot be compiled or annotated; with path and line.
         TimeExpired: the deadline of the request passed.
     """
     compiled = compile_template(source)
@@ -235,10 +234,10 @@ def _read(source: Source) -> tuple[Compiled, Emission]:
 
 
 def _usable(env: UseCaseEnvironment, compiled: Compiled, ensemble: Ensemble) -> Decision:
-    """The present decision, if the places of all the template's members are still theirs.
+    """The present decision, if all the template's members still have their places.
 
     Raises:
-        HoldExpired: there is none, it is over, or some of its places have been freed.
+        HoldExpired: there is no decision, it is over, or some of its places have been freed.
     """
     decision = current_decision(env.store, ensemble)
     snapshot = env.store.snapshot()
@@ -262,7 +261,7 @@ def _placed(
     ensemble: Ensemble,
     decision: Decision,
 ) -> PlacedTemplate:
-    """The template with its decision. A host that has left the fleet since has no domains."""
+    """The template annotated with its decision. A host that was deleted since has no domains."""
     snapshot = env.store.snapshot()
     places = {}
     for member in compiled.keys:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MemberAddition:
-    """A role as described, or a known one's name and how many more; and how to place them."""
+    """A new role's description, or a present role's name and a count; and options for placing."""
 
     described: Mapping[str, object]
     ask: DecisionOptions | None = None
@@ -70,15 +70,15 @@ def add_members(
     *,
     dry_run: bool = False,
 ) -> EnsembleResult:
-    """Add `count` members; of a known role only its name and the count are said.
+    """Add `count` members to a new role, or to a present one given by its name.
 
-    They are placed at once if the ensemble is placed, all present members staying put. The same
-    request under the same id adds nothing more: it gets the ensemble as it is.
+    They are placed at once if the ensemble is placed; the present members keep their places. The
+    same request with the same id adds nothing more: it gets the ensemble as it is.
 
     Raises:
         NotFound: no such ensemble for this caller.
-        InvalidDescription: the description, or a known role described anew.
-        Infeasible: they cannot be placed; nothing was added.
+        InvalidDescription: the description is not valid, or describes a present role again.
+        Infeasible: the members cannot be placed; nothing was added.
         DuplicateName: the id was used by another request.
     """
 
@@ -94,10 +94,10 @@ def add_members(
                 )
             )
         except StaleGeneration as moved:
-            # It is not the caller who named it: look again.
+            # The caller did not give this generation: read the ensemble again.
             raise ConcurrentUpdate(moved.message, subject=moved.subject) from moved
         except Infeasible:
-            # The same request on another connection was quicker, and took the room: one answer.
+            # The same request may have been granted on another connection: give the same answer.
             ensemble = own_ensemble(env.store, caller, ensemble_id)
             if already_added(ensemble, naming):
                 return EnsembleResult(ensemble, current_decision(env.store, ensemble))
@@ -116,7 +116,7 @@ def _change(
             raise InvalidDescription(
                 f"role {name} is described already: say only how many more", path="member.role"
             )
-        # The size does not matter here; the reader checks the rest.
+        # `read_role` needs a size, which is not used; it checks the other fields.
         more = read_role({**described, "resources": {"VCPU": 1}}, "member.role").count
         change = {"name": name, "count": ensemble.count(str(name)) + more}
     return ChangeRequest(members=(change,), generation=ensemble.generation, naming=naming)
@@ -160,7 +160,7 @@ class MemberListing:
 
 
 def list_members(env: UseCaseEnvironment, caller: Caller, ensemble_id: str) -> MemberListing:
-    """The members and where they stand.
+    """The members of an ensemble with their places.
 
     Raises:
         NotFound: no such ensemble for this caller.
@@ -179,19 +179,19 @@ def join(
     *,
     dry_run: bool = False,
 ) -> JoinResult:
-    """Let a running server join a role; it stands where its allocations are.
+    """Add a running server as a member of a role; its place is its allocations.
 
-    The same request under the same id gets the member that joined before.
+    The same request with the same id gets the member that joined before.
 
     Raises:
         NotFound: no such ensemble, or no such server of this project, for this caller.
-        InvalidDescription: no such role, or the server stands on no host.
+        InvalidDescription: no such role, or the server is on no host.
         InUse: the server is a member already.
         LimitExceeded: the ensemble has as many members as it may.
-        WrongState: it joined by this request, and has left since.
+        WrongState: the server joined by this request, and has left since.
         DuplicateName: the id was used by another request.
-        Oversized: it takes more than the role describes, and `joining` says to refuse that.
-        Violated: it would break required policies, and `joining` says to refuse that.
+        ServerTooLarge: the server takes more than the role describes, and `joining.reject` is set.
+        JoinBreaksPolicies: it would break required policies, and `joining.reject` is set.
     """
 
     def attempt() -> JoinResult:
@@ -234,7 +234,7 @@ def _join(
     grown = with_addition_recorded(ensemble.grown(joining.role, (member,)), naming)
     broken = broken_policies(snapshot, grown)
     before = {one.policy for one in broken_policies(snapshot, ensemble)}
-    # What nothing could allow goes first: a server that stands on no host is refused above.
+    # `broken_policies` has refused a server on no host: `reject` must not hide that error.
     if size.verdict == "differs" and joining.reject:
         raise ServerTooLarge(joining.server_id, size.diff)
     fresh = tuple(one for one in broken if one.required and one.policy not in before)
@@ -268,21 +268,21 @@ def leave(
     keep_resources: bool,
     dry_run: bool = False,
 ) -> Ensemble:
-    """Take a member out. A server's allocations always stay: an end does not stop a server.
+    """Remove a member. If it has a server, the server keeps its allocations.
 
-    A held place is freed. A place that is claimed for a server being built is freed too,
-    unless `keep_resources` says to wait until it is a server; then the member may not leave.
+    A held place is freed. A place that is claimed for a server being built is freed too, unless
+    `keep_resources` is set; then the member cannot be removed.
 
     Raises:
         NotFound: no such ensemble, or member of it, for this caller.
-        InUse: its server is being built, and its resources are to be kept.
+        InUse: the member's server is being built, and `keep_resources` is set.
     """
 
     def attempt() -> Ensemble:
         ensemble = own_ensemble(env.store, caller, ensemble_id)
         member = ensemble.member(name)
         now = env.store.now()
-        # Read before its standing is judged: a claim made in between moves the decision.
+        # Read before the member's status: a claim in between changes the decision's generation.
         ended = tuple(member_departure_changes(env.store, ensemble, {name}, now))
         stand = member_places(env.store.snapshot(), ensemble)
         if keep_resources and stand.of(name) is MemberStatus.BUILDING:
@@ -300,10 +300,10 @@ def leave(
 def _size(
     env: UseCaseEnvironment, caller: Caller, snapshot: Snapshot, role: Role, server_id: str
 ) -> RequestedServer:
-    """What a running server takes. Of traits it says nothing, so the role's are taken for its own.
+    """The amounts that a running server has allocated, with the role's traits.
 
     Raises:
-        NotFound: no such server for this caller, or it stands nowhere.
+        NotFound: no such server for this caller, or it has no allocations.
     """
     found = env.store.consumer(server_id)
     bookings = bookings_of(snapshot, server_id)
@@ -312,7 +312,7 @@ def _size(
     taken = Counter[str]()
     for booking in bookings:
         taken.update(booking.amounts)
-    # Bookings do not say which group they are of: what the role's groups take is theirs.
+    # Bookings do not record their groups: subtract the amounts that the role's groups take.
     for group in role.groups:
         taken.subtract(group.resources)
     return RequestedServer(

@@ -1,4 +1,4 @@
-"""The name of an ensemble, which no other ensemble in use of its project has."""
+"""Unique names: no two ensembles in use of one project have the same name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_unique_name(store: Store, ensemble: Ensemble) -> None:
     """Check that no other ensemble of the project has the name.
 
     Raises:
-        NameTaken: another has it.
+        NameTaken: another ensemble has it.
     """
     other = store.ensemble_named(ensemble.project_id, ensemble.name)
     if other is not None and other != ensemble.id:
@@ -33,12 +33,13 @@ def check_unique_name(store: Store, ensemble: Ensemble) -> None:
 
 
 def reclaimed_name_condition(store: Store, ensemble: Ensemble) -> tuple[ExpectUniqueName, ...]:
-    """The condition of a commit that places a stored ensemble: who is out of use gets into it.
+    """The condition of a commit that places a stored ensemble: its name must be unique again.
 
-    Whoever gave its places back left its name to others; one that is in use keeps it.
+    Empty for an ensemble in use, which keeps its name. One that is out of use (its places were
+    given back) does not reserve its name, so another ensemble may have it.
 
     Raises:
-        NameTaken: another has it meanwhile.
+        NameTaken: another ensemble has the name.
     """
     if _in_use(store, ensemble):
         return ()

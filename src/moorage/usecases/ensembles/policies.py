@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def written_statement(statement: PolicyStatement) -> dict[str, object]:
-    """The statement as `describe.read_statement` reads it."""
+    """The statement in the form that `describe.read_statement` reads."""
     selectors = [str(one) for one in statement.members]
     found: dict[str, object] = {
         "name": statement.name,
@@ -42,7 +42,7 @@ def merged_statement(
     """The statement with the given fields replaced; a parameter given as null is dropped.
 
     Raises:
-        InvalidDescription: the type would change, or the result cannot be understood.
+        InvalidDescription: the type would change, or the result is not valid.
     """
     if source.get("type", before.type) != before.type:
         raise InvalidDescription(

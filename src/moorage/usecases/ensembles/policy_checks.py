@@ -42,13 +42,13 @@ class PolicyViolation:
 
 
 def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViolation, ...]:
-    """Every violation by the members that stand somewhere; unplaced ones break nothing.
+    """All violations by the present places of the members; unplaced members violate nothing.
 
-    Others count who are there while members are: of a lease that has not started, those who stay
-    into its period. Judged are the policies that go on to hold once members stand.
+    Other consumers count if they are on the hosts at any time in the members' period; before a
+    lease starts, that is the lease's period. Only policies of the steady phase are checked.
 
     Raises:
-        InvalidDescription: a member stands on no host.
+        InvalidDescription: a member is on no host.
     """
     stand = member_places(snapshot, ensemble)
     request = request_for(
@@ -74,7 +74,7 @@ def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViola
 
 
 def _presence(stand: MemberPlaces, now: Instant) -> Period:
-    """From when until when some member has its place."""
+    """The period from the first start to the last end of the members' bookings."""
     every = [one for some in stand.bookings.values() for one in some]
     start = min((one.period.start for one in every), default=now)
     end = max((one.occupies_until(now) for one in every), default=FOREVER)
@@ -82,18 +82,18 @@ def _presence(stand: MemberPlaces, now: Instant) -> Period:
 
 
 MOST_LISTED: Final = 100_000
-"""Members of one ensemble, counted once for every hyperedge they are in."""
+"""Most members in all hyperedges of an ensemble's policies together."""
 
 
 def check_policies(topology: Topology, ensemble: Ensemble, *, own: bool = True) -> None:
-    """Let policies pass that are understood, select something, and can be met together.
+    """Check that the policies are valid, select members, and do not contradict each other.
 
-    `own`: who asks wrote all of them, and may read what they name.
+    `own` says that the caller wrote all of them, so an error may name their contents.
 
     Raises:
         UnknownPolicy, InvalidDescription, UnknownName: see `policies.parse` and `Policy.check`.
         Contradiction: they cannot be met together on any fleet.
-        LimitExceeded: they speak of members too often.
+        LimitExceeded: their hyperedges have too many members; see `MOST_LISTED`.
     """
     _bound_edges(ensemble)
     for index, statement in enumerate(ensemble.policies):
@@ -101,7 +101,7 @@ def check_policies(topology: Topology, ensemble: Ensemble, *, own: bool = True) 
         try:
             parse(statement, path=path).check(topology)
         except UnknownName as error:
-            # A policy knows the parameter, and not which of the statements it is.
+            # The policy's error has the parameter only, without the statement's index.
             error.path = f"{path}.{error.path}"
             raise
         check_selectors(ensemble, statement, path)
@@ -115,10 +115,10 @@ def check_policies(topology: Topology, ensemble: Ensemble, *, own: bool = True) 
 
 
 def _bound_edges(ensemble: Ensemble) -> None:
-    """Let policies pass whose hyperedges can be listed: an absurd number is a mistake.
+    """Check that the policies' hyperedges have at most `MOST_LISTED` members together.
 
     Raises:
-        LimitExceeded: they speak of members too often.
+        LimitExceeded: they have more.
     """
     listed = 0
     for statement in ensemble.policies:
@@ -138,16 +138,16 @@ def check_names(
     *,
     compiled: frozenset[str] = frozenset(),
 ) -> None:
-    """Let policies pass that name what is there: traits, aggregates and domains.
+    """Check that the policies name existing traits, aggregates and domains.
 
-    A tenant may name the domains of some levels (`Disclosure.levels`). Where a host is, or how
-    full, would otherwise be told by whether a fence around its name can be met. Any other name is
-    refused as one that means nothing, so the refusal tells nothing either. An operator may name
-    every domain, and hosts as well. Policies that are `stored` already were judged then, as hosts
-    and domains come and go; those that are `compiled`, by their names, nobody has written.
+    A tenant may name only domains of the levels in `Disclosure.levels`: otherwise a policy that
+    names a host would disclose where the host is, or how full. Any other name is refused as if it
+    did not exist, so the refusal discloses nothing either. An operator may name every domain and
+    host. Policies in `stored` were checked when they were written; hosts and domains may have been
+    deleted since. Policies named in `compiled` were not written by the caller.
 
     Raises:
-        UnknownName: it means nothing here, or nothing that a tenant may know.
+        UnknownName: the name does not exist, or is not disclosed to tenants.
     """
     disclosure = env.limits.disclosure
     kind = f"{disclosure.words()} or aggregate"
@@ -169,10 +169,7 @@ def check_names(
 
 
 def _known(snapshot: Snapshot, disclosure: Disclosure | None) -> frozenset[str]:
-    """Names that a policy may say, of an operator's without a disclosure.
-
-    Every host's are looked at only where an operator's says any.
-    """
+    """Names that a policy may use; without `disclosure` those that an operator may use."""
     if disclosure is not None:
         return disclosure.names_of(snapshot.topology) | frozenset(snapshot.aggregates)
     rows = snapshot.roots.tolist()
@@ -183,10 +180,10 @@ def _known(snapshot: Snapshot, disclosure: Disclosure | None) -> frozenset[str]:
 
 
 def check_selectors(ensemble: Ensemble, statement: PolicyStatement, path: str) -> None:
-    """Let selectors pass that name a role, a member or a tag of the ensemble.
+    """Check that the statement's selectors name roles, members or tags of the ensemble.
 
     Raises:
-        InvalidDescription: one names nothing here.
+        InvalidDescription: a selector names none of them.
     """
     roles = {role.name for role in ensemble.roles}
     tags = {tag for role in ensemble.roles for tag in role.tags}

@@ -1,4 +1,4 @@
-"""The members left of each role after the loss of any one domain."""
+"""Survivability: the members left of each role after the loss of any one domain."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RoleLoss:
-    """The worst case for a role: of `total` members `keeps` are left.
+    """The worst case for a role: of `total` placed members `keeps` are left.
 
-    `needed` is what a `survive` policy at that level demands, or one where none does.
+    `needed` is the number that a `survive` policy requires at that level; 1 without one.
     """
 
     role: str
@@ -31,13 +31,13 @@ class RoleLoss:
 
     @property
     def survives(self) -> bool:
-        """Whether enough is left."""
+        """Whether at least `needed` members are left."""
         return self.keeps >= self.needed
 
 
 @dataclass(frozen=True, slots=True)
 class LevelLoss:
-    """Losing any one domain of a level."""
+    """The worst loss of one domain of a level, by role."""
 
     level: Level
     roles: tuple[RoleLoss, ...]
@@ -46,7 +46,7 @@ class LevelLoss:
 def survivability(
     env: UseCaseEnvironment, caller: Caller, ensemble_id: str
 ) -> tuple[LevelLoss, ...]:
-    """The worst loss per level and role, over members that stand; widest level first.
+    """The worst loss per level and role, over placed members; widest level first.
 
     Raises:
         NotFound: no such ensemble for this caller.

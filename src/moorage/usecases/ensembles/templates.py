@@ -1,4 +1,4 @@
-"""Templates: kept in versions, found by name, and turned into descriptions."""
+"""Templates: stored in versions, found by id or name, and instantiated as descriptions."""
 
 from __future__ import annotations
 
@@ -60,12 +60,13 @@ def create_template(
 ) -> Template:
     """Create a template, version 1.
 
-    The same request under the same id gets the answer it got before.
+    The same request with the same id gets the same answer.
 
     Raises:
-        InvalidDescription: it cannot be understood; path, and line in a Heat template, say where.
+        InvalidDescription: the template is not valid; with path, and line in a Heat template.
         Forbidden: only operators share templates with every project.
-        DuplicateName: the project has one of that name, or the id was used by another request.
+        DuplicateName: the project has a template of that name, or the id was used by another
+            request.
     """
     made = _checked(env, caller, written, naming)
     try:
@@ -98,7 +99,7 @@ def revise_template(
     Raises:
         NotFound: no such template of this caller's.
         InvalidDescription, Forbidden: as for a new one.
-        ConcurrentUpdate: somebody else wrote a version meanwhile.
+        ConcurrentUpdate: another version was written concurrently.
     """
     newest = own_template(env.store, caller, reference)
     made = _checked(env, caller, replace(written, name=newest.name), None)
@@ -132,7 +133,7 @@ def list_templates(
     """The newest versions of the caller's templates and of shared ones, oldest template first.
 
     Raises:
-        Forbidden: a tenant asked for every project's.
+        Forbidden: a tenant asked for the templates of every project.
         NotFound: the page's marker is no template for this caller.
     """
     project = visible_project(caller, all_projects=all_projects, project_id=None)
@@ -142,13 +143,13 @@ def list_templates(
 
 
 def usable_template(store: Store, caller: Caller, reference: str) -> Template:
-    """The template of an id or name, `upf`, or a version of it, `upf@3`.
+    """The template with this id or name (`upf`), or a version of it (`upf@3`).
 
-    Of two with one name the project's own goes before a shared one.
+    If the project's own template and a shared one have the name, it is the project's own.
 
     Raises:
-        NotFound: none that the caller may use.
-        InvalidDescription: no version's number after the `@`.
+        NotFound: no such template that the caller may use.
+        InvalidDescription: the text after the `@` is no version number.
     """
     name, at, number = reference.rpartition("@")
     if not at:
@@ -170,7 +171,7 @@ def own_template(store: Store, caller: Caller, reference: str) -> Template:
     """The newest version of a template that the caller may change.
 
     Raises:
-        NotFound: none of the caller's.
+        NotFound: no such template of the caller's project.
     """
     found = usable_template(store, caller, reference)
     if not sees(caller, found.project_id):
@@ -185,19 +186,19 @@ def instantiate(
     given: Mapping[str, object],
     name: str | None = None,
 ) -> EnsembleDescription:
-    """The description that a template makes of these parameters; nothing is stored.
+    """The ensemble description of a template with these parameters; nothing is stored.
 
     Args:
-        store: where templates are.
-        caller: whose template, or a shared one.
+        store: the ledger.
+        caller: the caller, whose own and shared templates can be used.
         reference: see `usable_template`.
-        given: values by parameter; those not given take their defaults.
-        name: another name for the ensemble than the template's.
+        given: parameter -> value; parameters that are not given have their defaults.
+        name: the ensemble's name; None: the template's.
 
     Raises:
         NotFound: no such template for the caller.
-        InvalidDescription: a parameter is missing, unknown or may not have its value, or what
-            comes of it cannot be understood.
+        InvalidDescription: a parameter is missing, unknown or has a value that is not allowed, or
+            the resulting description is not valid.
     """
     template = usable_template(store, caller, reference)
     made = (
@@ -245,7 +246,7 @@ def _heat_source(source: Mapping[str, object]) -> Source:
 def _checked(
     env: UseCaseEnvironment, caller: Caller, written: TemplateDraft, naming: RequestIdentity | None
 ) -> Template:
-    """Version 1 of what was written, understood as far as it can be without values."""
+    """Version 1 of a template, validated as far as is possible without parameter values."""
     if written.shared:
         try:
             require_operator(caller)
@@ -276,10 +277,10 @@ def _checked(
 def _check_description(
     name: str, source: Mapping[str, object], parameters: tuple[Parameter, ...]
 ) -> None:
-    """Let a description pass whose fields and placeholders are known; whole, if it can be filled.
+    """Check a description's fields and placeholders; all of it if every parameter has a default.
 
     Raises:
-        InvalidDescription: it cannot be understood.
+        InvalidDescription: the description is not valid.
     """
     for one in source:
         if one not in _DESCRIBED:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FeasibilityResult:
-    """`feasible` with the solve, or another verdict with the explanation."""
+    """The verdict: `feasible` with `solve`, or another one with `explanation`."""
 
     verdict: str
     computed_at: Instant
@@ -39,7 +39,7 @@ def judge_feasibility(
 
     Raises:
         InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as for an ensemble.
-        Busy: time ran out before an answer or a proof.
+        Busy: time ran out before a placement or a proof.
     """
     naming = RequestIdentity(env.ids.uuid(), explained=True)
     ensemble = ensemble_from_description(env, caller, description, naming)

@@ -1,12 +1,11 @@
-"""Delivering events to one subscription: in order, at least once, given up in the end.
+"""Deliver events to one subscription: in order, at least once, and given up after a time.
 
-As with every effect outside, an attempt is *taken* first, so that nobody else makes it meanwhile;
-then it is made, within a bounded time; then what came of it is recorded. Whoever dies in between
-has left it taken: after the time it had, somebody makes it again, with the event's own id. What
-does not arrive is tried again ever more rarely, and those behind it wait. An event is given up when
-it could not be delivered for `patience` since it happened, and the target has heard nothing for
-so long either; then so are those behind it that are as old. So a dead target costs one attempt per
-wait, however much happens.
+As for every outward effect, a worker first commits the attempt, so that no other worker makes it;
+then sends the event within a bounded time; then commits the outcome. If the worker dies in between,
+another one repeats the attempt after the timeout, with the event's id. A failed event is retried
+with growing pauses, and later events wait for it. Once deliveries have failed for `patience`, all
+events older than that are given up as dead letters. So a dead target costs one attempt per pause,
+no matter how many events there are.
 """
 
 from __future__ import annotations
@@ -37,40 +36,40 @@ if TYPE_CHECKING:
 
 DELIVERY_RETRY: Final = RetryPolicy(5 * SECOND, HOUR, jitter=0.5)
 BURST: Final = 50
-"""Events that one turn delivers at most, or gives up at a time."""
+"""Events that one round delivers at most, and the page size of giving up."""
 _TURNS: Final = 20
-"""How often a turn gives up so many."""
+"""Pages of events that one round gives up at most."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingEvent:
-    """One event on its way to one target."""
+    """One event to be sent to one subscription's URL."""
 
     id: str
-    """The event's: the same in every attempt."""
+    """The event's id, the same in every attempt."""
     url: str
     secret: str = field(repr=False)
     at: Instant
-    """When it is sent: part of what is signed."""
+    """When it is sent; part of the signed content."""
     body: bytes = field(repr=False)
 
 
 Send: TypeAlias = "Callable[[OutgoingEvent], str]"
-"""Sends within a bounded time and says what was answered; else raises OutwardFailure."""
+"""Sends within a bounded time; returns the target's answer or raises OutwardFailure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The sender of events, and how it is tried again."""
+    """The sender of events, and its retry policy."""
 
     send: Send
     timeout: Duration = 30 * SECOND
-    """Longer than any attempt takes: after it who has taken one counts as dead."""
+    """Longer than any attempt takes: after it the worker of an unfinished one counts as dead."""
     retry: RetryPolicy = DELIVERY_RETRY
     patience: Duration = DAY
-    """The age from which on an event is given up."""
+    """How long deliveries fail before events of that age are given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +80,22 @@ class DeliveryRound:
     given_up: int = 0
     failed: bool = False
     passed: tuple[str, int, int] | None = None
-    """See `PassEvents`: there was nothing for it."""
+    """Set if there was nothing to deliver; see `PassEvents`."""
 
 
 NOTHING: Final = DeliveryRound()
 
 
 def deliver(env: UseCaseEnvironment, delivery: Delivery, one: Subscription) -> DeliveryRound:
-    """Deliver what is due to a subscription, as it was read.
+    """Deliver the events that are due to a subscription.
 
     Raises:
-        MoorageError: the ledger is out of reach; what was taken comes again.
+        MoorageError: the ledger is out of reach; a started attempt is repeated later.
     """
     try:
         return _Turn(env, delivery, one).take()
     except (ConcurrentUpdate, NotFound):
-        return NOTHING  # somebody else delivers, or it was deleted
+        return NOTHING  # another worker delivers, or the subscription was deleted
 
 
 class _Turn:
@@ -206,7 +205,7 @@ class _Turn:
         return DeadLetter(id_, one.id, event, problem, one.attempts, self._now())
 
     def _again(self, letter: DeadLetter) -> None:
-        """Send a dead letter once: it is gone, or as dead as before."""
+        """Send a dead letter once; delete it if it was delivered, else keep it."""
         one = self._one
         self._write(replace(one, not_before=self._now() + self._delivery.timeout))
         outcome, good = self._sent(letter.event)
@@ -232,7 +231,7 @@ class _Turn:
 
 
 def body_of(one: Subscription, event: Event) -> bytes:
-    """What is sent: `type`, `timestamp` and `data`, as the Standard Webhooks convention has it."""
+    """The JSON body: `type`, `timestamp` and `data` as in the Standard Webhooks convention."""
     return json.dumps(
         {
             "id": event.id,

@@ -1,4 +1,4 @@
-"""Reading events by cursor, waiting a while where there are none."""
+"""Read events by cursor, waiting a while if there are none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT: Final = 30 * SECOND
 _PAUSE: Final = 0.25
-"""Seconds between two looks of who waits."""
+"""Seconds between two reads of a waiting request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class EventQuery:
     wanted: EventFilter = EVERYTHING
     limit: int = 100
     wait: Duration = 0
-    """How long to wait where there are none yet, at most `LONGEST_WAIT`."""
+    """How long to wait if there are none yet, at most `LONGEST_WAIT`."""
     project_id: str | None = None
     all_projects: bool = False
 
@@ -39,11 +39,11 @@ class EventQuery:
 def read_events(env: UseCaseEnvironment, caller: Caller, ask: EventQuery) -> EventPage:
     """The next events after a cursor, in the order of the ledger.
 
-    Where as many requests wait as may (`Admission.waiting`), this one is answered at once.
+    If too many requests wait already (`Admission.waiting`), this one is answered at once.
 
     Raises:
-        Forbidden: a tenant asked for another project's.
-        EventsLost: some after the cursor are kept no more, or the ledger does not know it.
+        Forbidden: a tenant asked for another project's events.
+        EventsLost: some events after the cursor are deleted, or the cursor is another ledger's.
     """
     project = visible_project(caller, all_projects=ask.all_projects, project_id=ask.project_id)
     if not caller.operator:
@@ -71,8 +71,8 @@ def read_events(env: UseCaseEnvironment, caller: Caller, ask: EventQuery) -> Eve
 def disclosed_body(env: UseCaseEnvironment, caller: Caller, event: Event) -> Mapping[str, object]:
     """An event's body as the caller may see it.
 
-    A tenant may read what a subscription of its project caused that an operator has made there:
-    its counts are rounded, and what is of the whole cloud is left out.
+    A tenant also reads events of subscriptions that an operator has created in its project: their
+    counts are rounded for it, and events about the whole cloud have no body.
     """
     body = event.body
     if caller.operator:

@@ -1,4 +1,4 @@
-"""Subscriptions: made, listed, forgotten; what could not be delivered, and sending it again."""
+"""Subscriptions: create, list, delete; list their dead letters and send them again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller, Page
 
 SECRET: Final = "whsec_"  # noqa: S105 - a prefix, as the Standard Webhooks convention has it
-"""How a secret begins; base64 of its bytes follows."""
+"""Prefix of a secret; the base64 of its bytes follows."""
 _LEAST, _MOST = 24, 64
 _LONGEST_BEFORE: Final = 365 * DAY
 
@@ -50,9 +50,10 @@ def subscribe(
     """Create a subscription to events from now on.
 
     Raises:
-        InvalidDescription: no such type, a threshold that its type lacks or needs, a bad URL.
-        Forbidden: an address of the service's own networks; a tenant asks for capacity.
-        LimitExceeded: the project has as many as it may.
+        InvalidDescription: an unknown event type, a threshold that is missing or does not belong
+            to the types, or a bad URL.
+        Forbidden: the URL is in the service's own networks, or a tenant asks for capacity.
+        LimitExceeded: the project has as many subscriptions as it may.
         NotFound: no such lease, ensemble or flavor for this caller.
     """
     wants = replace(
@@ -95,7 +96,7 @@ def own_subscription(env: UseCaseEnvironment, caller: Caller, id_: str) -> Subsc
     """The subscription, if it is the caller's.
 
     Raises:
-        NotFound: there is none, or it is another project's.
+        NotFound: there is no such subscription, or it is another project's.
     """
     found = env.store.event_log.subscription(id_)
     if not sees(caller, found.project_id):
@@ -109,8 +110,8 @@ def list_subscriptions(
     """The caller's subscriptions, oldest first.
 
     Raises:
-        Forbidden: a tenant asked for every project's.
-        NotFound: the page's marker is none for this caller.
+        Forbidden: a tenant asked for the subscriptions of every project.
+        NotFound: the page's marker is no subscription for this caller.
     """
     project = visible_project(caller, all_projects=all_projects, project_id=None)
     if page.marker is not None:
@@ -124,7 +125,7 @@ def unsubscribe(
     """Delete a subscription with its dead letters.
 
     Raises:
-        NotFound: there is none, or it is another project's.
+        NotFound: there is no such subscription, or it is another project's.
     """
     found = own_subscription(env, caller, id_)
     if not dry_run:
@@ -134,7 +135,7 @@ def unsubscribe(
 def dead_letters(
     env: UseCaseEnvironment, caller: Caller, id_: str, page: Page
 ) -> Sequence[DeadLetter]:
-    """What was given up for a subscription, the oldest first.
+    """The dead letters of a subscription, the oldest first.
 
     Raises:
         NotFound: no such subscription, or marker, for this caller.
@@ -151,10 +152,10 @@ def resend(
     *,
     dry_run: bool = False,
 ) -> int:
-    """Have dead letters sent once more, those of these ids or (None) a page of all.
+    """Queue dead letters to be sent again: those with the ids `letters`, or None: all of a page.
 
     Returns:
-        How many.
+        The number of queued dead letters.
 
     Raises:
         NotFound: no such subscription for this caller, or no such letter.
@@ -171,7 +172,7 @@ def resend(
 
 
 def _queue(env: UseCaseEnvironment, id_: str, queued: tuple[DeadLetter, ...]) -> None:
-    """One that waits because it failed is due at once."""
+    """Queue the dead letters; if the subscription pauses after a failure, make it due at once."""
     kept = PutDeadLetters(id_, queued, env.limits.dead_letters)
 
     def queue() -> None:
@@ -203,7 +204,7 @@ def _secret(env: UseCaseEnvironment, given: str | None) -> str:
 def _check_things(
     env: UseCaseEnvironment, caller: Caller, wants: SubscriptionFilter, threshold: Threshold
 ) -> None:
-    """Let pass what names things that are there, and the caller's."""
+    """Check that the lease, ensemble, role, flavor, class and zone exist for the caller."""
     if wants.lease is not None:
         own_lease(env.store, caller, wants.lease)
     if wants.ensemble is not None:
@@ -223,7 +224,7 @@ def _check_things(
 def _check_threshold(
     env: UseCaseEnvironment, caller: Caller, wants: SubscriptionFilter, asked: Threshold
 ) -> None:
-    """Let a threshold pass that goes with the types, and types that have theirs."""
+    """Check that the threshold belongs to the event types, and that none is missing."""
     time, room, capacity = (name in wants.types for name in _OWN)
     sized = asked.flavor is not None or asked.resource_class is not None
     limited = asked.below is not None or asked.above_share is not None

@@ -1,10 +1,9 @@
-"""Thresholds of subscriptions: measured by workers after the ledger has changed.
+"""Thresholds of subscriptions, measured by workers after the ledger has changed.
 
-Every worker looks, at most once per interval, and only where something has changed that could
-matter; what one finds is written with the subscription's new standing, so of several that find
-it one commits. A look takes a bounded part of a worker's time: after it comes a rest.
-
-Measured are the time left of leases, the room for a role, and free capacity.
+The measured quantities are the time left of leases, how many more members of a role fit, and free
+capacity. Every worker measures at most once per interval, and only if a relevant part of the ledger
+has changed. A crossing is written together with the subscription's standing, so that only one of
+several workers commits it. After each measurement a worker pauses for `REST` times its duration.
 """
 
 from __future__ import annotations
@@ -58,14 +57,14 @@ class Crossing:
 
 
 Last: TypeAlias = "MutableMapping[str, float]"
-"""What a worker has measured last, by subscription and key: told as what was before."""
+"""Subscription id and key -> the value measured last; reported as `before` in events."""
 
 
 # --- time left --------------------------------------------------------------------------------
 
 
 def time_left(env: UseCaseEnvironment, one: Subscription) -> Iterator[Crossing]:
-    """Crossings of leases whose edge is near, once for each edge."""
+    """Crossings of leases whose edge is less than `threshold.before` away."""
     before = one.threshold.before
     if before is None or not one.wants.has(TIME):
         return
@@ -111,7 +110,7 @@ def _leases(env: UseCaseEnvironment, one: Subscription) -> Iterator[Lease]:
 
 
 def ensembles(env: UseCaseEnvironment, one: Subscription) -> Iterator[Ensemble]:
-    """The ensembles of its project that have the role it asks about."""
+    """The ensembles that a subscription watches: with its role, in its project."""
     if one.wants.ensemble is not None:
         yield env.store.ensemble(one.wants.ensemble)
         return
@@ -123,7 +122,7 @@ def ensembles(env: UseCaseEnvironment, one: Subscription) -> Iterator[Ensemble]:
 def room(
     env: UseCaseEnvironment, one: Subscription, ensemble: Ensemble, snapshot: Snapshot, last: Last
 ) -> Iterator[Crossing]:
-    """Whether fewer of a role fit than is asked for. Only of ensembles that stand somewhere."""
+    """The standing of `max_additional` against `threshold.below`; only for placed ensembles."""
     role = next((role for role in ensemble.roles if role.name == one.wants.role), None)
     below = one.threshold.below
     if role is None or below is None:
@@ -134,7 +133,7 @@ def room(
     if count is None:
         return
     if not one.operator:
-        # The crossing is judged by what is told, or `below` would find out the count.
+        # Compare the rounded count, or a tenant could find the exact one by varying `below`.
         count = env.limits.told_additional(count)
     key = f"{ROOM} {ensemble.id}"
     was = one.standing.get(key)
@@ -161,7 +160,7 @@ def room(
 def max_additional(
     env: UseCaseEnvironment, ensemble: Ensemble, role: Role, snapshot: Snapshot, *, most: int
 ) -> int | None:
-    """How many more of a role fit now, at most `most`, everybody staying; None: nobody stands.
+    """How many more members of a role fit now, at most `most`; None: no member is placed.
 
     Raises:
         Busy: time ran out.
@@ -176,7 +175,7 @@ def max_additional(
     built = build_on_terrain(request, cut_terrain(snapshot, request), closed=closed)
     found = solve_and_verify(env.solver, built, time_limit=limit, seed=0)
     if found is None:
-        return 0  # those who stand break a required policy: nothing joins them
+        return 0  # the placed members break a required policy, so no member can be added
     return count_additional(env.solver, found, role, most=most, time_limit=limit).count
 
 
@@ -186,7 +185,7 @@ def max_additional(
 def capacity(
     env: UseCaseEnvironment, one: Subscription, snapshot: Snapshot, last: Last
 ) -> Iterator[Crossing]:
-    """Whether less is free, or more used, than an operator asks for."""
+    """The standing of free capacity against `below`, or of the used share against `above_share`."""
     asked = one.threshold
     if not one.wants.has(CAPACITY) or (asked.flavor is None and asked.resource_class is None):
         return
@@ -224,7 +223,7 @@ def capacity(
 
 
 def _zone(snapshot: Snapshot, name: str | None) -> Bools:
-    """Living providers in a domain of this name, at whatever level; in all without a name."""
+    """[P] whether each live provider is in a domain of this name, at any level; None: all."""
     if name is None:
         return snapshot.alive
     found = snapshot.alive & False
@@ -235,7 +234,7 @@ def _zone(snapshot: Snapshot, name: str | None) -> Bools:
 
 
 REST: Final = 9
-"""A worker rests so many times as long as a look has taken."""
+"""Length of a worker's pause, as a multiple of the duration of the measurement before."""
 
 _log = logging.getLogger(__name__)
 
@@ -247,13 +246,13 @@ class ThresholdWatcher:
     env: UseCaseEnvironment
     _next: float = 0.0
     _until: int = 0
-    """When time alone may change an answer."""
+    """The instant from which on measurements may change without any commit."""
     _seen: dict[str, object] = field(default_factory=dict)
-    """Subscription -> what its answer came of."""
+    """Subscription id -> the state of the ledger that was measured last."""
     _last: dict[str, float] = field(default_factory=dict)
 
     def look(self) -> bool:
-        """Look where something has changed; False: there is never more at once.
+        """Measure the thresholds if it is time; always False: there is never more to do at once.
 
         Raises:
             MoorageError: the ledger is out of reach.
@@ -278,7 +277,7 @@ class ThresholdWatcher:
             try:
                 known[one.id] = self._one(one, snapshot, fleet, due=due)
             except (ConcurrentUpdate, NotFound):
-                continue  # somebody else was quicker; looked at again
+                continue  # another worker committed first; measured again in the next round
             except Busy as busy:
                 _log.info("threshold of subscription %s: %s", one.id, busy.message)
             except MoorageError:
@@ -304,7 +303,7 @@ class ThresholdWatcher:
 
 
 def _digest(snapshot: Snapshot) -> bytes:
-    """Of all that moves when a booking or a provider does."""
+    """A digest of all revisions that change with any booking, provider or topology."""
     revisions = snapshot.revisions.tobytes()
     return sha256(revisions + b"%d" % snapshot.topology_revision).digest()
 
@@ -316,7 +315,7 @@ def _asks_for_room(one: Subscription) -> bool:
 def _write(
     env: UseCaseEnvironment, one: Subscription, crossings: list[Crossing], kept: Mapping[str, int]
 ) -> None:
-    """What has crossed, with how it stands now; nothing where nothing has."""
+    """Commit the subscription's new standing and the events; nothing if it is unchanged."""
     stands = {**kept, **{each.key: each.stands for each in crossings}}
     if stands == dict(one.standing):
         return

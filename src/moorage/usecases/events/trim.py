@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from moorage.usecases.environment import UseCaseEnvironment
 
 AT_ONCE: Final = 5_000
-"""Events forgotten in one transaction."""
+"""Events deleted in one transaction."""
 EVERY: Final = 5 * MINUTE
 
 
@@ -30,7 +30,7 @@ def trim(env: UseCaseEnvironment) -> bool:
 
 
 def record_passed(env: UseCaseEnvironment, passed: Sequence[tuple[str, int, int]]) -> None:
-    """Record that no pending event matches these subscriptions."""
+    """Advance subscriptions past events that none of them selects."""
     moved = tuple(one for one in passed if one[1] < one[2])
     if moved:
         env.store.commit(Changeset((PassEvents(moved),)))
@@ -38,7 +38,7 @@ def record_passed(env: UseCaseEnvironment, passed: Sequence[tuple[str, int, int]
 
 @dataclass
 class EventTrimmer:
-    """One worker's rounds."""
+    """Deletes old events in one worker, at most every `EVERY` unless there are more."""
 
     env: UseCaseEnvironment
     _next: float = 0.0

@@ -1,5 +1,4 @@
-"""Offers: found over a range of starts, held until they expire, accepted into leases.
+"""Offers: found over a range of starts, held until they expire, accepted as leases.
 
-What is here decides and commits through the ways of a lease (`usecases.leases`, `usecases.decide`);
-it has no search and no writing of its own.
+Searching and writing are those of leases (`usecases.leases`, `usecases.decide`).
 """

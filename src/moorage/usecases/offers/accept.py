@@ -1,4 +1,4 @@
-"""Accept an offer: its places are a lease's from then on, and its siblings are given up."""
+"""Accept an offer: it becomes a lease, and the other offers of its request are withdrawn."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ def accept_offer(
     *,
     dry_run: bool = False,
 ) -> LeaseResult:
-    """Make an offer a lease under the same id, in one transaction.
+    """Turn an offer into a lease with the same id, in one transaction.
 
-    Its members stay on the hosts that were held for them. Only where a lead or cleaning time that
-    was not offered finds no room there, they are placed anew; where that gives nothing either, it
-    is refused and the offer stays. Other offers of the same request are given up with it. An
-    ensemble that was offered places has them, and the lease, from then on.
+    Its members keep the held hosts. Only if a lead or cleaning time beyond the offered one does not
+    fit there, they are placed on other hosts; if there are none, the request is refused and the
+    offer stays open. The other offers of the same request are withdrawn. If the offer was made to
+    a stored ensemble, that ensemble gets the places and the lease.
 
     Raises:
-        NotFound: no such offer for this caller, or its ensemble is gone.
-        WrongState: it was accepted, or its ensemble has changed, is placed or has a lease.
-        OfferOver: it has expired, or was withdrawn.
+        NotFound: no such offer for this caller, or its ensemble is deleted.
+        WrongState: the offer was accepted, or its ensemble has changed, is placed or has a lease.
+        OfferOver: the offer has expired, or was withdrawn.
         InvalidDescription, LimitExceeded, QuotaExceeded: the terms, as for a lease.
-        Infeasible: longer than offered, there is no room.
+        Infeasible: the lead or cleaning time beyond the offer does not fit.
         CheckRefused, Busy: as for a lease.
     """
 
@@ -105,19 +105,19 @@ def _terms(env: UseCaseEnvironment, lease: Lease, accepted: AcceptanceTerms, now
         priority=accepted.priority,
         before_start=accepted.before_start,
     )
-    # An offer whose start has come while it was held begins now.
+    # If the offered start has passed meanwhile, the lease starts now.
     if terms.period.start < now < terms.period.end:
         terms = terms.moved(replace(terms.period, start=now))
     check_margins(env.limits, lead=terms.lead, cleaning=terms.cleaning)
     terms = checked_start(terms, now)
-    if terms.lead > offered.lead:  # what is offered is kept free already
+    if terms.lead > offered.lead:  # the offered lead is held already
         terms = checked_lead(terms, now)
     return checked_end(env.limits, terms, now)
 
 
 @dataclass(frozen=True, eq=False)
 class _Taking:
-    """One offer on its way to be a lease."""
+    """The acceptance of one offer."""
 
     env: UseCaseEnvironment
     caller: Caller
@@ -126,7 +126,7 @@ class _Taking:
     terms: Terms
 
     def granted(self, accepted: AcceptanceTerms, *, dry_run: bool) -> DecisionFlow[LeaseResult]:
-        """The lease, decided and written."""
+        """Decide and write the lease."""
         env, store = self.env, self.env.store
         kept = store.ensemble(self.lease.ensemble_id)
         held = store.decision(self.lease.decision_id)
@@ -190,14 +190,14 @@ class _Taking:
         )
 
     def _turn(self, ensemble: Ensemble) -> WaitlistGate:
-        """The waitlist gate: none within the held time, else of the whole window."""
+        """The waitlist gate: none if the lease stays within the held period, else the window's."""
         kept, wanted = self.lease.terms.occupied, self.terms.occupied
         if kept.start <= wanted.start and wanted.end <= kept.end:
             return ignore_waitlist
         return turn_of_window(self.env, ensemble, self.terms)
 
     def _ensemble(self, kept: Ensemble) -> Ensemble:
-        """Whose places they are from now on: of the ensemble that was asked for, or of its own."""
+        """The ensemble of the lease: the stored one that was offered places, or the offer's own."""
         if self.offer.of is None:
             return kept
         store = self.env.store
@@ -211,7 +211,7 @@ class _Taking:
         return ensemble
 
     def _told(self, made: Decision) -> Iterator[Change]:
-        """Warnings for consumers that were given an end by the offer."""
+        """Warnings for consumers that the offer displaced; they were not warned before."""
         end = last_end(made.created_at, made.period.start, self.env.limits.notice)
         if end is not None:
             silent = displaced_for(self.env.store, self.lease.id)
@@ -220,7 +220,7 @@ class _Taking:
     def _without_copy(
         self, kept: Ensemble, ensemble: Ensemble, held: Decision, now: Instant
     ) -> Iterator[Change]:
-        """The end of the copy that has kept the places; its bookings are dropped with the rest."""
+        """The changes that delete the offer's copy of the ensemble; `freed` drops its bookings."""
         if kept.id == ensemble.id:
             return
         if held.state is DecisionState.HELD:
@@ -229,7 +229,7 @@ class _Taking:
         yield DeleteEnsemble(kept.id, kept.generation)
 
     def _siblings(self, now: Instant) -> Iterator[Change]:
-        """The other offers of the same request, given up."""
+        """The changes that withdraw the other offers of the same request."""
         for one in self.env.store.offers(project_id=self.lease.project_id):
             offer = one.offer
             if offer is None or offer.request != self.offer.request or one.id == self.lease.id:
@@ -239,5 +239,5 @@ class _Taking:
 
 
 def _description(ensemble: Ensemble) -> tuple[object, ...]:
-    """What must not change while an ensemble has offers."""
+    """The parts of an ensemble that must not change between offer and acceptance."""
     return ensemble.roles, {one.name for one in ensemble.members}, ensemble.policies
