@@ -34,7 +34,7 @@ class DisplacedConsumer:
     """Its end without the displacement."""
     priority: int = 0
     decision: str | None = None
-    """The decision whose place it has, if it is a member's server."""
+    """The decision whose place it has, if it is a member's."""
 
 
 @dataclass(frozen=True, slots=True)

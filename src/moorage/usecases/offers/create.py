@@ -1,4 +1,4 @@
-"""Make offers: windows in a range of starts, each with its places held until it expires."""
+"""Create offers: windows in a range of starts, each with its places held until it expires."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 __all__ = ["OfferRequest", "OfferResult", "create_offers"]
 
 _TRIES: Final = 20
-"""Windows that are found and overtaken before one request gives up."""
+"""Windows that one request tries at most, if they turn out not to be available."""
 
 
 def create_offers(
@@ -82,17 +82,17 @@ def create_offers(
     """Look for windows in a range of starts, and hold the places of each until it expires.
 
     The first is the earliest that fits and that the project's quota allows; each further one starts
-    after the one before it, and all are held beside each other. The same request under the same id
-    gets the offers it got before.
+    after the one before it, and all are held at the same time. The same request with the same id
+    gets the same offers.
 
     Raises:
         NotFound: no such ensemble for this caller.
         InvalidDescription: neither or both of ensemble and description, a range that is empty or
             in the past, no members, or as for an ensemble.
-        LimitExceeded: too long, too far ahead, too many members, or offers held.
-        QuotaExceeded: the project holds too many places, or could not have the lease.
+        LimitExceeded: too long, too far ahead, or too many members.
+        QuotaExceeded: the project has too many offers or held places, or could not have the lease.
         WrongState: the ensemble is placed, or has a lease.
-        Infeasible: no window in the range; the explanation says why, and which there is after it.
+        Infeasible: no window in the range; the explanation has the first window after it, if any.
         DuplicateName: the id was used by another request.
         Busy: time ran out before a window was found, or too many conflicting commits.
     """
@@ -103,14 +103,14 @@ def create_offers(
     try:
         return _Making(env, caller, asked, naming, dry_run=dry_run).offers()
     except DuplicateName:
-        # The same request on another connection was quicker: both get its offers.
+        # The same request may have been granted on another connection: give the same answer.
         if (made := _made_before(env.store, caller, naming)) is not None:
             return made
         raise
 
 
 class _Making:
-    """Makes one offer after the other."""
+    """Creates the offers of one request, one after the other."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _Making:
         check_members(env.limits, self._ensemble)
 
     def offers(self) -> OfferResult:
-        """All of them; at least one."""
+        """Create the offers; at least one."""
         made: list[Lease] = []
         if not self._dry_run:
             self._give_way()
@@ -148,7 +148,7 @@ class _Making:
                 break
             made.append(found)
             if self._dry_run:
-                # What is not held is no obstacle to a second one: it would be the same again.
+                # A dry run holds no places, so a second search could return the same places.
                 break
         snapshot = self._env.store.snapshot()
         return OfferResult(
@@ -160,14 +160,14 @@ class _Making:
         )
 
     def _give_way(self) -> None:
-        """Let those have their turn who wait for what may be found."""
+        """Try the waitlist entries that compete with the offers."""
         whole = self._starts(self._bounds.first).whole
         WaitlistTurn(self._env, 0, whole, needed(self._ensemble)).give_way()
 
     def _next(self, made: list[Lease]) -> Lease | None:
-        """The earliest window after those that were found; None where there is none any more.
+        """The next offer, in the earliest window after the last one; None if there is none.
 
-        Of windows that fit, those count that the project's quota allows.
+        Windows that the project's quota does not allow are skipped.
         """
         first = self._bounds.first if not made else made[-1].terms.period.start
         later, proved, known = bool(made), True, True
@@ -184,7 +184,7 @@ class _Making:
                     dry_run=self._dry_run,
                 )
             except Infeasible:
-                # Somebody was quicker, or whoever could yield does not make room in fact.
+                # A concurrent commit took the places, or displacement cannot make enough room.
                 first, later, proved, known = start, True, False, False
             except QuotaExceeded as refused:
                 self._barred.append(
@@ -193,7 +193,7 @@ class _Making:
                 passes = self._passes(refused, start)
                 if passes is None:
                     break
-                # All that starts before is too much as well.
+                # The quota allows no earlier start either.
                 first, later = passes, False
         if made:
             return None
@@ -214,14 +214,14 @@ class _Making:
         )
 
     def _passes(self, refused: QuotaExceeded, start: Instant) -> Instant | None:
-        """The first start in the range that quota allows; None: none, as far as is known."""
+        """The first start after `start` in the range that the quota allows; None: none is known."""
         later = refused.start_at_once
         if later is None or not start < later <= self._bounds.last:
             return None
         return later
 
     def _sought(self, first: Instant, *, later: bool) -> EarliestStart:
-        # Of several offers only the first may begin at the end of the range.
+        # Only the first offer may start at the very end of the range.
         find = earliest_start if later else disclosed_earliest_start
         starts, limit = self._starts(first), self._bounds.time_limit
         return find(self._env, self._ahead(), starts, time_limit=limit, later=later)
@@ -233,7 +233,7 @@ class _Making:
         return env.limits.disclosure
 
     def _starts(self, first: Instant) -> Starts:
-        """The range of what is booked: with lead and cleaning."""
+        """The range of starts of the booked periods, which include lead and cleaning."""
         asked = self._asked
         lead = asked.lead
         length = lead + asked.duration + asked.cleaning
@@ -262,7 +262,7 @@ class _Making:
         )
 
     def _held(self, start: Instant, made: list[Lease], *, proved: bool) -> DecisionFlow[Lease]:
-        """The offer of one window, booked."""
+        """Decide and write the offer that starts at `start`."""
         env, asked = self._env, self._asked
         ensemble = _copied(env, self._ensemble)
         expires_at = env.store.now() + self._bounds.hold
@@ -325,7 +325,7 @@ def _placed(lease: Lease, decision: Decision) -> Lease:
 
 
 def _named(request: str, number: int) -> str:
-    """The id of the n-th offer of a request: the same each time."""
+    """The id of the n-th offer of a request, derived from the request's id."""
     return fact_id("offer", request, number)
 
 
@@ -335,7 +335,7 @@ def _score(start: Instant, made: list[Lease], last: Instant) -> float:
 
 
 def _ensemble(env: UseCaseEnvironment, caller: Caller, asked: OfferRequest) -> Ensemble:
-    """What is to be placed: not stored, or not touched."""
+    """The ensemble to place: from the description, not stored; or the stored one, unchanged."""
     if (asked.ensemble_id is None) is (asked.description is None):
         raise InvalidDescription(
             "an offer is for an ensemble, or for one that is described", path="offer.ensemble_id"
@@ -355,7 +355,7 @@ def _ensemble(env: UseCaseEnvironment, caller: Caller, asked: OfferRequest) -> E
 
 
 def _copied(env: UseCaseEnvironment, ensemble: Ensemble) -> Ensemble:
-    """The same description with members of its own: each offer keeps its places with one."""
+    """A copy of the ensemble with new members; each offer holds its places by its own copy."""
     now = env.store.now()
     return replace(
         ensemble,
@@ -371,7 +371,7 @@ def _copied(env: UseCaseEnvironment, ensemble: Ensemble) -> Ensemble:
 
 
 def _made_before(store: Store, caller: Caller, naming: RequestIdentity) -> OfferResult | None:
-    """What the same request got before, under the id its client gave."""
+    """The offers that the same request, with the id its client gave, has created before."""
     if not naming.digest:
         return None
     found: list[Lease] = []

@@ -1,4 +1,4 @@
-"""The end of an offer that was not accepted: places are freed, its ensemble is deleted."""
+"""The end of an offer that was not accepted: its places are freed, its copy is deleted."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 def withdraw_offer(
     env: UseCaseEnvironment, caller: Caller, offer_id: str, *, dry_run: bool = False
 ) -> None:
-    """Give an offer up: its places are free at once.
+    """Withdraw an offer: its places are freed at once.
 
     Raises:
         NotFound: no such offer for this caller.
-        WrongState: it was accepted.
-        OfferOver: it is over already.
+        WrongState: the offer was accepted.
+        OfferOver: the offer is over already.
     """
 
     def attempt() -> None:
@@ -60,7 +60,7 @@ def withdraw_offer(
 
 
 def give_up_offer(env: UseCaseEnvironment, lease_id: str) -> None:
-    """Let go of what was kept while a series was made; nothing where it is over or granted."""
+    """Withdraw an offer that held places while a series was created, if it is still open."""
 
     def attempt() -> None:
         lease = env.store.lease(lease_id)
@@ -72,10 +72,10 @@ def give_up_offer(env: UseCaseEnvironment, lease_id: str) -> None:
 
 
 def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
-    """End an offer that has expired, and give back what was to make room for one that is over.
+    """End an offer that has expired, and restore the ends of consumers displaced for it.
 
     Raises:
-        ConcurrentUpdate, NotFound: somebody else was quicker.
+        ConcurrentUpdate, NotFound: the offer or the effect was changed concurrently.
     """
     now = env.store.now()
     try:
@@ -90,7 +90,7 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
     if lease.offer.expires_at > now:
         env.store.commit(Changeset((postponed(effect, lease.offer.expires_at, now),)))
         return "not yet"
-    # The effect is among the timers of the lease: it is written as done, not forgotten.
+    # The effect is one of the offer's timers: it is stored as done, so it must not be dropped.
     changes = [
         one
         for one in offer_end_changes(env, lease, OfferState.EXPIRED, now)
@@ -103,14 +103,14 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
 def offer_end_changes(
     env: UseCaseEnvironment, lease: Lease, state: OfferState, now: Instant, *, ensemble: bool = True
 ) -> Iterator[Change]:
-    """What the end of an offer changes; whoever yields to it is for `_returned`.
+    """The changes that end an offer, without those of displaced consumers (see `_returned`).
 
     Args:
-        env: where its decision and its ensemble are.
+        env: has the store of its decision and its ensemble.
         lease: the offer.
-        state: what became of it.
-        now: when.
-        ensemble: whether its ensemble goes with it.
+        state: its new state.
+        now: when it ends.
+        ensemble: whether its ensemble is deleted too.
     """
     assert lease.offer is not None, "only offers end so"
     closed = replace(
@@ -132,7 +132,7 @@ def offer_deletion_changes(
     *,
     ensemble: bool = True,
 ) -> Iterator[Change]:
-    """The end of an offer's places, and of the ensemble that had them."""
+    """The changes that free an offer's places, end its decision and delete its ensemble."""
     decision = env.store.decision(lease.decision_id)
     if decision.state is DecisionState.HELD:
         lapsed = decision.state_at(now) is not DecisionState.HELD
@@ -145,7 +145,7 @@ def offer_deletion_changes(
 
 
 def due_at_once(env: UseCaseEnvironment, lease: Lease, now: Instant) -> Iterator[Change]:
-    """Have a worker give back what was to make room for an offer that ends in this changeset."""
+    """The effect by which a worker restores the ends of consumers displaced for an ended offer."""
     if displaced_for(env.store, lease.id):
         yield PutEffect(
             Effect(
@@ -163,7 +163,7 @@ def due_at_once(env: UseCaseEnvironment, lease: Lease, now: Instant) -> Iterator
 
 
 def _returned(env: UseCaseEnvironment, lease: Lease) -> Iterator[Change]:
-    """Their former ends for those who would have ended for the offer, as far as there is room."""
+    """The changes that restore the ends of consumers displaced for the offer, if they fit."""
     snapshot = env.store.snapshot()
     try:
         members = env.store.ensemble(lease.ensemble_id).members
@@ -174,11 +174,11 @@ def _returned(env: UseCaseEnvironment, lease: Lease) -> Iterator[Change]:
 
 
 def _commit(env: UseCaseEnvironment, lease: Lease, changes: tuple[Change, ...]) -> None:
-    """Write these, and give back what was to make room for the offer."""
+    """Commit the changes, and restore the ends of consumers displaced for the offer."""
     keepers = env.store.keepers().revision
     back = tuple(_returned(env, lease))
     try:
         env.store.commit(Changeset((*changes, *back), keepers_revision=keepers if back else None))
     except (CapacityExceeded, ProviderConflict) as overtaken:
-        # Where a later end was given back somebody else has come meanwhile: look again.
+        # Another booking took the capacity that a restored end needs: read again.
         raise ConcurrentUpdate(overtaken.message, subject=lease.id) from overtaken

@@ -1,4 +1,4 @@
-"""Why there is no window in a range: the explanation of its first, and what comes after it."""
+"""The refusal of a range without a window: why its first start fails, and alternatives after it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from moorage.usecases.refusals.trial import WindowRequest
 
 
-def raise_no_window(  # noqa: PLR0913 - what, where, for whom, and whether it is kept
+def raise_no_window(  # noqa: PLR0913 - the request, its range, its reader and its margins
     env: UseCaseEnvironment,
     ahead: WindowRequest,
     starts: Starts,
@@ -41,18 +41,18 @@ def raise_no_window(  # noqa: PLR0913 - what, where, for whom, and whether it is
     operator: bool,
     stored: bool,
 ) -> Infeasible:
-    """The refusal of a range: of stage `static` where an empty fleet would not do either.
+    """The error for a range without a window; of stage `static` if it fails on an empty fleet too.
 
     Args:
         env: the solver, and the budget.
-        ahead: what was looked for in vain.
+        ahead: the request whose search failed.
         starts: the range.
-        naming: the request.
-        lead: how long after the beginning of what is booked the tenant's time begins.
-        cleaning: how long before the end of it the tenant's ends.
-        proved: whether there is none however leases that have not started move for it.
-        operator: whether who asks may know other projects' leases by their ids.
-        stored: whether the explanation is kept.
+        naming: the identity of the request.
+        lead: time between the starts of the booked and of the tenant's period.
+        cleaning: time between the ends of the tenant's and of the booked period.
+        proved: whether no relocation of leases that have not started could help either.
+        operator: whether the explanation may name other projects' leases by their ids.
+        stored: whether the explanation is stored.
     """
     env = env.told_to(operator=operator)
     built = ahead.stated(starts, starts.first, ahead.snapshot)
@@ -77,13 +77,13 @@ def raise_no_window(  # noqa: PLR0913 - what, where, for whom, and whether it is
 
 
 THEN: Final = "fits then"
-"""What is known of relaxations that help at the first start."""
+"""Result text of relaxations that help at the first start."""
 
 
 def _never(
     env: UseCaseEnvironment, ahead: WindowRequest, built: BuiltProblem
 ) -> Explanation | None:
-    """The explanation where no start would do, as an empty fleet would not."""
+    """The static explanation if the request does not fit even an empty fleet; else None."""
     seconds = env.limits.explanation_budget / SECOND
     oracle = Oracle(env.solver, lambda: seconds, ahead.seed)
     if oracle.feasible_if_time(lambda: on_empty_hosts(built.request, built).problem) is not False:

@@ -1,4 +1,4 @@
-"""Look at offers: whose they are, and which of them can still be accepted."""
+"""Read offers: the caller's own, those that are open, and listings."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _WHOLE = Page()
 
 
 def own_offer(store: Store, caller: Caller, offer_id: str) -> tuple[Lease, Offer]:
-    """The offer, if it is the caller's, in whatever state.
+    """The offer, if it is the caller's, in any state.
 
     Raises:
-        NotFound: there is none, or it is another project's.
+        NotFound: there is no such offer, or it is another project's.
     """
     try:
         found = store.lease(offer_id)
     except NotFound:
         raise NotFound("offer", offer_id) from None
-    # What is kept while a series is made is no offer to anybody.
+    # Offers that hold places while a series is created are internal.
     kept = found.occurrence is not None
     if found.offer is None or kept or not sees(caller, found.project_id):
         raise NotFound("offer", offer_id)
@@ -39,12 +39,12 @@ def own_offer(store: Store, caller: Caller, offer_id: str) -> tuple[Lease, Offer
 
 
 def open_offer(store: Store, caller: Caller, offer_id: str, now: Instant) -> tuple[Lease, Offer]:
-    """The offer, if it can still be accepted or given up.
+    """The offer, if it can still be accepted or withdrawn.
 
     Raises:
-        NotFound: as of `own_offer`.
-        WrongState: it was accepted.
-        OfferOver: it has expired, or was withdrawn.
+        NotFound: as `own_offer`.
+        WrongState: the offer was accepted.
+        OfferOver: the offer has expired, or was withdrawn.
     """
     lease, offer = own_offer(store, caller, offer_id)
     match offer.state_at(now):
@@ -59,18 +59,18 @@ def open_offer(store: Store, caller: Caller, offer_id: str, now: Instant) -> tup
 
 
 def offer_lost(store: Store, caller: Caller, offer_id: str, gone: NotFound) -> NoReturn:
-    """Say what became of an offer whose ensemble or places went while somebody looked at them.
+    """Raise the error for an offer some record of which was deleted while it was read.
 
     Raises:
-        NotFound: as of `own_offer`; `gone` itself where it is not the offer's own.
-        WrongState, OfferOver: as of `open_offer`.
-        ConcurrentUpdate: it is open; what went was another offer's of its request.
+        NotFound: as `own_offer`; or `gone`, if the stored ensemble it was made to is deleted.
+        WrongState, OfferOver: as `open_offer`.
+        ConcurrentUpdate: the offer is open; the deleted record was another offer's.
     """
     lease, offer = open_offer(store, caller, offer_id, store.now())
     if gone.name == offer.of:
         raise gone
     raise ConcurrentUpdate(
-        "another offer of the request went meanwhile", subject=lease.id
+        "another offer of the request ended meanwhile; retry", subject=lease.id
     ) from gone
 
 
@@ -85,7 +85,7 @@ def list_offers(
     """The caller's offers, or for operators every project's, by creation; not accepted ones.
 
     Raises:
-        Forbidden: a tenant asked for every project's.
+        Forbidden: a tenant asked for the offers of every project.
         NotFound: the page's marker is no offer for this caller.
     """
     project = visible_project(caller, all_projects=all_projects, project_id=None)

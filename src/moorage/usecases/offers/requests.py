@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SearchRange:
-    """What was asked, at an instant."""
+    """The range of starts of a request, with its hold and time limit."""
 
     first: Instant
     last: Instant
@@ -39,12 +39,13 @@ class SearchRange:
 
 
 def search_range(env: UseCaseEnvironment, asked: OfferRequest, project_id: str) -> SearchRange:
-    """The range of starts, from now on.
+    """The range of starts of a request, not before now plus its lead.
 
     Raises:
-        InvalidDescription: it is in the past, or empty, or its lead would be in the past.
-        LimitExceeded: too long, too far ahead, or held for too long.
-        QuotaExceeded: more offers than the project may hold.
+        InvalidDescription: the range is in the past or empty, or its lead would be in the past.
+        LimitExceeded: the duration, margins, hold or time limit are too long, or the range ends
+            too far ahead.
+        QuotaExceeded: more offers than the project may have.
     """
     now, limits = env.store.now(), env.limits
     check_margins(limits, lead=asked.lead, cleaning=asked.cleaning)
@@ -79,10 +80,10 @@ def search_range(env: UseCaseEnvironment, asked: OfferRequest, project_id: str) 
 
 
 def check_offer_quota(env: UseCaseEnvironment, ensemble: Ensemble) -> None:
-    """Let another offer of a project pass; the commit judges once more, by `offer_conditions`.
+    """Check that a project may have one more offer; the commit checks `offer_conditions` again.
 
     Raises:
-        QuotaExceeded: it holds too many, or too many places by them.
+        QuotaExceeded: the project has too many offers, or too many places held.
     """
     store, now = env.store, env.store.now()
     there = [
@@ -100,7 +101,7 @@ def check_offer_quota(env: UseCaseEnvironment, ensemble: Ensemble) -> None:
 
 
 def offer_conditions(env: UseCaseEnvironment, ensemble: Ensemble) -> BoundOffers:
-    """What one more offer is judged by in its commit: others are made at the same time."""
+    """The commit's condition for one more offer, as others may be created concurrently."""
     return BoundOffers(
         ensemble.project_id,
         offers=defaults(env.limits).limit(QuotaName.OFFERS, None),
@@ -111,32 +112,32 @@ def offer_conditions(env: UseCaseEnvironment, ensemble: Ensemble) -> BoundOffers
 
 @dataclass(frozen=True, slots=True)
 class OfferRequest:
-    """A range of starts, and what shall fit; of an ensemble that is there or is described."""
+    """A request for offers: an ensemble, stored or described, a duration and a range of starts."""
 
     name: str
     duration: Duration
     earliest: Instant | None = None
     """The first start; None: now."""
     latest: Instant | None = None
-    """The last start; None: as late as a lease may be."""
+    """The last start; None: as late as the horizon allows."""
     lead: Duration = 0
     cleaning: Duration = 0
     hold: Duration | None = None
-    """How long each is kept; None: the configured default."""
+    """How long each offer is held; None: the configured default."""
     most: int = 1
-    """How many alternatives at most."""
+    """The largest number of offers."""
     ensemble_id: str | None = None
     description: EnsembleDescription | None = None
-    """Exactly one of the two."""
+    """Exactly one of `ensemble_id` and `description` is given."""
     objective: Objective = Objective.SPREAD
     seed: int = 0
     time_limit: Duration | None = None
-    """For the search of each; None: the configured default."""
+    """For the search of each offer; None: the configured default."""
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceTerms:
-    """The terms on which an offer becomes a lease; what is not said stays as it was offered."""
+    """The terms on which an offer becomes a lease; None: as offered."""
 
     name: str | None = None
     lead: Duration | None = None
@@ -151,7 +152,7 @@ class AcceptanceTerms:
 
 @dataclass(frozen=True, slots=True)
 class QuotaBarredWindow:
-    """A window in which everything would fit, and the quota that does not allow it."""
+    """A window that would fit, and the quota that does not allow it."""
 
     period: Period
     why: QuotaExceeded
@@ -166,4 +167,4 @@ class OfferResult:
     revision: int
     dry_run: bool = False
     barred: tuple[QuotaBarredWindow, ...] = ()
-    """Windows before them, or between them, that quota does not allow."""
+    """Windows before or between the offers that the quota does not allow."""

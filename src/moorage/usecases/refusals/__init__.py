@@ -1,4 +1,4 @@
-"""Why a request is refused, and what would be granted instead: the reasons and the alternatives.
+"""Explanations of refusals: the reasons, and the alternatives that would be granted.
 
-Only explanations are written here; nothing else.
+The only records that are written here are explanations.
 """

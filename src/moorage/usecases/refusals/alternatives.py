@@ -1,7 +1,7 @@
-"""Alternatives of a refusal: when it fits, how much of it fits now, and in which domains.
+"""Alternatives of a refusal: the earliest window, the largest count that fits, and other zones.
 
-Each is found by a search for the changed request, for which others make room as they would if it
-were asked for, within a part of the time for explanations.
+Each is found by a trial of the changed request with all strategies that make room, within a part
+of the time for explanations.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from moorage.usecases.shared.environment import Environment
 
 ZONE: Final = "zone"
-"""The level whose domains are named to whoever asks for one of them."""
+"""The level whose domains are tried as alternatives of a fence around one of them."""
 _ZONES: Final = 8
-"""Other zones that are tried."""
+"""Other zones that are tried at most."""
 _SHARE: Final = 2
-"""The part of the time for an explanation that may go into this: one in so many."""
+"""All alternatives together may take 1/_SHARE of the time for an explanation."""
 _REST: Final = 4
-"""The part of that which the amount and the zones may take, each."""
+"""The count and the zones may each take 1/_REST of the time for alternatives."""
 
 
-def with_alternatives(  # noqa: PLR0913 - what was refused, where, and what is looked at instead
+def with_alternatives(  # noqa: PLR0913 - the refused request, its problem, range and margins
     env: Environment,
     why: Explanation,
     ahead: WindowRequest,
@@ -52,17 +52,17 @@ def with_alternatives(  # noqa: PLR0913 - what was refused, where, and what is l
     lead: Duration = 0,
     cleaning: Duration = 0,
 ) -> Explanation:
-    """The explanation with the earliest window, the largest amount and the other zones.
+    """The explanation with the earliest window, the largest count and the other zones.
 
     Args:
         env: the solver and the budget.
-        why: of a request of which nobody stands anywhere yet.
-        ahead: what was asked, for any window.
-        built: the problem that has no answer.
-        otherwise: the request that it is of, with something else in it; None: nobody moves for it.
+        why: the explanation of a request none of whose members is placed yet.
+        ahead: the request, for any window.
+        built: the infeasible problem.
+        otherwise: tries changed requests with strategies that make room; None: without these.
         starts: the range whose first start was refused.
-        lead: how long after the beginning of what is booked the tenant's time begins.
-        cleaning: how long before the end of it the tenant's ends.
+        lead: time between the starts of the booked and of the tenant's period.
+        cleaning: time between the ends of the tenant's and of the booked period.
     """
     budget = env.limits.explanation_budget // _SHARE
     asking = otherwise if otherwise is not None and otherwise.helps(built.request) else None
@@ -87,7 +87,7 @@ def _oracle(env: Environment, budget: Duration, seed: int) -> Oracle:
 
 
 def _listed(why: Explanation) -> Largest | None:
-    """The amount that a relaxation has found already."""
+    """The largest count, if a relaxation of the explanation has it already."""
     for one in why.relaxations:
         change = one.change
         if change.subject == "member" and change.field == "count":
@@ -99,16 +99,16 @@ def _listed(why: Explanation) -> Largest | None:
 
 @dataclass(eq=False)
 class _Judge:
-    """Says of changed requests whether they fit: with everybody where he is, or as granted."""
+    """Judges whether changed requests fit, unaided or with strategies that make room."""
 
     built: BuiltProblem
     oracle: Oracle
     otherwise: ChangedRequestTrial | None
     sure: bool = True
-    """Whether it is known of each that does not fit that nobody can make room for it."""
+    """Whether every negative answer so far is proved."""
 
     def stays(self, request: EnsembleRequest) -> bool:
-        """Whether it fits with everybody where he is."""
+        """Whether the request fits with all other bookings unchanged."""
         terrain, closed = self.built.terrain, self.built.closed
         asked = self.oracle.feasible_if_time(
             lambda: build_on_terrain(request, terrain, closed=closed).problem
@@ -116,7 +116,7 @@ class _Judge:
         return asked is True
 
     def fits(self, request: EnsembleRequest) -> bool:
-        """Whether it fits."""
+        """Whether the request fits, unaided or with a strategy that makes room."""
         if self.stays(request):
             return True
         if self.otherwise is None:
@@ -127,9 +127,9 @@ class _Judge:
 
 
 def _largest(judge: _Judge, rough: Disclosure) -> Largest | None:
-    """The largest disclosed count of the only role's members that fits.
+    """The largest disclosed count that fits, of a request with a single role; else None.
 
-    By halves, so a gap in between may be missed.
+    Found by bisection, which assumes that smaller counts fit if a larger one does.
     """
     request = judge.built.request
     roles = {member.role for member in request.members}
@@ -150,7 +150,7 @@ def _largest(judge: _Judge, rough: Disclosure) -> Largest | None:
 
 
 def _zones(built: BuiltProblem) -> Iterator[tuple[str, EnsembleRequest]]:
-    """Zones that may do instead of those that one of its fences names, each with its request."""
+    """Zones other than those that a required fence names, each with the changed request."""
     topology = built.terrain.topology
     for statement in built.request.policies:
         asked = statement.parameters.get("domains")
@@ -172,7 +172,7 @@ def _zones(built: BuiltProblem) -> Iterator[tuple[str, EnsembleRequest]]:
 
 
 def _fenced(request: EnsembleRequest, statement: PolicyStatement, zone: str) -> EnsembleRequest:
-    """The request with one of its fences around another zone."""
+    """The request with one of its fences changed to another zone."""
     parameters = MappingProxyType({**statement.parameters, "domains": [zone]})
     other = replace(statement, parameters=parameters)
     policies = tuple(other if one is statement else one for one in request.policies)

@@ -1,15 +1,14 @@
 """The earliest window in a range of starts in which a request fits, also if leases move for it.
 
-Each start is judged as the request would be that names it: with the policies of all who keep others
-out then, and where a lease may displace preemptible users, without those who could be warned in
-time. Leases that have not started stay where they are at first; `earlier_start_by_moves` then looks
-for earlier starts that are possible if they move.
+Each start is judged like a request for that window: with the exclusive policies of other ensembles
+in that period, and, if a lease may displace preemptible consumers, without those that can be
+warned in time. This search leaves leases that have not started in their places;
+`earlier_start_by_moves` then searches for earlier starts that are possible if they move.
 
-Leases that have not started may move for a request. So a window is only proved to be
-the earliest where no earlier one could be had by that either. With all of them set aside a request
-fits wherever it could be granted: the starts at which it does not are refuted at once, and most of
-the others by what all hosts have free together, for who moves takes as much as before. What is
-left is tried, as a request that names it would be.
+A window is proved to be the earliest only if relocation cannot make an earlier one possible. Starts
+at which the request does not fit even without all movable leases are excluded first; then those at
+which the total free capacity is too small, since a moved lease takes as much as before. The
+remaining starts are tried one by one.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def next_window(
     keepers: tuple[Ensemble, ...],
     budget: Duration,
 ) -> Window | None:
-    """The earliest window from its own on in which a lease fits, as things are then."""
+    """The earliest window in which a lease fits on `view`, no earlier than its own window."""
     terms = lease.lease.terms
     members = frozenset(member.name for member in lease.ensemble.members)
     stand = replace(lease.stand, places={}, bookings={}, status={})
@@ -82,13 +81,13 @@ def next_window(
 
 
 _TRIES: Final = 40
-"""Windows that are tried for one search."""
+"""Windows that one search tries at most."""
 _SECONDS: Final = 2.0
-"""For all of that, and no more than is left for the search."""
+"""Time limit of these trials together, if the search has that much left."""
 _LOOKED_UP: Final = 4 * MOST
-"""Leases of which it is looked up whether they may move; more are taken to."""
+"""Leases that are read at most to see whether they may move; if there are more, all count."""
 _SET_ASIDE: Final = 2_000
-"""Leases that are set aside for one search; with more of them ahead nothing is tried."""
+"""Leases that are left out of the snapshot at most; if there are more, nothing is tried."""
 
 
 def earlier_start_by_moves(
@@ -100,15 +99,15 @@ def earlier_start_by_moves(
     *,
     after: Instant | None,
 ) -> EarliestStart:
-    """The earliest start, with leases that move for it.
+    """The earliest start that is possible if leases move.
 
     Args:
         env: the store, the solver and the stopwatch.
-        ahead: what is looked for.
-        ranges: the starts that were looked at, each with the fleet as it is for them.
-        found: what came of it with leases where they are.
-        remaining: seconds left.
-        after: only starts after it count; None: all.
+        ahead: the request.
+        ranges: the parts of the range of starts, each with its fleet.
+        found: the earliest start without moves.
+        remaining: returns the seconds left.
+        after: only later starts count; None: all.
     """
     until = env.stopwatch() + min(remaining(), _SECONDS)
     search = _Search(env, ahead, lambda: until - env.stopwatch())
@@ -132,7 +131,7 @@ def _problem(ahead: WindowRequest, starts: Starts, start: Instant, view: Snapsho
 
 @dataclass(eq=False)
 class _Search:
-    """Looks for one start; counts what it has tried."""
+    """A search for one start, with the number of windows tried so far."""
 
     env: Environment
     ahead: WindowRequest
@@ -140,7 +139,7 @@ class _Search:
     tried: int = 0
 
     def giving(self, period: Period) -> Mapping[str, Period]:
-        """Leases that may make room in a period, and when they are: by their decisions."""
+        """Decision id -> period, of leases in `period` that may make room."""
         ahead = self.ahead
         if not self._outranks and any(role.groups for role in ahead.request.roles):
             return {}
@@ -153,7 +152,7 @@ class _Search:
     def among(
         self, starts: Starts, view: Snapshot, giving: Mapping[str, Period], after: Instant | None
     ) -> EarliestStart:
-        """The first start that is granted, of those at which these leases could make room."""
+        """The first start at which the request is granted if the leases in `giving` make room."""
         ahead = replace(self.ahead, keepers=()) if self._outranks else self.ahead
         built = ahead.stated(starts, starts.first, view)
         ends = [one.end for one in giving.values() if starts.first < one.end <= starts.last]
@@ -198,7 +197,7 @@ class _Search:
         return None if granted is False and not self._all_may_move(period) else granted
 
     def _all_may_move(self, period: Period) -> bool:
-        """Whether all who could move for a window are few enough to move for one request."""
+        """Whether the leases that could move for a window are few enough for one request."""
         times = movable_periods(self.ahead.snapshot, self.ahead.request.own_consumers)
         hull, some = period, [one for one in times.values() if one.overlaps(period)]
         while True:
@@ -231,14 +230,14 @@ def earliest_start(
     time_limit: Duration,
     later: bool = False,
 ) -> EarliestStart:
-    """The earliest start in a range at which everything asked for fits.
+    """The earliest start in a range at which the whole request fits.
 
     Args:
-        env: the solver, the notice that preemptible users have, and the stopwatch.
-        ahead: what is looked for.
-        starts: where; of the places, with lead and cleaning.
+        env: the solver, the notice of preemptible consumers, and the stopwatch.
+        ahead: the request.
+        starts: the range of starts of the booked period, which includes lead and cleaning.
         time_limit: for the whole search; past it the answer is not proved.
-        later: whether the first start of the range does not count, only what ends after it.
+        later: whether to skip the first start of the range.
     """
     until = env.stopwatch() + time_limit / SECOND
 
@@ -265,9 +264,9 @@ def disclosed_earliest_start(
     time_limit: Duration,
     later: bool = False,
 ) -> EarliestStart:
-    """The same, with the last start of the range too where starts are told on a grid.
+    """As `earliest_start`, but also tries the last start if starts are disclosed on a grid.
 
-    The last start is of the request itself, so it tells no instant of others.
+    The last start is given by the request, so it discloses no instant of other leases.
     """
     found = earliest_start(env, ahead, starts, time_limit=time_limit, later=later)
     if found.start is not None or starts.disclosure.exact or starts.first >= starts.last:

@@ -1,4 +1,4 @@
-"""The explanation of a refusal, stored with its problem so that it can be replayed."""
+"""Explanations of refusals, stored with their problem so that it can be replayed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def refusal(  # noqa: PLR0913 - what was asked, why not, and whether it is kept and told
+def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is stored
     env: Environment,
     built: BuiltProblem,
     explanation: Explanation,
@@ -42,10 +42,10 @@ def refusal(  # noqa: PLR0913 - what was asked, why not, and whether it is kept 
     stored: bool,
     silent: bool = False,
 ) -> Infeasible:
-    """The error that says why there is no placement.
+    """The error of a refused request, with its explanation.
 
-    The explanation is stored with the request it answers, unless nothing is to be written:
-    then the error alone carries it. It is told as an event, unless it is `silent`.
+    If `stored`, the explanation is committed with the request; else only the error has it. An event
+    reports it, unless `silent`.
     """
     if stored:
         change = PutExplanation(
@@ -70,7 +70,7 @@ def refusal(  # noqa: PLR0913 - what was asked, why not, and whether it is kept 
 
 
 def known_refusal(env: Environment, caller: Caller, naming: RequestIdentity) -> Infeasible | None:
-    """The refusal that the same request got before, under the id its client gave."""
+    """The stored refusal of the same request with the id its client gave; None: there is none."""
     if not naming.digest:
         return None
     try:
@@ -94,10 +94,10 @@ def refused_because(explanation: Explanation, *, exact: bool = False) -> str:
 def explain_request(
     env: Environment, built: BuiltProblem, snapshot: Snapshot, *, seed: int
 ) -> Explanation:
-    """Stage, counts, minimal conflicts and verified relaxations, within the budget.
+    """The explanation with minimal conflicts and verified relaxations, within the budget.
 
-    Where not even an empty fleet would do, whoever is on this one has no part in it: then the
-    conflicts and relaxations are an empty fleet's, as far as they are found within as long again.
+    If the request does not fit even an empty fleet, the conflicts and relaxations are those on the
+    empty fleet, for which there is the same budget once more.
     """
     try:
         found = explain(
@@ -120,11 +120,11 @@ def explain_request(
 
 
 LATE: Final = "time ran out: there may be further conflicts, and further changes that help"
-"""Said where the deadline passed before all reasons were looked for."""
+"""Note of an explanation whose search was cut short by the deadline."""
 
 
 def in_time(why: Explanation, step: Callable[[Explanation], Explanation]) -> Explanation:
-    """The explanation after one more step; as it is, with that said, where time ran out in it."""
+    """The explanation after one more step; if time runs out in it, unchanged with note `LATE`."""
     try:
         return step(why)
     except TimeExpired:
@@ -137,7 +137,7 @@ def unexplained(env: Environment, built: BuiltProblem, snapshot: Snapshot) -> Ex
 
 
 def _untold(built: BuiltProblem) -> RefusalExplanation:
-    """A refusal of which there was time to say no more than that it is one."""
+    """A refusal explanation without reasons."""
     return RefusalExplanation(
         verdict=INFEASIBLE,
         stage=Stage.POLICY if built.rules else Stage.CAPACITY,
@@ -151,25 +151,25 @@ def _untold(built: BuiltProblem) -> RefusalExplanation:
 
 NOW: Final = "fits now"
 EMPTY: Final = "fits the fleet when empty"
-"""What is known of relaxations that help an empty fleet, and not this one."""
+"""Result text of relaxations that help on the empty fleet, but not on the present one."""
 
 
 def explain_static(
     env: Environment, built: BuiltProblem, snapshot: Snapshot, *, seed: int, helps: str
 ) -> Explanation:
-    """Why a request has no place on this fleet when nobody is on it; of stage `static`.
+    """The explanation, of stage `static`, of a request that does not fit even the empty fleet.
 
     Args:
         env: the solver and the budget.
-        built: the request on the fleet as it is.
-        snapshot: what it was made from.
+        built: the problem on the present fleet.
+        snapshot: the snapshot that it was built from.
         seed: for the solver.
-        helps: what is said of relaxations that fit the fleet as it is.
+        helps: result text of relaxations that fit the present fleet.
     """
     empty, remaining = on_empty_hosts(built.request, built), _budget(env)
     rough = env.limits.disclosure
     found = explain(empty, env.solver, remaining=remaining, seed=seed, disclosure=rough)
-    if found.verdict != INFEASIBLE:  # it was proved before this had to be done in too little time
+    if found.verdict != INFEASIBLE:  # proved by the caller; here time ran out
         found = replace(found, verdict=INFEASIBLE, note=LATE)
     cores = [Core(one.elements, one.minimal) for one in found.conflicts]
     oracle = Oracle(env.solver, remaining, seed)
@@ -182,22 +182,22 @@ def explain_static(
 
 
 UNTRIED: Final = "more may fit if leases move for it: that was not searched to the end"
-"""Said where time ran out before."""
+"""Note of an explanation whose trials with relocation were cut short."""
 
 _SHARE: Final = 4
-"""`with_nearest_relaxations` may use one part in so many of the time for an explanation."""
+"""`with_nearest_relaxations` may take 1/_SHARE of the time for an explanation."""
 
 
 def with_nearest_relaxations(
     env: Environment, why: Explanation, built: BuiltProblem, otherwise: ChangedRequestTrial
 ) -> Explanation:
-    """The explanation with relaxations for which others make room, where these ask for less.
+    """The explanation with smaller relaxations that are possible if strategies make room.
 
     Args:
         env: the budget, and the stopwatch.
-        why: with what helps while everybody is where he is, and the conflicts of the problem.
-        built: the problem that has no answer.
-        otherwise: the same request with something else in it.
+        why: has the conflicts, and the relaxations that fit with all other bookings unchanged.
+        built: the infeasible problem.
+        otherwise: tries the changed requests.
     """
     budget = env.limits.explanation_budget / SECOND / _SHARE
     if budget <= 0 or not otherwise.helps(built.request):
@@ -225,7 +225,7 @@ def with_nearest_relaxations(
 
 
 def _budget(env: Environment) -> Callable[[], float]:
-    """The seconds that are left for an explanation which begins now."""
+    """A function that returns the seconds left for an explanation that begins now."""
     until = env.stopwatch() + env.limits.explanation_budget / SECOND
     return lambda: until - env.stopwatch()
 

@@ -1,4 +1,4 @@
-"""The leases and users that are in the way of a request in time."""
+"""Obstacles in time: the leases, servers and holds that book the capacity a request needs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from moorage.usecases.shared.environment import Environment
 
 BOOKED: Final = "booked"
-"""The kind of an element that is no part of the request, but somebody who is there."""
+"""Kind of a conflict's element that is an obstacle: other leases, servers or holds."""
 
 STAY: Final = "stay"
-"""The kind of an element that is what was asked for, where only its time is in question."""
+"""Kind of a conflict's element that is the requested stay itself."""
 
 _HOSTS: Final = 500
-"""Hosts looked at: enough to say what is in the way, on a fleet of any size."""
+"""Hosts whose bookings are read at most, on a fleet of any size."""
 _LEASES: Final = 5
 """Leases named at most, those that begin first."""
 
@@ -56,18 +56,18 @@ def in_time(
     operator: bool,
     lease: bool = False,
 ) -> Explanation:
-    """The explanation, of stage `time` where an empty fleet would do and bookings are in the way.
+    """The explanation, changed to stage `time` if the request would fit the fleet without bookings.
 
-    Of a request that begins now, only what begins later is a matter of time; of a lease's, also
-    those who have an end.
+    For a request that begins now only leases count as obstacles in time; for a lease also
+    bookings that have an end.
 
     Args:
-        env: for the solver, and to look up leases.
-        explanation: as the problem alone gives it.
-        built: the problem that has no answer.
-        snapshot: what it was made from.
-        operator: whether who asks may know other projects' leases by their ids.
-        lease: whether the request is a lease's.
+        env: for the solver, and to read leases.
+        explanation: the explanation of the problem alone.
+        built: the infeasible problem.
+        snapshot: the snapshot that it was built from.
+        operator: whether the explanation may name other projects' leases by their ids.
+        lease: whether the request is for a lease.
     """
     if explanation.stage is Stage.STATIC:
         return explanation
@@ -95,13 +95,13 @@ def in_time(
 def present_obstacles(
     env: Environment, built: BuiltProblem, snapshot: Snapshot, *, operator: bool
 ) -> Explanation | None:
-    """Who is in the way of a request in time, without a search; None: nobody.
+    """An explanation with the obstacles of a request, without a search; None: there are none.
 
     Args:
-        env: to look up leases.
-        built: the problem that has no answer.
-        snapshot: what it was made from.
-        operator: whether who asks may know other projects' leases by their ids.
+        env: to read leases.
+        built: the infeasible problem.
+        snapshot: the snapshot that it was built from.
+        operator: whether the explanation may name other projects' leases by their ids.
     """
     there = list(foreign_bookings(built, snapshot))
     conflict = _conflict(env, built, snapshot, there, leases_of(env, there), operator=operator)
@@ -117,17 +117,17 @@ def stay_obstacles(
     *,
     operator: bool,
 ) -> Explanation:
-    """Why members that stay where they are cannot have their places for another period.
+    """Why fixed members cannot keep their places for another period.
 
-    Named is who is there at the first instants at which a place is not free.
+    The obstacles are the bookings at the first instant of shortage on each provider.
 
     Args:
-        env: to look up leases.
-        built: the problem; it says nothing of members that stay.
-        snapshot: what it was made from.
-        staying: their bookings as they would have been.
-        period: the one that was asked for.
-        operator: whether who asks may know other projects' leases by their ids.
+        env: to read leases.
+        built: the problem, which does not contain the fixed members' bookings.
+        snapshot: the snapshot that it was built from.
+        staying: the bookings that the fixed members would have had.
+        period: the requested period.
+        operator: whether the explanation may name other projects' leases by their ids.
     """
     there = list(_beside(built, snapshot, staying, period))
     begins, ends = format_instant(period.start), format_instant(period.end)
@@ -185,11 +185,13 @@ class Recipient:
     operator: bool
 
     def leases(self, leases: Iterable[Lease], *, ends: bool) -> tuple[Element, ...]:
-        """Leases as the elements of a conflict, the first few; with their ends, or without.
+        """The first `_LEASES` leases as elements of a conflict, with or without their ends.
 
-        Others' are told roughly, those that are then alike as one; operators get their ids.
+        Times of other projects' leases are rounded, and leases that then look the same become one
+        element; for operators each element has the ids too.
         """
-        rough = replace(self.disclosure, exact=False)  # a tenant may read what an operator asked
+        # Tenants may read the explanation of an operator's request, so names are always rounded.
+        rough = replace(self.disclosure, exact=False)
         exact: dict[str, list[str]] = {}
         for one in leases:
             if one.project_id == self.project_id:
@@ -224,12 +226,12 @@ def _when(lease: Lease, rough: Disclosure, *, ends: bool) -> str:
 def lease_elements(
     leases: list[Lease], others: Iterable[str], told: Recipient
 ) -> tuple[Element, ...]:
-    """Leases and sorts of users as the elements of a conflict."""
+    """Leases and sorts of consumers as elements of a conflict."""
     return (*told.leases(leases, ends=True), *(Element(BOOKED, name) for name in others))
 
 
 def starting_lease_elements(leases: list[Lease], told: Recipient) -> tuple[Element, ...]:
-    """Leases whose beginning alone is in the way, as the elements of a conflict."""
+    """Leases of which only the start is an obstacle, as elements of a conflict."""
     return told.leases(leases, ends=False)
 
 
@@ -239,7 +241,7 @@ def _beside(
     staying: Mapping[MemberName, tuple[Booking, ...]],
     period: Period,
 ) -> Iterator[Booking]:
-    """Others' bookings at the first instant at which there is no room for those who stay."""
+    """Others' bookings at the first instant at which capacity lacks for the fixed members."""
     request, now = built.request, snapshot.taken_at
     own = request.own_consumers | request.released
     wanted: dict[str, Amounts] = {}
@@ -259,7 +261,7 @@ def _beside(
 def foreign_bookings(built: BuiltProblem, snapshot: Snapshot) -> Iterator[Booking]:
     """Others' bookings in the request's period, on hosts that could hold some of it if empty.
 
-    Hosts where something begins or ends come first: there are more than are looked at.
+    At most `_HOSTS` hosts are read, first those where a booking begins or ends.
     """
     request, now = built.request, snapshot.taken_at
     own = request.own_consumers | request.released
@@ -274,7 +276,7 @@ def foreign_bookings(built: BuiltProblem, snapshot: Snapshot) -> Iterator[Bookin
 
 
 def planned_absences(built: BuiltProblem, snapshot: Snapshot) -> set[Instant]:
-    """When such hosts are planned to be away from, in the request's period."""
+    """Starts of planned absences, in the request's period, of the hosts that `_rows` reads."""
     period = built.request.period
     return {
         one.start
@@ -300,7 +302,7 @@ def _rows(built: BuiltProblem, snapshot: Snapshot) -> Iterator[int]:
 
 
 def leases_of(env: Environment, there: list[Booking]) -> list[Lease]:
-    """The leases that some of the bookings are for, those that begin first in front."""
+    """The leases that the bookings belong to, in the order of their starts."""
     promised = {
         one.decision
         for one in there

@@ -58,7 +58,7 @@ def sufficient_priority(
     refused: SearchResult,
     observation: Observation,
 ) -> Relaxation | None:
-    """The lowest priority with which a refused lease would be granted, as searches have shown."""
+    """The lowest priority with which a refused lease would be granted, verified by searches."""
     promise = proposal.promise
     if promise is None or promise.offered or not proposal.allowed.reader.asked:
         return None
@@ -72,14 +72,14 @@ def sufficient_priority(
     chosen = [removal.there[one].lease for one in sorted(found)]
     highest = max(one.terms.priority for one in chosen)
     if highest < promise.priority:
-        return None  # time has run out before, not now
+        return None  # its own priority suffices; the refused search only ran out of time
     operator = proposal.allowed.reader.operator
     change = EnsembleChange("lease", "terms", "priority", promise.priority, highest + 1)
     return Relaxation(change, 4, result=_displacing(env, chosen, operator=operator))
 
 
 def _displacing(env: Environment, leases: Sequence[Lease], *, operator: bool) -> str:
-    """`displaces lease 1f2e… until …`; to a tenant how many."""
+    """`displaces lease 1f2e… until …`; for a tenant the number of leases."""
     if operator:
         return "displaces " + ", ".join(
             f"lease {one.id} until {format_instant(one.terms.period.end)}" for one in leases
@@ -89,7 +89,7 @@ def _displacing(env: Environment, leases: Sequence[Lease], *, operator: bool) ->
     return f"displaces {env.limits.disclosure.said(len(leases))} leases"
 
 
-def explain_refusal(  # noqa: PLR0913 - what was asked, of what, and how
+def explain_refusal(  # noqa: PLR0913 - the request, its result and the environment
     env: DecideEnvironment,
     proposal: Proposal,
     ask: DecisionOptions,
@@ -99,7 +99,7 @@ def explain_refusal(  # noqa: PLR0913 - what was asked, of what, and how
     *,
     dry_run: bool,
 ) -> Infeasible:
-    """The error of a request that no strategy has an answer for; see `ExplainsRefusal`."""
+    """The error of a request that no strategy can place; see `ExplainsRefusal`."""
     ensemble = proposal.ensemble
     reader = proposal.allowed.reader
     if reader.detail is RefusalDetail.NONE:
@@ -118,14 +118,14 @@ def reasons(
     result: SearchResult,
     observation: Observation,
 ) -> Explanation:
-    """The explanation of what was asked and refused.
+    """The explanation of a refused proposal.
 
     Args:
-        env: for the solver, and to look up leases.
-        proposal: what was refused.
-        ask: how it was asked for.
-        result: what was asked in vain; see `SearchPlan.search`.
-        observation: what was seen then.
+        env: for the solver, and to read leases.
+        proposal: the refused proposal.
+        ask: its options.
+        result: the search result without a placement; see `SearchPlan.search`.
+        observation: the ledger as that search read it.
     """
     env = env.told_to(operator=proposal.allowed.reader.operator)
     observation = visible(env, proposal, ask, observation)
@@ -146,7 +146,7 @@ def reasons(
 
 
 def _but_as_it_is(proposal: Proposal, why: Explanation) -> Explanation:
-    """Without what would leave an ensemble as it is, where one role of it was to be resized."""
+    """The explanation without the relaxation to the present count, if one role is resized."""
     resized_from = proposal.allowed.reader.resized_from
     if len(resized_from) != 1:
         return why
@@ -170,7 +170,7 @@ def _ahead(
     observation: Observation,
     why: Explanation,
 ) -> Explanation:
-    """The explanation with what lies ahead: when it fits, how much of it does now, and where."""
+    """The explanation with the alternatives: earliest window, largest count, other zones."""
     now, limits = observation.snapshot.taken_at, env.limits
     period, lead, cleaning, since = result.period, 0, 0, None
     if proposal.promise is not None:
@@ -178,7 +178,7 @@ def _ahead(
         since = now + 2 * limits.notice
     length = FOREVER if period.end == FOREVER else period.end - period.start
     last = now + limits.horizon - (0 if length == FOREVER else length)
-    # A stay that begins later is what an offer is: nobody ends early for it.
+    # A stay that begins later is tried like an offer, which displaces no server now.
     promise = proposal.promise or LeasePromise("", period, FOREVER, offered=True)
     ahead = WindowRequest(
         proposal.ensemble,
@@ -202,14 +202,15 @@ def _ahead(
     why = _of_one_search(why, earliest, period)
     if length == FOREVER:
         return why
-    # Who asked for a stay until an instant gets a window of that length, which ends after it.
+    # The window has the length of the requested stay, so it ends after the requested end.
     return replace(why, earliest=replace(earliest, beyond=True))
 
 
 def _of_one_search(why: Explanation, earliest: Window, period: Period) -> Explanation:
-    """The explanation where a later start that would do is no later than the earliest one.
+    """The explanation with later starts in relaxations bounded by the earliest window's start.
 
-    Starts are tried at the ends of leases alone; the stay may fit when somebody else ends.
+    Relaxations try starts at the ends of leases only; the stay may fit earlier, when another
+    booking ends.
     """
 
     def sooner(one: Relaxation) -> Relaxation:
@@ -225,7 +226,7 @@ def _of_one_search(why: Explanation, earliest: Window, period: Period) -> Explan
 
 
 def _timely(search: Callable[[], StayAlternatives]) -> StayAlternatives:
-    """Changes of when it is that help; none, and not for sure, where time ran out."""
+    """The result of `search`; no alternatives, and not sure, if time runs out."""
     try:
         return search()
     except TimeExpired:

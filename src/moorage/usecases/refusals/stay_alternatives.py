@@ -1,7 +1,7 @@
 """Alternatives of a refused stay or lease: shorter, preemptible, or later.
 
-Each change is looked for as the changed request would be, for which leases that have not started
-may move, so it fits once it is asked for.
+Each is verified by the search that the changed request would get, in which leases that have not
+started may move.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.solution import DecisionOptions
 
 TIME: Final = "time"
-"""The subject of a change of when a stay is; its name is `stay`, its field says what of it."""
+"""Subject of an `EnsembleChange` of a stay's time; its name is `stay`."""
 
 _LATER: Final = 3
-"""Starts that are tried: after the leases that end first."""
+"""Later starts that are tried: the ends of the leases that end first."""
 _SHARE: Final = 2
-"""The part of the time for an explanation that may go into this: one in so many."""
+"""These alternatives may take 1/_SHARE of the time for an explanation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class StayAlternatives:
 
     relaxations: tuple[Relaxation, ...]
     explanation: Explanation | None = None
-    """Given where the stay fits until a lease begins: that is the whole reason then."""
+    """Set if the stay fits until a lease begins: then that lease is the whole reason."""
     sure: bool = True
-    """Whether each change that was tried was settled in time."""
+    """Whether every search was finished in time."""
 
 
 def stay_alternatives(
@@ -69,14 +69,14 @@ def stay_alternatives(
     built: BuiltProblem,
     observation: Observation,
 ) -> StayAlternatives:
-    """Changes of a stay's time that make it fit, where leases are in its way.
+    """Changes of a stay's time that make it fit, if leases or planned absences are its obstacles.
 
     Args:
-        env: for the solver, and to look up leases.
-        proposal: what was refused; no lease's.
-        ask: how it was asked for.
-        built: the problem that has no answer.
-        observation: what it was made from.
+        env: for the solver, and to read leases.
+        proposal: the refused proposal, not a lease's.
+        ask: its options.
+        built: the infeasible problem.
+        observation: the ledger that it was built from.
     """
     there = list(foreign_bookings(built, observation.snapshot))
     leases, away = leases_of(env, there), planned_absences(built, observation.snapshot)
@@ -105,9 +105,9 @@ def stay_alternatives(
 
 
 def _planned(built: BuiltProblem, observation: Observation) -> Mapping[str, Period]:
-    """When the leases of the request's time are that may move for it, by their decisions.
+    """Decision id -> period, of the movable leases in the request's period.
 
-    Those on other hosts count, too: one that moves may meet them.
+    Those on other hosts count too: a lease that moves may conflict with them.
     """
     times = movable_periods(observation.snapshot, built.request.own_consumers)
     return {id_: one for id_, one in times.items() if one.overlaps(built.request.period)}
@@ -116,7 +116,7 @@ def _planned(built: BuiltProblem, observation: Observation) -> Mapping[str, Peri
 def _starting(
     env: DecideEnvironment, planned: Mapping[str, Period], at: Instant | None
 ) -> list[Lease]:
-    """The leases of these that begin at an instant, as it is told."""
+    """The leases of these that begin at `at`, after rounding for disclosure."""
     rough = env.limits.disclosure
     starting = [id_ for id_, one in planned.items() if rough.since(one.start) == at]
     decisions = [env.store.decision(id_) for id_ in starting]
@@ -131,16 +131,17 @@ def shorter(
     built: BuiltProblem,
     observation: Observation,
 ) -> StayAlternatives:
-    """What of a lease could be shorter so that it fits: its lead, its cleaning, or itself.
+    """Shorter terms with which a lease fits: a shorter lead, a shorter cleaning, or an earlier end.
 
-    Each alone: the longest lead and cleaning, and the latest end of the lease or its extension.
+    Each is found by itself: the longest lead, the longest cleaning, and the latest end of the lease
+    or of its extension.
 
     Args:
         env: for the solver.
-        proposal: what was refused; a lease's.
-        ask: how it was asked for.
-        built: the problem that has no answer.
-        observation: what it was made from.
+        proposal: the refused proposal, a lease's.
+        ask: its options.
+        built: the infeasible problem.
+        observation: the ledger that it was built from.
     """
     promise = proposal.promise
     if promise is None or not proposal.allowed.reader.asked:
@@ -169,7 +170,7 @@ def _wanted(ask: DecisionOptions, count: int) -> str:
 
 
 class _Trying:
-    """Looks for one changed request after the other, while time lasts."""
+    """Searches for changed requests one after the other, within a time limit."""
 
     def __init__(
         self,
@@ -183,16 +184,19 @@ class _Trying:
         self._ask = ask
         self._sight = observation
         self.sure = True
-        """Whether each question so far was answered in time."""
+        """Whether every search so far was finished in time."""
         self._last = env.stopwatch() + env.limits.explanation_budget / SECOND / _SHARE
 
     def longest(self, begins: set[Instant]) -> Instant | None:
-        """The latest beginning of others' bookings, or absence, up to which the stay fits."""
+        """The latest of these instants up to which the stay fits; None: none.
+
+        They are starts of other bookings and of planned absences.
+        """
         now, end = self._sight.snapshot.taken_at, self._ask.until or FOREVER
         soonest = now + self._parts.limits.notice
         starts = sorted(one for one in begins if soonest <= one < end)
         last = self._last
-        # First with everybody where he is, which is soon known; what is left is for the others.
+        # First without concessions, which is fast; then by all strategies in the remaining time.
         fit = _reached(starts, 0, self._plainly_until)
         self._last -= (last - self._parts.stopwatch()) / _SHARE
         fit = _reached(starts, fit, self._until)
@@ -202,8 +206,8 @@ class _Trying:
     def shorter(
         self, promise: LeasePromise, ends: set[Instant], begins: set[Instant]
     ) -> Iterator[Relaxation]:
-        """The parts of a lease that fits where one of them is shorter."""
-        if not self._sight.stand.places:  # the lead and cleaning of one that is there stay
+        """The relaxations of a lease to a shorter lead, a shorter cleaning, or an earlier end."""
+        if not self._sight.stand.places:  # lead and cleaning of a placed lease do not change
             for field, has, fits in (
                 ("lead", promise.lead, self._longest_lead(promise, ends)),
                 ("cleaning", promise.cleaning, self._longest_cleaning(promise, begins)),
@@ -216,7 +220,7 @@ class _Trying:
             yield _relaxation("end", format_instant(before), format_instant(after), 1)
 
     def _longest_lead(self, promise: LeasePromise, leave: set[Instant]) -> Duration | None:
-        """The longest lead, beginning as others end, with which a lease's places are to be had."""
+        """The longest lead, beginning at an end of other bookings, with which a lease fits."""
         period = promise.period
         start = period.start + promise.lead
         ends = sorted(one for one in leave if period.start < one <= start)
@@ -230,7 +234,7 @@ class _Trying:
         return start - ends[bisect_left(ends, True, hi=len(ends) - 1, key=fits)]  # noqa: FBT003
 
     def _longest_cleaning(self, promise: LeasePromise, begins: set[Instant]) -> Duration | None:
-        """The longest cleaning, ending as others begin, with which places are to be had."""
+        """The longest cleaning, ending at a start of other bookings, with which a lease fits."""
         period = promise.period
         end = period.end - promise.cleaning
         starts = sorted(one for one in begins if end <= one < period.end)
@@ -243,9 +247,9 @@ class _Trying:
         return starts[reached - 1] - end if reached else None
 
     def _latest_end(self, promise: LeasePromise, begins: set[Instant]) -> Instant | None:
-        """The latest beginning of others' bookings up to which a lease's places are to be had.
+        """The latest start of other bookings up to which a lease fits.
 
-        Of a lease that is to last longer: beyond the end that it has.
+        For a lease that is extended, it is later than the lease's present end.
         """
         period = promise.period
         start = period.start + promise.lead
@@ -271,7 +275,7 @@ class _Trying:
         return self._fits(self._ask, replace(self._proposal, promise=less))
 
     def relaxations(self, until: Instant | None, leases: list[Lease]) -> Iterator[Relaxation]:
-        """The changes that help, the smallest first."""
+        """The changes of the stay that make it fit, the smallest first."""
         ask, now = self._ask, self._sight.snapshot.taken_at
         if until is not None:
             before = None if ask.until is None else format_instant(ask.until)
@@ -290,7 +294,7 @@ class _Trying:
         return self._fits(replace(self._ask, until=until), self._proposal, plainly=True)
 
     def _start(self, leases: list[Lease]) -> Instant | None:
-        """The end of a lease after which the whole stay fits; for members that stand nowhere."""
+        """The first end of a lease after which the whole stay fits; only if no member is placed."""
         if self._sight.stand.places:
             return None
         end = self._ask.until or FOREVER
@@ -298,21 +302,21 @@ class _Trying:
         rough = self._parts.limits.disclosure
         ends = sorted({rough.until(one.terms.occupied.end) for one in leases})
         for start in [one for one in ends if now < one < end][:_LATER]:
-            # As an offer, for which nobody ends early: who asks then may be none of a lease.
+            # Tried like an offer, which displaces no server: a later stay may not displace any.
             later = LeasePromise("", Period(start, end), FOREVER, offered=True)
             if self._fits(self._ask, replace(self._proposal, promise=later)):
                 return start
         return None
 
     def _fits(self, ask: DecisionOptions, proposal: Proposal, *, plainly: bool = False) -> bool:
-        """Whether a placement exists; `plainly`: without concessions of others."""
+        """Whether a placement is found; `plainly`: without concessions."""
         left = int((self._last - self._parts.stopwatch()) * SECOND)
         if left > 0:
             looking = SearchPlan(self._parts, proposal, ask, left)
             try:
                 result = looking.search(self._sight, plainly=plainly)
             except Busy:
-                pass  # neither an answer nor a proof in time
+                pass  # neither a placement nor a proof in time
             else:
                 if result.found is not None or not result.unsure:
                     return result.found is not None
@@ -321,7 +325,10 @@ class _Trying:
 
 
 def _reached(starts: Sequence[Instant], known: int, fits: Callable[[Instant], bool]) -> int:
-    """How many instants a stay reaches, of which so many are known: it is fit to be shorter."""
+    """How many of the instants a stay can reach; it reaches the first `known` of them.
+
+    If it fits until an instant, it fits until every earlier one.
+    """
     if known == len(starts) or not fits(starts[known]):
         return known
     return bisect_left(starts, True, lo=known + 1, key=lambda start: not fits(start))  # noqa: FBT003

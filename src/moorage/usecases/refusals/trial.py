@@ -1,8 +1,7 @@
 """Trials: search for a changed request, or for another window, without writing anything.
 
-Another is one that names another window, or asks for something else in its own. Whoever makes room
-for a request makes room in a trial: preemptible users, leases that have not started, and leases of
-less priority. Nothing is written.
+A trial uses the same strategies as a request: preemption of preemptible servers, relocation of
+leases that have not started, and preemption of leases of lower priority.
 """
 
 from __future__ import annotations
@@ -44,20 +43,20 @@ class WindowRequest:
 
     ensemble: Ensemble
     request: EnsembleRequest
-    """All of its members are to be placed; its period does not matter."""
+    """All of its members are to be placed; its period is replaced by that of each window."""
     snapshot: Snapshot
     keepers: Sequence[Ensemble]
-    """Ensembles that keep others out."""
+    """Ensembles with exclusive policies."""
     displacing_from: Instant | None = None
-    """Windows that start then or later may displace preemptible users; None: none may."""
+    """Windows that start then or later may displace preemptible consumers; None: no window may."""
     barred: Mapping[str, frozenset[str]] | None = None
     seed: int = 0
     trial: Trial | None = None
-    """The request for any window; None: nobody moves for it, and then what is found is only
-    proved where moving others could not help."""
+    """Tries windows with all strategies; None: without relocation, and then a result is proved only
+    if no lease could move."""
 
     def stated(self, starts: Starts, start: Instant, view: Snapshot) -> BuiltProblem:
-        """The problem of one window."""
+        """The problem of the window that begins at `start`, on the fleet `view`."""
         period = starts.window(start)
         closed = closed_hosts(self.keepers, self.snapshot, self.ensemble, period)
         request = replace(self.request, period=period)
@@ -66,39 +65,39 @@ class WindowRequest:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A request that is tried in other windows."""
+    """Tries a request in other windows."""
 
     env: DecideEnvironment
     proposal: Proposal
     promise: LeasePromise
-    """Of any window."""
+    """The terms, with a period that is replaced by that of each window."""
     ask: DecisionOptions
     observation: Observation
 
     @property
     def outranks(self) -> int:
-        """Leases of a lower priority than this may give up their places for it."""
+        """Leases of a lower priority than this may give up their places for the request."""
         return 0 if self.env.limits.preemption_notice is None else self.promise.outranks
 
     def granted(self, period: Period, seconds: float) -> bool | None:
-        """Whether it would be granted in a window; None: that is not known.
+        """Whether the request would be granted in a window; None: unknown.
 
         Args:
             period: the window, with lead and cleaning.
-            seconds: for the search.
+            seconds: time limit of the search.
         """
         proposal = replace(self.proposal, promise=replace(self.promise, period=period))
         return granted(self.env, proposal, self.ask, self.observation, seconds)
 
     def at(self, period: Period) -> ChangedRequestTrial:
-        """The request for one window, to be tried with something else in it."""
+        """A trial of changed requests in one window."""
         proposal = replace(self.proposal, promise=replace(self.promise, period=period))
         return ChangedRequestTrial(self.env, proposal, self.ask, self.observation)
 
 
 @dataclass(frozen=True, eq=False)
 class ChangedRequestTrial:
-    """A request that is tried with other members, roles or policies."""
+    """Tries a request with other members, roles or policies."""
 
     env: DecideEnvironment
     proposal: Proposal
@@ -106,7 +105,7 @@ class ChangedRequestTrial:
     observation: Observation
 
     def helps(self, request: EnsembleRequest) -> bool:
-        """Whether there is anybody who could make room for it, beside what a search says."""
+        """Whether any strategy could make room for the request, so that trials are worthwhile."""
         if not self.proposal.allowed.reader.asked:
             return False
         snapshot = self.observation.snapshot
@@ -116,11 +115,11 @@ class ChangedRequestTrial:
         return any(one.overlaps(request.period) for one in planned)
 
     def granted(self, request: EnsembleRequest, seconds: float) -> bool | None:
-        """Whether it would be granted as changed; None: that is not known.
+        """Whether the changed request would be granted; None: unknown.
 
         Args:
-            request: the request as a search sees it, changed.
-            seconds: for the search.
+            request: the changed joint request.
+            seconds: time limit of the search.
         """
         proposal = _asking(self.env, self.proposal, request)
         return granted(self.env, proposal, self.ask, self.observation, seconds)
@@ -133,7 +132,7 @@ def granted(
     observation: Observation,
     seconds: float,
 ) -> bool | None:
-    """Whether a proposal would be granted in so many seconds; None: that is not known."""
+    """Whether a proposal would be granted, by a search of at most `seconds`; None: unknown."""
     limit = int(seconds * SECOND)
     if limit <= 0:
         return None
@@ -147,7 +146,7 @@ def granted(
 
 
 def _asking(env: DecideEnvironment, proposal: Proposal, request: EnsembleRequest) -> Proposal:
-    """The proposal as it would be for a changed request."""
+    """The proposal with the roles, members and policies of a changed request."""
     ensemble, names = proposal.ensemble, frozenset(request.members)
     have = {one.name: one for one in ensemble.members}
     more = names - have.keys()

@@ -1,4 +1,4 @@
-"""What use cases of several packages need: retries, ports, and what one process remembers.
+"""Shared by several packages of use cases: access, limits, quotas, retries, admission.
 
-Nothing here knows another package of use cases.
+Nothing here imports another package of use cases.
 """

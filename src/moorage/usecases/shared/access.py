@@ -1,7 +1,7 @@
 """Access by project: reads, listings and the digests of repeated requests.
 
-A thing of another project is NotFound, never Forbidden: that it exists is not the caller's to
-know. `Caller.operator` sees every project.
+Another project's object is NotFound, never Forbidden, which would disclose that it exists.
+Operators (`Caller.operator`) see every project.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def list_ensembles(
     """The caller's ensembles, oldest first.
 
     Raises:
-        Forbidden: a tenant asked for another project's.
+        Forbidden: a tenant asked for another project's ensembles.
         NotFound: the page's marker is no ensemble for this caller.
     """
     project = visible_project(caller, all_projects=all_projects, project_id=project_id)
@@ -56,11 +56,11 @@ def list_decisions(
     ensemble_id: str | None = None,
     all_projects: bool = False,
 ) -> Sequence[Decision]:
-    """The caller's decisions, newest first; with `ensemble_id` only about that one.
+    """The caller's decisions, newest first; with `ensemble_id` only those of that ensemble.
 
     Raises:
-        Forbidden: a tenant asked for another project's.
-        NotFound: no such ensemble for this caller, or the page's marker is no decision for it.
+        Forbidden: a tenant asked for another project's decisions.
+        NotFound: no such ensemble, or no decision with the page's marker, for this caller.
     """
     if page.marker is not None:
         own_decision(env.store, caller, page.marker)
@@ -84,10 +84,10 @@ def list_refusals(  # noqa: PLR0913 - each filter of a listing has its name
     project_id: str | None = None,
     all_projects: bool = False,
 ) -> Sequence[Refusal]:
-    """The caller's refusals that are kept, newest first.
+    """The caller's stored refusals, newest first.
 
     Raises:
-        Forbidden: a tenant asked for another project's.
+        Forbidden: a tenant asked for another project's refusals.
         NotFound: the page's marker is no explanation for this caller.
     """
     project = visible_project(caller, all_projects=all_projects, project_id=project_id)
@@ -127,16 +127,16 @@ def list_bookings(
 
 
 def digest(body: Mapping[str, object]) -> str:
-    """The fingerprint of a request's body; the order of keys does not matter."""
+    """The SHA-256 digest of a request's body; the order of keys does not matter."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def same_request(kind: str, name: str, *, stored: str, given: str) -> None:
-    """Let a repeated request pass.
+    """Check that a request with a used id is a repeat of the same request.
 
     Raises:
-        DuplicateName: the id was used with another body, or by nobody's request.
+        DuplicateName: the id was used with another body, or the client gave no id.
     """
     if not given or stored != given:
         raise DuplicateName(kind, name)
@@ -147,7 +147,7 @@ class _Made(Protocol):
 
     @property
     def project_id(self) -> str:
-        """Its owner."""
+        """The project that owns the record."""
 
     @property
     def digest(self) -> str:
@@ -163,10 +163,10 @@ def made_by_request(
     """The record that the same request created before; None: there is none.
 
     Args:
-        caller: who repeats the request.
-        kind: the noun of the record.
+        caller: the caller of the repeated request.
+        kind: the noun of the record, for errors.
         id_: the id that the client gave.
-        digest: of the request's body; empty where the client gave no id.
+        digest: the digest of the request's body; empty if the client gave no id.
         read: reads the record by its id.
 
     Raises:
@@ -185,7 +185,7 @@ def made_by_request(
 
 
 def sees(caller: Caller, project_id: str) -> bool:
-    """Whether things of the project exist for the caller."""
+    """Whether the caller may see the project's objects."""
     return caller.operator or caller.project_id == project_id
 
 
@@ -193,7 +193,7 @@ def own_ensemble(store: Store, caller: Caller, ensemble_id: str) -> Ensemble:
     """The ensemble, if it is the caller's.
 
     Raises:
-        NotFound: there is none, or it is another project's.
+        NotFound: there is no such ensemble, or it is another project's.
     """
     ensemble = store.ensemble(ensemble_id)
     if not sees(caller, ensemble.project_id):
@@ -205,7 +205,7 @@ def own_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
     """The decision, if it is the caller's.
 
     Raises:
-        NotFound: there is none, or it is another project's.
+        NotFound: there is no such decision, or it is another project's.
     """
     decision = store.decision(decision_id)
     if not sees(caller, decision.project_id):
@@ -214,10 +214,10 @@ def own_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
 
 
 def check_generation(stored: Ensemble | Decision | Lease | Series, generation: int | None) -> None:
-    """Let a change pass whose caller knows the newest generation, or names none.
+    """Check that the generation given by the caller, if any, is the stored one.
 
     Raises:
-        StaleGeneration: it names another.
+        StaleGeneration: it is another one.
     """
     if generation is not None and generation != stored.generation:
         kind = type(stored).__name__.lower()
@@ -228,7 +228,7 @@ def own_claim(store: Store, caller: Caller, claim_id: str) -> Claim:
     """The claim, if it is the caller's.
 
     Raises:
-        NotFound: there is none, or it is another project's.
+        NotFound: there is no such claim, or it is another project's.
     """
     claim = store.claim(claim_id)
     if not sees(caller, claim.project_id):
@@ -239,10 +239,10 @@ def own_claim(store: Store, caller: Caller, claim_id: str) -> Claim:
 def own_explanation(store: Store, caller: Caller, explanation_id: str) -> tuple[Explanation, str]:
     """The explanation and its replayable instance, if it is the caller's.
 
-    The instance names hosts and loads: `replayable` decides who gets it.
+    The instance contains host names and loads, so not every caller may get it.
 
     Raises:
-        NotFound: there is none, or it is another project's.
+        NotFound: there is no such explanation, or it is another project's.
     """
     explanation, project_id, instance = store.explanation(explanation_id)
     if not sees(caller, project_id):
@@ -251,7 +251,7 @@ def own_explanation(store: Store, caller: Caller, explanation_id: str) -> tuple[
 
 
 def own_refusal(store: Store, caller: Caller, request: str) -> tuple[Explanation, str]:
-    """As `own_explanation`, by the id that the client gave to the request that was refused.
+    """As `own_explanation`, by the id that the client gave to the refused request.
 
     Raises:
         NotFound: no request of that id was refused, or it was another project's.
@@ -262,20 +262,20 @@ def own_refusal(store: Store, caller: Caller, request: str) -> tuple[Explanation
 
 
 def require_operator(caller: Caller) -> None:
-    """Require an operator.
+    """Check that the caller is an operator.
 
     Raises:
-        Forbidden: the caller is none.
+        Forbidden: the caller is no operator.
     """
     if not caller.operator:
         raise Forbidden("only operators may do this")
 
 
 def visible_project(caller: Caller, *, all_projects: bool, project_id: str | None) -> str | None:
-    """Which project a listing is about; None means every one.
+    """The project whose objects a listing shows; None means every project.
 
     Raises:
-        Forbidden: a tenant asked for another project's.
+        Forbidden: a tenant asked for another project's objects.
     """
     if project_id is None and not all_projects:
         return caller.project_id

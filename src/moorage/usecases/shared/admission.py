@@ -1,7 +1,8 @@
 """Admission: limits of concurrent expensive requests, and the series that this process creates.
 
-Expensive are those that may search: decisions, leases, offers, series, templates, explanations, and
-questions about capacity. Reads, claims and Nova's writes are not, and always find threads left.
+Expensive requests are those that may search: decisions, leases, offers, series, templates,
+explanations, and capacity queries. Reads, claims and Nova's writes are not expensive; the limit
+leaves threads for them.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ if TYPE_CHECKING:
 
 
 _WAITING: Final = 4
-"""Requests that wait in one process: those who ask ever again must not keep others out."""
+"""Most requests that wait for a series in one process, so that repeats do not use all threads."""
 
 
 @dataclass
 class SeriesInProgress:
-    """The series that one process is making. May be used from any thread."""
+    """The series that this process is creating. Thread-safe."""
 
     _made: set[str] = field(default_factory=set)
     _waiting: int = 0
     _lock: Lock = field(default_factory=Lock)
 
     def begin(self, series_id: str) -> bool:
-        """Start a series, unless it is in progress."""
+        """Mark a series as in progress; False if it is already."""
         with self._lock:
             free = series_id not in self._made
             self._made.add(series_id)
@@ -45,24 +46,24 @@ class SeriesInProgress:
             self._made.discard(series_id)
 
     def wait(self) -> bool:
-        """Start to wait, unless too many already do."""
+        """Count one more waiting request; False if too many wait already."""
         with self._lock:
             free = self._waiting < _WAITING
             self._waiting += free
             return free
 
     def leave(self) -> None:
-        """Stop waiting."""
+        """Count one waiting request less."""
         with self._lock:
             self._waiting -= 1
 
 
 RETRY_AFTER: Final = 1
-"""Seconds after which a refused client may ask again: most such requests take less."""
+"""Seconds after which a refused client may retry; most expensive requests take less."""
 
 
 class Admission:
-    """Counts the expensive requests that are under way in this process."""
+    """Limits the expensive requests that this process runs at once."""
 
     def __init__(self, *, of_one_project: int = 8, in_all: int = 12, waiting: int = 8) -> None:
         self._of_one_project = of_one_project
@@ -71,17 +72,17 @@ class Admission:
         self._projects: Counter[str] = Counter()
         self._all = 0
         self.waiting: Final = BoundedSemaphore(waiting)
-        """Requests that may wait for events: each keeps a thread."""
+        """Limits the requests that wait for events, each of which occupies a thread."""
 
     @contextmanager
     def turn(self, caller: Caller) -> Iterator[None]:
-        """Work on one expensive request; nobody waits for a turn, which would take a thread.
+        """Count one expensive request during the context, or refuse it; there is no waiting.
 
-        Operators are not counted by project: their requests are of all projects.
+        A waiting request would occupy a thread. Requests of operators count for no project.
 
         Raises:
             TooManyRequests: the caller's project has as many under way as it may.
-            Busy: this process has.
+            Busy: this process has as many under way as it may.
         """
         project = None if caller.operator else caller.project_id
         self._enter(project)

@@ -21,12 +21,12 @@ class Environment:
     ids: Ids
     limits: Limits
     stopwatch: Callable[[], float]
-    """Seconds that only ever grow, for time budgets."""
+    """Monotonic clock in seconds, for time budgets."""
     pause: Callable[[float], object]
-    """Does nothing for so many seconds."""
+    """Sleeps for so many seconds."""
 
     def told_to(self, *, operator: bool) -> Self:
-        """The same, telling an operator everything as it is."""
+        """The environment with exact disclosure for an operator."""
         if not operator:
             return self
         exact = replace(self.limits.disclosure, exact=True)

@@ -1,7 +1,7 @@
-"""What tenants see of places instead of names: opaque labels.
+"""Opaque labels that tenants see instead of the names of hosts and domains.
 
 A label tells a tenant which of an ensemble's members share a domain, and nothing else: it is
-made with the ensemble's own secret salt, so it is useless outside that ensemble.
+made with the ensemble's own secret salt, so labels of different ensembles cannot be compared.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from moorage.domain.topology import Topology
 
 ALPHABET: Final = "abcdefghjkmnpqrstuvwxyz023456789"
-"""32 letters and digits that are not taken for one another."""
+"""32 letters and digits that are hard to confuse."""
 
 LENGTH: Final = 5
-"""32^5 labels: among 60 domains, two are alike once in 19,000 ensembles."""
+"""Length of a label. With 32^5 labels, two of 60 domains collide in one of 19,000 ensembles."""
 
 
 def label(salt: str, level: Level, name: str) -> str:
@@ -35,7 +35,7 @@ def label(salt: str, level: Level, name: str) -> str:
 
 
 def domains_of(topology: Topology, host: str) -> dict[Level, str]:
-    """Every domain that holds the host named so, by level; the host itself included."""
+    """Level -> name of the domain that contains the host, with the host itself at level HOST."""
     found = {Level(tree, HOST): host for tree in list(topology.levels)[:1]}
     for tree, levels in topology.levels.items():
         for name in levels:
@@ -46,7 +46,7 @@ def domains_of(topology: Topology, host: str) -> dict[Level, str]:
 
 
 def place_label(salt: str, topology: Topology, name: str) -> str:
-    """The opaque label of what a policy names: a domain of any tree, or else a host."""
+    """The opaque label of a name in a policy: a domain of any tree, or else a host."""
     trees = list(topology.levels)
     for tree in trees:
         domain = topology.domains.get((tree, name))

@@ -1,4 +1,4 @@
-"""The operator's own check of leases: the port by which it is asked, and what its silence means."""
+"""The operator's external check of leases: its port, and the default if it does not answer."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ END: Final = "on-end"
 
 
 class CheckFailed(MoorageError):
-    """The check was not reached, took too long, or answered what is no answer."""
+    """The check was not reached, took too long, or gave an invalid answer."""
 
 
 class AskCheck(Protocol):
-    """Asks the operator's check, within a bounded time."""
+    """Calls the operator's check, within a bounded time."""
 
     def __call__(self, what: str, body: Mapping[str, object]) -> str | None:
-        """Why not; None: it may be.
+        """The reason of a refusal; None: the check allows it.
 
         Raises:
-            CheckFailed: there is no answer.
+            CheckFailed: there is no valid answer.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseCheck:
-    """The operator's check of leases, and the default without an answer."""
+    """The operator's check of leases, and whether leases are allowed if it does not answer."""
 
     ask: AskCheck
     else_allow: bool = False

@@ -1,4 +1,4 @@
-"""Bounds that keep one caller from holding everything, for ever."""
+"""Limits of requests and stored objects, and their checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the use cases allow; `settings` fills it."""
+    """The limits of the use cases, set from the service's settings."""
 
     default_hold: Duration = 10 * MINUTE
     longest_hold: Duration = 4 * HOUR
@@ -35,45 +35,45 @@ class Limits:
     members: int = MAX_MEMBERS
     """Members of one ensemble."""
     time_limit: Duration = 5 * SECOND
-    """A decision's solve, unless the request says less (or more, up to `longest_time_limit`)."""
+    """Default time limit of a decision; a request may set another, up to `longest_time_limit`."""
     longest_time_limit: Duration = 60 * SECOND
     explanation_budget: Duration = 5 * SECOND
-    """All solves together that look for conflicts and relaxations of one refusal."""
+    """Time limit of all searches for conflicts and relaxations of one refusal."""
     explanations: int = 1_000
-    """How many explanations of one project are kept: the newest."""
+    """How many explanations of one project are kept, the newest."""
     additional: int = 1_000
-    """Where counting `max_additional` stops; an answer that reaches it means "at least"."""
+    """Where counting `max_additional` stops; a count that reaches it means "at least"."""
     tenant_additional: int = 10
-    """The largest `max_additional` told to a tenant: cloud totals are not theirs to see."""
+    """The largest `max_additional` shown to a tenant, as totals of the cloud are not disclosed."""
     disclosure: Disclosure = field(default_factory=Disclosure)
-    """What tenants are told of the fleet."""
+    """What of the fleet is disclosed to tenants."""
     attempts: int = 25
-    """How often a request is tried that others overtake, while its time limit lasts."""
+    """Most attempts at a request with conflicting commits, within its time limit."""
     expensive: int = 8
-    """Requests of one project that may search, worked on by one process at once."""
+    """Expensive requests of one project that one process runs at once; see `Admission`."""
     expensive_in_all: int = 12
-    """The same of all projects together."""
+    """Expensive requests of all projects that one process runs at once."""
     waiting: int = 8
-    """Requests that wait for events, in one process at once: each keeps a thread."""
+    """Requests that wait for events in one process; each occupies a thread."""
     page: int = 1000
     """The longest page of a listing."""
     page_bytes: int = 4 * 1024 * 1024
-    """Bytes of things after which a page of a listing ends."""
+    """Bytes of objects after which a page of a listing ends."""
     notice: Duration = 5 * MINUTE
-    """How long before its end a preemptible server is warned, and how long before a lease needs
-    its place that end is."""
+    """How long before its early end a preemptible server is warned, and how long that end is before
+    the lease needs the place."""
     grace: Duration = 0
-    """How long a server whose end has come may take to go before it counts as overrun, and leases
-    as degraded by it: the notice where somebody ends servers, nothing where nobody does."""
+    """Time after its end until a server counts as overrun and degrades leases: the notice if the
+    service ends servers, else 0."""
     preemption_notice: Duration | None = None
-    """How long before it begins a lease may give up its places for one of a higher priority at
-    the latest; None: never."""
+    """The latest time before its start at which a lease may be preempted by one of a higher
+    priority; None: never."""
     longest_lease: Duration = 365 * DAY
     longest_lead: Duration = DAY
     longest_cleaning: Duration = DAY
-    """Before and after a lease; quotas do not count them, so they are bounded."""
+    """Lead and cleaning are limited because quotas do not count them."""
     horizon: Duration = 1095 * DAY
-    """How far ahead of now a lease may end, or a stay that has an end."""
+    """How far ahead of now a lease or a stay may end, unless it is open-ended."""
     reservations: int = 200
     """Roles of one lease."""
     roles: int = 1_000
@@ -81,50 +81,49 @@ class Limits:
     policies: int = 1_000
     """Policies of one ensemble."""
     description: int = 1_048_576
-    """Bytes of one ensemble's description, as it is stored, without its members; and of one
-    version of a template."""
+    """Bytes of one ensemble's stored description without its members, and of one version of a
+    template."""
     metadata: int = 16_384
     """Bytes of all keys and values of one ensemble's metadata."""
     occurrences: int = 100
-    """Leases that one series may be asked to have, over all its requests together."""
+    """Leases of one series, over all its requests together."""
     quotas: QuotaDefaults = field(default_factory=QuotaDefaults)
-    """What a project may lease and store of which nothing is said; `held_members` is told with
-    it."""
+    """Quotas of projects for which none is set; see also `defaults` in `quotas`."""
     waitlist_time: Duration = 5 * SECOND
-    """How long somebody who asks for a lease waits while those before it have their turn."""
+    """How long a request waits at most while waitlist entries before it are tried."""
     dead_letters: int = 1_000
-    """How many events given up for one subscription are kept: the newest."""
+    """Dead letters that are kept for one subscription, the newest."""
     public_targets: bool = False
     """Whether deliveries go to public addresses only."""
     events_age: Duration = 30 * DAY
-    """How long events are kept, at the longest."""
+    """How long events are kept at most."""
     events: int = 1_000_000
-    """How many events are kept, over all projects: the newest."""
+    """How many events of all projects are kept at most, the newest."""
     records_age: Duration | None = 90 * DAY
-    """How long leases, series, entries of the waitlist and the like are kept once they are over;
+    """How long records such as leases, series and waitlist entries are kept after they have ended;
     None: for ever."""
     thresholds: Duration = 10 * SECOND
-    """How often subscriptions' thresholds are looked at, at the most."""
+    """Shortest interval between two measurements of subscriptions' thresholds in a worker."""
 
     def told_additional(self, count: int) -> int:
-        """The count of further members that a tenant may see: rounded, and bounded."""
+        """A `max_additional` as shown to a tenant: rounded, and at most `tenant_additional`."""
         return self.disclosure.count(min(count, self.tenant_additional))
 
 
 def hold_within(limits: Limits, asked: Duration | None) -> Duration:
-    """The hold to give: the one asked for, or the default.
+    """The duration of a hold: the requested one, or the default.
 
     Raises:
-        LimitExceeded: longer than the longest hold, or no time at all.
+        LimitExceeded: longer than the longest hold, or not positive.
     """
     return _within(("hold", "longest_hold"), asked, limits.default_hold, limits.longest_hold)
 
 
 def claim_within(limits: Limits, asked: Duration | None) -> Duration:
-    """The lifetime of a claim: the one asked for, or the default.
+    """The lifetime of a claim: the requested one, or the default.
 
     Raises:
-        LimitExceeded: longer than the longest claim, or no time at all.
+        LimitExceeded: longer than the longest claim, or not positive.
     """
     return _within(
         ("lifetime of a claim", "longest_claim"),
@@ -135,10 +134,10 @@ def claim_within(limits: Limits, asked: Duration | None) -> Duration:
 
 
 def time_limit_within(limits: Limits, asked: Duration | None) -> Duration:
-    """How long to search: as asked for, or the default.
+    """The time limit of a request: the requested one, or the default.
 
     Raises:
-        LimitExceeded: longer than the longest time limit, or no time at all.
+        LimitExceeded: longer than the longest time limit, or not positive.
     """
     return _within(
         ("time limit", "longest_time_limit"), asked, limits.time_limit, limits.longest_time_limit
@@ -146,10 +145,10 @@ def time_limit_within(limits: Limits, asked: Duration | None) -> Duration:
 
 
 def check_stay(limits: Limits, until: Instant, now: Instant) -> None:
-    """Let a stay from now on pass that ends so; one without an end is no matter of this.
+    """Check that a stay ends within the horizon; an open-ended one passes.
 
     Raises:
-        LimitExceeded: it ends further ahead than a lease may.
+        LimitExceeded: it ends further ahead than `limits.horizon`.
     """
     ahead = until - now
     if until != FOREVER and ahead > limits.horizon:
@@ -163,10 +162,10 @@ def check_stay(limits: Limits, until: Instant, now: Instant) -> None:
 
 
 def check_member_count(limits: Limits, count: int) -> None:
-    """Let an ensemble of so many members pass.
+    """Check the number of members of an ensemble.
 
     Raises:
-        LimitExceeded: one may not have so many.
+        LimitExceeded: it is larger than `limits.members`.
     """
     if count > limits.members:
         told = f"members of one ensemble: {limits.members} at most (ensemble_members), not {count}"
@@ -174,16 +173,16 @@ def check_member_count(limits: Limits, count: int) -> None:
 
 
 def check_size(limits: Limits, ensemble: Ensemble, before: Ensemble | None = None) -> None:
-    """Let an ensemble pass that is not too large to be stored and listed.
+    """Check that an ensemble is not too large to be stored and listed.
 
     Args:
-        limits: what one may have.
-        ensemble: as it becomes.
-        before: as it is stored; what does not grow passes, also where the limit is lower since.
+        limits: the limits.
+        ensemble: the new or changed ensemble.
+        before: the stored one; sizes that do not grow pass even if they exceed a lowered limit.
 
     Raises:
         LimitExceeded: too many members, roles or policies, or too many bytes of description or
-            metadata; it names which.
+            metadata; the error names the limit.
     """
     was = (0,) * len(_MEASURES) if before is None else _measured(before)
     for (what, setting, most), size, earlier in zip(
@@ -196,10 +195,10 @@ def check_size(limits: Limits, ensemble: Ensemble, before: Ensemble | None = Non
 
 
 def check_template_size(limits: Limits, source: Mapping[str, object]) -> None:
-    """Let a template pass that is not larger than the description of an ensemble may be.
+    """Check that a template is no larger than the description of an ensemble may be.
 
     Raises:
-        LimitExceeded: it is.
+        LimitExceeded: it is larger.
     """
     limit, size = limits.description, _bytes(source)
     if size > limit:
@@ -215,24 +214,24 @@ _MEASURES: Final = (
     ("bytes of one ensemble's metadata", "metadata_bytes", "metadata"),
     ("bytes of one ensemble's description", "ensemble_bytes", "description"),
 )
-"""What is limited of an ensemble, by which setting, and the field of `Limits`."""
+"""(quantity, setting, field of `Limits`) of every size limit of an ensemble."""
 
 
 def _measured(ensemble: Ensemble) -> tuple[int, ...]:
-    """How large an ensemble is, in the order of `_MEASURES`."""
+    """The sizes of an ensemble, in the order of `_MEASURES`."""
     roles, policies, metadata = ensemble.roles, ensemble.policies, ensemble.metadata
     whole = _bytes((ensemble.name, roles, policies, metadata))
     return len(ensemble.members), len(roles), len(policies), _bytes(metadata), whole
 
 
 def _bytes(value: object) -> int:
-    """How long a value is as JSON."""
+    """The length of a value as JSON, in bytes of UTF-8."""
     text = json.dumps(value, default=_plain, separators=(",", ":"), ensure_ascii=False)
     return len(text.encode())
 
 
 def _plain(value: object) -> object:
-    """A value of the domain in terms that JSON has."""
+    """A domain value as a type that JSON has."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, frozenset):
@@ -244,7 +243,7 @@ def _plain(value: object) -> object:
 def too_long(
     what: str, setting: str, *, limit: Duration, requested: Duration, unit: Duration = SECOND
 ) -> LimitExceeded:
-    """A duration that passes what is configured; its numbers are of the unit, rounded up."""
+    """The error of a duration above its limit; its numbers are in `unit`, rounded up."""
     told = f"{what}: {say_duration(limit)} at most ({setting}), not {say_duration(requested)}"
     most, asked = (-(-one // unit) for one in (limit, requested))
     return LimitExceeded(what, limit=most, requested=asked, told=told)

@@ -1,4 +1,4 @@
-"""Quotas of projects: operators set them, everybody reads their own."""
+"""Quotas of projects: operators set them, tenants read their own; checks of new objects."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _OVER_TIME: Final = (QuotaName.UNITS, QuotaName.UNIT_HOURS)
 
 @dataclass(frozen=True, slots=True)
 class QuotaUsage:
-    """One limit of a project; `used` is None of what nothing adds up to."""
+    """One limit of a project; `used` is None for limits that do not add up, such as a priority."""
 
     limit: int
     """In the units of `QuotaName`; UNLIMITED for none."""
@@ -55,13 +55,13 @@ class QuotaUsage:
 
     @property
     def over(self) -> bool:
-        """Whether more is used than may be: it was lowered since, and blocks what is new."""
+        """Whether usage exceeds the limit, after it was lowered; then nothing new is allowed."""
         return self.used is not None and self.used > self.limit
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectQuota:
-    """Everything that limits a project, and how much of it is used."""
+    """All limits of a project with their usage."""
 
     project_id: str
     window: Duration
@@ -78,7 +78,7 @@ USUALLY_STORED: Final[Mapping[QuotaName, int]] = MappingProxyType(
         QuotaName.SUBSCRIPTIONS: 100,
     }
 )
-"""What a project may store where neither its quota nor the settings say otherwise."""
+"""Default limits of stored objects, unless the settings or the project's quota have others."""
 
 
 def defaults(limits: Limits) -> QuotaDefaults:
@@ -95,13 +95,13 @@ def set_quota(
     *,
     dry_run: bool = False,
 ) -> ProjectQuota:
-    """Set limits of a project; None restores a default, limits not named stay.
+    """Set limits of a project; None restores a default, limits not named are unchanged.
 
-    A limit below what is used is taken: it blocks what is new, and takes nothing away.
+    A limit may be below the present usage: it blocks new objects, and removes none.
 
     Raises:
         Forbidden: the caller is no operator.
-        InvalidDescription: no project, or a limit below nothing.
+        InvalidDescription: no valid project id, or a negative limit.
     """
     require_operator(caller)
     if not 0 < len(project_id) <= _LONGEST_ID:
@@ -121,11 +121,11 @@ def set_quota(
 def unset_quota(
     env: Environment, caller: Caller, project_id: str, *, dry_run: bool = False
 ) -> None:
-    """Let the defaults hold for a project again.
+    """Delete a project's quota, so that the defaults apply.
 
     Raises:
         Forbidden: the caller is no operator.
-        NotFound: they do already.
+        NotFound: the project has no quota of its own.
     """
     require_operator(caller)
     if not dry_run:
@@ -136,7 +136,7 @@ def show_quota(env: Environment, caller: Caller, project_id: str) -> ProjectQuot
     """The limits of a project, and its usage.
 
     Raises:
-        NotFound: it is another project's, and the caller no operator.
+        NotFound: it is another project, and the caller is no operator.
     """
     if not sees(caller, project_id):
         raise NotFound("quota of project", project_id)
@@ -146,10 +146,10 @@ def show_quota(env: Environment, caller: Caller, project_id: str) -> ProjectQuot
 def list_quotas(
     env: Environment, caller: Caller, page: Page, *, all_projects: bool
 ) -> Sequence[ProjectQuota]:
-    """The caller's own, or a page of those set for any project.
+    """The quota of the caller's project, or a page of the quotas set for all projects.
 
     Raises:
-        Forbidden: a tenant asked for every project's.
+        Forbidden: a tenant asked for the quotas of all projects.
     """
     if not all_projects:
         own = caller.project_id
@@ -159,16 +159,16 @@ def list_quotas(
 
 
 def quota_limits(limits: Limits, *, any_priority: bool) -> QuotaDefaults:
-    """What a new lease is judged by; `any_priority` of who may ask for each there is."""
+    """The default limits for checking a lease; `any_priority` waives the limit of its priority."""
     waived = frozenset({QuotaName.PRIORITY} if any_priority else ())
     return replace(defaults(limits), waived=waived)
 
 
 def check_priority(env: Environment, project_id: str, priority: int) -> None:
-    """Let a priority pass that the project may ask for.
+    """Check that a project may request a priority.
 
     Raises:
-        QuotaExceeded: it may not.
+        QuotaExceeded: it is higher than the project's limit.
     """
     limit = defaults(env.limits).limit(QuotaName.PRIORITY, env.store.quota(project_id))
     if priority > limit:
@@ -178,16 +178,16 @@ def check_priority(env: Environment, project_id: str, priority: int) -> None:
 def check_quota(
     env: Environment, lease: Lease, before: Lease | None, within: QuotaDefaults | None = None
 ) -> None:
-    """Let a lease pass that its project may have; the commit judges once more.
+    """Check that a project's quota allows a lease; the commit checks it again.
 
     Args:
-        env: the service's.
-        lease: as it becomes.
-        before: as it is; None: it is new.
+        env: the environment.
+        lease: the new or changed lease.
+        before: the stored lease; None: it is new.
         within: see `quota_limits`; None: the service's defaults.
 
     Raises:
-        QuotaExceeded: it may not.
+        QuotaExceeded: the quota does not allow it.
     """
     store, now = env.store, env.store.now()
     window = env.limits.quotas.window
@@ -208,12 +208,12 @@ def check_quota(
 
 
 class Allowance:
-    """What a project may lease still, as it takes one new lease after the other."""
+    """The quota left to a project while several new leases are counted one after the other."""
 
     def __init__(
         self, env: Environment, project_id: str, first: Instant, within: QuotaDefaults
     ) -> None:
-        """Of leases that start at `first` or later, judged by `within` (see `quota_limits`)."""
+        """For leases that start at `first` or later, with the limits `within` (`quota_limits`)."""
         now = env.store.now()
         self._now = now
         self._ceiling = _ceiling(env, project_id, within)
@@ -223,11 +223,11 @@ class Allowance:
             self._others = env.store.lessee(project_id, since)
 
     def refusal(self, lease: Lease) -> QuotaExceeded | None:
-        """Why a new lease may not be beside those that were taken; None: it may."""
+        """The quota that does not allow a new lease beside those counted so far; None: allowed."""
         return quota_violation(self._ceiling, self._others, self._asked(lease), self._now)
 
     def take(self, lease: Lease) -> None:
-        """Count a lease from now on."""
+        """Count a new lease."""
         asked, others = self._asked(lease), self._others
         self._others = ProjectLeases((*others.uses, *asked.uses), (*others.ends, asked.period.end))
 
@@ -237,7 +237,7 @@ class Allowance:
 
 
 def quota_allows(env: Environment, project_id: str, period: Period) -> int | None:
-    """How many places one more lease of the project over a period may have; None: any number."""
+    """How many places one more lease of a project may have in a period; None: any number."""
     now = env.store.now()
     since = min(now, period.start) - env.limits.quotas.window
     others = env.store.lessee(project_id, since)
@@ -245,17 +245,17 @@ def quota_allows(env: Environment, project_id: str, period: Period) -> int | Non
 
 
 def stored_limit(env: Environment, project_id: str, name: QuotaName) -> int:
-    """How many things of a kind a project may store."""
+    """How many objects of a kind a project may store."""
     return defaults(env.limits).limit(name, env.store.quota(project_id))
 
 
 def bound_stored(env: Environment, project_id: str, name: QuotaName) -> BoundStored:
-    """The condition of a commit that stores one more thing of a kind."""
+    """The condition of a commit that stores one more object of a kind."""
     return BoundStored(project_id, name, defaults(env.limits).limit(name, None))
 
 
 def check_stored(env: Environment, project_id: str, name: QuotaName) -> None:
-    """Let one more thing of a kind pass; the commit judges once more, by `bound_stored`.
+    """Check that a project may store one more object; the commit checks `bound_stored` again.
 
     Raises:
         QuotaExceeded: the project has as many as it may.
@@ -267,7 +267,7 @@ def check_stored(env: Environment, project_id: str, name: QuotaName) -> None:
 
 
 def held_limit(env: Environment, project_id: str) -> int:
-    """How many places a project may hold that are not a lease's."""
+    """How many places a project may hold outside of leases."""
     return defaults(env.limits).limit(QuotaName.HELD, env.store.quota(project_id))
 
 
@@ -297,7 +297,7 @@ def _seen(env: Environment, quota: Quota) -> ProjectQuota:
 
 
 def _offered(store: Store, project_id: str, now: Instant) -> int:
-    """Offers that may be accepted still."""
+    """The number of open offers."""
     every = (one.offer for one in store.offers(project_id=project_id))
     return sum(one is not None and one.state_at(now) is OfferState.OFFERED for one in every)
 

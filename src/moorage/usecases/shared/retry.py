@@ -1,4 +1,4 @@
-"""The retry of what concurrent commits overtook: how often, and with what pauses."""
+"""Retries of attempts that conflict with concurrent commits: how often, and with what pauses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _CONFLICT: Final = RetryPolicy(0.0075, 0.375, growth=1.5, jitter=2 / 3, at_once=True)
-"""In seconds; a process's limits say how often, and a request's how long."""
+"""Pauses in seconds; `Limits.attempts` and the request's time limit end the retries."""
 
 
 @dataclass(eq=False)
@@ -29,15 +29,15 @@ class RetryBudget:
 
     env: Environment
     limit: Duration
-    """No new attempt beside others begins so long after the first one was overtaken."""
+    """No new attempt begins so long after the first conflict."""
     retries: Retries = field(default_factory=Retries)
     _random: Random | None = None
 
     def pause(self) -> bool:
-        """Wait before the next attempt; False when there is to be none beside others."""
+        """Sleep before the next attempt; False if the attempts or the time are used up."""
         env = self.env
         if self._random is None:
-            self._random = Random(env.ids.uuid())  # noqa: S311 - parts those who collided
+            self._random = Random(env.ids.uuid())  # noqa: S311 - jitter for conflicting requests
         if deadline.passed():
             return False
         policy = replace(_CONFLICT, attempts=env.limits.attempts, limit=self.limit / SECOND)
@@ -53,17 +53,17 @@ def retry(
     *,
     must_know: Callable[[ConcurrentUpdate], bool] = lambda error: False,  # noqa: ARG005 - nothing
 ) -> T:
-    """Read, judge and commit until nothing moved meanwhile, or too often.
+    """Repeat an attempt until it commits without a conflict, within the limits.
 
     Args:
-        env: the limits, and the clock to wait by.
-        attempt: does it all, from reading on.
-        must_know: which other conflicts the caller must be told.
+        env: the limits, the stopwatch and the pause.
+        attempt: reads the ledger, decides and commits.
+        must_know: whether a conflict is raised instead of retried.
 
     Raises:
-        StaleGeneration, ConsumerConflict: the first one; looking again would not change it.
-        ConcurrentUpdate: one that the caller must know.
-        Busy: it was overtaken too often.
+        StaleGeneration, ConsumerConflict: from the first attempt; reading again would not help.
+        ConcurrentUpdate: a conflict for which `must_know` is true.
+        Busy: there were too many conflicts.
     """
     budget = RetryBudget(env, env.limits.time_limit)
     while True:
@@ -75,4 +75,4 @@ def retry(
             if must_know(error):
                 raise
             if not budget.pause():
-                raise Busy("others changed it too often meanwhile") from error
+                raise Busy("concurrent changes too often; retry") from error

@@ -1,4 +1,4 @@
-"""From described roles to roles: flavors become what they mean now."""
+"""Resolve described roles: flavors become resources and traits, and names are checked."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Store
 
 _STANDARD: Final = frozenset(os_resource_classes.STANDARDS)
-"""Classes that every ledger has."""
+"""Resource classes that every ledger has."""
 
 
 def resolve(store: Store, described: Sequence[RoleDescription]) -> tuple[Role, ...]:
     """Turn descriptions into roles.
 
     Raises:
-        UnknownName: a flavor, resource class or trait that is not known here.
+        UnknownName: an unknown flavor, resource class or trait.
     """
     known = LedgerNames(store)
     return tuple(resolve_role(one, known, f"members[{i}]") for i, one in enumerate(described))
 
 
 class LedgerNames:
-    """The ledger's own resource classes, and traits, read once when first needed.
+    """The ledger's flavors, resource classes and traits, each read once when first needed.
 
-    An error suggests only what tenants may know: names that are the same on every cloud, and those
-    in flavors, which everybody may list. Other custom names are the operator's.
+    Errors suggest only names that tenants may know: standard names, and those in flavors, which
+    every tenant may list. Other custom names are suggested only to operators.
     """
 
     def __init__(self, store: Store, *, operator: bool = False) -> None:
@@ -45,7 +45,7 @@ class LedgerNames:
 
         Args:
             store: the ledger.
-            operator: whether only operators read the errors: then they suggest any name.
+            operator: whether only operators read the errors, which may then suggest any name.
         """
         self._store = store
         self._operator = operator
@@ -96,16 +96,16 @@ def resolve_role(described: RoleDescription, known: LedgerNames, path: str) -> R
     """Turn one description into a role; a flavor's traits are added to the role's own.
 
     Raises:
-        UnknownName: a flavor, resource class or trait that is not known here.
+        UnknownName: an unknown flavor, resource class or trait.
     """
     required, forbidden = described.required, described.forbidden
     if described.flavor is None:
-        # Without a size of its own, a member takes what its groups ask for.
+        # A member without a size takes only the resources of its groups.
         resources, name = described.resources or amounts({}), None
         known.check_classes(frozenset(resources), f"{path}.resources")
     else:
         flavor = known.flavor(described.flavor, f"{path}.flavor")
-        check_stored(flavor.extra_specs, f"{path}.flavor")  # loaded before such were refused
+        check_stored(flavor.extra_specs, f"{path}.flavor")  # older versions stored unsupported ones
         resources, name = flavor.resources, flavor.name
         required = tuple(dict.fromkeys((*flavor.required, *required)))
         forbidden = flavor.forbidden | forbidden
@@ -129,7 +129,7 @@ def resolve_role(described: RoleDescription, known: LedgerNames, path: str) -> R
 
 
 def check_group(group: Group, known: LedgerNames, path: str) -> None:
-    """Raise UnknownName for the first resource class or trait of a group that is not known."""
+    """Raise UnknownName for the first unknown resource class or trait of a group."""
     known.check_classes(frozenset(group.resources), f"{path}.{group.name}.resources")
     known.check_traits(frozenset().union(*group.required), f"{path}.{group.name}.required")
     known.check_traits(group.forbidden, f"{path}.{group.name}.forbidden")

@@ -1,6 +1,6 @@
-"""What a process knows of the waitlist: entries tried in vain, and what was freed since.
+"""A process's memory of the waitlist: entries whose attempt failed, and capacity freed since.
 
-It saves work; nothing depends on it. Whoever was not tried by this process is tried.
+It only saves work: an entry that this process has not tried is tried.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
 
 _KEPT: Final = 10_000
-"""Entries remembered; beyond that all are forgotten, and tried again."""
+"""Most entries remembered; beyond that all are forgotten, and tried again."""
 
 
 @dataclass
 class WaitlistMemory:
-    """May be asked from any thread."""
+    """Failed attempts at entries, and the log of freed capacity. Thread-safe."""
 
     _log: FreedLog = field(default_factory=FreedLog)
     _last: Snapshot | None = None
     _keepers: int = -1
     _tried: dict[str, int] = field(default_factory=dict)
-    """Entry -> the mark before the snapshot in which it was refused."""
+    """Entry id -> the mark of the log before the snapshot in which it was refused."""
     _again: dict[str, float] = field(default_factory=dict)
-    """Entry -> when it is tried again whatever was freed, by the stopwatch."""
+    """Entry id -> stopwatch time at which it is tried again even if nothing was freed."""
     _lock: Lock = field(default_factory=Lock)
 
     def see(self, snapshot: Snapshot, keepers: int) -> int:
-        """Note what was freed up to this snapshot; the mark after it."""
+        """Log the capacity freed up to this snapshot; returns the mark of the log after it."""
         with self._lock:
             last = self._last
             if last is None or snapshot.revision > last.revision or _later(snapshot, last):
@@ -42,13 +42,13 @@ class WaitlistMemory:
                     self._log.add(freed(last, snapshot))
                 self._last = snapshot
             if keepers != self._keepers:
-                # Who keeps others out has changed: that frees without any booking.
+                # Exclusive ensembles have changed, which can free hosts without any booking.
                 self._log.add(iter([(ALL_CLASSES, 0, FOREVER)]))
                 self._keepers = keepers
             return self._log.mark
 
     def refused(self, entry: WaitlistEntry, mark: int) -> None:
-        """Note that an entry did not fit in what was seen up to a mark."""
+        """Record that an entry did not fit in the snapshot at a mark."""
         with self._lock:
             if len(self._tried) >= _KEPT:
                 self._tried.clear()
@@ -57,13 +57,13 @@ class WaitlistMemory:
             self._again.pop(entry.id, None)
 
     def unsure(self, entry: WaitlistEntry, mark: int, again: float) -> None:
-        """Record that a try was inconclusive: it is tried again at `again` at the latest."""
+        """Record an inconclusive attempt: the entry is tried again at `again` at the latest."""
         self.refused(entry, mark)
         with self._lock:
             self._again[entry.id] = again
 
     def due(self, entry: WaitlistEntry, now: float) -> bool:
-        """Whether it might be granted now: not tried here yet, or something was freed since."""
+        """Whether an entry may fit now: not tried by this process, or capacity was freed since."""
         with self._lock:
             mark = self._tried.get(entry.id)
             if self._again.get(entry.id, now + 1) <= now:
