@@ -1,4 +1,4 @@
 """Blazar's reservations: lease requests, requirements, reservables, and imports from Blazar.
 
-Leases are granted by `leases`.
+Leases are not granted here, but by `leases`.
 """

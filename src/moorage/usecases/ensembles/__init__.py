@@ -1,4 +1,4 @@
 """Ensembles: create, change, members, policies, templates, and Heat templates.
 
-Searching for places is in `decide`.
+The search for places is not here, but in `decide`.
 """

@@ -1,4 +1,4 @@
 """Offers: found over a range of starts, held until they expire, accepted as leases.
 
-Searching and writing are those of leases (`usecases.leases`, `usecases.decide`).
+Places are not searched here, but by `usecases.leases` and `usecases.decide`.
 """
