@@ -231,7 +231,7 @@ def test_no_estimate_where_somebody_stays_for_ever(service: Service) -> None:
     assert service.call("POST", "/ensembles", asked).status_code == 201
     one = waits(service)
     assert one["estimate"] is None
-    assert one["estimate_note"].startswith("who is in the way has no end")
+    assert one["estimate_note"].startswith("nothing in the way ends early enough")
     service.clock.pass_by(5 * HOUR)  # the hold lapses by time alone
     WaitlistWorker(service.env).look()
     assert entry(service, one)["status"] == "granted"

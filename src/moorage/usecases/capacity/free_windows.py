@@ -65,9 +65,9 @@ def free_windows(
     window = window_of(env, scope, snapshot.taken_at)
     size = size_of(env, scope)
     if not size.resources:
-        raise InvalidDescription("say what shall fit: a flavor or resources", path="flavor")
+        raise InvalidDescription("give the size of a member: a flavor or resources", path="flavor")
     if duration > window.end - window.start:
-        raise InvalidDescription("the time looked at is shorter than the stay", path="duration")
+        raise InvalidDescription("the period is shorter than the duration", path="duration")
     hosts = hosts_of(snapshot, caller, scope, size)
     steps = count_fits(snapshot, hosts, size.resources, window, duration=duration).total()
     last = window.end - duration

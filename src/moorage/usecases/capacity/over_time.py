@@ -325,5 +325,5 @@ def _pairs(at: Ints, counts: Ints) -> tuple[FitCount, ...]:
 def _check(rows: int) -> None:
     if rows > MOST_ROWS:
         raise InvalidDescription(
-            f"it changes {rows} times; at most {MOST_ROWS} are told: give a step", path="step"
+            f"the answer has {rows} rows, more than {MOST_ROWS}: give a step", path="step"
         )

@@ -265,17 +265,21 @@ def _period(planning: PlanRequest, now: Instant) -> Period:
         raise InvalidDescription("the window lies in the past", path="window.end")
     if planning.kind is WindowKind.MAINTENANCE and end == FOREVER:
         raise InvalidDescription(
-            "maintenance has an end; decommission is for ever", path="window.end"
+            "maintenance needs an end; use decommission for hosts that do not return",
+            path="window.end",
         )
     if planning.kind is WindowKind.DECOMMISSION and end != FOREVER:
-        raise InvalidDescription("what is decommissioned does not come back", path="window.end")
+        raise InvalidDescription(
+            "a decommission has no end; use maintenance for hosts that return", path="window.end"
+        )
     if planning.kind is WindowKind.DELIVERY and (end == FOREVER or start != now):
         raise InvalidDescription(
-            "a delivery is away from now until it comes: give its end only", path="window"
+            "a delivery begins now and ends when the hosts are there: give only its end",
+            path="window",
         )
     if end <= start:
         raise InvalidDescription(
-            f"it must end after it starts, at {format_instant(start)}", path="window.end"
+            f"the window must end after its start, {format_instant(start)}", path="window.end"
         )
     return Period(start, end)
 

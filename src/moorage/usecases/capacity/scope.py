@@ -118,7 +118,7 @@ def window_of(env: UseCaseEnvironment, scope: Scope, now: Instant) -> Period:
     end = start + AHEAD if scope.until is None else scope.until
     if end <= start:
         raise InvalidDescription(
-            f"it must end after it starts, at {format_instant(start)}", path="to"
+            f"the period must end after its start, {format_instant(start)}", path="to"
         )
     horizon = env.limits.horizon
     if end - now > horizon:
@@ -211,7 +211,9 @@ def grid(window: Period, step: Duration, most: int) -> NDArray[np.int64]:
     """
     count = -(-(window.end - window.start) // step)
     if count > most:
-        raise InvalidDescription(f"that is {count} steps; at most {most} are told", path="step")
+        raise InvalidDescription(
+            f"the period has {count} steps, more than {most}: give a longer step", path="step"
+        )
     return window.start + step * np.arange(count, dtype=np.int64)
 
 

@@ -160,7 +160,7 @@ def _terms(limits: Limits, lease: Lease, change: LeaseChange, now: Instant) -> T
     if end != period.end:
         check_change(lease.state, Aspect.END)
         if period.end <= now:
-            raise WrongState("the lease has come to its end")
+            raise WrongState("the lease has ended: its end cannot be changed")
     if end <= start:
         raise InvalidDescription("a lease ends after it starts", path="lease.end")
     terms = lease.terms.moved(Period(start, end))

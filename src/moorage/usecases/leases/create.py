@@ -259,7 +259,7 @@ def _ensemble(
         return asked.entry.ensemble, None
     if (asked.ensemble_id is None) is (asked.description is None):
         raise InvalidDescription(
-            "a lease is of an ensemble, or of one that is described", path="lease.ensemble"
+            "give either the id of an ensemble or a description", path="lease.ensemble"
         )
     snapshot = env.store.snapshot()
     if asked.description is not None:

@@ -74,9 +74,13 @@ def _ask(check: LeaseCheck, what: str, body: Mapping[str, object]) -> None:
         why = check.ask(what, body)
     except CheckFailed as error:
         if check.else_allow:
-            _log.warning("%s went unanswered, which allows: %s", what, error.message)
+            _log.warning(
+                "the check of leases did not answer %s; the lease is allowed: %s",
+                what,
+                error.message,
+            )
             return
-        raise Busy(f"the check of leases gives no answer: {error.message}") from error
+        raise Busy(f"the operator's check of leases did not answer: {error.message}") from error
     if why is not None:
         raise CheckRefused(why or "the check of leases refuses it")
 

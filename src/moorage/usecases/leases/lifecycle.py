@@ -148,7 +148,7 @@ class LeaseProgress:
     def release(self) -> str:
         """Free all unclaimed places, and confirm the decision."""
         if self.decision.state_at(self.now) is not DecisionState.HELD:
-            return "nothing is kept any more"
+            return "the decision is not held any more"
         freed = self._free()
         self._decide(DecisionStep.CONFIRM)
         return f"freed {_places(freed)}"
@@ -156,11 +156,11 @@ class LeaseProgress:
     def expire(self) -> str:
         """Mark the decision as lapsed once its unclaimed places have lapsed."""
         if self.decision.state is not DecisionState.HELD:
-            return "nothing is kept any more"
+            return "the decision is not held any more"
         if self.decision.expires_at > self.now:
-            return "what came later is kept for longer"
+            return "the decision is held for longer"
         self._decide(DecisionStep.LAPSE)
-        return "what nobody claimed has lapsed"
+        return "unclaimed places have lapsed"
 
     def delete(self, reason: str, until: Instant) -> int:
         """Request the deletion of the lease's servers; return how many there are."""
@@ -285,7 +285,7 @@ def _act(env: UseCaseEnvironment, effect: Effect, walk: LeaseProgress) -> str:
         env.store.commit(Changeset((postponed(effect, effect.due, walk.now),)))
         return "not yet"
     walk.follows += notifications.action_effects(walk.lease, edge, action, at, walk.now)
-    outcome = "said"
+    outcome = "notified"
     if action.kind is ActionKind.RELEASE:
         outcome = walk.release()
     elif action.kind is ActionKind.DELETE:
@@ -295,7 +295,7 @@ def _act(env: UseCaseEnvironment, effect: Effect, walk: LeaseProgress) -> str:
         return _commit(env, effect, walk, outcome)
     except DuplicateName:
         # The same notice was written before the lease was changed.
-        return finish(env.store, effect, "said before")
+        return finish(env.store, effect, "notified before")
 
 
 def _places(number: int) -> str:

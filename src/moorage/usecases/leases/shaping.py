@@ -149,7 +149,7 @@ def resized(
         if role not in known:
             raise InvalidDescription(f"the lease has no role {role}", path=path)
         if count < 0:
-            raise InvalidDescription("a count is not negative", path=path)
+            raise InvalidDescription("a count must not be negative", path=path)
         check_member_count(env.limits, count)
         present = ensemble.count(role)
         if count > present:

@@ -151,7 +151,9 @@ def _draw(
             if not is_retryable(error):
                 raise
             late = error
-    raise ConcurrentUpdate("places of the lease kept being taken", subject="lease") from late
+    raise ConcurrentUpdate(
+        "other servers kept taking places of the lease; retry", subject="lease"
+    ) from late
 
 
 def _make_way(

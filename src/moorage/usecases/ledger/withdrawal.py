@@ -79,7 +79,9 @@ def commit_with_withdrawal(store: Store, changeset: Changeset) -> Committed:
         except (ConcurrentUpdate, NotFound):
             if last or not holders:
                 raise  # it is the caller's own that came too late
-    raise ConcurrentUpdate("places kept being held there", subject="resource provider")
+    raise ConcurrentUpdate(
+        "new holds kept being made on the provider; retry", subject="resource provider"
+    )
 
 
 def _withdrawing(store: Store, changeset: Changeset, holders: frozenset[str]) -> Changeset:

@@ -174,7 +174,7 @@ class RepairWorker:
             return
         except MoorageError as error:
             if not isinstance(error, Busy):
-                _log.exception("could not look for other places of lease %s", lease_id)
+                _log.exception("could not repair lease %s", lease_id)
             found = UnrepairedMembers(len(lost.members))
         if found is not None and self._note(lease_id, found.missing + waiting, found.proposal):
             self._rest(lease_id, lost, self._parts.stopwatch() - began)

@@ -156,10 +156,10 @@ def _reprieve(env: Environment, lease_id: str) -> bool:
         return True  # somebody was quicker: the ledger has moved, and is looked at again
     except MoorageError as error:
         if not isinstance(error, Busy):
-            _log.exception("could not look for other places of lease %s", lease_id)
+            _log.exception("could not replan lease %s", lease_id)
         return False
     if fewer:
-        _log.info("lease %s is planned anew: %d servers fewer go for it", lease_id, fewer)
+        _log.info("lease %s is replanned: %d fewer servers end for it", lease_id, fewer)
     return fewer > 0
 
 

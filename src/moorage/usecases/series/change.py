@@ -121,7 +121,7 @@ def _cancelled(
             lease = env.store.lease(lease.id)
             if _begun(env.store, lease):
                 return None
-    raise Busy("others changed the leases of the series too often meanwhile")
+    raise Busy("too many conflicting changes of the leases of the series; retry")
 
 
 def _chosen(

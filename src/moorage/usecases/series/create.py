@@ -180,7 +180,7 @@ class _Granting:
                 return self._made()
             except HoldExpired:
                 continue
-        raise Busy("what was kept for the series lapsed before all of it was there")
+        raise Busy("holds of occurrences lapsed before all were decided; retry, or request fewer")
 
     def _made(self) -> SeriesResult:
         env, store, wanted = self._env, self._env.store, self._wanted
@@ -292,10 +292,12 @@ def _calendar(asked: SeriesRequest, now: Instant) -> tuple[Recurrence, Terms]:
     """
     zone = zone_of(asked.zone)
     if asked.duration <= 0:
-        raise InvalidDescription("a lease lasts some time", path="series.duration")
+        raise InvalidDescription("the duration must be greater than 0", path="series.duration")
     wall = local_time_at(now, zone) if asked.start is None else asked.start
     if not _FIRST_YEAR < wall.year < _LAST_YEAR:
-        raise InvalidDescription(f"no time that can be: {wall.isoformat()}", path="series.start")
+        raise InvalidDescription(
+            f"the start is out of range: {wall.isoformat()}", path="series.start"
+        )
     if wall.tzinfo is not None:
         wall = wall.astimezone(zone).replace(tzinfo=None, fold=0)
     recurrence = Recurrence(wall, asked.zone, asked.every)

@@ -110,7 +110,7 @@ class _Granting:
         store, now = self.env.store, self.now
         stored = store.lease(self.kept.id)
         if stored.offer is None or stored.state is not LeaseState.OFFERED:
-            raise HoldExpired("what was kept for the series was given up meanwhile")
+            raise HoldExpired("the hold of an occurrence was withdrawn meanwhile")
         ensemble = store.ensemble(stored.ensemble_id)
         lease = replace(
             stored,
@@ -127,7 +127,7 @@ class _Granting:
         stand = member_places(self.snapshot, ensemble)
         for member in ensemble.members:
             if member.name not in stand.bookings:
-                raise HoldExpired("what was kept for the series has lapsed")
+                raise HoldExpired("the hold of an occurrence has lapsed")
             lasting_there = tuple(
                 replace(one, lapses_at=ends) for one in stand.bookings[member.name]
             )

@@ -79,4 +79,6 @@ def _pause(env: UseCaseEnvironment, until: float) -> None:
 
 
 def _busy() -> Busy:
-    return Busy("the same series is being made: ask again for what came of it", retry_after=5)
+    return Busy(
+        "the series is being made by another request; repeat this one for its result", retry_after=5
+    )

@@ -72,10 +72,10 @@ def try_entry(env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> 
     except MoorageError as problem:
         return _failed(env, one, problem)
     except Exception:  # noqa: BLE001 - one that cannot be judged must not keep others from being granted
-        _log.exception("could not try %s, which waits", one.id)
+        _log.exception("could not try waitlist entry %s", one.id)
         env.line.unsure(one, mark, env.stopwatch() + UNSURE)
     else:
-        _log.info("%s is granted from the waitlist", granted.lease.id)
+        _log.info("lease %s is granted from the waitlist", granted.lease.id)
         return True
     return False
 
@@ -157,7 +157,7 @@ def _failed(env: UseCaseEnvironment, entry: WaitlistEntry, problem: MoorageError
         now = env.store.waitlist_entry(entry.id)
         if now.state is not EntryState.WAITING:
             return True
-        _log.info("%s waits in vain: %s", entry.id, problem.message)
+        _log.info("waitlist entry %s has failed: %s", entry.id, problem.message)
         return leave(env, now, EntryStep.FAIL, problem.message)
     except ConcurrentUpdate:
         return False

@@ -65,7 +65,7 @@ REST: Final = 9
 """How many times as long as a round took a worker rests after it."""
 _TRIES: Final = 10
 """How many windows refused by a quota are tried before an entry gets no estimate."""
-_LATER: Final = "too many wait before it to say"
+_LATER: Final = "too many entries wait before it for an estimate"
 
 
 @dataclass
@@ -168,7 +168,7 @@ def _last(env: UseCaseEnvironment, entry: WaitlistEntry, view: Snapshot) -> Inst
 def _why_none(starts: Starts, *, proved: bool) -> str:
     if not proved:
         return "time ran out before a window was found"
-    return f"who is in the way has no end that makes room before {format_instant(starts.last)}"
+    return f"nothing in the way ends early enough to make room before {format_instant(starts.last)}"
 
 
 def _taken(

@@ -138,7 +138,7 @@ def cancel_entry(
         if entry.state_at(env.store.now()) is not EntryState.WAITING:
             told = f": it is lease {entry.id}" if entry.state is EntryState.GRANTED else ""
             state = entry.state_at(env.store.now())
-            raise WrongState(f"it waits no more, it is {state}{told}")
+            raise WrongState(f"the entry is not waiting, it is {state}{told}")
         if not dry_run:
             leave(env, entry, EntryStep.CANCEL)
 

@@ -83,5 +83,5 @@ class WaitlistWorker:
         except (ConcurrentUpdate, NotFound):
             return True  # somebody else was quicker
         except MoorageError:
-            _log.exception("could not try %s, which waits", entry.id)
+            _log.exception("could not try waitlist entry %s", entry.id)
             return False

@@ -166,4 +166,4 @@ def first_that_fits(
             first, later = start, True
     if not known:
         raise Busy("time ran out before a window was found, or a proof that there is none")
-    raise NoWindow("no start of the range will do", explanation=None)
+    raise NoWindow("no start of the range fits", explanation=None)
