@@ -6,14 +6,14 @@ from pathlib import Path
 import yaml
 
 from moorage.domain.describe import EnsembleDescription, read_ensemble
-from moorage.heat.compile import Compiled, Source, compile_template
+from moorage.heat.compile import CompiledTemplate, Source, compile_template
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HEAD = "heat_template_version: wallaby\nresources:\n"
 SERVER = "type: OS::Nova::Server, properties: {flavor: m1.small"
 
 
-def compiled(resources: str, **files: str) -> Compiled:
+def compiled(resources: str, **files: str) -> CompiledTemplate:
     text = HEAD + textwrap.indent(textwrap.dedent(resources), "  ")
     named = {f"{name}.yaml": textwrap.dedent(file) for name, file in files.items()}
     return compile_template(Source(text, files=named))
@@ -37,7 +37,7 @@ def test_the_shop_is_the_shop() -> None:
     shop = read_ensemble(yaml.safe_load((EXAMPLES / "shop.yaml").read_text(encoding="utf-8")))
     assert template.description.roles == shop.roles
     assert policies(template.description) == policies(shop)
-    assert [(str(one.path), one.type) for one in template.placeless] == [
+    assert [(str(one.path), one.type) for one in template.unplaced] == [
         ("traffic", "OS::Neutron::SecurityGroup")
     ]
 

@@ -3,9 +3,9 @@
 import pytest
 
 from moorage.domain.errors import InvalidDescription
-from moorage.heat.compile import Compiled, Source, compile_template
+from moorage.heat.compile import CompiledTemplate, Source, compile_template
 from moorage.heat.conditions import MAX_DEPTH
-from moorage.heat.placed_template import Decided, prepare
+from moorage.heat.placed_template import TemplateDecision, prepare
 
 TEMPLATE = """\
 heat_template_version: wallaby
@@ -33,7 +33,7 @@ resources:
 """
 
 
-def shape(compiled: Compiled) -> dict[str, str | None]:
+def shape(compiled: CompiledTemplate) -> dict[str, str | None]:
     return {role.name: role.flavor for role in compiled.description.roles}
 
 
@@ -53,7 +53,7 @@ def test_conditions_choose_resources_and_values(
     assert shape(compiled) == expected
     assert [one.name for one in compiled.description.policies] == zones
     places: dict[object, dict[str, str]] = {member: {} for member in compiled.keys}
-    written = prepare(source, compiled).carrying(Decided("e", "d", places))  # type: ignore[arg-type] # keys are member names
+    written = prepare(source, compiled).with_decision(TemplateDecision("e", "d", places))  # type: ignore[arg-type] # keys are member names
     assert compile_template(Source(written.template)) == compiled
 
 
@@ -123,7 +123,7 @@ def test_files_are_read_where_they_lie() -> None:
     compiled = compile_template(source)
     assert shape(compiled) == {"n/s": "m1.small"}
     places: dict[object, dict[str, str]] = {member: {} for member in compiled.keys}
-    written = prepare(source, compiled).carrying(Decided("e", "d", places))  # type: ignore[arg-type] # keys are member names
+    written = prepare(source, compiled).with_decision(TemplateDecision("e", "d", places))  # type: ignore[arg-type] # keys are member names
     assert written.files["lib/size.txt"] == "m1.small"
     assert compile_template(Source(written.template, files=written.files)) == compiled
     with pytest.raises(InvalidDescription, match=r"lib/size\.txt is missing") as caught:
@@ -156,8 +156,8 @@ def test_an_autoscaling_group_begins_with_what_is_desired(sizes: str, members: i
     compiled = compile_template(Source(text))
     assert len(compiled.keys) == members + 1
     source = Source(text)
-    written = prepare(source, compiled).carrying(
-        Decided("e", "d", {member: {} for member in compiled.keys})
+    written = prepare(source, compiled).with_decision(
+        TemplateDecision("e", "d", {member: {} for member in compiled.keys})
     )
     assert compile_template(Source(written.template)) == compiled
     assert ("web[]" in written.template) == (members > 0)

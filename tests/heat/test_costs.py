@@ -8,10 +8,10 @@ import pytest
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Source, compile_template
-from moorage.heat.placed_template import Decided, prepare
-from moorage.heat.standalone_template import kept_names
+from moorage.heat.placed_template import TemplateDecision, prepare
+from moorage.heat.standalone_template import output_names
 from moorage.heat.work_limit import MAX_WORK
-from moorage.heat.yaml_tree import MAX_HANDLES, mark, parse
+from moorage.heat.yaml_tree import MAX_HANDLES, parse, to_node
 
 HEAD = "heat_template_version: wallaby\n"
 SERVER = "resources: {s: {type: OS::Nova::Server, properties: {flavor: a}}}\n"
@@ -75,7 +75,7 @@ def keys(number: int) -> Source:
 def emitted(source: Source) -> None:
     compiled = compile_template(source)
     places = MappingProxyType({one: {"rack": "r"} for one in compiled.keys})
-    prepare(source, compiled).carrying(Decided("e", "d", places))
+    prepare(source, compiled).with_decision(TemplateDecision("e", "d", places))
 
 
 @pytest.mark.parametrize("source", [servers, group, stacks, conditions, keys])
@@ -87,7 +87,7 @@ def test_a_template_costs_as_much_as_it_is_long(source: Callable[[int], Source])
 
 def test_files_of_one_name_are_told_apart_in_linear_time() -> None:
     def names(number: int) -> dict[str, str]:
-        return kept_names("../" * i + "a" for i in range(number))
+        return output_names("../" * i + "a" for i in range(number))
 
     assert sorted(names(4).values()) == ["2-a", "3-a", "4-a", "a"]
     assert steps(lambda: names(30 * FACTOR)) < 1.5 * FACTOR * steps(lambda: names(30))
@@ -132,13 +132,13 @@ def test_numbers_as_long_as_anybody_writes_them_are_read() -> None:
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), 10**400, -(10**400)])
 def test_a_number_of_the_call_that_json_cannot_say_names_its_place(value: float) -> None:
     with pytest.raises(InvalidDescription) as caught:
-        mark({"a": [value]}, line=1, path="parameters.p")
+        to_node({"a": [value]}, line=1, path="parameters.p")
     assert caught.value.path == "parameters.p.a[0]"
 
 
 def test_long_paths_count_as_the_text_they_are() -> None:
     with pytest.raises(InvalidDescription, match="more than 200000 values"):
-        mark({"k" * 100_000: [1] * 100_000}, line=1, path="p")
+        to_node({"k" * 100_000: [1] * 100_000}, line=1, path="p")
 
 
 @pytest.mark.parametrize("said", ["1e400", "-1e400", "nan", "inf", "9" * 401])

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
-from moorage.heat.compile import Compiled, Source, compile_template
-from moorage.heat.naming import HANDED_DOWN
-from moorage.heat.placed_template import Decided, Emitted, prepare
+from moorage.heat.compile import CompiledTemplate, Source, compile_template
+from moorage.heat.naming import PASSED_PARAMETERS
+from moorage.heat.placed_template import EmittedTemplate, TemplateDecision, prepare
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ENSEMBLE = "b1d7b1d7-0000-4000-8000-000000000000"
@@ -23,17 +23,17 @@ resources:
 """
 
 
-def decided(compiled: Compiled) -> Decided:
+def decided(compiled: CompiledTemplate) -> TemplateDecision:
     places = {name: {"rack": f"r-{i}", "host": f"h-{i}"} for i, name in enumerate(compiled.keys)}
-    return Decided(ENSEMBLE, "6f0c", places)
+    return TemplateDecision(ENSEMBLE, "6f0c", places)
 
 
-def written_with(source: Source) -> tuple[Compiled, Emitted]:
+def written_with(source: Source) -> tuple[CompiledTemplate, EmittedTemplate]:
     compiled = compile_template(source)
-    return compiled, prepare(source, compiled).carrying(decided(compiled))
+    return compiled, prepare(source, compiled).with_decision(decided(compiled))
 
 
-def emitted(source: Source) -> tuple[Compiled, str]:
+def emitted(source: Source) -> tuple[CompiledTemplate, str]:
     compiled, written = written_with(source)
     return compiled, written.template
 
@@ -110,7 +110,7 @@ def without_decision(value: Any) -> Any:
     kept = {
         key: without_decision(one)
         for key, one in value.items()
-        if key not in {"decided", "moorage:ensemble", "moorage:member", *HANDED_DOWN}
+        if key not in {"decided", "moorage:ensemble", "moorage:member", *PASSED_PARAMETERS}
     }
     return {key: one for key, one in kept.items() if one or key not in {"metadata", "moorage"}}
 

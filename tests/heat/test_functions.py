@@ -3,12 +3,12 @@
 import pytest
 
 from moorage.domain.errors import InvalidDescription
-from moorage.heat.deferred_values import Later, Reference, pending
+from moorage.heat.deferred_values import DeferredValue, ResourceReference, find_deferred
 from moorage.heat.functions import Scope, resolve
 from moorage.heat.paths import ROOT
 from moorage.heat.typed_yaml import mapping
 from moorage.heat.versions import VERSIONS
-from moorage.heat.yaml_tree import Marked, parse
+from moorage.heat.yaml_tree import YamlNode, parse
 
 PARAMETERS = """
 name: shop
@@ -21,7 +21,7 @@ flavors: {web: m1.small, db: {big: m1.xlarge}}
 """
 
 
-def value(text: str, version: str = "wallaby") -> Marked:
+def value(text: str, version: str = "wallaby") -> YamlNode:
     scope = Scope(
         stack=ROOT / "nested",
         version=VERSIONS[version],
@@ -129,7 +129,7 @@ def test_json_in_text_came_later(text: str) -> None:
 
 def test_ids_and_attributes_are_known_later() -> None:
     reference = value("{get_resource: web}").value
-    assert isinstance(reference, Reference)
+    assert isinstance(reference, ResourceReference)
     assert str(reference.target) == "nested/web"
     for text in (
         "{get_attr: [web, first_address]}",
@@ -137,9 +137,9 @@ def test_ids_and_attributes_are_known_later() -> None:
         "{list_join: ['-', [{get_resource: web}]]}",
         "{list_join: ['-', {get_attr: [web, addresses]}]}",
     ):
-        assert isinstance(value(text).value, Later), text
-    assert pending(value("[1, {a: {get_resource: web}}]")) is not None
-    assert pending(value("[1, {a: b}]")) is None
+        assert isinstance(value(text).value, DeferredValue), text
+    assert find_deferred(value("[1, {a: {get_resource: web}}]")) is not None
+    assert find_deferred(value("[1, {a: b}]")) is None
 
 
 @pytest.mark.parametrize(

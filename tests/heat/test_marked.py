@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
-from moorage.heat.yaml_tree import MAX_DEPTH, MAX_NODES, MAX_TEXT, Plain, mark, parse
+from moorage.heat.yaml_tree import MAX_DEPTH, MAX_NODES, MAX_TEXT, Plain, parse, to_node
 
 TEXT = """\
 list:
@@ -109,12 +109,12 @@ def test_bombs_cost_no_more_than_their_text(text: str) -> None:
 
 def test_a_made_value_is_bounded_too() -> None:
     with pytest.raises(InvalidDescription):
-        mark([["x"] * 1000] * 300, line=3, path="here")
+        to_node([["x"] * 1000] * 300, line=3, path="here")
     deep: Plain = []
     for _ in range(5_000):
         deep = [deep]
     with pytest.raises(InvalidDescription, match="deep"):
-        mark(deep, line=3, path="here")
+        to_node(deep, line=3, path="here")
 
 
 @given(st.text(max_size=200))

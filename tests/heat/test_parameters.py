@@ -8,15 +8,15 @@ from moorage.domain.errors import InvalidDescription
 from moorage.heat.parameters import read_values
 from moorage.heat.typed_yaml import mapping
 from moorage.heat.work_limit import MAX_WORK, Work
-from moorage.heat.yaml_tree import Plain, mark, parse
+from moorage.heat.yaml_tree import Plain, parse, to_node
 
 
 def value_of(schema: str, given_value: Plain = None, default: Plain = None) -> Plain:
     declared = mapping(parse("p: " + schema))
     values = read_values(
         declared,
-        {} if given_value is None else {"p": mark(given_value, line=9, path="given.p")},
-        {} if default is None else {"p": mark(default, line=8, path="default.p")},
+        {} if given_value is None else {"p": to_node(given_value, line=9, path="given.p")},
+        {} if default is None else {"p": to_node(default, line=8, path="default.p")},
         Work(),
     )
     return values.by_name["p"].plain()
@@ -118,11 +118,11 @@ def test_defaults_are_judged_as_well() -> None:
 
 def test_an_undeclared_parameter_is_refused() -> None:
     with pytest.raises(InvalidDescription, match="no parameter 'q'"):
-        read_values({}, {"q": mark(1, line=1, path="given.q")}, {}, Work())
+        read_values({}, {"q": to_node(1, line=1, path="given.q")}, {}, Work())
 
 
 def test_an_undeclared_default_is_none_of_our_business() -> None:
-    found = read_values({}, {}, {"q": mark(1, line=1, path="default.q")}, Work())
+    found = read_values({}, {}, {"q": to_node(1, line=1, path="default.q")}, Work())
     assert found.by_name == {}
 
 
@@ -160,7 +160,7 @@ def test_a_pattern_of_exponentially_many_paths_ends(pattern: str) -> None:
 def test_patterns_are_paid_for_in_values() -> None:
     schema = "{type: string, constraints: [{allowed_pattern: '((a|b)(a|.)){1,400}'}]}"
     declared = {f"p{i}": mapping(parse("p: " + schema))["p"] for i in range(100)}
-    given_values = {name: mark("ab" * 400, line=1, path=f"given.{name}") for name in declared}
+    given_values = {name: to_node("ab" * 400, line=1, path=f"given.{name}") for name in declared}
     one = Work()
     read_values({"p0": declared["p0"]}, {"p0": given_values["p0"]}, {}, one)
     assert MAX_WORK / 100 < one.done < MAX_WORK / 2
@@ -172,9 +172,9 @@ def test_patterns_are_paid_for_in_values() -> None:
 def test_any_pattern_is_matched_noted_or_refused(pattern: str, text: str) -> None:
     constraint: Plain = [{"allowed_pattern": pattern}]
     declared = {
-        "p": mark({"type": "string", "constraints": constraint}, line=1, path="parameters.p")
+        "p": to_node({"type": "string", "constraints": constraint}, line=1, path="parameters.p")
     }
     try:
-        read_values(declared, {"p": mark(text, line=2, path="given.p")}, {}, Work())
+        read_values(declared, {"p": to_node(text, line=2, path="given.p")}, {}, Work())
     except InvalidDescription as error:
         assert error.line == 1  # noqa: PT017 - either outcome is right, each in its form

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.heat.pattern_syntax import Malformed, Unmatched, read
+from moorage.heat.pattern_syntax import InvalidPattern, UnsupportedPattern, read
 from moorage.heat.patterns import MAX_TEXT, matches
 
 PIECES = st.sampled_from(
@@ -61,7 +61,7 @@ def by_python(pattern: str, text: str) -> bool | None:
 def by_re2(pattern: str, text: str) -> bool | None:
     try:
         return matches(pattern, text, lambda _: None)
-    except Malformed:
+    except InvalidPattern:
         return None
 
 
@@ -75,7 +75,7 @@ def test_where_a_pattern_is_matched_heat_would_say_the_same(
         for text in texts:
             try:
                 found = by_re2(pattern, text)
-            except Unmatched:
+            except UnsupportedPattern:
                 continue
             assert found == by_python(pattern, text), (pattern, text)
 
@@ -108,7 +108,7 @@ def test_patterns_as_templates_write_them(pattern: str, text: str, *, fits: bool
 )
 def test_what_is_no_pattern_is_said_to_be_none(pattern: str) -> None:
     assert by_python(pattern, "a") is None
-    with pytest.raises(Malformed):
+    with pytest.raises(InvalidPattern):
         read(pattern)
 
 
@@ -132,7 +132,7 @@ def test_what_is_no_pattern_is_said_to_be_none(pattern: str) -> None:
     ],
 )
 def test_what_is_not_matched_is_named(pattern: str, text: str, why: str) -> None:
-    with pytest.raises(Unmatched, match=re.escape(why)):
+    with pytest.raises(UnsupportedPattern, match=re.escape(why)):
         matches(pattern, text, lambda _: None)
 
 

@@ -178,7 +178,9 @@ def test_what_the_service_refuses_in_a_nested_file_names_it() -> None:
     )
     template = "heat_template_version: wallaby\nresources: {a: {type: a.yaml}}\n"
     compiled = compile_template(Source(template, files={"a.yaml": nested}))
-    error = compiled.located(InvalidDescription("no such flavor: nope", path="members[0].flavor"))
+    error = compiled.with_location(
+        InvalidDescription("no such flavor: nope", path="members[0].flavor")
+    )
     assert (error.message, error.line) == ("in a.yaml: no such flavor: nope", 3)
 
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
-from moorage.heat.compile import Compiled, Source, compile_template
-from moorage.heat.expanded_template import Found, Resource
-from moorage.heat.placed_template import Decided, Emitted, prepare
-from moorage.heat.resources import Nested, os_nova_server
-from moorage.heat.standalone_template import kept_names
+from moorage.heat.compile import CompiledTemplate, Source, compile_template
+from moorage.heat.expanded_template import ExpandedItem, Resource
+from moorage.heat.placed_template import EmittedTemplate, TemplateDecision, prepare
+from moorage.heat.resources import MemberExpander, os_nova_server
+from moorage.heat.standalone_template import output_names
 
 SERVER = {"type": "OS::Nova::Server", "properties": {"flavor": {"get_param": "size"}}}
 GROUPS = {
@@ -22,10 +22,10 @@ GROUPS = {
 }
 
 
-def written_with(source: Source) -> tuple[Compiled, Emitted]:
+def written_with(source: Source) -> tuple[CompiledTemplate, EmittedTemplate]:
     compiled = compile_template(source)
     places = {name: {"rack": "r"} for name in compiled.keys}
-    return compiled, prepare(source, compiled).carrying(Decided("e", "d", places))
+    return compiled, prepare(source, compiled).with_decision(TemplateDecision("e", "d", places))
 
 
 def text_of(template: dict[str, Any]) -> str:
@@ -106,9 +106,9 @@ ENVIRONMENTS = st.fixed_dictionaries(
 def said() -> Iterator[dict[str, str]]:
     """Every server that is expanded, with what its metadata says."""
     found: dict[str, str] = {}
-    own: Callable[..., Iterator[Found]] = os_nova_server.expand
+    own: Callable[..., Iterator[ExpandedItem]] = os_nova_server.expand
 
-    def listening(resource: Resource, nested: Nested) -> Iterator[Found]:
+    def listening(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:
         metadata = (
             resource.properties["metadata"].plain() if "metadata" in resource.properties else {}
         )
@@ -195,7 +195,9 @@ def test_hidden_values_are_not_written_and_that_is_told() -> None:
     source = Source(template, "parameter_defaults: {word: sesame}")
     emission = prepare(source, compile_template(source))
     assert "word is hidden" in emission.notes[0]
-    written = emission.carrying(Decided("e", "d", {m: {} for m in compile_template(source).keys}))
+    written = emission.with_decision(
+        TemplateDecision("e", "d", {m: {} for m in compile_template(source).keys})
+    )
     assert "sesame" not in written.template
 
 
@@ -238,7 +240,7 @@ def test_what_cannot_be_written_names_its_place(
 
 
 def test_files_stay_inside_and_apart() -> None:
-    assert kept_names(["a.yaml", "../a.yaml", "/lib/../b.yaml", "lib/b.yaml"]) == {
+    assert output_names(["a.yaml", "../a.yaml", "/lib/../b.yaml", "lib/b.yaml"]) == {
         "a.yaml": "a.yaml",
         "lib/b.yaml": "lib/b.yaml",
         "../a.yaml": "2-a.yaml",

@@ -15,8 +15,8 @@ from moorage.domain.topology import Level
 from moorage.policies.contradiction import refuse_contradictions
 from moorage.policies.ideal_fleet import IdealGround
 from moorage.policies.registry import parse
-from moorage.policies.satisfiable import Satisfiable
-from moorage.policies.satisfiable import judge as count
+from moorage.policies.satisfiable import LeastDomains
+from moorage.policies.satisfiable import least_domains as count
 
 RACK = Level("location", "rack")
 LEVELS = {"location": ("rack",)}
@@ -40,7 +40,7 @@ def described(**counts: int) -> tuple[list[Role], list[MemberName]]:
 
 def judge(
     roles: list[Role], members: list[MemberName], statements: Sequence[PolicyStatement]
-) -> Satisfiable:
+) -> LeastDomains:
     """As `moorage ensemble check` does."""
     refuse_contradictions(roles, members, statements)
     return count(roles, members, statements)
@@ -49,7 +49,7 @@ def judge(
 def least(statements: Sequence[PolicyStatement], **counts: int) -> Mapping[str, int]:
     verdict = judge(*described(**counts), statements)
     assert verdict.proved
-    return {str(level): count for level, count in verdict.least.items()}
+    return {str(level): count for level, count in verdict.counts.items()}
 
 
 def test_the_shop_needs_three_racks() -> None:
@@ -162,7 +162,7 @@ def test_the_verdict_is_what_trying_everything_says(
             assert any(brute(rest, racks) for racks in range(1, 5))
     else:
         assert verdict.proved
-        assert possible[0] == verdict.least[RACK]
+        assert possible[0] == verdict.counts[RACK]
 
 
 def test_domains_of_lower_levels_nest_in_higher_ones() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.ensembles import PolicyStatement
-    from moorage.policies.satisfiable import Satisfiable
+    from moorage.policies.satisfiable import LeastDomains
 
 
 class Check(Command):
@@ -35,7 +35,7 @@ class Check(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.client.description import read_description
         from moorage.policies.contradiction import refuse_contradictions
-        from moorage.policies.satisfiable import judge
+        from moorage.policies.satisfiable import least_domains
 
         text = read_text(args.file)
         with reading(args.file):
@@ -47,7 +47,7 @@ class Check(Command):
         members = [MemberName(one.name, i) for one in described.roles for i in range(one.count)]
         with reading(args.file, text):
             refuse_contradictions(roles, members, described.policies)
-            verdict = judge(roles, members, described.policies)
+            verdict = least_domains(roles, members, described.policies)
         unusual = _unusual(described.policies)
         body = {
             "check": {
@@ -55,7 +55,7 @@ class Check(Command):
                 "members": len(members),
                 "policies": len(described.policies),
                 "settled": verdict.proved,
-                "least_domains": {str(level): count for level, count in verdict.least.items()},
+                "least_domains": {str(level): count for level, count in verdict.counts.items()},
                 "unusual_levels": sorted(unusual),
             }
         }
@@ -84,20 +84,20 @@ def _named(policies: Sequence[PolicyStatement]) -> list[str]:
 def _unusual(policies: Sequence[PolicyStatement]) -> dict[str, str]:
     """Unusual levels of the default tree, each with a likely intended one."""
     from moorage.domain.topology import DEFAULT_TREE, HOST
-    from moorage.policies.ideal_fleet import ORDER
+    from moorage.policies.ideal_fleet import LEVEL_ORDER
 
     found = {}
     for one in policies:
         level, tree = one.parameters.get("level"), one.parameters.get("tree", DEFAULT_TREE)
-        if isinstance(level, str) and tree == DEFAULT_TREE and level not in {HOST, *ORDER}:
-            found[level] = did_you_mean(level, (HOST, *ORDER))
+        if isinstance(level, str) and tree == DEFAULT_TREE and level not in {HOST, *LEVEL_ORDER}:
+            found[level] = did_you_mean(level, (HOST, *LEVEL_ORDER))
     return found
 
 
-def _verdict(verdict: Satisfiable, named: Sequence[str]) -> str:
+def _verdict(verdict: LeastDomains, named: Sequence[str]) -> str:
     if not verdict.proved:
         return "no contradiction found (too large to prove offline)"
-    asked = [f">= {_domains(count, str(level))}" for level, count in verdict.least.items()]
+    asked = [f">= {_domains(count, str(level))}" for level, count in verdict.counts.items()]
     asked += [f"hosts in {name}" for name in named]
     with_ = f" with {', '.join(asked)}" if asked else ""
     return f"statically satisfiable on any fleet{with_}"

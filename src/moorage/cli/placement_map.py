@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from moorage.cli.output import table
-from moorage.policies.ideal_fleet import ORDER
+from moorage.policies.ideal_fleet import LEVEL_ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ Sorted: TypeAlias = tuple[tuple[int, str], ...]
 HOST: Final = "host"
 NOWHERE: Final = "(no domain)"
 _ROLE: Final = re.compile(r"(?P<role>.*)\[(?P<index>\d+)\]")
-ABOVE: Final = frozenset(ORDER)
+ABOVE: Final = frozenset(LEVEL_ORDER)
 """Levels that are shown before the one that is drawn; others would only confuse."""
 COLUMN: Final = 26
 """Least width of a column of racks; more racks than fit start another row of columns."""

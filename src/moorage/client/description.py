@@ -14,7 +14,7 @@ from moorage.domain.errors import InvalidDescription
 from moorage.heat.yaml_tree import parse
 
 if TYPE_CHECKING:
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 _STEP: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
@@ -51,7 +51,7 @@ def line_of(text: str, path: str | None) -> int | None:
     return _place(top, path).line
 
 
-def located(error: InvalidDescription, top: Marked) -> InvalidDescription:
+def located(error: InvalidDescription, top: YamlNode) -> InvalidDescription:
     """The same error, with the line of the place it names, or the nearest one known."""
     if error.line is not None or error.path is None:
         return error
@@ -59,7 +59,7 @@ def located(error: InvalidDescription, top: Marked) -> InvalidDescription:
     return InvalidDescription(error.message, path=error.path, line=line)
 
 
-def _place(top: Marked, path: str) -> Marked:
+def _place(top: YamlNode, path: str) -> YamlNode:
     """The node at a path, or the nearest one above it.
 
     An item of a list is named by its number (`policies[0]`) or by its name (`policies.db-ha`).
@@ -81,6 +81,6 @@ def _place(top: Marked, path: str) -> Marked:
     return here
 
 
-def _name(item: Marked) -> object:
+def _name(item: YamlNode) -> object:
     name = item.value.get("name") if isinstance(item.value, dict) else None
     return None if name is None else name.value

@@ -33,7 +33,7 @@ from moorage.heat.yaml_tree import parse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 MAX_RATIO: Final = 1e6
 
@@ -70,7 +70,7 @@ def read_fleet(text: str) -> Fleet:
     )
 
 
-def _levels(tree: str, node: Marked) -> tuple[str, ...]:
+def _levels(tree: str, node: YamlNode) -> tuple[str, ...]:
     top = typed_yaml.mapping(node, required=("levels", "domains"), optional=())
     levels = typed_yaml.texts(top["levels"])
     if not levels or "host" in levels:
@@ -80,7 +80,7 @@ def _levels(tree: str, node: Marked) -> tuple[str, ...]:
     return levels
 
 
-def _domain_class(tree: str, node: Marked) -> DomainClass:
+def _domain_class(tree: str, node: YamlNode) -> DomainClass:
     fields = typed_yaml.mapping(
         node, required=("name", "level"), optional=("count", "first", "parent", "order")
     )
@@ -92,7 +92,7 @@ def _domain_class(tree: str, node: Marked) -> DomainClass:
     )
 
 
-def _names(node: Marked, fields: Mapping[str, Marked]) -> Names:
+def _names(node: YamlNode, fields: Mapping[str, YamlNode]) -> Names:
     names = Names(
         pattern=typed_yaml.name(fields["name"]),
         count=typed_yaml.integer(fields["count"], least=1, most=MAX_HOSTS)
@@ -107,14 +107,14 @@ def _names(node: Marked, fields: Mapping[str, Marked]) -> Names:
     return names
 
 
-def _checked(names: Names, node: Marked) -> None:
+def _checked(names: Names, node: YamlNode) -> None:
     try:
         names.expand()
     except InvalidDescription as error:
         raise node.invalid(error.message) from error
 
 
-def _spread(node: Marked, order: Marked | None) -> Spread:
+def _spread(node: YamlNode, order: YamlNode | None) -> Spread:
     """A name, a list of names, or `{name, count, first}`; `order` is block or turn."""
     several = typed_yaml.items(node, least=1) if isinstance(node.value, list) else [node]
     names = tuple(_some_names(one) for one in several)
@@ -122,7 +122,7 @@ def _spread(node: Marked, order: Marked | None) -> Spread:
     return Spread(names, chosen)
 
 
-def _some_names(node: Marked) -> Names:
+def _some_names(node: YamlNode) -> Names:
     if isinstance(node.value, dict):
         fields = typed_yaml.mapping(node, required=("name", "count"), optional=("first",))
         return _names(node, fields)
@@ -131,7 +131,7 @@ def _some_names(node: Marked) -> Names:
     return names
 
 
-def _host_class(node: Marked) -> HostClass:
+def _host_class(node: YamlNode) -> HostClass:
     fields = typed_yaml.mapping(
         node,
         required=("name", "inventories"),
@@ -154,7 +154,7 @@ class _Stock(TypedDict):
     aggregates: frozenset[str]
 
 
-def _stock(fields: Mapping[str, Marked]) -> _Stock:
+def _stock(fields: Mapping[str, YamlNode]) -> _Stock:
     """The inventories, traits and aggregates of a provider of any kind."""
     listed = typed_yaml.mapping(fields["inventories"]) if "inventories" in fields else {}
     return {
@@ -166,11 +166,11 @@ def _stock(fields: Mapping[str, Marked]) -> _Stock:
     }
 
 
-def _children(fields: Mapping[str, Marked]) -> tuple[ChildClass, ...]:
+def _children(fields: Mapping[str, YamlNode]) -> tuple[ChildClass, ...]:
     return tuple(map(_child, typed_yaml.items(fields["children"]))) if "children" in fields else ()
 
 
-def _child(node: Marked) -> ChildClass:
+def _child(node: YamlNode) -> ChildClass:
     fields = typed_yaml.mapping(
         node,
         required=("name",),
@@ -179,7 +179,7 @@ def _child(node: Marked) -> ChildClass:
     return ChildClass(names=_names(node, fields), **_stock(fields), children=_children(fields))
 
 
-def _sharing(node: Marked) -> SharingClass:
+def _sharing(node: YamlNode) -> SharingClass:
     fields = typed_yaml.mapping(
         node,
         required=("name", "inventories", "aggregates"),
@@ -188,14 +188,14 @@ def _sharing(node: Marked) -> SharingClass:
     return SharingClass(names=_names(node, fields), **_stock(fields))
 
 
-def _place(node: Marked) -> Spread:
+def _place(node: YamlNode) -> Spread:
     if isinstance(node.value, dict) and "in" in node.value:
         fields = typed_yaml.mapping(node, required=("in",), optional=("order",))
         return _spread(fields["in"], fields.get("order"))
     return _spread(node, None)
 
 
-def _inventory(name: str, node: Marked) -> Inventory:
+def _inventory(name: str, node: YamlNode) -> Inventory:
     if NAME.fullmatch(name) is None:
         raise node.invalid(f"not a resource class name: {name!r}")
     if not isinstance(node.value, dict):
@@ -226,18 +226,18 @@ def _inventory(name: str, node: Marked) -> Inventory:
 _UNITS: Final = frozenset({"min_unit", "max_unit", "step_size"})
 
 
-def _amount(node: Marked) -> int:
+def _amount(node: YamlNode) -> int:
     return typed_yaml.integer(node, least=1, most=MAX_AMOUNT)
 
 
-def _traits(node: Marked) -> frozenset[str]:
+def _traits(node: YamlNode) -> frozenset[str]:
     for one in typed_yaml.items(node):
         if NAME.fullmatch(typed_yaml.text(one)) is None:
             raise one.invalid(f"not a trait name: {one.value!r}; CUSTOM_{CUSTOM_NAME.pattern}")
     return frozenset(typed_yaml.texts(node))
 
 
-def _flavor(node: Marked) -> Flavor:
+def _flavor(node: YamlNode) -> Flavor:
     fields = typed_yaml.mapping(
         node, required=("name", "resources"), optional=("id", "required", "forbidden")
     )
@@ -249,7 +249,7 @@ def _flavor(node: Marked) -> Flavor:
     try:
         resources = amounts(sizes)
     except InvalidDescription as error:
-        raise typed_yaml.placed(error, fields["resources"]) from error
+        raise typed_yaml.with_location(error, fields["resources"]) from error
     return Flavor(
         id=typed_yaml.name(fields["id"])
         if "id" in fields
@@ -261,7 +261,7 @@ def _flavor(node: Marked) -> Flavor:
     )
 
 
-def _required(node: Marked) -> tuple[frozenset[str], ...]:
+def _required(node: YamlNode) -> tuple[frozenset[str], ...]:
     """Traits that are all needed; a nested list means any one of it."""
     return tuple(
         _traits(one) if isinstance(one.value, list) else frozenset({typed_yaml.text(one)})

@@ -11,13 +11,13 @@ from moorage.domain.resources import MAX_AMOUNT, amounts
 from moorage.heat import typed_yaml
 
 if TYPE_CHECKING:
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 MAX_SEED: Final = 2**63 - 1
 MAX_WEIGHT: Final = 1_000_000
 
 
-def read_load(node: Marked) -> PlacedLoad | DrawnLoad:
+def read_load(node: YamlNode) -> PlacedLoad | DrawnLoad:
     """Read one entry: with `on` it is placed by hand, with `seed` it is drawn.
 
     Raises:
@@ -29,7 +29,7 @@ def read_load(node: Marked) -> PlacedLoad | DrawnLoad:
     return _placed(node) if "on" in fields else _drawn(node)
 
 
-def _placed(node: Marked) -> PlacedLoad:
+def _placed(node: YamlNode) -> PlacedLoad:
     fields = typed_yaml.mapping(node, required=("name", "on", "resources"), optional=("project",))
     hosts = fields["on"]
     listed = typed_yaml.items(hosts, least=1) if isinstance(hosts.value, list) else [hosts]
@@ -40,7 +40,7 @@ def _placed(node: Marked) -> PlacedLoad:
     try:
         resources = amounts(sizes)
     except InvalidDescription as error:
-        raise typed_yaml.placed(error, fields["resources"]) from error
+        raise typed_yaml.with_location(error, fields["resources"]) from error
     return PlacedLoad(
         name=typed_yaml.name(fields["name"]),
         hosts=tuple(map(_hosts, listed)),
@@ -50,7 +50,7 @@ def _placed(node: Marked) -> PlacedLoad:
     )
 
 
-def _hosts(node: Marked) -> Names:
+def _hosts(node: YamlNode) -> Names:
     if isinstance(node.value, dict):
         fields = typed_yaml.mapping(node, required=("name", "count"), optional=("first",))
         names = Names(
@@ -70,7 +70,7 @@ def _hosts(node: Marked) -> Names:
     return names
 
 
-def _drawn(node: Marked) -> DrawnLoad:
+def _drawn(node: YamlNode) -> DrawnLoad:
     fields = typed_yaml.mapping(
         node,
         required=("name", "seed", "fill", "flavors"),

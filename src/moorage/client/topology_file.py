@@ -12,7 +12,7 @@ from moorage.heat import typed_yaml
 from moorage.heat.yaml_tree import parse
 
 if TYPE_CHECKING:
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 
 def read_topology(text: str) -> dict[str, Any]:
@@ -42,14 +42,14 @@ def read_topology(text: str) -> dict[str, Any]:
     }
 
 
-def _levels(node: Marked) -> list[str]:
+def _levels(node: YamlNode) -> list[str]:
     names = list(typed_yaml.texts(node))
     if HOST in names:
         raise node.invalid(f"{HOST} is the lowest level of every tree by itself; leave it out")
     return names
 
 
-def _entry(node: Marked, required: tuple[str, ...], optional: tuple[str, ...]) -> dict[str, Any]:
+def _entry(node: YamlNode, required: tuple[str, ...], optional: tuple[str, ...]) -> dict[str, Any]:
     fields = typed_yaml.mapping(node, required=required, optional=(*optional, "line"))
     entry: dict[str, Any] = {
         name: typed_yaml.text(one)

@@ -18,7 +18,7 @@ from moorage.heat.yaml_tree import parse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 _CONDITIONS: Final = ("name", "trait", "aggregate")
 _MOST_PATTERN: Final = 1_000
@@ -48,18 +48,18 @@ def read_topology_rules(text: str) -> TopologyRules:
     )
 
 
-def _items(fields: Mapping[str, Marked], key: str) -> list[Marked]:
+def _items(fields: Mapping[str, YamlNode], key: str) -> list[YamlNode]:
     return typed_yaml.items(fields[key]) if key in fields else []
 
 
-def _levels(node: Marked) -> tuple[str, ...]:
+def _levels(node: YamlNode) -> tuple[str, ...]:
     names = typed_yaml.texts(node)
     if not names or HOST in names:
         raise node.invalid(f"levels are at least one, and {HOST} is the lowest by itself")
     return names
 
 
-def _domain(node: Marked) -> Domain:
+def _domain(node: YamlNode) -> Domain:
     fields = typed_yaml.mapping(node, required=("name", "level"), optional=("tree", "parent"))
     return Domain(
         name=typed_yaml.name(fields["name"]),
@@ -70,17 +70,17 @@ def _domain(node: Marked) -> Domain:
     )
 
 
-def _attachment(node: Marked) -> Attachment:
+def _attachment(node: YamlNode) -> Attachment:
     fields = typed_yaml.mapping(node, required=("host", "domain"), optional=("tree",))
     host, domain = typed_yaml.name(fields["host"]), typed_yaml.name(fields["domain"])
     return Attachment(host, domain, _tree(fields), node.line)
 
 
-def _tree(fields: Mapping[str, Marked]) -> str:
+def _tree(fields: Mapping[str, YamlNode]) -> str:
     return typed_yaml.text(fields["tree"]) if "tree" in fields else DEFAULT_TREE
 
 
-def _rule(node: Marked, levels: Mapping[str, tuple[str, ...]]) -> Rule:
+def _rule(node: YamlNode, levels: Mapping[str, tuple[str, ...]]) -> Rule:
     given = typed_yaml.mapping(node)
     tree = _tree(given)
     if tree not in levels:
@@ -110,7 +110,7 @@ def _rule(node: Marked, levels: Mapping[str, tuple[str, ...]]) -> Rule:
     )
 
 
-def _pattern(node: Marked) -> re.Pattern[str]:
+def _pattern(node: YamlNode) -> re.Pattern[str]:
     text = typed_yaml.name(node)
     if len(text) > _MOST_PATTERN:
         raise node.invalid(f"a pattern has at most {_MOST_PATTERN} characters")
@@ -120,7 +120,7 @@ def _pattern(node: Marked) -> re.Pattern[str]:
         raise node.invalid(f"not a regular expression: {error}") from error
 
 
-def _template(node: Marked, groups: set[str]) -> str:
+def _template(node: YamlNode, groups: set[str]) -> str:
     text = typed_yaml.name(node)
     try:
         used = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
@@ -131,7 +131,7 @@ def _template(node: Marked, groups: set[str]) -> str:
     return text
 
 
-def _aggregates(node: Marked) -> frozenset[str]:
+def _aggregates(node: YamlNode) -> frozenset[str]:
     """Aggregates by UUID, or by the name they have in a fleet file."""
     names = typed_yaml.texts(node) if isinstance(node.value, list) else (typed_yaml.text(node),)
     return frozenset(aggregate_uuid(one) for one in names)

@@ -11,23 +11,29 @@ from moorage.domain.ensembles import MAX_MEMBERS, ROLE_NAME
 from moorage.domain.errors import InvalidDescription
 from moorage.heat import typed_yaml
 from moorage.heat.environment import Environment, read_environment
-from moorage.heat.expand import Stack, World
-from moorage.heat.expanded_template import Declared, Note, Placeless, Server, ServerGroup
+from moorage.heat.expand import ExpansionContext, Stack
+from moorage.heat.expanded_template import (
+    DeclaredPolicy,
+    Note,
+    Server,
+    ServerGroup,
+    UnplacedResource,
+)
 from moorage.heat.paths import ROOT
 from moorage.heat.policies import statements
-from moorage.heat.selectors import Cast
+from moorage.heat.selectors import ServerIndex
 from moorage.heat.template import read_template
-from moorage.heat.yaml_tree import mark
+from moorage.heat.yaml_tree import to_node
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from moorage.domain.ensembles import MemberName
-    from moorage.heat.expanded_template import Found
-    from moorage.heat.yaml_tree import Marked, Plain
+    from moorage.heat.expanded_template import ExpandedItem
+    from moorage.heat.yaml_tree import Plain, YamlNode
 
-CALL: Final = "parameters"
-"""Path of errors in parameters given with the call itself."""
+CALL_PATH: Final = "parameters"
+"""The path in errors about parameters that the caller passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,34 +43,34 @@ class Source:
     template: str
     environment: str | None = None
     parameters: Mapping[str, Plain] = field(default_factory=lambda: MappingProxyType({}))
-    """Given with the call; they win over the environment."""
+    """Passed by the caller; they override the environment."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Nested templates and what `get_file` names, by name relative to the root template."""
+    """Nested templates and files for `get_file`, by name relative to the root template."""
     name: str = "stack"
     """The stack's name, and the ensemble's."""
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledTemplate:
     """The result of compiling a template."""
 
     description: EnsembleDescription
     keys: Mapping[MemberName, str]
     """Member -> its path in the stack: `web[0]` is at `web/0`."""
-    placeless: tuple[Placeless, ...]
+    unplaced: tuple[UnplacedResource, ...]
     notes: tuple[str, ...]
-    places: Mapping[str, Marked] = field(default_factory=dict, compare=False, repr=False)
-    """Path in the description (`members[0]`, `policies[2]`) -> where the template says it."""
+    locations: Mapping[str, YamlNode] = field(default_factory=dict, compare=False, repr=False)
+    """Path in the description (`members[0]`, `policies[2]`) -> the node that defines it."""
     files: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """Names of the files that came along."""
+    """Names of the source's files."""
     templates: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """Names of those that were read as nested templates."""
+    """Names of the files that were read as nested templates."""
 
-    def located(self, error: InvalidDescription) -> InvalidDescription:
-        """The same error about the description, with its place in the template."""
+    def with_location(self, error: InvalidDescription) -> InvalidDescription:
+        """Add the template's path and line to an error about the description."""
         first, _, rest = (error.path or "").partition(".")
-        if error.line is None and first in self.places:
-            place = self.places[first]
+        if error.line is None and first in self.locations:
+            place = self.locations[first]
             if isinstance(place.value, dict):
                 place = place.value.get(rest.partition(".")[0].partition("[")[0], place)
             error.path, error.line = place.path, place.line
@@ -72,13 +78,13 @@ class Compiled:
         return error
 
 
-def compile_template(source: Source) -> Compiled:
+def compile_template(source: Source) -> CompiledTemplate:
     """Read, expand and describe a template.
 
     Raises:
-        InvalidDescription: anything that cannot be understood or is not supported; `path` and
-            `line` name the place. In a nested template the path starts with the file's name, and
-            the message with "in" and that name: a line alone would be taken for the root's.
+        InvalidDescription: the template is invalid or uses something unsupported; `path` and `line`
+            are the place. In a nested template the path starts with the file's name, and the
+            message with "in" and that name: a line alone would mean the root template.
     """
     try:
         return _compiled(source)
@@ -95,7 +101,7 @@ def _name_file(error: InvalidDescription, files: Collection[str]) -> None:
         error.args = (error.message,)
 
 
-def _compiled(source: Source) -> Compiled:
+def _compiled(source: Source) -> CompiledTemplate:
     found, templates = _expanded(source)
     servers = [one for one in found if isinstance(one, Server)]
     if not servers:
@@ -103,20 +109,20 @@ def _compiled(source: Source) -> Compiled:
     if len(servers) > MAX_MEMBERS:
         raise servers[MAX_MEMBERS].node.invalid(f"more than {MAX_MEMBERS} servers")
     roles = _roles(servers)
-    cast = Cast(servers, {role.name: role.tags for role in roles})
+    cast = ServerIndex(servers, {role.name: role.tags for role in roles})
     groups = [one for one in found if isinstance(one, ServerGroup)]
-    declared = [one for one in found if isinstance(one, Declared)]
+    declared = [one for one in found if isinstance(one, DeclaredPolicy)]
     policies = statements(cast, servers, groups, declared)
     first = {one.path.member_name().role: one.node for one in reversed(servers)}
-    return Compiled(
+    return CompiledTemplate(
         description=EnsembleDescription(
             name=source.name, roles=roles, policies=tuple(one for one, _ in policies)
         ),
         keys=MappingProxyType({one.path.member_name(): str(one.path) for one in servers}),
-        placeless=tuple(one for one in found if isinstance(one, Placeless)),
+        unplaced=tuple(one for one in found if isinstance(one, UnplacedResource)),
         # A nested template's notes come once for each of its stacks.
         notes=tuple(dict.fromkeys(one.text for one in found if isinstance(one, Note))),
-        places={
+        locations={
             **{f"members[{i}]": first[role.name] for i, role in enumerate(roles)},
             **{f"policies[{i}]": node for i, (_, node) in enumerate(policies)},
         },
@@ -125,28 +131,28 @@ def _compiled(source: Source) -> Compiled:
     )
 
 
-def _expanded(source: Source) -> tuple[list[Found], tuple[str, ...]]:
+def _expanded(source: Source) -> tuple[list[ExpandedItem], tuple[str, ...]]:
     environment = (
         Environment() if source.environment is None else read_environment(source.environment)
     )
-    given: dict[str, Marked] = {
+    given: dict[str, YamlNode] = {
         **environment.parameters,
         **{
-            name: mark(value, line=1, path=f"{CALL}.{name}")
+            name: to_node(value, line=1, path=f"{CALL_PATH}.{name}")
             for name, value in source.parameters.items()
         },
     }
-    world = World(environment=environment, files=source.files, stack_name=source.name)
+    world = ExpansionContext(environment=environment, files=source.files, stack_name=source.name)
     root = Stack(ROOT, read_template(source.template), given, world)
-    found: list[Found] = []
+    found: list[ExpandedItem] = []
     for one in root.expand():
         found.append(one)
-        if len(found) > _MOST:
+        if len(found) > _MAX_ITEMS:
             raise InvalidDescription("the template expands to too much", path="resources")
     return found, tuple(world.templates)
 
 
-_MOST: Final = 20 * MAX_MEMBERS
+_MAX_ITEMS: Final = 20 * MAX_MEMBERS
 
 
 def _roles(servers: Sequence[Server]) -> tuple[RoleDescription, ...]:
@@ -173,4 +179,4 @@ def _role(server: Server, name: str) -> RoleDescription:
     try:
         return read_role({"name": name, **server.description}, "moorage")
     except InvalidDescription as error:
-        raise typed_yaml.placed(error, server.node) from error
+        raise typed_yaml.with_location(error, server.node) from error

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
-from moorage.heat.deferred_values import pending
+from moorage.heat.deferred_values import find_deferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 FUNCTIONS: Final = ("equals", "not", "and", "or", "get_param")
 MAX_DEPTH: Final = 20
@@ -24,42 +24,42 @@ _BRANCHES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """Values of a stack's conditions evaluated so far."""
+class ConditionValues:
+    """Cached values of a stack's conditions."""
 
     truths: dict[str, bool] = field(default_factory=dict)
-    unsettled: dict[str, None] = field(default_factory=dict)
-    """The conditions being evaluated, each referred to by the one before it."""
+    evaluating: dict[str, None] = field(default_factory=dict)
+    """Names of the conditions that are being evaluated, each referred to by the one before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """The conditions of one stack; `value` resolves their operands."""
 
-    by_name: Mapping[str, Marked]
-    value: Callable[[Marked], Marked]
-    judged: Judged
+    by_name: Mapping[str, YamlNode]
+    value: Callable[[YamlNode], YamlNode]
+    values: ConditionValues
     """Shared by all evaluations in the stack."""
 
     def check(self) -> None:
         """Evaluate every condition, used or not.
 
         Raises:
-            InvalidDescription: one cannot be judged.
+            InvalidDescription: a condition cannot be evaluated.
         """
         for name, node in self.by_name.items():
             self._named(name, node)
 
-    def holds(self, node: Marked) -> bool:
-        """Whether the condition written there holds.
+    def holds(self, node: YamlNode) -> bool:
+        """Evaluate the condition at this node.
 
         Raises:
-            InvalidDescription: it cannot be judged; names the place.
+            InvalidDescription: it cannot be evaluated; names the place.
         """
         match node.value:
             case bool() as truth:
                 return truth
-            case str() as name if pending(node) is None:
+            case str() as name if find_deferred(node) is None:
                 return self._named(name, node)
             case dict() as items if len(items) == 1:
                 ((function, argument),) = items.items()
@@ -69,8 +69,8 @@ class Conditions:
                     f"a condition is true, false, the name of one, or one of {', '.join(FUNCTIONS)}"
                 )
 
-    def _named(self, name: str, node: Marked) -> bool:
-        truths, judging = self.judged.truths, self.judged.unsettled
+    def _named(self, name: str, node: YamlNode) -> bool:
+        truths, judging = self.values.truths, self.values.evaluating
         if name in truths:
             return truths[name]
         if name in judging:
@@ -86,7 +86,7 @@ class Conditions:
         del judging[name]
         return truths[name]
 
-    def _call(self, function: str, argument: Marked, node: Marked) -> bool:
+    def _call(self, function: str, argument: YamlNode, node: YamlNode) -> bool:
         match function:
             case "equals":
                 first, second = self._compared(argument)
@@ -105,12 +105,12 @@ class Conditions:
                     f" {', '.join(FUNCTIONS)}"
                 )
 
-    def _compared(self, argument: Marked) -> tuple[Marked, Marked]:
+    def _compared(self, argument: YamlNode) -> tuple[YamlNode, YamlNode]:
         both = [self.value(one) for one in typed_yaml.items(argument)]
         if len(both) != _BRANCHES:
             raise argument.invalid("equals compares two values")
         for one in both:
-            later = pending(one)
+            later = find_deferred(one)
             if later is not None:
                 raise one.invalid(f"{later} is not known before the stack is made")
         return both[0], both[1]

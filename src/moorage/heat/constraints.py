@@ -1,8 +1,8 @@
-"""Parameter constraints, as Heat applies them.
+"""Checks parameter values against their constraints, as Heat does.
 
-Two kinds are not judged but noted, since they place nothing and Heat judges them when the stack is
-created: custom constraints, which ask a cloud whether a thing exists, and patterns that `patterns`
-does not match.
+Two kinds are not checked but noted, since they do not affect placement and Heat checks them when
+the stack is created: custom constraints, which ask a cloud whether a thing exists, and patterns
+that `patterns` does not support.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
 from moorage.heat.numbers import to_boolean, to_number
-from moorage.heat.pattern_syntax import Malformed, Unmatched
+from moorage.heat.pattern_syntax import InvalidPattern, UnsupportedPattern
 from moorage.heat.patterns import matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sized
 
     from moorage.heat.work_limit import Work
-    from moorage.heat.yaml_tree import Marked, Plain
+    from moorage.heat.yaml_tree import Plain, YamlNode
 
 KINDS: Final = (
     "range",
@@ -31,7 +31,7 @@ KINDS: Final = (
 _BOUND: Final = 2**63
 
 
-def judge(constraints: Marked, value: Plain, kind: str, work: Work) -> list[str]:
+def check_constraints(constraints: YamlNode, value: Plain, kind: str, work: Work) -> list[str]:
     """Apply constraints to a value; return notes about those not applied.
 
     Raises:
@@ -44,20 +44,20 @@ def judge(constraints: Marked, value: Plain, kind: str, work: Work) -> list[str]
         kinds = [name for name in KINDS if name in fields]
         if len(kinds) != 1:
             raise one.invalid("a constraint is exactly one of " + ", ".join(KINDS))
-        note = _JUDGES[kinds[0]](fields[kinds[0]], value, kind, work)
+        note = _CHECKS[kinds[0]](fields[kinds[0]], value, kind, work)
         if note is not None:
             notes.append(note)
     return notes
 
 
-def _range(node: Marked, value: Plain, kind: str, _work: Work) -> None:
+def _range(node: YamlNode, value: Plain, kind: str, _work: Work) -> None:
     number = to_number(value) if kind == "number" else None
     if number is None:
         raise node.invalid("range is for numbers")
     _within(node, number, f"{value}")
 
 
-def _length(node: Marked, value: Plain, kind: str, _work: Work) -> None:
+def _length(node: YamlNode, value: Plain, kind: str, _work: Work) -> None:
     if kind not in {"string", "comma_delimited_list", "json"}:
         raise node.invalid("length is for strings, lists and maps")
     size = len(_sized(value))
@@ -68,7 +68,7 @@ def _sized(value: Plain) -> Sized:
     return value if isinstance(value, str | list | dict) else str(value)
 
 
-def _within(node: Marked, number: float, what: str) -> None:
+def _within(node: YamlNode, number: float, what: str) -> None:
     bounds = typed_yaml.mapping(node, optional=("min", "max"))
     if not bounds:
         raise node.invalid("min or max is needed")
@@ -78,14 +78,14 @@ def _within(node: Marked, number: float, what: str) -> None:
         raise node.invalid(f"{what} is out of range (min {low}, max {high})")
 
 
-def _bound(node: Marked) -> int | float:
+def _bound(node: YamlNode) -> int | float:
     number = to_number(node.plain())
     if number is None:
         raise node.invalid(f"a number is needed here, not {typed_yaml.kind(node)}")
     return number
 
 
-def _allowed_values(node: Marked, value: Plain, kind: str, _work: Work) -> None:
+def _allowed_values(node: YamlNode, value: Plain, kind: str, _work: Work) -> None:
     allowed = [one.plain() for one in typed_yaml.items(node)]
     if isinstance(value, list):
         if any(one not in allowed for one in value):
@@ -103,27 +103,27 @@ def _as(kind: str, value: Plain) -> Plain:
     return str(value) if kind == "string" else value
 
 
-def _allowed_pattern(node: Marked, value: Plain, kind: str, work: Work) -> str | None:
+def _allowed_pattern(node: YamlNode, value: Plain, kind: str, work: Work) -> str | None:
     pattern = typed_yaml.text(node)
     if kind != "string":
         raise node.invalid("allowed_pattern is for strings")
     text = str(value)
     try:
         fits = matches(pattern, text, lambda cost: work.spend(cost, node))
-    except Malformed as error:
+    except InvalidPattern as error:
         raise node.invalid(f"not a regular expression: {error}") from error
-    except Unmatched as error:
+    except UnsupportedPattern as error:
         return f"{node.path} (line {node.line}): the pattern was not matched here: {error}"
     if not fits:
         raise node.invalid(f"{text!r} does not match {pattern!r}")
     return None
 
 
-def _custom(node: Marked, _value: Plain, _kind: str, _work: Work) -> str:
+def _custom(node: YamlNode, _value: Plain, _kind: str, _work: Work) -> str:
     return f"{node.path}: custom constraint {typed_yaml.text(node)} was not judged"
 
 
-def _modulo(node: Marked, value: Plain, kind: str, _work: Work) -> None:
+def _modulo(node: YamlNode, value: Plain, kind: str, _work: Work) -> None:
     fields = typed_yaml.mapping(node, required=("step", "offset"), optional=())
     step = typed_yaml.integer(fields["step"], least=-_BOUND, most=_BOUND)
     offset = typed_yaml.integer(fields["offset"], least=-_BOUND, most=_BOUND)
@@ -136,7 +136,7 @@ def _modulo(node: Marked, value: Plain, kind: str, _work: Work) -> None:
         raise node.invalid(f"{value} is not a multiple of {step} with an offset of {offset}")
 
 
-_JUDGES: Final[Mapping[str, Callable[[Marked, Plain, str, Work], str | None]]] = {
+_CHECKS: Final[Mapping[str, Callable[[YamlNode, Plain, str, Work], str | None]]] = {
     "range": _range,
     "length": _length,
     "allowed_values": _allowed_values,

@@ -1,7 +1,7 @@
-"""Values known only once the stack exists: addresses, ids, generated secrets.
+"""Deferred values: known only once the stack exists, such as addresses, ids, generated secrets.
 
-They are text that says what will stand there, so that functions can carry them along. Code that
-decides a placement by a value must first check it with `pending`.
+They are strings that describe the value, so that functions can pass them on. Code that uses a value
+for placement must check it with `find_deferred` first.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from moorage.heat.paths import Path
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 
-class Later(str):
+class DeferredValue(str):
     """A placeholder for a value that Heat will fill in."""
 
     __slots__ = ()
 
 
-class Reference(Later):
+class ResourceReference(DeferredValue):
     """A placeholder for the id of a resource; `target` is its path."""
 
     __slots__ = ("target",)
@@ -33,15 +33,17 @@ class Reference(Later):
         return made
 
 
-def pending(node: Marked) -> Later | None:
-    """The first unknown value below the node, or None."""
+def find_deferred(node: YamlNode) -> DeferredValue | None:
+    """The first deferred value at or below the node, or None."""
     match node.value:
-        case Later() as value:
+        case DeferredValue() as value:
             return value
         case dict() as items:
             below = items.values()
-            return next((found for one in below if (found := pending(one)) is not None), None)
+            return next((found for one in below if (found := find_deferred(one)) is not None), None)
         case list() as listed:
-            return next((found for one in listed if (found := pending(one)) is not None), None)
+            return next(
+                (found for one in listed if (found := find_deferred(one)) is not None), None
+            )
         case _:
             return None

@@ -7,17 +7,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
-from moorage.heat.deferred_values import Later
+from moorage.heat.deferred_values import DeferredValue
 from moorage.heat.template import file_name, is_nested
 from moorage.heat.yaml_tree import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
-MAX_ALIASES: Final = 8
-"""How often one type may stand for another in the environment."""
+MAX_TYPE_ALIASES: Final = 8
+"""Length limit of a chain of type aliases in the resource_registry."""
 
 _SECTIONS: Final = (
     "parameters",
@@ -31,26 +31,26 @@ _SECTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The parsed environment; later environments have been merged in."""
+    """The parsed environment."""
 
-    parameters: Mapping[str, Marked] = field(default_factory=lambda: MappingProxyType({}))
-    defaults: Mapping[str, Marked] = field(default_factory=lambda: MappingProxyType({}))
-    types: Mapping[str, Marked] = field(default_factory=lambda: MappingProxyType({}))
-    """Resource type -> the type or nested template that stands for it."""
+    parameters: Mapping[str, YamlNode] = field(default_factory=lambda: MappingProxyType({}))
+    defaults: Mapping[str, YamlNode] = field(default_factory=lambda: MappingProxyType({}))
+    types: Mapping[str, YamlNode] = field(default_factory=lambda: MappingProxyType({}))
+    """The resource_registry: resource type -> the type or nested template to use instead."""
 
-    def stands_for(self, node: Marked, *, inside: str) -> str:
-        """The target of a type in template `inside`; a nested template by its file's name.
+    def target_type(self, node: YamlNode, *, inside: str) -> str:
+        """The type or nested template (file name) that a type in template `inside` maps to.
 
         Raises:
-            InvalidDescription: no text, known only later, or mapped in a circle.
+            InvalidDescription: not text, a deferred value, or mapped in a cycle.
         """
-        if isinstance(node.value, Later):
+        if isinstance(node.value, DeferredValue):
             raise node.invalid(f"{node.value} is not known before the stack is made")
         name = typed_yaml.text(node)
-        for _ in range(MAX_ALIASES):
+        for _ in range(MAX_TYPE_ALIASES):
             alias = self.types.get(name)
             if alias is None or alias.value == name:
-                # What the environment names is relative to the root, as the environment itself.
+                # Files named in the environment are relative to the root template.
                 of = inside if name == node.value else ""
                 return file_name(name, of=of) if is_nested(name) else name
             name = typed_yaml.text(alias)
@@ -79,11 +79,11 @@ def read_environment(text: str, *, name: str = "environment") -> Environment:
     )
 
 
-def _entries(sections: Mapping[str, Marked], name: str) -> Mapping[str, Marked]:
+def _entries(sections: Mapping[str, YamlNode], name: str) -> Mapping[str, YamlNode]:
     return typed_yaml.mapping(sections[name]) if name in sections else {}
 
 
-def _registry(sections: Mapping[str, Marked]) -> Mapping[str, Marked]:
+def _registry(sections: Mapping[str, YamlNode]) -> Mapping[str, YamlNode]:
     types = _entries(sections, "resource_registry")
     for name, node in types.items():
         if "*" in name:

@@ -1,7 +1,7 @@
 """Expands a template, with nested ones and groups, into the servers and policies in it.
 
-The whole tree of stacks is walked before anything is decided: a decision per stack level is
-how others lost the joint view. Bounds hold for the tree as a whole.
+The whole tree of stacks is expanded before anything is decided, so that all servers are placed
+jointly. Limits apply to the whole tree.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from moorage.heat import typed_yaml
 from moorage.heat.annotation import DECIDED, KEY
 from moorage.heat.expanded_template import Note, Resource
 from moorage.heat.functions import Scope, resolve
-from moorage.heat.parameters import pseudo, read_values
+from moorage.heat.parameters import pseudo_parameters, read_values
 from moorage.heat.resources import registry
 from moorage.heat.template import is_nested, read_template
 from moorage.heat.work_limit import Work
@@ -22,70 +22,73 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from moorage.heat.environment import Environment
-    from moorage.heat.expanded_template import Found
+    from moorage.heat.expanded_template import ExpandedItem
     from moorage.heat.paths import Path
     from moorage.heat.template import Template
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 MAX_DEPTH: Final = 5
 """Nested stacks below the root, as in Heat's own default."""
 PER_RESOURCE: Final = 20
 PER_STACK: Final = 60
-"""What a resource and a stack cost beside their values, measured in values."""
+"""Work that a resource and a stack count besides their values, in values."""
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """What every stack of the tree shares."""
+class ExpansionContext:
+    """The context that all stacks of the tree share."""
 
     environment: Environment
     files: Mapping[str, str]
     """Nested templates and other files by name, relative to the root template."""
     stack_name: str
     templates: dict[str, Template] = field(default_factory=dict)
-    """Those read already."""
+    """Cache of the nested templates that have been read."""
     work: Work = field(default_factory=Work)
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """One template with its parameters' values, at its place in the tree."""
+    """One stack of the tree: a template with the values of its parameters."""
 
     path: Path
     template: Template
-    given: Mapping[str, Marked]
-    world: World
+    parameters: Mapping[str, YamlNode]
+    context: ExpansionContext
     depth: int = 0
 
-    def expand(self) -> Iterator[Found]:
+    def expand(self) -> Iterator[ExpandedItem]:
         """All items in this stack and below, in the template's order.
 
         Raises:
-            InvalidDescription: whatever cannot be understood, with path and line.
+            InvalidDescription: something is invalid or unsupported; with path and line.
         """
         values = read_values(
             self.template.parameters,
-            self.given,
-            self.world.environment.defaults,
-            self.world.work,
+            self.parameters,
+            self.context.environment.defaults,
+            self.context.work,
         )
         yield from (Note(text) for text in values.notes)
         scope = Scope(
             stack=self.path,
             version=self.template.version,
-            parameters={**pseudo(self.world.stack_name, self.template.file), **values.by_name},
+            parameters={
+                **pseudo_parameters(self.context.stack_name, self.template.file),
+                **values.by_name,
+            },
             resources=self.template.resources,
             file=self.template.file,
             conditions=self.template.conditions,
-            files=self.world.files,
-            work=self.world.work,
+            files=self.context.files,
+            work=self.context.work,
         )
-        conditions = scope.judge()
+        conditions = scope.evaluator()
         for node in self.template.conditions.values():
-            self.world.work.spend(node.size, node)
+            self.context.work.spend(node.size, node)
         conditions.check()
         for name, node in self.template.resources.items():
-            self.world.work.spend(node.size + PER_RESOURCE, node)
+            self.context.work.spend(node.size + PER_RESOURCE, node)
             fields = typed_yaml.mapping(node)
             if "condition" in fields and not conditions.holds(fields["condition"]):
                 continue
@@ -96,18 +99,18 @@ class Stack:
             yield from self._resource(self.path / name, node, definition)
 
     def member(
-        self, group: Resource, number: int, definition: Mapping[str, Marked]
-    ) -> Iterator[Found]:
+        self, group: Resource, number: int, definition: Mapping[str, YamlNode]
+    ) -> Iterator[ExpandedItem]:
         """A group's member; see `resources.Nested`."""
         size = sum(one.size for one in definition.values())
-        self.world.work.spend(size + PER_RESOURCE, group.node)
+        self.context.work.spend(size + PER_RESOURCE, group.node)
         return self._resource(group.path.member(number), group.node, definition)
 
     def _resource(
-        self, path: Path, node: Marked, definition: Mapping[str, Marked]
-    ) -> Iterator[Found]:
+        self, path: Path, node: YamlNode, definition: Mapping[str, YamlNode]
+    ) -> Iterator[ExpandedItem]:
         type_node = definition["type"]
-        type_name = self.world.environment.stands_for(type_node, inside=self.template.file)
+        type_name = self.context.environment.target_type(type_node, inside=self.template.file)
         properties = _fields(definition.get("properties"))
         metadata = _fields(definition.get("metadata"))
         if is_nested(type_name):
@@ -127,25 +130,25 @@ class Stack:
         yield from kind.expand(resource, self)
 
     def _nested(
-        self, path: Path, node: Marked, file: str, properties: Mapping[str, Marked]
-    ) -> Iterator[Found]:
-        self.world.work.spend(PER_STACK, node)
+        self, path: Path, node: YamlNode, file: str, properties: Mapping[str, YamlNode]
+    ) -> Iterator[ExpandedItem]:
+        self.context.work.spend(PER_STACK, node)
         if self.depth >= MAX_DEPTH:
             raise node.invalid(f"nested templates more than {MAX_DEPTH} deep")
-        if file not in self.world.templates:
-            text = self.world.files.get(file)
+        if file not in self.context.templates:
+            text = self.context.files.get(file)
             if text is None:
                 raise node.invalid(f"the nested template {file} is missing among the files")
-            self.world.templates[file] = read_template(text, file=file)
+            self.context.templates[file] = read_template(text, file=file)
         nested = Stack(
             path=path,
-            template=self.world.templates[file],
-            given=properties,
-            world=self.world,
+            template=self.context.templates[file],
+            parameters=properties,
+            context=self.context,
             depth=self.depth + 1,
         )
         yield from nested.expand()
 
 
-def _fields(node: Marked | None) -> Mapping[str, Marked]:
+def _fields(node: YamlNode | None) -> Mapping[str, YamlNode]:
     return {} if node is None or node.value is None else typed_yaml.mapping(node)

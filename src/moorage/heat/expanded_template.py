@@ -1,4 +1,4 @@
-"""Results of expanding a template: servers, server groups, policies and others."""
+"""The items that expanding a template gives: servers, server groups, policies and others."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.heat.paths import Path
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server, with what determines its hosts."""
+    """One server with its placement requirements."""
 
     path: Path
-    node: Marked
+    node: YamlNode
     """Its definition, for errors."""
     description: Mapping[str, object]
     """Flavor, traits, aggregates and tags, in the words of an ensemble's `members` entry."""
     zone: str | None = None
     groups: tuple[Path, ...] = ()
-    """Server groups it says it belongs to."""
+    """Server groups in its scheduler hints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,29 +31,29 @@ class ServerGroup:
     """A Nova server group: one of Nova's four policies over the servers that refer to it."""
 
     path: Path
-    node: Marked
+    node: YamlNode
     policy: str
     max_per_host: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """A policy as written in some resource's metadata."""
+class DeclaredPolicy:
+    """A policy in a resource's metadata."""
 
     stack: Path
-    """Selectors in it are seen from this stack."""
+    """Its selectors are relative to this stack."""
     path: Path
-    """The resource it stands at: the default for a missing name and missing selectors."""
-    node: Marked
+    """The resource with the metadata: the default for a missing name and missing selectors."""
+    node: YamlNode
 
 
 @dataclass(frozen=True, slots=True)
-class Placeless:
-    """A resource that takes no place of its own on a host."""
+class UnplacedResource:
+    """A resource that is not placed on a host."""
 
     path: Path
     type: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Note:
     text: str
 
 
-Found: TypeAlias = Server | ServerGroup | Declared | Placeless | Note
+ExpandedItem: TypeAlias = Server | ServerGroup | DeclaredPolicy | UnplacedResource | Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,6 @@ class Resource:
     stack: Path
     path: Path
     type: str
-    node: Marked
-    properties: Mapping[str, Marked] = field(default_factory=dict)
-    metadata: Mapping[str, Marked] = field(default_factory=dict)
+    node: YamlNode
+    properties: Mapping[str, YamlNode] = field(default_factory=dict)
+    metadata: Mapping[str, YamlNode] = field(default_factory=dict)

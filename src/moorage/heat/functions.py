@@ -15,18 +15,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
-from moorage.heat.conditions import Conditions, Judged
-from moorage.heat.deferred_values import Later, Reference, pending
+from moorage.heat.conditions import Conditions, ConditionValues
+from moorage.heat.deferred_values import DeferredValue, ResourceReference, find_deferred
 from moorage.heat.template import file_name
 from moorage.heat.work_limit import Work
-from moorage.heat.yaml_tree import MAX_NODES, MAX_TEXT, collection, mark
+from moorage.heat.yaml_tree import MAX_NODES, MAX_TEXT, collection_node, to_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from moorage.heat.paths import Path
     from moorage.heat.versions import Version
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,32 +35,32 @@ class Scope:
 
     stack: Path
     version: Version
-    parameters: Mapping[str, Marked]
-    resources: Mapping[str, Marked]
-    conditions: Mapping[str, Marked] = field(default_factory=lambda: MappingProxyType({}))
+    parameters: Mapping[str, YamlNode]
+    resources: Mapping[str, YamlNode]
+    conditions: Mapping[str, YamlNode] = field(default_factory=lambda: MappingProxyType({}))
     file: str = ""
     """The template's own name: `get_file` is relative to it."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    judged: Judged = field(default_factory=Judged)
+    condition_values: ConditionValues = field(default_factory=ConditionValues)
     work: Work = field(default_factory=Work)
     """Of the whole tree of stacks."""
 
-    def judge(self) -> Conditions:
+    def evaluator(self) -> Conditions:
         """The stack's conditions."""
-        return Conditions(self.conditions, lambda node: resolve(node, self), self.judged)
+        return Conditions(self.conditions, lambda node: resolve(node, self), self.condition_values)
 
 
-def resolve(node: Marked, scope: Scope) -> Marked:
+def resolve(node: YamlNode, scope: Scope) -> YamlNode:
     """The node with every function below it replaced by its value.
 
     Raises:
         InvalidDescription: an unsupported function, or one called wrongly; names the place.
     """
     found = resolve_or_drop(node, scope)
-    return mark(None, line=node.line, path=node.path) if found is None else found
+    return to_node(None, line=node.line, path=node.path) if found is None else found
 
 
-def resolve_or_drop(node: Marked, scope: Scope) -> Marked | None:
+def resolve_or_drop(node: YamlNode, scope: Scope) -> YamlNode | None:
     """As `resolve`; None for an `if` without a branch to take, whose entry is then left out."""
     match node.value:
         case dict() as items:
@@ -72,22 +72,22 @@ def resolve_or_drop(node: Marked, scope: Scope) -> Marked | None:
                     return _call(name, argument, scope)
             some = {key: resolve_or_drop(one, scope) for key, one in items.items()}
             kept = {key: one for key, one in some.items() if one is not None}
-            return collection(kept, node.line, node.path)
+            return collection_node(kept, node.line, node.path)
         case list() as listed:
             every = [resolve_or_drop(one, scope) for one in listed]
-            return collection([one for one in every if one is not None], node.line, node.path)
+            return collection_node([one for one in every if one is not None], node.line, node.path)
         case _:
             return node
 
 
-def _if(argument: Marked, scope: Scope) -> Marked | None:
+def _if(argument: YamlNode, scope: Scope) -> YamlNode | None:
     """The value of the taken branch; the other branch is not evaluated."""
     parts = typed_yaml.items(argument)
-    least = _BRANCHES if scope.version.drops else _BRANCHES + 1
+    least = _BRANCHES if scope.version.may_drop_entry else _BRANCHES + 1
     if not least <= len(parts) <= _BRANCHES + 1:
         raise argument.invalid("if takes a condition, a value, and another value")
     condition, *branches = parts
-    if scope.judge().holds(condition):
+    if scope.evaluator().holds(condition):
         return resolve_or_drop(branches[0], scope)
     return resolve_or_drop(branches[1], scope) if len(branches) > 1 else None
 
@@ -97,7 +97,7 @@ _TEXT_PER_VALUE: Final = 500
 """Characters that are searched in about the time that a value takes."""
 
 
-def _call(name: str, argument: Marked, scope: Scope) -> Marked:
+def _call(name: str, argument: YamlNode, scope: Scope) -> YamlNode:
     function = _FUNCTIONS.get(name)
     if function is None:
         raise argument.invalid(
@@ -108,19 +108,19 @@ def _call(name: str, argument: Marked, scope: Scope) -> Marked:
     return found
 
 
-def _get_param(argument: Marked, scope: Scope) -> Marked:
+def _get_param(argument: YamlNode, scope: Scope) -> YamlNode:
     name, *path = _words("get_param", argument)
     found = scope.parameters.get(name)
     if found is None:
         raise argument.invalid(f"get_param: the template has no parameter {name!r}")
     for step in path:
-        if isinstance(found.value, Later):
+        if isinstance(found.value, DeferredValue):
             break
         found = _inside(found, step, argument)
     return _placed(found, argument)
 
 
-def _inside(node: Marked, step: str, argument: Marked) -> Marked:
+def _inside(node: YamlNode, step: str, argument: YamlNode) -> YamlNode:
     if isinstance(node.value, dict) and step in node.value:
         return node.value[step]
     if isinstance(node.value, list) and re.fullmatch(r"-?\d{1,9}", step):
@@ -130,55 +130,57 @@ def _inside(node: Marked, step: str, argument: Marked) -> Marked:
     raise argument.invalid(f"get_param: nothing at {step!r} in {typed_yaml.kind(node)}")
 
 
-def _get_resource(argument: Marked, scope: Scope) -> Marked:
+def _get_resource(argument: YamlNode, scope: Scope) -> YamlNode:
     name = typed_yaml.name(argument)
     if name not in scope.resources:
         raise argument.invalid(f"get_resource: the template has no resource {name!r}")
-    return mark(Reference.to(scope.stack / name), line=argument.line, path=argument.path)
+    return to_node(ResourceReference.to(scope.stack / name), line=argument.line, path=argument.path)
 
 
-def _get_attr(argument: Marked, scope: Scope) -> Marked:
+def _get_attr(argument: YamlNode, scope: Scope) -> YamlNode:
     name, *path = _words("get_attr", argument)
     if name not in scope.resources:
         raise argument.invalid(f"get_attr: the template has no resource {name!r}")
     what = ".".join(path) or "attributes"
-    return mark(Later(f"{what} of {scope.stack / name}"), line=argument.line, path=argument.path)
+    return to_node(
+        DeferredValue(f"{what} of {scope.stack / name}"), line=argument.line, path=argument.path
+    )
 
 
-def _get_file(argument: Marked, scope: Scope) -> Marked:
+def _get_file(argument: YamlNode, scope: Scope) -> YamlNode:
     name = file_name(typed_yaml.text(argument), of=scope.file)
     content = scope.files.get(name)
     if content is None:
         raise argument.invalid(f"get_file: the file {name} is missing among the files")
-    return mark(content, line=argument.line, path=argument.path)
+    return to_node(content, line=argument.line, path=argument.path)
 
 
-def _words(function: str, argument: Marked) -> list[str]:
+def _words(function: str, argument: YamlNode) -> list[str]:
     """A name, or a list of a name and path steps."""
     nodes = argument.value if isinstance(argument.value, list) else [argument]
     if not nodes:
         raise argument.invalid(f"{function}: a name is needed")
     for one in nodes:
-        if isinstance(one.value, Later):
+        if isinstance(one.value, DeferredValue):
             raise one.invalid(f"{function}: {one.value} is not known yet")
     return [typed_yaml.name(one) for one in nodes]
 
 
-def _str_replace(argument: Marked, scope: Scope) -> Marked:
+def _str_replace(argument: YamlNode, scope: Scope) -> YamlNode:
     fields = typed_yaml.mapping(argument, required=("template", "params"), optional=())
     template = fields["template"]
     if not isinstance(template.value, str):
         raise template.invalid(f"str_replace: text is needed, not {typed_yaml.kind(template)}")
     parameters = typed_yaml.mapping(fields["params"])
-    later = pending(argument)
+    later = find_deferred(argument)
     if later is not None:
-        return mark(Later(f"text with {later}"), line=argument.line, path=argument.path)
+        return to_node(DeferredValue(f"text with {later}"), line=argument.line, path=argument.path)
     texts = {key: _text("str_replace", one, scope) for key, one in parameters.items()}
     text = _replaced(template.value, texts, argument, scope.work)
-    return mark(text, line=argument.line, path=argument.path)
+    return to_node(text, line=argument.line, path=argument.path)
 
 
-def _replaced(template: str, texts: Mapping[str, str], argument: Marked, work: Work) -> str:
+def _replaced(template: str, texts: Mapping[str, str], argument: YamlNode, work: Work) -> str:
     """Replace all keys: longer ones first, then in order, never inside a replaced value."""
     keys = sorted(sorted(texts), key=len, reverse=True)
     if "" in texts:
@@ -209,15 +211,15 @@ def _split(text: str, key: str, value: str) -> list[tuple[str, bool]]:
     return pieces
 
 
-def _list_join(argument: Marked, scope: Scope) -> Marked:
+def _list_join(argument: YamlNode, scope: Scope) -> YamlNode:
     delimiter, *lists = typed_yaml.items(argument, least=2)
     if len(lists) > 1 and not scope.version.joins_json:
         raise argument.invalid(f"list_join takes one list in version {scope.version.name}")
     if not isinstance(delimiter.value, str):
         raise delimiter.invalid(f"list_join: text is needed, not {typed_yaml.kind(delimiter)}")
-    later = pending(argument)
+    later = find_deferred(argument)
     if later is not None:
-        return mark(Later(f"text with {later}"), line=argument.line, path=argument.path)
+        return to_node(DeferredValue(f"text with {later}"), line=argument.line, path=argument.path)
     texts = [
         _joined(one, scope)
         for some in lists
@@ -226,17 +228,17 @@ def _list_join(argument: Marked, scope: Scope) -> Marked:
     ]
     if sum(map(len, texts)) + len(delimiter.value) * len(texts) > MAX_TEXT:
         raise argument.invalid(f"list_join: longer than {MAX_TEXT} characters")
-    return mark(delimiter.value.join(texts), line=argument.line, path=argument.path)
+    return to_node(delimiter.value.join(texts), line=argument.line, path=argument.path)
 
 
-def _joined(node: Marked, scope: Scope) -> str:
+def _joined(node: YamlNode, scope: Scope) -> str:
     """An item to join: Heat does not accept bare numbers here."""
     if isinstance(node.value, int | float):
         raise node.invalid(f"list_join: text is needed, not {typed_yaml.kind(node)}; quote it")
     return _text("list_join", node, scope)
 
 
-def _text(function: str, node: Marked, scope: Scope) -> str:
+def _text(function: str, node: YamlNode, scope: Scope) -> str:
     match node.value:
         case None:
             return ""
@@ -253,18 +255,18 @@ def _text(function: str, node: Marked, scope: Scope) -> str:
             return str(number)
 
 
-def _placed(node: Marked, at: Marked) -> Marked:
+def _placed(node: YamlNode, at: YamlNode) -> YamlNode:
     """The same value with the place of its use, which errors then name."""
     match node.value:
         case dict() as items:
-            return collection(dict(items), at.line, at.path)
+            return collection_node(dict(items), at.line, at.path)
         case list() as listed:
-            return collection(list(listed), at.line, at.path)
+            return collection_node(list(listed), at.line, at.path)
         case scalar:
-            return mark(scalar, line=at.line, path=at.path)
+            return to_node(scalar, line=at.line, path=at.path)
 
 
-_FUNCTIONS: Final[Mapping[str, Callable[[Marked, Scope], Marked]]] = {
+_FUNCTIONS: Final[Mapping[str, Callable[[YamlNode, Scope], YamlNode]]] = {
     "get_param": _get_param,
     "get_resource": _get_resource,
     "get_attr": _get_attr,

@@ -1,8 +1,8 @@
-"""Names of members in Nova's metadata, for servers anywhere in the stack.
+"""Member names for Nova's metadata, for servers anywhere in the tree of stacks.
 
-In the root template that is plain text, with the index variable inside a group. A nested template
-is one text for many stacks: there it is computed from parameters that the template above hands
-down, by the rules of `paths`.
+In the root template a name is plain text, with the index variable inside a group. A nested template
+serves many stacks: there the name is computed from parameters that the parent template passes, by
+the rules of `paths`.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import Final, TypeAlias
 STACK: Final = "moorage_stack"
 ROLE: Final = "moorage_role"
 INDEX: Final = "moorage_index"
-HANDED_DOWN: Final = {
+PASSED_PARAMETERS: Final = {
     STACK: "Path of this stack; written by Moorage.",
     ROLE: "The same without the innermost group's number; written by Moorage.",
     INDEX: "That number; written by Moorage.",
 }
-"""Parameters of a nested template -> what they are."""
-OPEN: Final = ""
-"""The number of a member of a group that numbers none, as an autoscaling group: any of them."""
+"""Parameters passed to a nested template -> their descriptions."""
+ANY_INDEX: Final = ""
+"""The index of members of a group that does not number them, such as an autoscaling group."""
 
-Piece: TypeAlias = "str | dict[str, str]"
-"""Text, or a parameter to be asked for."""
+NamePart: TypeAlias = "str | dict[str, str]"
+"""Text, or a `get_param` function."""
 Name: TypeAlias = "str | dict[str, list[object]]"
-"""Text, or the function that makes it."""
+"""Text, or a `list_join` function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
     """The names in one template; `stack` and `role` are prefixes of the names there."""
 
-    stack: tuple[Piece, ...]
-    role: tuple[Piece, ...]
-    index: Piece
+    stack: tuple[NamePart, ...]
+    role: tuple[NamePart, ...]
+    index: NamePart
 
     def server(self, name: str) -> Name:
         """The member name of a server."""
@@ -69,9 +69,9 @@ AT_ROOT: Final = Naming((), (), "0")
 NESTED: Final = Naming((_parameter(STACK), "/"), (_parameter(ROLE), "/"), _parameter(INDEX))
 
 
-def joined(*pieces: Piece) -> Name:
+def joined(*pieces: NamePart) -> Name:
     """Plain text if all pieces are text, else a function that joins them."""
-    merged: list[Piece] = []
+    merged: list[NamePart] = []
     for piece in pieces:
         if isinstance(piece, str) and merged and isinstance(merged[-1], str):
             merged[-1] += piece

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from moorage.heat.scalars import LONGEST, unwritable
+from moorage.heat.scalars import MAX_NUMBER_LENGTH, unwritable
 
 if TYPE_CHECKING:
     from moorage.heat.yaml_tree import Plain
@@ -20,7 +20,7 @@ def to_number(value: Plain) -> int | float | None:
     """
     if isinstance(value, int | float):
         return value if unwritable(value) is None else None
-    if not isinstance(value, str) or len(value) > LONGEST:
+    if not isinstance(value, str) or len(value) > MAX_NUMBER_LENGTH:
         return None
     for reader in (int, float):
         try:

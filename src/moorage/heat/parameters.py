@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
-from moorage.heat.constraints import judge
-from moorage.heat.deferred_values import Later, pending
+from moorage.heat.constraints import check_constraints
+from moorage.heat.deferred_values import DeferredValue, find_deferred
 from moorage.heat.numbers import to_boolean, to_number
-from moorage.heat.yaml_tree import mark
+from moorage.heat.yaml_tree import to_node
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.heat.work_limit import Work
-    from moorage.heat.yaml_tree import Marked, Plain
+    from moorage.heat.yaml_tree import Plain, YamlNode
 
 TYPES: Final = ("string", "number", "comma_delimited_list", "json", "boolean")
 PER_PARAMETER: Final = 5
@@ -32,14 +32,14 @@ _KEYS: Final = ("label", "description", "default", "hidden", "constraints", "imm
 class Values:
     """Every parameter's value, and notes about constraints that were not applied."""
 
-    by_name: Mapping[str, Marked]
+    by_name: Mapping[str, YamlNode]
     notes: tuple[str, ...] = ()
 
 
 def read_values(
-    declared: Mapping[str, Marked],
-    given: Mapping[str, Marked],
-    defaults: Mapping[str, Marked],
+    declared: Mapping[str, YamlNode],
+    given: Mapping[str, YamlNode],
+    defaults: Mapping[str, YamlNode],
     work: Work,
 ) -> Values:
     """The value of each declared parameter.
@@ -52,20 +52,22 @@ def read_values(
         if name not in declared:
             known = ", ".join(declared) or "none"
             raise node.invalid(f"the template has no parameter {name!r}; it has {known}")
-    values: dict[str, Marked] = {}
+    values: dict[str, YamlNode] = {}
     notes: list[str] = []
     for name, node in declared.items():
-        values[name] = _value(name, node, chosen(name, given, defaults), notes, work)
+        values[name] = _value(name, node, given_value(name, given, defaults), notes, work)
     return Values(values, tuple(notes))
 
 
-def chosen(name: str, given: Mapping[str, Marked], defaults: Mapping[str, Marked]) -> Marked | None:
+def given_value(
+    name: str, given: Mapping[str, YamlNode], defaults: Mapping[str, YamlNode]
+) -> YamlNode | None:
     """The value from the caller, else from the environment; null is not given, as in Heat."""
     said = given.get(name)
     return defaults.get(name) if said is None or said.value is None else said
 
 
-def to_default(name: str, declared: Marked, given: Marked) -> Plain:
+def to_default(name: str, declared: YamlNode, given: YamlNode) -> Plain:
     """A given value as the template's default.
 
     None where none is to be written, because null was given.
@@ -79,13 +81,15 @@ def to_default(name: str, declared: Marked, given: Marked) -> Plain:
     return _converted(typed_yaml.choice(fields["type"], TYPES), name, given)
 
 
-def is_hidden(declared: Marked) -> bool:
+def is_hidden(declared: YamlNode) -> bool:
     """Whether the value must not be written to a file."""
     fields = typed_yaml.mapping(declared)
     return "hidden" in fields and bool(to_boolean(fields["hidden"].plain()))
 
 
-def _value(name: str, node: Marked, given: Marked | None, notes: list[str], work: Work) -> Marked:
+def _value(
+    name: str, node: YamlNode, given: YamlNode | None, notes: list[str], work: Work
+) -> YamlNode:
     work.spend(PER_PARAMETER + node.size + (0 if given is None else given.size), node)
     fields = typed_yaml.mapping(node, required=("type",), optional=_KEYS)
     kind = typed_yaml.choice(fields["type"], TYPES)
@@ -93,16 +97,16 @@ def _value(name: str, node: Marked, given: Marked | None, notes: list[str], work
     source = given if given is not None and given.value is not None else fields.get("default")
     if source is None or source.value is None:
         raise node.invalid(f"parameter {name} has neither a value nor a default")
-    if pending(source) is not None:
+    if find_deferred(source) is not None:
         # A nested template's parameter may be known only later; nothing to convert or judge.
         return source
-    value = mark(_converted(kind, name, source), line=source.line, path=source.path)
+    value = to_node(_converted(kind, name, source), line=source.line, path=source.path)
     if "constraints" in fields:
-        notes += judge(fields["constraints"], value.plain(), kind, work)
+        notes += check_constraints(fields["constraints"], value.plain(), kind, work)
     return value
 
 
-def _converted(kind: str, name: str, source: Marked) -> Plain:
+def _converted(kind: str, name: str, source: YamlNode) -> Plain:
     value = source.plain()
     match kind:
         case "string":
@@ -124,7 +128,7 @@ def _converted(kind: str, name: str, source: Marked) -> Plain:
             return _json(name, source, value)
 
 
-def _listed(name: str, source: Marked, value: Plain) -> list[Plain]:
+def _listed(name: str, source: YamlNode, value: Plain) -> list[Plain]:
     if isinstance(value, list):
         return [str(one) for one in value]
     if not isinstance(value, str):
@@ -132,7 +136,7 @@ def _listed(name: str, source: Marked, value: Plain) -> list[Plain]:
     return [*value.split(",")] if value else []
 
 
-def _json(name: str, source: Marked, value: Plain) -> Plain:
+def _json(name: str, source: YamlNode, value: Plain) -> Plain:
     if not isinstance(value, str) or not value:
         return value
     try:
@@ -142,11 +146,11 @@ def _json(name: str, source: Marked, value: Plain) -> Plain:
     return parsed
 
 
-def pseudo(stack_name: str, file: str) -> Mapping[str, Marked]:
+def pseudo_parameters(stack_name: str, file: str) -> Mapping[str, YamlNode]:
     """Heat's pseudo parameters; only the stack's name is known beforehand."""
     later = {
-        name: Later(f"the stack's {name}")
+        name: DeferredValue(f"the stack's {name}")
         for name in ("OS::stack_id", "OS::project_id", "OS::region")
     }
     known = {"OS::stack_name": stack_name, **later}
-    return {name: mark(value, line=1, path=file) for name, value in known.items()}
+    return {name: to_node(value, line=1, path=file) for name, value in known.items()}

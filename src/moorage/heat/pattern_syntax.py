@@ -15,12 +15,12 @@ _FLAGS: Final = "ims"
 _CONTROLS: Final = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 
 
-class Malformed(ValueError):
+class InvalidPattern(ValueError):
     """The pattern is not a regular expression."""
 
 
-class Unmatched(ValueError):
-    """The pattern cannot be matched; the message says why."""
+class UnsupportedPattern(ValueError):
+    """The pattern is not supported; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class _Reader:
         while self._at < len(self._source):
             self._piece(self._take())
         if len(self._groups) > 1:
-            raise self._malformed("a group is not closed", self._groups[-1].start)
+            raise self._invalid("a group is not closed", self._groups[-1].start)
         return Pattern("".join(self._written), self._ascii, self._ends)
 
     def _piece(self, character: str) -> None:
@@ -120,7 +120,7 @@ class _Reader:
 
     def _take(self) -> str:
         if self._at == len(self._source):
-            raise self._malformed("it ends too early")
+            raise self._invalid("it ends too early")
         self._at += 1
         return self._source[self._at - 1]
 
@@ -141,11 +141,11 @@ class _Reader:
         self._groups[-1].add(empty=True)
         self._write(text, "nothing to repeat")
 
-    def _malformed(self, what: str, at: int | None = None) -> Malformed:
-        return Malformed(f"{what} at character {self._at if at is None else at}")
+    def _invalid(self, what: str, at: int | None = None) -> InvalidPattern:
+        return InvalidPattern(f"{what} at character {self._at if at is None else at}")
 
-    def _unmatched(self, what: str) -> Unmatched:
-        return Unmatched(f"{what} (at character {self._at}) is not supported")
+    def _unsupported(self, what: str) -> UnsupportedPattern:
+        return UnsupportedPattern(f"{what} (at character {self._at}) is not supported")
 
     def _global_flags(self) -> None:
         end = self._source.find(")")
@@ -157,7 +157,7 @@ class _Reader:
 
     def _close(self) -> None:
         if len(self._groups) == 1:
-            raise self._malformed("nothing to close")
+            raise self._invalid("nothing to close")
         done = self._groups.pop()
         done.next_branch()
         self._groups[-1].add(empty=done.branches)
@@ -177,7 +177,7 @@ class _Reader:
         colon = self._source.find(":", start)
         flags = self._source[start:colon] if colon >= 0 else "?"
         if flags.removeprefix("-").strip(_FLAGS) or flags == "-":
-            raise self._unmatched(f"(?{self._source[start : start + 2]}")
+            raise self._unsupported(f"(?{self._source[start : start + 2]}")
         self._ascii |= "i" in flags
         self._at = colon + 1
         self._write(f"(?{flags}:", "nothing to repeat")
@@ -186,20 +186,20 @@ class _Reader:
         end = self._source.find(">", self._at)
         name = self._source[self._at + 2 : end]
         if end < 0 or not name.isidentifier() or name in self._names:
-            raise self._malformed("a group's name that is none, or taken")
+            raise self._invalid("a group's name that is none, or taken")
         self._names.add(name)
         self._at = end + 1
 
     def _repeat(self, bounds: str, optional: bool, several: bool) -> None:  # noqa: FBT001 - in the order of `_braces`
         if self._repeats is not None:
-            raise self._malformed(self._repeats)
+            raise self._invalid(self._repeats)
         group = self._groups[-1]
         if several and group.last:
             # The engines differ in when they leave the loop: `(|a)*` matches "a", or nothing.
-            raise self._unmatched("the repetition of what may be empty")
+            raise self._unsupported("the repetition of what may be empty")
         group.last |= optional
         if self._next_is("+"):
-            raise self._unmatched(f"the possessive {bounds}+")
+            raise self._unsupported(f"the possessive {bounds}+")
         lazy = self._next_is("?")
         self._at += lazy
         self._write(bounds + "?" * lazy, "multiple repeat")
@@ -214,12 +214,12 @@ class _Reader:
         if not (low or comma) or any(n and not (n.isascii() and n.isdigit()) for n in (low, high)):
             return None
         if any(len(n.lstrip("0")) > len(str(MAX_REPEAT)) for n in (low, high)):
-            raise self._unmatched("so many repetitions")
+            raise self._unsupported("so many repetitions")
         least, most = int(low or 0), int(high) if high else None
         if most is not None and most < least:
-            raise self._malformed("more at least than at most")
+            raise self._invalid("more at least than at most")
         if max(least, most or 0) > MAX_REPEAT:
-            raise self._unmatched("so many repetitions")
+            raise self._unsupported("so many repetitions")
         self._at = end + 1
         if not comma:
             most = least
@@ -253,12 +253,12 @@ class _Reader:
         if letter == "x":
             digits = self._take() + self._take()
             if any(one not in "0123456789abcdefABCDEF" for one in digits):
-                raise self._malformed(r"\x takes two digits")
+                raise self._invalid(r"\x takes two digits")
             return chr(int(digits, 16))
         if letter.isascii() and letter.isdigit():
-            raise self._unmatched(f"the back reference or octal number \\{letter}")
+            raise self._unsupported(f"the back reference or octal number \\{letter}")
         if letter.isascii() and letter.isalpha():
-            raise self._unmatched(f"the escape \\{letter}")
+            raise self._unsupported(f"the escape \\{letter}")
         return letter
 
     def _set(self) -> None:
@@ -274,7 +274,7 @@ class _Reader:
             self._take()
             high, also = self._member(start)
             if single is None or also is None or single > also:
-                raise self._malformed("a range of characters that is none")
+                raise self._invalid("a range of characters that is none")
             items.append(f"{low}-{high}")
         self._take()
         self._item(f"[{'^' * negated}{''.join(items)}]")
@@ -282,7 +282,7 @@ class _Reader:
     def _member(self, start: int) -> tuple[str, str | None]:
         """A character of a set, or (with None) a kind of characters."""
         if self._at == len(self._source):
-            raise self._malformed("a set is not closed", start)
+            raise self._invalid("a set is not closed", start)
         character = self._take()
         if character == "\\":
             letter = self._take()
@@ -291,7 +291,7 @@ class _Reader:
                 return kind, None
             character = self._character(letter)
         elif character == "[" or (character in "-&~|" and self._next_is(character)):
-            raise self._unmatched(f"{character} inside a set")
+            raise self._unsupported(f"{character} inside a set")
         return _literal(character), character
 
 

@@ -2,7 +2,8 @@
 
 Python's own engine backtracks: `(a|.)(a|.)…b` takes 2^n steps, with the interpreter's lock held.
 RE2 keeps the order of alternatives (the leftmost-first match of `re.match`), so that both end a
-match at the same character. What RE2 cannot match, or not surely as Python does, is an `Unmatched`.
+match at the same character. A pattern that RE2 does not match exactly as Python does is refused
+with `UnsupportedPattern`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import re2
 
-from moorage.heat.pattern_syntax import Unmatched, read
+from moorage.heat.pattern_syntax import UnsupportedPattern, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,11 +38,11 @@ class Engine(Protocol):
     def programsize(self) -> int:
         """Number of instructions."""
 
-    def match(self, text: bytes) -> Found | None:
+    def match(self, text: bytes) -> Match | None:
         """The match that starts at the text's start."""
 
 
-class Found(Protocol):
+class Match(Protocol):
     """A match."""
 
     def end(self) -> int:
@@ -61,18 +62,20 @@ def matches(source: str, text: str, spend: Callable[[int], None]) -> bool:
         Unmatched: RE2 cannot match it, or might give it another meaning than Python does.
     """
     if len(source) > MAX_PATTERN:
-        raise Unmatched(f"it is longer than {MAX_PATTERN} characters")
+        raise UnsupportedPattern(f"it is longer than {MAX_PATTERN} characters")
     if len(text) > MAX_TEXT:
-        raise Unmatched(f"the value is longer than {MAX_TEXT} characters")
+        raise UnsupportedPattern(f"the value is longer than {MAX_TEXT} characters")
     pattern = read(source)
     if pattern.ascii and (not (source + text).isascii() or _SPACES.intersection(text)):
-        raise Unmatched("kinds and cases of characters beyond ASCII are not the same everywhere")
+        raise UnsupportedPattern(
+            "kinds and cases of characters beyond ASCII are not the same everywhere"
+        )
     if pattern.ends and text.endswith("\n"):
-        raise Unmatched("$ before a last line feed is not supported")
+        raise UnsupportedPattern("$ before a last line feed is not supported")
     try:
         encoded, written = text.encode(), pattern.source.encode()
     except UnicodeEncodeError as error:
-        raise Unmatched("half a surrogate pair is no text") from error
+        raise UnsupportedPattern("half a surrogate pair is no text") from error
     engine = _compiled(written)
     spend(1 + engine.programsize * len(encoded) // STEPS_PER_VALUE)
     found = engine.match(encoded)
@@ -88,5 +91,5 @@ def _compiled(source: bytes) -> Engine:
         engine: Engine = re2.compile(source, options)
     except re2.error as error:
         said = str(error.args[0]) if error.args else str(error)
-        raise Unmatched(f"RE2 says: {said}") from error
+        raise UnsupportedPattern(f"RE2 says: {said}") from error
     return engine

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.domain.ensembles import server_metadata
 from moorage.heat import hot_text, typed_yaml
 from moorage.heat.annotation import DECIDED, KEY
-from moorage.heat.naming import AT_ROOT, HANDED_DOWN, NESTED, OPEN
+from moorage.heat.naming import ANY_INDEX, AT_ROOT, NESTED, PASSED_PARAMETERS
 from moorage.heat.resources import members_of
 from moorage.heat.resources.os_heat_resource_group import INDEX
 from moorage.heat.resources.os_heat_resource_group import TYPES as NUMBERED
 from moorage.heat.resources.os_nova_server import TYPES as SERVER
-from moorage.heat.standalone_template import Sheet, computed, resources, standalone
+from moorage.heat.standalone_template import OutputTemplate, is_computed, resources, standalone
 from moorage.heat.template import is_nested
 from moorage.heat.yaml_tree import parse
 
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from moorage.domain.ensembles import MemberName
-    from moorage.heat.compile import Compiled, Source
+    from moorage.heat.compile import CompiledTemplate, Source
     from moorage.heat.naming import Name, Naming
 
 _VARIABLE: Final = "index_var"
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """A decision for a template; `places` has each member's labels per level."""
+class TemplateDecision:
+    """A decision for a template; `places` has each member's domain labels by level."""
 
     ensemble: str
     decision: str
@@ -52,58 +52,60 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Emitted:
-    """The root template and the files that go with it, by name relative to it."""
+class EmittedTemplate:
+    """The root template as text, and its files by name relative to it."""
 
     template: str
     files: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Emission:
-    """Standalone templates without their decision; writing them cannot fail any more."""
+class PreparedTemplates:
+    """Standalone templates that are ready for the decision; writing them cannot fail."""
 
-    root: Sheet
-    nested: tuple[Sheet, ...]
-    others: Mapping[str, str]
+    root: OutputTemplate
+    nested: tuple[OutputTemplate, ...]
+    files: Mapping[str, str]
     notes: tuple[str, ...]
     """Notes for users of the templates."""
-    inside: Mapping[str, tuple[MemberName, ...]]
+    members: Mapping[str, tuple[MemberName, ...]]
     """Resource of the root template -> the members at and below it."""
 
-    def carrying(self, decided: Decided) -> Emitted:
-        """The templates with a decision."""
+    def with_decision(self, decided: TemplateDecision) -> EmittedTemplate:
+        """Write the templates with a decision."""
         names = {one.name for one in self.nested}
-        writing = _Writing(decided.ensemble, names)
-        root = writing.named(self.root, AT_ROOT, self.inside)
-        for name, members in self.inside.items():
-            root["resources"][name] = _annotated(root["resources"][name], members, decided)
+        writing = _MemberNameWriter(decided.ensemble, names)
+        root = writing.write(self.root, AT_ROOT, self.members)
+        for name, members in self.members.items():
+            root["resources"][name] = _with_annotation(root["resources"][name], members, decided)
         files = {
-            one.name: hot_text.dump(_declaring(writing.named(one, NESTED, dict(resources(one)))))
+            one.name: hot_text.dump(
+                _with_passed_parameters(writing.write(one, NESTED, dict(resources(one))))
+            )
             for one in self.nested
         }
-        return Emitted(hot_text.dump(root), {**self.others, **files})
+        return EmittedTemplate(hot_text.dump(root), {**self.files, **files})
 
 
-def prepare(source: Source, compiled: Compiled) -> Emission:
-    """Prepare all but the decision, so that errors are known before deciding.
+def prepare(source: Source, compiled: CompiledTemplate) -> PreparedTemplates:
+    """Prepare the templates before the decision is made, so that errors are found first.
 
     Raises:
-        InvalidDescription: a function computes what would have to be added to; names the place.
+        InvalidDescription: a function computes a mapping that must be extended; names the place.
     """
     alone = standalone(source, compiled.templates)
-    root, *nested = alone.sheets
+    root, *nested = alone.templates
     inside: dict[str, list[MemberName]] = {}
     for member, key in compiled.keys.items():
         inside.setdefault(key.partition("/")[0], []).append(member)
     for name in inside:
         _refuse_computed(source, name, root.document["resources"][name])
-    return Emission(
+    return PreparedTemplates(
         root=root,
         nested=tuple(nested),
-        others=alone.others,
+        files=alone.files,
         notes=alone.notes,
-        inside={name: tuple(sorted(members)) for name, members in inside.items()},
+        members={name: tuple(sorted(members)) for name, members in inside.items()},
     )
 
 
@@ -111,15 +113,15 @@ def _refuse_computed(source: Source, name: str, resource: dict[str, Any]) -> Non
     """Refuse metadata computed by a function: the annotation cannot be added to it."""
     metadata = resource.get("metadata")
     annotation = metadata.get(KEY) if isinstance(metadata, dict) else None
-    if computed(metadata) or computed(annotation):
+    if is_computed(metadata) or is_computed(annotation):
         place = typed_yaml.mapping(typed_yaml.mapping(parse(source.template))["resources"])[name]
         raise place.invalid(
             "the metadata is computed by a function, so the decision cannot be written into it"
         )
 
 
-def _annotated(
-    resource: dict[str, Any], members: tuple[MemberName, ...], decided: Decided
+def _with_annotation(
+    resource: dict[str, Any], members: tuple[MemberName, ...], decided: TemplateDecision
 ) -> dict[str, Any]:
     metadata = dict(resource.get("metadata") or {})
     metadata[KEY] = {
@@ -133,11 +135,11 @@ def _annotated(
     return {**resource, "metadata": metadata}
 
 
-def _declaring(document: dict[str, Any]) -> dict[str, Any]:
-    """A nested template that declares the passed-down parameters, with defaults for use alone."""
+def _with_passed_parameters(document: dict[str, Any]) -> dict[str, Any]:
+    """A nested template with declarations of the passed parameters, with defaults."""
     handed = {
-        name: {"type": "string", "description": what, "default": OPEN}
-        for name, what in HANDED_DOWN.items()
+        name: {"type": "string", "description": what, "default": ANY_INDEX}
+        for name, what in PASSED_PARAMETERS.items()
     }
     declared = {**(document.get("parameters") or {}), **handed}
     if "parameters" in document:
@@ -148,13 +150,13 @@ def _declaring(document: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Writing:
+class _MemberNameWriter:
     ensemble: str
     templates: Collection[str]
     """Nested templates that declare the passed-down parameters, by their output names."""
 
-    def named(self, sheet: Sheet, naming: Naming, some: Collection[str]) -> dict[str, Any]:
-        """The template with members' names in the servers of some of its resources."""
+    def write(self, sheet: OutputTemplate, naming: Naming, some: Collection[str]) -> dict[str, Any]:
+        """The template with member names in the servers of these resources."""
         named = {
             name: self._resource(sheet, naming, name, resource) if name in some else resource
             for name, resource in resources(sheet)
@@ -162,12 +164,12 @@ class _Writing:
         return {**sheet.document, "resources": named} if named else dict(sheet.document)
 
     def _resource(
-        self, sheet: Sheet, naming: Naming, name: str, resource: dict[str, Any]
+        self, sheet: OutputTemplate, naming: Naming, name: str, resource: dict[str, Any]
     ) -> dict[str, Any]:
         kind = resource["type"]
         inner = members_of(kind) if isinstance(kind, str) else None
         if inner is None:
-            return self._made(sheet, resource, naming.server(name), naming.below(name))
+            return self._definition(sheet, resource, naming.server(name), naming.below(name))
         properties = resource.get("properties")
         if not isinstance(properties, dict):
             return resource
@@ -175,7 +177,7 @@ class _Writing:
         if not isinstance(definition, dict) or "type" not in definition:
             return resource
         variable = _variable(kind, properties)
-        made = self._made(
+        made = self._definition(
             sheet,
             definition,
             naming.grouped(name, variable),
@@ -183,14 +185,18 @@ class _Writing:
         )
         return {**resource, "properties": {**properties, inner: made}}
 
-    def _made(
-        self, sheet: Sheet, definition: dict[str, Any], member: Name, below: dict[str, Name]
+    def _definition(
+        self,
+        sheet: OutputTemplate,
+        definition: dict[str, Any],
+        member: Name,
+        below: dict[str, Name],
     ) -> dict[str, Any]:
-        """A definition with names: a server, or a nested stack with servers in it."""
+        """The definition of a server or nested stack with member names added."""
         kind, properties = definition["type"], definition.get("properties") or {}
         if kind in SERVER and isinstance(kind, str):
             metadata = properties.get("metadata") or {}
-            if computed(properties) or computed(metadata) or not isinstance(metadata, dict):
+            if is_computed(properties) or is_computed(metadata) or not isinstance(metadata, dict):
                 return definition
             known = {**metadata, **server_metadata(self.ensemble, ""), "moorage:member": member}
             return {**definition, "properties": {**properties, "metadata": known}}
@@ -204,6 +210,6 @@ class _Writing:
 def _variable(kind: str, properties: Mapping[str, Any]) -> str:
     """A group's index variable; empty where it does not number its members."""
     if kind not in NUMBERED:
-        return OPEN
+        return ANY_INDEX
     variable = properties.get(_VARIABLE) or INDEX
-    return variable if isinstance(variable, str) else OPEN
+    return variable if isinstance(variable, str) else ANY_INDEX

@@ -1,8 +1,8 @@
 """Collects the ensemble's policies from the places in a template that declare them.
 
-Three things do: Nova's server groups, through the hints of servers; zones, as a fence; and
-`metadata: {moorage: {policies: …}}`. A policy without selectors speaks about the members at or
-below the resource it is written on (at a server group: those that belong to it).
+These are Nova's server groups, through the scheduler hints of servers; zones, as fences; and
+`metadata: {moorage: {policies: …}}`. A policy without selectors applies to the members at or below
+the resource with the metadata (on a server group: the members of the group).
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from moorage.heat import typed_yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from moorage.heat.expanded_template import Declared, Server, ServerGroup
+    from moorage.heat.expanded_template import DeclaredPolicy, Server, ServerGroup
     from moorage.heat.paths import Path
-    from moorage.heat.selectors import Cast
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.selectors import ServerIndex
+    from moorage.heat.yaml_tree import YamlNode
 
-Placed = tuple[PolicyStatement, "Marked"]
-"""A policy, and the place of the template that states it."""
+LocatedPolicy = tuple[PolicyStatement, "YamlNode"]
+"""A policy, and the template node that declares it."""
 
 
 def statements(
-    cast: Cast,
+    cast: ServerIndex,
     servers: Sequence[Server],
     groups: Sequence[ServerGroup],
-    declared: Sequence[Declared],
-) -> tuple[Placed, ...]:
-    """Every policy of the ensemble with its place; names are unique.
+    declared: Sequence[DeclaredPolicy],
+) -> tuple[LocatedPolicy, ...]:
+    """Every policy of the ensemble with its node; names are unique.
 
     Raises:
-        InvalidDescription: a hint to something that is no server group, a selector that means
-            nobody, a name used twice, or a statement that cannot be read.
+        InvalidDescription: a hint to something that is no server group, a selector without members,
+            a name used twice, or an invalid statement.
     """
     known = {group.path: group for group in groups}
     for server in servers:
         for group in server.groups:
             if group not in known:
                 raise server.node.invalid(f"the group of {server.path} is no server group: {group}")
-    result: dict[str, Placed] = {}
+    result: dict[str, LocatedPolicy] = {}
     for statement, node in (
         *_of_groups(cast, groups),
         *_of_zones(cast, servers),
@@ -57,9 +57,9 @@ def statements(
     return tuple(result.values())
 
 
-def _of_groups(cast: Cast, groups: Sequence[ServerGroup]) -> Iterator[Placed]:
+def _of_groups(cast: ServerIndex, groups: Sequence[ServerGroup]) -> Iterator[LocatedPolicy]:
     for group in groups:
-        members = cast.of_group(group.path)
+        members = cast.group_members(group.path)
         if not members:
             continue
         kind, weight = NOVA_SHORTHAND[group.policy]
@@ -74,7 +74,7 @@ def _of_groups(cast: Cast, groups: Sequence[ServerGroup]) -> Iterator[Placed]:
         yield statement, group.node
 
 
-def _of_zones(cast: Cast, servers: Sequence[Server]) -> Iterator[Placed]:
+def _of_zones(cast: ServerIndex, servers: Sequence[Server]) -> Iterator[LocatedPolicy]:
     zones: dict[str, list[Server]] = {}
     for server in servers:
         if server.zone is not None:
@@ -83,36 +83,38 @@ def _of_zones(cast: Cast, servers: Sequence[Server]) -> Iterator[Placed]:
         statement = PolicyStatement(
             name=f"zone-{zone}",
             type="fence",
-            members=cast.shortest(one.path.member_name() for one in inside),
+            members=cast.selectors_for(one.path.member_name() for one in inside),
             parameters=MappingProxyType({"domains": [zone]}),
         )
         yield statement, inside[0].node
 
 
-def _of_metadata(cast: Cast, one: Declared, groups: Mapping[Path, ServerGroup]) -> Placed:
+def _of_metadata(
+    cast: ServerIndex, one: DeclaredPolicy, groups: Mapping[Path, ServerGroup]
+) -> LocatedPolicy:
     source = one.node.plain()
     try:
-        statement = read_statement(_filled(source, one), "policy")
+        statement = read_statement(_with_defaults(source, one), "policy")
     except InvalidDescription as error:
-        raise _at(one.node, error) from error
+        raise _with_field_location(one.node, error) from error
     if isinstance(source, dict) and ("members" in source or "zip" in source):
-        selectors = _seen(cast, statement, one)
+        selectors = _resolve_selectors(cast, statement, one)
     else:
         selectors = (
-            cast.of_group(one.path)
+            cast.group_members(one.path)
             if one.path in groups
-            else cast.selected(Selector(everyone=True), one.path)
+            else cast.resolve(Selector(everyone=True), one.path)
         )
         if not selectors:
             raise one.node.invalid("there is no member this policy could speak about")
-    # What a group's definition states, each of its members states for itself.
+    # A policy in a group's member definition is declared by each member separately.
     prefix = one.path if one.path.steps[-1].index else one.stack
     name = "/".join(filter(None, (str(prefix), statement.name)))
     return replace(statement, name=name, members=selectors), one.node
 
 
-def _filled(source: object, one: Declared) -> object:
-    """The statement with the defaults of its place."""
+def _with_defaults(source: object, one: DeclaredPolicy) -> object:
+    """The statement with default name and selectors."""
     if not isinstance(source, dict):
         return source
     kind = source.get("type")
@@ -124,10 +126,12 @@ def _filled(source: object, one: Declared) -> object:
     return filled
 
 
-def _seen(cast: Cast, statement: PolicyStatement, one: Declared) -> tuple[Selector, ...]:
+def _resolve_selectors(
+    cast: ServerIndex, statement: PolicyStatement, one: DeclaredPolicy
+) -> tuple[Selector, ...]:
     columns: list[Selector] = []
     for selector in statement.members:
-        found = cast.selected(selector, one.stack)
+        found = cast.resolve(selector, one.stack)
         if not found:
             raise one.node.invalid(f"{selector} means no member")
         if statement.zip and len(found) > 1 and one.stack.steps:
@@ -138,9 +142,9 @@ def _seen(cast: Cast, statement: PolicyStatement, one: Declared) -> tuple[Select
     return tuple(columns) if statement.zip else tuple(dict.fromkeys(columns))
 
 
-def _at(node: Marked, error: InvalidDescription) -> InvalidDescription:
-    """Add the place of the field in question to an error, where it can be found."""
+def _with_field_location(node: YamlNode, error: InvalidDescription) -> InvalidDescription:
+    """Add the location of the field to an error, or that of the statement."""
     key = (error.path or "").removeprefix("policy").lstrip(".").split(".")[0].split("[")[0]
     exact = node.value.get(key) if isinstance(node.value, dict) else None
     error.path = None
-    return typed_yaml.placed(error, node if exact is None else exact)
+    return typed_yaml.with_location(error, node if exact is None else exact)

@@ -15,9 +15,9 @@ import yaml
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-LONGEST: Final = 400
-"""Characters of a number."""
-_LARGEST: Final = 10**LONGEST
+MAX_NUMBER_LENGTH: Final = 400
+"""Largest number of characters of a number."""
+_LARGEST: Final = 10**MAX_NUMBER_LENGTH
 
 Scalar: TypeAlias = "str | int | float | bool | None"
 
@@ -56,15 +56,16 @@ def value_of(text: str, tag: str) -> Scalar:
         return text
     construct = _CONSTRUCT.get(tag)
     if construct is None:
-        raise ValueError(f"unsupported tag {spoken(tag)}")
-    if tag in _NUMBERS and len(text) > LONGEST:
+        raise ValueError(f"unsupported tag {excerpt(tag)}")
+    if tag in _NUMBERS and len(text) > MAX_NUMBER_LENGTH:
         raise ValueError(
-            f"a number of more than {LONGEST} characters: {spoken(text)}; quote it if it is text"
+            f"a number of more than {MAX_NUMBER_LENGTH} characters: {excerpt(text)};"
+            " quote it if it is text"
         )
     try:
         value = construct(yaml.ScalarNode(tag, text))
     except (ValueError, ArithmeticError, LookupError, yaml.YAMLError) as error:
-        raise ValueError(f"not a value: {spoken(text)}") from error
+        raise ValueError(f"not a value: {excerpt(text)}") from error
     if (why := unwritable(value)) is not None:
         raise ValueError(why)
     return value
@@ -80,12 +81,12 @@ def unwritable(value: Scalar) -> str | None:
     if isinstance(value, float) and not math.isfinite(value):
         return "not a finite number; quote it if it is text"
     if isinstance(value, int) and not -_LARGEST < value < _LARGEST:
-        return f"a number of more than {LONGEST} digits"
+        return f"a number of more than {MAX_NUMBER_LENGTH} digits"
     return None
 
 
-def spoken(text: str) -> str:
-    """The beginning of a text, for an error."""
+def excerpt(text: str) -> str:
+    """The beginning of a text, for error messages."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}\u2026")
 
 

@@ -1,7 +1,7 @@
 """Resolves selectors relative to a stack into selectors of the whole ensemble.
 
-In the root stack they are the same. In a nested stack `server` means the server of that stack
-only: member 2 of role `web_group/server`, say, when it is the third of its group.
+In the root stack they are the same. In a nested stack `server` means the server of that stack only:
+for example member 2 of role `web_group/server` in the third stack of the group.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from moorage.heat.expanded_template import Server
 
 
-class View:
-    """The members at or below one path, indexed by the selectors valid there."""
+class StackMembers:
+    """The members at or below one path, indexed by role, member and tag relative to it."""
 
     def __init__(
         self, path: Path, members: Sequence[Path], tags: Mapping[str, frozenset[str]]
@@ -48,16 +48,16 @@ class View:
         return self.roles.get(selector.role or "", [])
 
 
-class Cast:
-    """All servers of a template. Results are cached: templates repeat themselves."""
+class ServerIndex:
+    """Index of all servers of a template; resolved selectors are cached."""
 
     def __init__(self, servers: Sequence[Server], tags: Mapping[str, frozenset[str]]) -> None:
-        """Take every server found, and the tags of every role."""
+        """Index the servers; `tags` are those of every role."""
         self._tags = tags
         self._size = Counter(one.path.member_name().role for one in servers)
         self._below: dict[Path, list[Path]] = {}
         self._in_group: dict[Path, list[MemberName]] = {}
-        self._views: dict[Path, View] = {}
+        self._views: dict[Path, StackMembers] = {}
         self._found: dict[tuple[Path, Selector], tuple[Selector, ...]] = {}
         for server in servers:
             for length in range(len(server.path.steps) + 1):
@@ -66,23 +66,23 @@ class Cast:
             for group in server.groups:
                 self._in_group.setdefault(group, []).append(server.path.member_name())
 
-    def of_group(self, group: Path) -> tuple[Selector, ...]:
+    def group_members(self, group: Path) -> tuple[Selector, ...]:
         """The members that refer to a server group."""
-        return self.shortest(self._in_group.get(group, ()))
+        return self.selectors_for(self._in_group.get(group, ()))
 
-    def selected(self, selector: Selector, path: Path) -> tuple[Selector, ...]:
+    def resolve(self, selector: Selector, path: Path) -> tuple[Selector, ...]:
         """The members selected from the stack (or resource) at a path; may be empty."""
         key = (path, selector)
         if key not in self._found:
-            self._found[key] = self.shortest(self._view(path).selected(selector))
+            self._found[key] = self.selectors_for(self._view(path).selected(selector))
         return self._found[key]
 
-    def _view(self, path: Path) -> View:
+    def _view(self, path: Path) -> StackMembers:
         if path not in self._views:
-            self._views[path] = View(path, self._below.get(path, ()), self._tags)
+            self._views[path] = StackMembers(path, self._below.get(path, ()), self._tags)
         return self._views[path]
 
-    def shortest(self, members: Iterable[MemberName]) -> tuple[Selector, ...]:
+    def selectors_for(self, members: Iterable[MemberName]) -> tuple[Selector, ...]:
         """Selectors for exactly these members: whole roles by name, single members otherwise."""
         wanted = dict.fromkeys(members)
         counts = Counter(name.role for name in wanted)

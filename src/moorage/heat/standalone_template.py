@@ -1,8 +1,8 @@
-"""Writes an environment's values and types into the templates, so that they need none.
+"""Writes an environment's values and types into the templates, so that they need no environment.
 
-Defaults of parameters become what was given with the call or in the environment, unless they are
-hidden. Types become what the resource_registry says they stand for. Files keep their names, but
-none stays above or outside the root template's directory.
+Parameter values from the caller or the environment become defaults, unless they are hidden. Types
+are replaced by their targets in the resource_registry. Files keep their names, except that none is
+written outside the root template's directory.
 """
 
 from __future__ import annotations
@@ -14,56 +14,56 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.heat import typed_yaml
 from moorage.heat.environment import Environment, read_environment
-from moorage.heat.parameters import chosen, is_hidden, to_default
+from moorage.heat.parameters import given_value, is_hidden, to_default
 from moorage.heat.resources import members_of
 from moorage.heat.template import file_name, is_nested
-from moorage.heat.yaml_tree import mark, parse
+from moorage.heat.yaml_tree import parse, to_node
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from moorage.heat.compile import Source
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 FUNCTIONS: Final = frozenset({"get_param", "get_attr", "if", "map_merge", "yaql", "map_replace"})
 """Functions that can yield a mapping."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class OutputTemplate:
     """One template of the tree in its output form."""
 
     file: str
-    """Its name among the files that came; empty for the root template."""
+    """Its name among the source files; empty for the root template."""
     name: str
-    """Its name among those that are written."""
+    """Its name among the output files."""
     document: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Standalone:
+class StandaloneTemplates:
     """The root template first, then nested ones; other files by name; and notes for the user."""
 
-    sheets: tuple[Sheet, ...]
-    others: Mapping[str, str]
+    templates: tuple[OutputTemplate, ...]
+    files: Mapping[str, str]
     notes: tuple[str, ...]
 
 
-def standalone(source: Source, read: Collection[str]) -> Standalone:
+def standalone(source: Source, read: Collection[str]) -> StandaloneTemplates:
     """Write the environment into the templates; `read` are the nested ones found by expansion.
 
     Raises:
-        InvalidDescription: a place where nothing can be written, because a function computes it.
+        InvalidDescription: something must be written where a function computes the value.
     """
-    return _Writing(source, read).everything()
+    return _Writer(source, read).write()
 
 
-def computed(value: object) -> bool:
-    """Whether a value is a function that can yield a mapping, to which nothing can be added."""
+def is_computed(value: object) -> bool:
+    """Whether a value is a function that can yield a mapping, which cannot be extended here."""
     return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in FUNCTIONS
 
 
-def kept_names(files: Iterable[str]) -> dict[str, str]:
+def output_names(files: Iterable[str]) -> dict[str, str]:
     """The output name of each file: the same, or without parts that lead outside."""
     names: dict[str, str] = {}
     taken: set[str] = set()
@@ -83,19 +83,19 @@ def _inside(file: str) -> str:
     return "/".join(part for part in file.split("/") if part not in {"", ".", ".."})
 
 
-class _Writing:
+class _Writer:
     def __init__(self, source: Source, read: Collection[str]) -> None:
         self._source = source
         self._read = read
         text = source.environment
         self._environment = Environment() if text is None else read_environment(text)
-        self._names = {"": "", **kept_names(source.files)}
+        self._names = {"": "", **output_names(source.files)}
         self._found: list[str] = []
         self._notes: list[str] = []
 
-    def everything(self) -> Standalone:
+    def write(self) -> StandaloneTemplates:
         """See `standalone`."""
-        sheets: dict[str, Sheet] = {}
+        sheets: dict[str, OutputTemplate] = {}
         waiting = deque(["", *self._read])
         while waiting:
             file = waiting.popleft()
@@ -108,9 +108,9 @@ class _Writing:
             for file, text in self._source.files.items()
             if file not in sheets
         }
-        return Standalone(tuple(sheets.values()), others, tuple(self._notes))
+        return StandaloneTemplates(tuple(sheets.values()), others, tuple(self._notes))
 
-    def _sheet(self, file: str) -> Sheet:
+    def _sheet(self, file: str) -> OutputTemplate:
         text = self._source.files[file] if file else self._source.template
         marked = parse(text, name=file)
         sections = typed_yaml.mapping(marked)
@@ -125,13 +125,13 @@ class _Writing:
             }
         for section in {"resources", "outputs"} & set(document):
             document[section] = self._contents(file, document[section])
-        return Sheet(file, self._names[file], document)
+        return OutputTemplate(file, self._names[file], document)
 
-    def _parameters(self, file: str, node: Marked, document: dict[str, Any]) -> dict[str, Any]:
+    def _parameters(self, file: str, node: YamlNode, document: dict[str, Any]) -> dict[str, Any]:
         given = {} if file else self._given()
         written = dict(document["parameters"])
         for name, declared in typed_yaml.mapping(node).items():
-            value = chosen(name, given, self._environment.defaults)
+            value = given_value(name, given, self._environment.defaults)
             if value is None:
                 continue
             default = to_default(name, declared, value)
@@ -146,23 +146,23 @@ class _Writing:
             written[name] = {**written[name], "default": default}
         return written
 
-    def _given(self) -> Mapping[str, Marked]:
+    def _given(self) -> Mapping[str, YamlNode]:
         called = {
-            name: mark(value, line=1, path=f"parameters.{name}")
+            name: to_node(value, line=1, path=f"parameters.{name}")
             for name, value in self._source.parameters.items()
         }
         return {**self._environment.parameters, **called}
 
-    def _definition(self, file: str, definition: dict[str, Any], node: Marked) -> dict[str, Any]:
+    def _definition(self, file: str, definition: dict[str, Any], node: YamlNode) -> dict[str, Any]:
         """A resource, or a group's definition of its members."""
         fields = typed_yaml.mapping(node)
         if isinstance(fields["type"].value, dict):
             self._refuse_computed_type(fields["type"])
             return definition
-        meaning = self._environment.stands_for(fields["type"], inside=file)
+        meaning = self._environment.target_type(fields["type"], inside=file)
         if is_nested(meaning) and meaning in self._names:
             self._found.append(meaning)
-            if computed(definition.get("properties")):
+            if is_computed(definition.get("properties")):
                 raise fields["properties"].invalid(
                     "a function computes the properties, so nothing can be handed down to the"
                     " nested template"
@@ -181,7 +181,7 @@ class _Writing:
             }
         return written
 
-    def _refuse_computed_type(self, node: Marked) -> None:
+    def _refuse_computed_type(self, node: YamlNode) -> None:
         if self._environment.types or self._read:
             raise node.invalid(
                 "a function computes the type, so neither what the resource_registry says of it nor"
@@ -215,6 +215,6 @@ def _is_definition(properties: Mapping[str, Any], key: str) -> bool:
     return isinstance(found, dict) and "type" in found
 
 
-def resources(sheet: Sheet) -> Iterator[tuple[str, dict[str, Any]]]:
+def resources(sheet: OutputTemplate) -> Iterator[tuple[str, dict[str, Any]]]:
     """The resources of a template by name."""
     yield from (sheet.document.get("resources") or {}).items()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from moorage.heat.versions import Version
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 NESTED: Final = (".yaml", ".template")
 """What the type of a nested template ends with."""
@@ -37,9 +37,9 @@ class Template:
     file: str
     """Its name among the files; empty for the root template."""
     version: Version
-    parameters: Mapping[str, Marked]
-    resources: Mapping[str, Marked]
-    conditions: Mapping[str, Marked]
+    parameters: Mapping[str, YamlNode]
+    resources: Mapping[str, YamlNode]
+    conditions: Mapping[str, YamlNode]
 
 
 def read_template(text: str, *, file: str = "") -> Template:
@@ -101,13 +101,13 @@ def is_nested(type_name: object) -> bool:
     return isinstance(type_name, str) and type_name.endswith(NESTED)
 
 
-def _section(sections: Mapping[str, Marked], name: str) -> Mapping[str, Marked]:
+def _section(sections: Mapping[str, YamlNode], name: str) -> Mapping[str, YamlNode]:
     node = sections.get(name)
     return {} if node is None or node.value is None else typed_yaml.mapping(node)
 
 
 def _check_resource(
-    name: str, node: Marked, resources: Mapping[str, Marked], version: Version
+    name: str, node: YamlNode, resources: Mapping[str, YamlNode], version: Version
 ) -> None:
     extra = ("condition", "external_id") if version.has_conditions else ()
     fields = typed_yaml.mapping(node, required=("type",), optional=(*_RESOURCE, *extra))

@@ -1,4 +1,4 @@
-"""Typed access to marked YAML: the value, or an error with path and line."""
+"""Typed access to YAML nodes: the value, or an error with path and line."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from moorage.domain.errors import InvalidDescription
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 _KINDS: Final = {dict: "a mapping", list: "a list", type(None): "nothing", str: "text"}
 
 
 def mapping(
-    node: Marked, *, required: Collection[str] = (), optional: Collection[str] | None = None
-) -> dict[str, Marked]:
+    node: YamlNode, *, required: Collection[str] = (), optional: Collection[str] | None = None
+) -> dict[str, YamlNode]:
     """A mapping; with `optional` given, keys beyond it and `required` are refused."""
     if not isinstance(node.value, dict):
         raise node.invalid(f"a mapping is needed here, not {kind(node)}")
@@ -29,7 +29,7 @@ def mapping(
     return node.value
 
 
-def items(node: Marked, *, least: int = 0) -> list[Marked]:
+def items(node: YamlNode, *, least: int = 0) -> list[YamlNode]:
     """A list of at least that many."""
     if not isinstance(node.value, list):
         raise node.invalid(f"a list is needed here, not {kind(node)}")
@@ -38,21 +38,21 @@ def items(node: Marked, *, least: int = 0) -> list[Marked]:
     return node.value
 
 
-def text(node: Marked) -> str:
+def text(node: YamlNode) -> str:
     """A non-empty word or sentence. A number or boolean is not text: quote it."""
     if not isinstance(node.value, str) or not node.value:
         raise node.invalid(f"text is needed here, not {kind(node)}")
     return node.value
 
 
-def name(node: Marked) -> str:
+def name(node: YamlNode) -> str:
     """Text, or a number taken as it is written (flavor and host names may be digits)."""
     if isinstance(node.value, int | float) and not isinstance(node.value, bool):
         return node.spelling or str(node.value)
     return text(node)
 
 
-def integer(node: Marked, *, least: int, most: int) -> int:
+def integer(node: YamlNode, *, least: int, most: int) -> int:
     """A whole number within bounds."""
     if not isinstance(node.value, int) or isinstance(node.value, bool):
         raise node.invalid(f"a whole number is needed here, not {kind(node)}")
@@ -61,7 +61,7 @@ def integer(node: Marked, *, least: int, most: int) -> int:
     return node.value
 
 
-def number(node: Marked, *, least: float, most: float) -> float:
+def number(node: YamlNode, *, least: float, most: float) -> float:
     """A number within bounds."""
     if not isinstance(node.value, int | float) or isinstance(node.value, bool):
         raise node.invalid(f"a number is needed here, not {kind(node)}")
@@ -71,23 +71,23 @@ def number(node: Marked, *, least: float, most: float) -> float:
     return float(node.value)
 
 
-def boolean(node: Marked) -> bool:
+def boolean(node: YamlNode) -> bool:
     """True or false."""
     if not isinstance(node.value, bool):
         raise node.invalid(f"true or false is needed here, not {kind(node)}")
     return node.value
 
 
-def choice(node: Marked, among: Collection[str]) -> str:
-    """One of some words."""
+def choice(node: YamlNode, among: Collection[str]) -> str:
+    """Text that is one of the given words."""
     word = text(node)
     if word not in among:
         raise node.invalid(f"{word!r} is none of {', '.join(sorted(among))}")
     return word
 
 
-def kind(node: Marked) -> str:
-    """The type of a node, in a word."""
+def kind(node: YamlNode) -> str:
+    """The type of a node, for error messages."""
     match node.value:
         case bool():
             word = str(node.value).lower()
@@ -100,8 +100,8 @@ def kind(node: Marked) -> str:
     return word
 
 
-def placed(error: InvalidDescription, node: Marked) -> InvalidDescription:
-    """Add the place to an error of the domain, keeping the tail of its own path."""
+def with_location(error: InvalidDescription, node: YamlNode) -> InvalidDescription:
+    """Add a node's path and line to a domain error, keeping the tail of the error's own path."""
     if error.line is None:
         error.line = node.line
     if not (error.path or "").startswith(node.path):
@@ -109,7 +109,7 @@ def placed(error: InvalidDescription, node: Marked) -> InvalidDescription:
     return error
 
 
-def texts(node: Marked) -> tuple[str, ...]:
+def texts(node: YamlNode) -> tuple[str, ...]:
     """A list of words without repetitions."""
     found = tuple(text(one) for one in items(node))
     if len(set(found)) < len(found):

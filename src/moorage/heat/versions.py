@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 _AWS: Final = frozenset(
     {
@@ -64,7 +64,7 @@ class Version:
     """Since newton: conditions, and `external_id` on resources."""
 
     @property
-    def drops(self) -> bool:
+    def may_drop_entry(self) -> bool:
         """Since wallaby an `if` may lack its second value: false leaves the entry out."""
         return self.name in {"2021-04-16", "wallaby"}
 
@@ -95,7 +95,7 @@ VERSIONS: Final[Mapping[str, Version]] = MappingProxyType(
 )
 
 
-def find_version(node: Marked) -> Version:
+def find_version(node: YamlNode) -> Version:
     """The version that a template states.
 
     Raises:

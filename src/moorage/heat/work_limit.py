@@ -1,4 +1,4 @@
-"""The work of reading a template, counted in values and bounded."""
+"""Counts the work of expanding a template, in values, and limits it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain import deadline
 
 if TYPE_CHECKING:
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.yaml_tree import YamlNode
 
 MAX_WORK: Final = 2_000_000
-"""Values looked at in the whole tree of stacks; an expansion bomb ends here, after seconds."""
+"""Limit of values read in the whole tree of stacks; stops an expansion bomb after seconds."""
 
 
 @dataclass(slots=True)
@@ -20,7 +20,7 @@ class Work:
 
     done: int = 0
 
-    def spend(self, amount: int, node: Marked) -> None:
+    def spend(self, amount: int, node: YamlNode) -> None:
         """Count work for a node.
 
         Raises:

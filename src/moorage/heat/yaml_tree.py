@@ -16,7 +16,7 @@ import yaml
 from moorage.domain import deadline
 from moorage.domain.errors import InvalidDescription
 from moorage.heat import scalars
-from moorage.heat.scalars import Scalar, spoken, unwritable
+from moorage.heat.scalars import Scalar, excerpt, unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,10 +39,10 @@ _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
-    """A node: a scalar, list or mapping, with its place."""
+class YamlNode:
+    """A YAML node: a scalar, list or mapping, with its line and path."""
 
-    value: Scalar | list[Marked] | dict[str, Marked]
+    value: Scalar | list[YamlNode] | dict[str, YamlNode]
     line: int
     path: str
     size: int = 1
@@ -52,7 +52,7 @@ class Marked:
     """How a scalar was written, before YAML made a number or a boolean of it."""
 
     def plain(self) -> Plain:
-        """The value without marks."""
+        """The value as plain Python objects."""
         match self.value:
             case dict() as items:
                 return {key: one.plain() for key, one in items.items()}
@@ -62,27 +62,27 @@ class Marked:
                 return scalar
 
     def invalid(self, message: str) -> InvalidDescription:
-        """An error at this place."""
+        """An error with this node's line and path."""
         return InvalidDescription(message, path=self.path or None, line=self.line)
 
 
-def mark(value: Plain, *, line: int, path: str) -> Marked:
+def to_node(value: Plain, *, line: int, path: str) -> YamlNode:
     """Mark a plain value with a given place, such as a function's result with the call's.
 
     Raises:
         InvalidDescription: it is too large or too deep.
     """
-    return _Marking(line).marked(value, path, MAX_DEPTH)
+    return _NodeMaker(line).node(value, path, MAX_DEPTH)
 
 
-class _Marking:
-    """Marks a plain value, counting nodes against the limit."""
+class _NodeMaker:
+    """Makes nodes from plain values, counting them against the limit."""
 
     def __init__(self, line: int) -> None:
         self._line = line
         self._size = 0
 
-    def marked(self, value: Plain, path: str, room: int) -> Marked:
+    def node(self, value: Plain, path: str, room: int) -> YamlNode:
         if room == 0:
             raise self._invalid(f"nested more than {MAX_DEPTH} deep", path)
         size = _cost(value if isinstance(value, str) else "", path)
@@ -91,15 +91,15 @@ class _Marking:
             raise self._invalid(f"more than {MAX_NODES} values", path)
         match value:
             case dict() as items:
-                named = {k: self.marked(one, f"{path}.{k}", room - 1) for k, one in items.items()}
-                return collection(named, self._line, path)
+                named = {k: self.node(one, f"{path}.{k}", room - 1) for k, one in items.items()}
+                return collection_node(named, self._line, path)
             case list() as items:
-                listed = [self.marked(v, f"{path}[{i}]", room - 1) for i, v in enumerate(items)]
-                return collection(listed, self._line, path)
+                listed = [self.node(v, f"{path}[{i}]", room - 1) for i, v in enumerate(items)]
+                return collection_node(listed, self._line, path)
             case scalar:
                 if (why := unwritable(scalar)) is not None:
                     raise self._invalid(why, path)
-                return Marked(scalar, self._line, path, size)
+                return YamlNode(scalar, self._line, path, size)
 
     def _invalid(self, message: str, path: str) -> InvalidDescription:
         return InvalidDescription(message, path=path, line=self._line)
@@ -110,7 +110,7 @@ def _cost(text: str, path: str) -> int:
     return 1 + (len(text) + len(path)) // _TEXT_PER_NODE
 
 
-def parse(text: str, *, name: str = "") -> Marked:
+def parse(text: str, *, name: str = "") -> YamlNode:
     """Read one YAML document. `name` (of the file) starts every path, if given.
 
     Raises:
@@ -139,7 +139,7 @@ def parse(text: str, *, name: str = "") -> Marked:
     return builder.document
 
 
-def collection(value: list[Marked] | dict[str, Marked], line: int, path: str) -> Marked:
+def collection_node(value: list[YamlNode] | dict[str, YamlNode], line: int, path: str) -> YamlNode:
     """A list or a mapping of nodes.
 
     Raises:
@@ -149,7 +149,7 @@ def collection(value: list[Marked] | dict[str, Marked], line: int, path: str) ->
     for child in value.values() if isinstance(value, dict) else value:
         size += child.size
         depth = max(depth, child.depth)
-    marked = Marked(value, line, path, size, depth + 1)
+    marked = YamlNode(value, line, path, size, depth + 1)
     if size > MAX_NODES:
         raise marked.invalid(f"more than {MAX_NODES} values (aliases expanded)")
     if depth + 1 > MAX_DEPTH:
@@ -158,20 +158,20 @@ def collection(value: list[Marked] | dict[str, Marked], line: int, path: str) ->
 
 
 @dataclass(slots=True)
-class _Open:
-    """A collection that is still being read."""
+class _OpenCollection:
+    """A collection that is being read."""
 
     is_map: bool
     line: int
     path: str
     anchor: str | None
-    items: list[Marked] = field(default_factory=list)
+    items: list[YamlNode] = field(default_factory=list)
     """Of a sequence; of a mapping the values, in step with `keys`."""
     keys: list[tuple[str, int]] = field(default_factory=list)
     """Keys and their lines; one more than `items` while a value is awaited."""
     known: set[str] = field(default_factory=set)
     """The same keys, to be found at once."""
-    merges: list[Marked] = field(default_factory=list)
+    merges: list[YamlNode] = field(default_factory=list)
     merging: bool = False
 
     @property
@@ -188,13 +188,13 @@ class _Open:
 
 
 class _Builder:
-    """Builds a marked tree from events."""
+    """Builds a tree of nodes from YAML events."""
 
     def __init__(self, name: str) -> None:
-        self.document: Marked | None = None
+        self.document: YamlNode | None = None
         self._name = name
-        self._stack: list[_Open] = []
-        self._anchors: dict[str, Marked] = {}
+        self._stack: list[_OpenCollection] = []
+        self._anchors: dict[str, YamlNode] = {}
         self._size = 0
 
     def take(self, event: yaml.Event) -> None:
@@ -231,7 +231,7 @@ class _Builder:
             tag = scalars.tag_of(text, plain=event.implicit[0])
         if self._stack and self._stack[-1].wants_key:
             if not scalars.is_known(tag):
-                raise self._invalid(f"unsupported tag {spoken(tag)}", line)
+                raise self._invalid(f"unsupported tag {excerpt(tag)}", line)
             self._key(text, tag, line)
             return
         path = self._here()
@@ -241,7 +241,7 @@ class _Builder:
             value = scalars.value_of(text, tag)
         except ValueError as error:
             raise self._invalid(str(error), line) from error
-        self._put(Marked(value, line, path, size, spelling=text), event.anchor)
+        self._put(YamlNode(value, line, path, size, spelling=text), event.anchor)
 
     def _key(self, key: str, tag: str, line: int) -> None:
         parent = self._stack[-1]
@@ -251,7 +251,7 @@ class _Builder:
         if (why := unwritable(key)) is not None:
             raise self._invalid(why, line)
         if key in parent.known:
-            raise self._invalid(f"the key {spoken(key)} is written twice", line)
+            raise self._invalid(f"the key {excerpt(key)} is written twice", line)
         self._spend(len(key) // _TEXT_PER_NODE, line)
         parent.known.add(key)
         parent.keys.append((key, line))
@@ -270,7 +270,7 @@ class _Builder:
         if self._stack and self._stack[-1].wants_key:
             raise self._invalid("a key must be a word, not a list or a mapping", line)
         if event.tag not in _COLLECTIONS:
-            raise self._invalid(f"unsupported tag {spoken(str(event.tag))}", line)
+            raise self._invalid(f"unsupported tag {excerpt(str(event.tag))}", line)
         if len(self._stack) >= MAX_DEPTH:
             raise self._invalid(f"nested more than {MAX_DEPTH} deep", line)
         # An anchor may be taken again; until the new one is complete there is none.
@@ -278,19 +278,19 @@ class _Builder:
         is_map = isinstance(event, yaml.MappingStartEvent)
         path = self._here()
         self._spend(_cost("", path), line)
-        self._stack.append(_Open(is_map, line, path, event.anchor))
+        self._stack.append(_OpenCollection(is_map, line, path, event.anchor))
 
     def _close(self) -> None:
         done = self._stack.pop()
         if done.is_map:
             own = dict(zip((key for key, _ in done.keys), done.items, strict=True))
             value = {**_merged(done.merges), **own}
-            node = collection(value, done.line, done.path)
+            node = collection_node(value, done.line, done.path)
         else:
-            node = collection(done.items, done.line, done.path)
+            node = collection_node(done.items, done.line, done.path)
         self._put(node, done.anchor)
 
-    def _put(self, node: Marked, anchor: str | None) -> None:
+    def _put(self, node: YamlNode, anchor: str | None) -> None:
         if anchor is not None:
             self._anchors[anchor] = node
         if not self._stack:
@@ -306,21 +306,21 @@ class _Builder:
             parent.items.append(node)
 
 
-def _to_merge(node: Marked) -> list[Marked]:
+def _to_merge(node: YamlNode) -> list[YamlNode]:
     several = node.value if isinstance(node.value, list) else [node]
     if not all(isinstance(one.value, dict) for one in several):
         raise node.invalid("<< takes a mapping or a list of mappings")
     return several
 
 
-def _merged(merges: list[Marked]) -> Mapping[str, Marked]:
+def _merged(merges: list[YamlNode]) -> Mapping[str, YamlNode]:
     """The merged mappings, of which earlier ones win, as in YAML's merge key."""
-    found: dict[str, Marked] = {}
+    found: dict[str, YamlNode] = {}
     for one in reversed(merges):
         found.update(_items(one))
     return found
 
 
-def _items(node: Marked) -> Iterator[tuple[str, Marked]]:
+def _items(node: YamlNode) -> Iterator[tuple[str, YamlNode]]:
     assert isinstance(node.value, dict), "checked when merged"
     yield from node.value.items()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
 from moorage.policies.contract import Example, Violation
-from moorage.policies.levels import crowd, homeless, standing
+from moorage.policies.levels import hosts_with_domain, members_text, members_without_domain
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import SameDomain
 
@@ -54,12 +54,15 @@ class Affinity:
     def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
         """One for members without a domain, and one for the domains used beyond the first."""
         level = Level(self.tree, self.level)
-        return (*homeless(edge, placement, level), *self._scattered(edge, placement, level))
+        return (
+            *members_without_domain(edge, placement, level),
+            *self._scattered(edge, placement, level),
+        )
 
     def _scattered(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
         used = {placement.domain(member, level) for member in edge} - {-1}
         if len(used) > 1:
-            text = f"{crowd(edge)} stand in {len(used)} {level}s instead of one"
+            text = f"{members_text(edge)} stand in {len(used)} {level}s instead of one"
             yield Violation(edge, text, len(used) - 1)
 
     def slack(self, edge: Edge, placement: Placement) -> None:
@@ -71,11 +74,11 @@ class Affinity:
         """The same domain, on hosts that have one."""
         level = Level(self.tree, self.level)
         yield SameDomain(policy=name, members=edge, weight=weight, level=level)
-        yield from standing(edge, ground, level, name=name, weight=weight)
+        yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
 
     def needs(self, edge: Edge, ground: Ground) -> str:
         """One domain with room for all."""
-        return f"one {Level(self.tree, self.level)} with room for {crowd(edge)}"
+        return f"one {Level(self.tree, self.level)} with room for {members_text(edge)}"
 
     def weaker(self, edge: Edge) -> tuple[Weaker, ...]:
         """None: which level is wider depends on the topology; it can only become preferred."""

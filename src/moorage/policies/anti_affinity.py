@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
 from moorage.policies.contract import Example, Violation, Weaker
-from moorage.policies.levels import crowd, homeless, plural, standing
+from moorage.policies.levels import (
+    domains_text,
+    hosts_with_domain,
+    members_text,
+    members_without_domain,
+)
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import AtMost
 
@@ -69,10 +74,13 @@ class AntiAffinity:
     def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
         """One for each domain that holds too many, as large as the surplus."""
         level = Level(self.tree, self.level)
-        return (*homeless(edge, placement, level), *self._crowded(edge, placement, level))
+        return (
+            *members_without_domain(edge, placement, level),
+            *self._crowded(edge, placement, level),
+        )
 
     def _crowded(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
-        whole = crowd(edge)
+        whole = members_text(edge)
         for domain, members in placement.by_domain(edge, level).items():
             if (count := len(members)) > self.max_per_domain:
                 name = placement.ground.domain_name(level, domain)
@@ -91,13 +99,14 @@ class AntiAffinity:
         level = Level(self.tree, self.level)
         limit = self.max_per_domain
         yield AtMost(policy=name, members=edge, weight=weight, level=level, limit=limit)
-        yield from standing(edge, ground, level, name=name, weight=weight)
+        yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
 
     def needs(self, edge: Edge, ground: Ground) -> str:
         """Enough domains: members over the limit, rounded up."""
         level = Level(self.tree, self.level)
         least = -(-len(edge) // self.max_per_domain)
-        return f"{plural(level, least)} for {crowd(edge)} (max {self.max_per_domain} per {level})"
+        limit = f"(max {self.max_per_domain} per {level})"
+        return f"{domains_text(level, least)} for {members_text(edge)} {limit}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """A larger limit, up to the number of members."""

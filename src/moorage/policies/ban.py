@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.errors import InvalidDescription
 from moorage.policies.contract import Example, Violation, Weaker
-from moorage.policies.levels import crowd
+from moorage.policies.levels import members_text
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import NeverOn
 
@@ -93,7 +93,7 @@ class Ban:
         """Hosts that are not banned."""
         named = (ground.said(self.domains),) if self.domains else ()
         words = ", ".join((*named, *sorted(self.traits)))
-        return f"hosts outside {words} for {crowd(edge)}"
+        return f"hosts outside {words} for {members_text(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """One name less."""

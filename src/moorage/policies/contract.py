@@ -8,8 +8,8 @@ texts (`needs`), relaxations (`weaker`), and the generic tests that run its exam
 Meaning and compilation are written independently: `violations` looks at a finished placement
 and never at primitives, so a wrong compilation is caught before commit.
 
-A required policy means: no placement makes worse what members break that stand there already, and
-all else holds. A policy need not know: see `engine.joint.standing_violations`.
+A required policy means: a placement violates it no more than the members that are placed already
+do. Policies need not handle that: see `engine.joint.standing_violations`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from moorage.policies.primitives import Primitive
 
 Edge = tuple["MemberName", ...]
-"""One hyperedge: the members one instance of the policy speaks about."""
+"""One hyperedge: the members to which one instance of the policy applies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One way a placement breaks a policy; `amount` >= 1 measures it in the policy's unit."""
+    """One way a placement violates a policy; `amount` >= 1 measures it in the policy's unit."""
 
     members: tuple[MemberName, ...]
     text: str
@@ -92,10 +92,10 @@ class Policy(Protocol):
         """Raise UnknownName when a level or tree it names does not exist."""
 
     def violations(self, edge: Edge, placement: Placement) -> Sequence[Violation]:
-        """All ways in which the placement breaks the policy on this edge; empty: it holds."""
+        """All violations of the policy by the placement on this edge; empty: it is satisfied."""
 
     def slack(self, edge: Edge, placement: Placement) -> int | None:
-        """How much worse its measure may become before it is violated; None: no measure."""
+        """By how much the policy's measure may change before it is violated; None: no measure."""
 
     def post(
         self, edge: Edge, ground: Ground, *, name: str, weight: int | None
@@ -103,10 +103,10 @@ class Policy(Protocol):
         """Compile for one edge: the primitives that are together equivalent to the policy."""
 
     def needs(self, edge: Edge, ground: Ground) -> str:
-        """What the policy needs of this fleet, in one clause: `4 racks for 4 x db`.
+        """What the policy needs of this fleet, as a phrase: `4 racks for 4 x db`.
 
-        Tenants read it as it is, so it never tells how many hosts or domains there are: facts
-        do, and are told to tenants roughly.
+        It is shown to tenants unchanged, so it must not contain the number of hosts or domains of
+        the fleet; those are facts, which are rounded for tenants.
         """
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:

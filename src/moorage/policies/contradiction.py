@@ -1,9 +1,9 @@
 """Detects policies that no placement on any fleet can meet together, and raises Contradiction.
 
 The service refuses them when an ensemble is described, and `moorage ensemble check` offline. Two
-searches look for them, the cheap one first: `static` reads them off the primitives, however many
-members there are; for few members `satisfiable` tries an ideal fleet with plenty of everything.
-What either finds is made minimal, and reported by what each policy needs.
+checks are made, the cheap one first: `static_check` compares the primitives, for any number of
+members; for few members `satisfiable` searches an ideal fleet. The contradiction is made minimal,
+and reported with what each policy needs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import Phase, edges
 from moorage.domain.errors import Contradiction
-from moorage.policies.hypothetical_fleet import WishGround
+from moorage.policies.hypothetical_fleet import HypotheticalGround
 from moorage.policies.registry import parse
 from moorage.policies.satisfiable import impossible
 from moorage.policies.static_check import contradictory
@@ -34,13 +34,13 @@ def refuse_contradictions(
 ) -> None:
     """Refuse required policies that contradict each other or are impossible by themselves.
 
-    `levels` are the trees' levels from the top down, where they are known; otherwise the usual
-    ones are taken for granted, and others cannot be compared. `fleet` is the trees of the fleet it
-    is for, if there is one: then places are named as tenants may read it.
+    `levels` are the trees' levels from the top down, if known; otherwise the usual ones are
+    assumed, and others cannot be compared. `fleet` is the topology of the fleet, if there is one:
+    then names are shown as tenants may see them.
 
     Raises:
-        Contradiction: a minimal set of policies is named, with what each needs.
-        UnknownPolicy, InvalidDescription: a policy cannot be understood.
+        Contradiction: names a minimal set of policies, with what each needs.
+        UnknownPolicy, InvalidDescription: a policy is of an unknown type or invalid.
     """
     asked = [one for one in statements if one.required and Phase.CREATE in one.phases]
 
@@ -55,8 +55,9 @@ def refuse_contradictions(
         others = [other for other in asked if other is not one]
         if others and contradict(others):
             asked = others
+    ground = HypotheticalGround(levels, fleet=fleet)
     raise Contradiction(
-        f"conflict (minimal): {_needs(roles, members, asked, WishGround(levels, fleet=fleet))}",
+        f"conflict (minimal): {_needs(roles, members, asked, ground)}",
         policies=tuple(one.name for one in asked),
     )
 
@@ -65,7 +66,7 @@ def _needs(
     roles: Sequence[Role],
     members: Sequence[MemberName],
     statements: Sequence[PolicyStatement],
-    ground: WishGround,
+    ground: HypotheticalGround,
 ) -> str:
     return "  <->  ".join(
         f"{one.name} needs {parse(one).needs(edge, ground)}"

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from moorage.domain.ensembles import KEEPING
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
 from moorage.policies.contract import Example, Violation, Weaker
-from moorage.policies.levels import crowd, homeless, plural, standing
+from moorage.policies.levels import (
+    domains_text,
+    hosts_with_domain,
+    members_text,
+    members_without_domain,
+)
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import NeverOn
 
@@ -95,7 +100,10 @@ class Exclusive:
     def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
         """One for each member whose domain holds a foreign consumer."""
         level = Level(self.tree, self.level)
-        return (*homeless(edge, placement, level), *self._shared(edge, placement, level))
+        return (
+            *members_without_domain(edge, placement, level),
+            *self._shared(edge, placement, level),
+        )
 
     def _shared(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
         ground = placement.ground
@@ -125,7 +133,7 @@ class Exclusive:
         hosts = self._closed(ground, level)
         if hosts:
             yield NeverOn(policy=name, members=edge, weight=weight, hosts=hosts)
-        yield from standing(edge, ground, level, name=name, weight=weight)
+        yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
 
     def _closed(self, ground: Ground, level: Level) -> frozenset[int]:
         domains = ground.domains(level)
@@ -139,7 +147,8 @@ class Exclusive:
     def needs(self, edge: Edge, ground: Ground) -> str:
         """Domains without foreign consumers."""
         level = Level(self.tree, self.level)
-        return f"{plural(level, 2).removeprefix('2 ')} without {self.against} for {crowd(edge)}"
+        domains = domains_text(level, 2).removeprefix("2 ")
+        return f"{domains} without {self.against} for {members_text(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """Tolerate consumers of the own project."""

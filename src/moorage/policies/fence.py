@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.errors import InvalidDescription
 from moorage.policies.contract import Example, Violation, Weaker
-from moorage.policies.levels import crowd
+from moorage.policies.levels import members_text
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import OnlyOn
 
@@ -94,7 +94,7 @@ class Fence:
 
     def needs(self, edge: Edge, ground: Ground) -> str:
         """Hosts inside the fence."""
-        return f"hosts in {self._words(ground)} for {crowd(edge)}"
+        return f"hosts in {self._words(ground)} for {members_text(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """One trait less."""

@@ -1,7 +1,7 @@
 """A hypothetical fleet with a host for every combination of names, for the static check.
 
-For every combination of the names and traits that policies speak of it has a host, so a host
-set is empty only if no fleet has such a host. Its trees have the usual levels unless told.
+It has a host for every combination of the names and traits in the policies, so a set of hosts is
+empty only if no fleet has such a host. Its trees have the usual levels unless others are given.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.placement import Occupant
 
-LADDER: Final = ("region", "zone", "row", "rack")
-"""Levels from the top down, for a tree that is not known."""
+DEFAULT_LEVELS: Final = ("region", "zone", "row", "rack")
+"""Levels from the top down, for a tree with unknown levels."""
 
-MOST_NAMES: Final = 10
+MAX_NAMES: Final = 10
 
 
 @dataclass(eq=False)
-class WishGround:
+class HypotheticalGround:
     """A `domain.placement.Ground`; `names` grow as policies refer to them."""
 
     levels: Mapping[str, tuple[str, ...]] | None = None
     names: dict[str, int] = field(default_factory=dict)
-    """Name or `trait:<name>` -> its bit: host `i` has what the bits of `i` say."""
+    """Name or `trait:<name>` -> its bit: host `i` has the names whose bits are set in `i`."""
     fleet: Topology | None = None
-    """The trees of the fleet that is asked about, if there is one."""
+    """The topology of the real fleet, if there is one; used for texts only."""
 
     @property
     def topology(self) -> Topology:
         """The trees' levels, without domains."""
-        return Topology(self.levels or {DEFAULT_TREE: LADDER}, {}, {})
+        return Topology(self.levels or {DEFAULT_TREE: DEFAULT_LEVELS}, {}, {})
 
     @property
     def project_id(self) -> str:
@@ -47,15 +47,15 @@ class WishGround:
     @property
     def host_count(self) -> int:
         """One host for every combination of names."""
-        return 1 << min(len(self.names), MOST_NAMES)
+        return 1 << min(len(self.names), MAX_NAMES)
 
     @property
     def complete(self) -> bool:
-        """Whether the names are few enough for every combination to have its host."""
-        return len(self.names) <= MOST_NAMES
+        """Whether every combination of names has a host (there are few enough names)."""
+        return len(self.names) <= MAX_NAMES
 
     def domains(self, level: Level) -> Sequence[int]:
-        """Every host stands in some domain of every level."""
+        """Every host has a domain at every level."""
         return range(self.host_count) if level.name == HOST else [0] * self.host_count
 
     def domain_name(self, level: Level, domain: int) -> str:
@@ -91,13 +91,13 @@ class WishGround:
     def _bit(self, name: str) -> int:
         return self.names.setdefault(name, len(self.names))
 
-    def within(self, fine: Level, coarse: Level) -> bool:
-        """Whether members in one domain of `fine` surely stand in one of `coarse` too."""
+    def implies(self, fine: Level, coarse: Level) -> bool:
+        """Whether members in one domain of `fine` are always in one domain of `coarse`."""
         if fine.name == HOST or (fine.tree, fine.name) == (coarse.tree, coarse.name):
             return True
         if fine.tree != coarse.tree or coarse.name == HOST:
             return False
-        order = (self.levels or {}).get(fine.tree, () if self.levels else LADDER)
+        order = (self.levels or {}).get(fine.tree, () if self.levels else DEFAULT_LEVELS)
         if fine.name not in order or coarse.name not in order:
             return False
         return order.index(coarse.name) < order.index(fine.name)

@@ -1,7 +1,7 @@
 """An ideal fleet: empty, with every host eligible for every member and as many domains as needed.
 
-What cannot be met here cannot be met anywhere: so contradictions are found, and the least
-number of domains, before there is a fleet to look at.
+Policies that cannot be satisfied here cannot be satisfied on any fleet. It is used to find
+contradictions and the least number of domains without a real fleet.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.placement import Occupant
 
-ORDER: Final = (
+LEVEL_ORDER: Final = (
     "region",
     "cloud",
     "site",
@@ -34,10 +34,10 @@ ORDER: Final = (
     "chassis",
     "enclosure",
 )
-"""Usual levels from the top down; any other level is taken to stand below these."""
+"""Usual levels from the top down; any other level is assumed to be below these."""
 
 
-def ordered(levels: Iterable[Level]) -> dict[str, tuple[str, ...]]:
+def levels_by_tree(levels: Iterable[Level]) -> dict[str, tuple[str, ...]]:
     """Tree -> its levels from the top down, without `host`, by the usual order."""
     trees: dict[str, list[str]] = {}
     for level in sorted(set(levels)):
@@ -48,8 +48,8 @@ def ordered(levels: Iterable[Level]) -> dict[str, tuple[str, ...]]:
 
 
 def usual_rank(name: str) -> tuple[int, str]:
-    """Where a level usually stands, counted from the top."""
-    return (ORDER.index(name), "") if name in ORDER else (len(ORDER), name)
+    """The sort key of a level in the usual order, from the top down."""
+    return (LEVEL_ORDER.index(name), "") if name in LEVEL_ORDER else (len(LEVEL_ORDER), name)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class IdealGround:
 
     @cached_property
     def leaf_count(self) -> int:
-        """Combinations of lowest domains; host h stands in leaf `h % leaf_count`."""
+        """Number of combinations of lowest domains; host h is in leaf `h % leaf_count`."""
         count = 1
         for _, domains in self._leaves:
             count *= domains

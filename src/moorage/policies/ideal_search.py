@@ -1,4 +1,4 @@
-"""Backtracking over an ideal fleet: does any placement meet these primitives?"""
+"""Backtracking search for a placement on an ideal fleet that satisfies given primitives."""
 
 from __future__ import annotations
 
@@ -24,80 +24,82 @@ if TYPE_CHECKING:
     from moorage.policies.ideal_fleet import IdealGround
     from moorage.policies.primitives import Primitive
 
-STEPS: Final = 8_000
+MAX_STEPS: Final = 8_000
 """Hosts tried before giving up."""
 
 
-class GaveUp(Exception):
-    """The search reached its limit without an answer."""
+class BudgetExceeded(Exception):
+    """The search used up `MAX_STEPS` without an answer."""
 
 
 @dataclass
-class _Tally:
-    """A primitive's members placed so far, counted per domain."""
+class _ConstraintState:
+    """The search state of one primitive: its placed members, counted per domain."""
 
     primitive: Primitive
     column: Sequence[int]
-    to_come: int
+    remaining: int
     counts: dict[int, int] = field(default_factory=dict)
     others: dict[int, int] = field(default_factory=dict)
 
-    def put(self, domain: int, *, as_other: bool, step: int) -> None:
-        """Add a member (`step` 1) or take it back (-1)."""
+    def update(self, domain: int, *, as_other: bool, step: int) -> None:
+        """Add a member to a domain (`step` 1) or remove it (-1)."""
         counts = self.others if as_other else self.counts
         counts[domain] = counts.get(domain, 0) + step
         if not counts[domain]:
             del counts[domain]
         if not as_other:
-            self.to_come -= step
+            self.remaining -= step
 
-    def hopeless(self) -> bool:
-        """Whether no placement of the remaining members can meet the primitive."""
-        hopeless = False  # OnlyOn, NeverOn: what these name is known only where there is a fleet
+    def infeasible(self) -> bool:
+        """Whether no placement of the remaining members can satisfy the primitive."""
+        infeasible = False  # OnlyOn, NeverOn name hosts of a real fleet
         match self.primitive:
             case AtMost(limit=limit):
-                hopeless = any(count > limit for count in self.counts.values())
+                infeasible = any(count > limit for count in self.counts.values())
             case AtMostTogether(limit=limit, domains=domains):
                 fullest = sorted(self.counts.values(), reverse=True)[:domains]
-                hopeless = sum(fullest) > limit
+                infeasible = sum(fullest) > limit
             case AtLeastDomains(limit=limit):
-                hopeless = len(self.counts) + self.to_come < limit
+                infeasible = len(self.counts) + self.remaining < limit
             case SameDomain():
-                hopeless = len(self.counts) > 1
+                infeasible = len(self.counts) > 1
             case Skew(limit=limit, domains=eligible):
                 most = max(self.counts.values(), default=0)
                 missing = sum(max(0, most - limit - self.counts.get(d, 0)) for d in eligible)
-                hopeless = missing > self.to_come
+                infeasible = missing > self.remaining
             case Apart():
-                hopeless = not self.counts.keys().isdisjoint(self.others)
-        return hopeless
+                infeasible = not self.counts.keys().isdisjoint(self.others)
+        return infeasible
 
 
 def search(
     ground: IdealGround, members: Sequence[MemberName], primitives: Sequence[Primitive]
 ) -> Mapping[MemberName, int] | None:
-    """A placement that meets all primitives, or None when there is none.
+    """A placement that satisfies all primitives, or None if there is none.
 
     Raises:
         GaveUp: neither was found within `STEPS` steps.
     """
-    tallies = [
-        _Tally(one, ground.domains(one.level), len(one.members))
+    states = [
+        _ConstraintState(one, ground.domains(one.level), len(one.members))
         for one in primitives
         if not isinstance(one, OnlyOn | NeverOn)
     ]
-    if any(tally.hopeless() for tally in tallies):
+    if any(state.infeasible() for state in states):
         return None
-    return _Search(ground, _linked(members, tallies), tallies).run()
+    return _Search(ground, _search_order(members, states), states).run()
 
 
-def _linked(members: Sequence[MemberName], tallies: Sequence[_Tally]) -> list[MemberName]:
+def _search_order(
+    members: Sequence[MemberName], states: Sequence[_ConstraintState]
+) -> list[MemberName]:
     """An order in which members that must share a domain follow one another."""
     together: dict[MemberName, list[MemberName]] = {}
-    for tally in tallies:
-        if isinstance(tally.primitive, SameDomain):
-            for member in tally.primitive.members:
-                together.setdefault(member, []).extend(tally.primitive.members)
+    for state in states:
+        if isinstance(state.primitive, SameDomain):
+            for member in state.primitive.members:
+                together.setdefault(member, []).extend(state.primitive.members)
     found: dict[MemberName, None] = {}
     for member in sorted(members):
         waiting = [member]
@@ -110,24 +112,26 @@ def _linked(members: Sequence[MemberName], tallies: Sequence[_Tally]) -> list[Me
 
 
 class _Search:
-    """The state of one search."""
+    """One depth-first search."""
 
     def __init__(
-        self, ground: IdealGround, order: Sequence[MemberName], tallies: Sequence[_Tally]
+        self, ground: IdealGround, order: Sequence[MemberName], states: Sequence[_ConstraintState]
     ) -> None:
         self._ground = ground
         self._order = order
         self._hosts: dict[MemberName, int] = {}
         self._on: dict[int, int] = {}
         """Host -> members on it."""
-        self._left = STEPS
-        self._of: dict[MemberName, list[tuple[_Tally, bool]]] = {member: [] for member in order}
-        for tally in tallies:
-            for member in tally.primitive.members:
-                self._of[member].append((tally, False))
-            if isinstance(tally.primitive, Apart):
-                for member in tally.primitive.others:
-                    self._of[member].append((tally, True))
+        self._left = MAX_STEPS
+        self._of: dict[MemberName, list[tuple[_ConstraintState, bool]]] = {
+            member: [] for member in order
+        }
+        for state in states:
+            for member in state.primitive.members:
+                self._of[member].append((state, False))
+            if isinstance(state.primitive, Apart):
+                for member in state.primitive.others:
+                    self._of[member].append((state, True))
 
     def run(self) -> Mapping[MemberName, int] | None:
         """Search depth first, without recursion: ensembles may be larger than the stack."""
@@ -139,7 +143,7 @@ class _Search:
                 choices.pop()
                 if not choices:
                     return None
-                self._take_back(self._order[len(choices) - 1])
+                self._undo(self._order[len(choices) - 1])
         return self._hosts
 
     def _advance(self, candidates: Iterator[int]) -> bool:
@@ -147,26 +151,26 @@ class _Search:
         for host in candidates:
             self._left -= 1
             if self._left < 0:
-                raise GaveUp
-            self._put(member, host)
-            if not any(tally.hopeless() for tally, _ in self._of[member]):
+                raise BudgetExceeded
+            self._assign(member, host)
+            if not any(state.infeasible() for state, _ in self._of[member]):
                 return True
-            self._take_back(member)
+            self._undo(member)
         return False
 
-    def _put(self, member: MemberName, host: int) -> None:
+    def _assign(self, member: MemberName, host: int) -> None:
         self._hosts[member] = host
         self._on[host] = self._on.get(host, 0) + 1
-        for tally, as_other in self._of[member]:
-            tally.put(tally.column[host], as_other=as_other, step=1)
+        for state, as_other in self._of[member]:
+            state.update(state.column[host], as_other=as_other, step=1)
 
-    def _take_back(self, member: MemberName) -> None:
+    def _undo(self, member: MemberName) -> None:
         host = self._hosts.pop(member)
         self._on[host] -= 1
         if not self._on[host]:
             del self._on[host]
-        for tally, as_other in self._of[member]:
-            tally.put(tally.column[host], as_other=as_other, step=-1)
+        for state, as_other in self._of[member]:
+            state.update(state.column[host], as_other=as_other, step=-1)
 
     def _candidates(self, member: MemberName) -> Iterator[int]:
         """Hosts to try: one of each set of equivalent hosts, the least used first."""
@@ -178,10 +182,10 @@ class _Search:
         rows = [row for leaf in used for row in used[leaf]]
         for leaf, hosts in used.items():
             rows += self._first_free(leaf, hosts)
-        mine = [tally for tally, as_other in self._of[member] if not as_other]
+        mine = [state for state, as_other in self._of[member] if not as_other]
 
         def load(host: int) -> tuple[int, int, int]:
-            crowd = sum(tally.counts.get(tally.column[host], 0) for tally in mine)
+            crowd = sum(state.counts.get(state.column[host], 0) for state in mine)
             return (crowd, self._on.get(host, 0), host)
 
         yield from sorted([*rows, *fresh], key=load)

@@ -1,4 +1,4 @@
-"""Shared parts of policies: phrases for members and levels, and members without a domain."""
+"""Shared by the policies: phrases for members and levels, and hosts without a domain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from moorage.policies.contract import Edge
 
 
-def crowd(edge: Edge) -> str:
+def members_text(edge: Edge) -> str:
     """The members as a phrase: `4 x db`, or `app[0] and db[0]` for single members."""
     counts: dict[str, int] = {}
     for member in edge:
@@ -25,19 +25,19 @@ def crowd(edge: Edge) -> str:
     return " and ".join(f"{count} x {role}" for role, count in counts.items())
 
 
-def plural(level: Level, count: int) -> str:
+def domains_text(level: Level, count: int) -> str:
     """A count of domains as a phrase: `1 rack`, `4 racks`, `2 power:feeds`."""
     return f"{count} {level}" if count == 1 else f"{count} {level}s"
 
 
-def homeless(edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
-    """One violation for each member whose host stands in no domain of the level."""
+def members_without_domain(edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
+    """One violation for each member whose host is in no domain of the level."""
     for member in edge:
         if placement.domain(member, level) < 0:
             yield Violation((member,), f"{member} stands in no {level}")
 
 
-def standing(
+def hosts_with_domain(
     edge: Edge, ground: Ground, level: Level, *, name: str, weight: int | None
 ) -> Iterator[OnlyOn]:
     """Restrict the members to hosts in a domain of the level; nothing if all hosts are in one."""

@@ -1,8 +1,8 @@
 """Reads the wire parameters of a policy from the fields of its dataclass.
 
-A policy says what its parameters are once, as fields: the type, the default, and in the
-metadata (`about`) a sentence and bounds. Reading, refusing and the JSON schema follow.
-Understood types: `int`, `str`, either of them `| None`, and `frozenset[str]`.
+A policy declares its parameters once, as dataclass fields: the type, the default, and in the
+metadata (`about`) a description and bounds. Parsing, errors and the JSON schema are derived.
+Supported types: `int`, `str`, either of them `| None`, and `frozenset[str]`.
 """
 
 from __future__ import annotations

@@ -141,5 +141,5 @@ Primitive: TypeAlias = (
 """What policies compile to."""
 
 Cut: TypeAlias = NeverTogether | Pooled
-"""What no policy posts: facts about devices, found out while a problem is solved. Always required,
-and about members that are placed now; those that stand have their devices already."""
+"""Constraints that no policy posts: facts about devices that a solve finds. Always required, and
+only for members to be placed; fixed members have their devices already."""

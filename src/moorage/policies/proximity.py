@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import DEFAULT_TREE, Level
 from moorage.policies.contract import Example, Violation, Weaker
-from moorage.policies.levels import crowd, homeless, standing
+from moorage.policies.levels import hosts_with_domain, members_text, members_without_domain
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import SameDomain
 
@@ -70,12 +70,12 @@ class Proximity:
         level = self._level(placement.ground.topology)
         if level is None:
             return ()
-        return (*homeless(edge, placement, level), *self._far(edge, placement, level))
+        return (*members_without_domain(edge, placement, level), *self._far(edge, placement, level))
 
     def _far(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
         domains = sorted(placement.counts(edge, level))
         if len(domains) > 1:
-            text = f"{crowd(edge)} in different {level}s"
+            text = f"{members_text(edge)} in different {level}s"
             yield Violation(edge, text, len(domains) - 1)
 
     def _level(self, topology: Topology) -> Level | None:
@@ -94,12 +94,12 @@ class Proximity:
         level = self._level(ground.topology)
         if level is not None:
             yield SameDomain(policy=name, members=edge, weight=weight, level=level)
-            yield from standing(edge, ground, level, name=name, weight=weight)
+            yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
 
     def needs(self, edge: Edge, ground: Ground) -> str:
         """One domain with room for all."""
         level = self._level(ground.topology)
-        return f"one {level or self.tree} with room for {crowd(edge)}"
+        return f"one {level or self.tree} with room for {members_text(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """A larger distance; a level can only become preferred."""

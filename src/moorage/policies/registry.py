@@ -41,13 +41,13 @@ def discover() -> Mapping[str, type[Policy]]:
 
 
 def parse(statement: PolicyStatement, *, path: str | None = None) -> Policy:
-    """The policy a statement means.
+    """Make the policy of a statement.
 
     `path` is the statement's place in the description, `policies.<name>` by default.
 
     Raises:
         UnknownPolicy: no such type; the nearest name is suggested.
-        InvalidDescription: its parameters cannot be understood.
+        InvalidDescription: its parameters are invalid.
     """
     place = f"policies.{statement.name}" if path is None else path
     known = discover()

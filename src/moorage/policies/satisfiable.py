@@ -1,9 +1,9 @@
-"""The smallest number of domains with which policies can be met, if any.
+"""The least number of domains with which policies can be satisfied, and whether they can be at all.
 
-Judged on an ideal fleet (see `ideal`), by a search of its own that any caller can afford: members
-go one after the other, equal domains are tried once, and a primitive prunes as soon as the members
-still to come cannot mend it. A placement found is checked by the policies' meanings. What
-depends on a real fleet (`fence`, `ban`, `exclusive`, traits, sizes) is left to the service.
+Decided on an ideal fleet (`ideal_fleet`) by a bounded search (`ideal_search`): members are placed
+one after the other, equal domains are tried once, and a primitive prunes as soon as the remaining
+members cannot satisfy it. A placement found is checked by the policies' meanings. What depends on a
+real fleet (`fence`, `ban`, `exclusive`, traits, sizes) is not checked here.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from moorage.domain.ensembles import Phase, edges
 from moorage.domain.errors import UnknownName
 from moorage.domain.placement import Placement
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
-from moorage.policies.ideal_fleet import ORDER, IdealGround, ordered, usual_rank
-from moorage.policies.ideal_search import GaveUp, search
+from moorage.policies.ideal_fleet import LEVEL_ORDER, IdealGround, levels_by_tree, usual_rank
+from moorage.policies.ideal_search import BudgetExceeded, search
 from moorage.policies.registry import parse
 
 if TYPE_CHECKING:
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 
 FAN_OUT: Final = 16
 """Most domains tried under one domain of a higher level; alone, a level gets one per member."""
-MOST_LEAVES: Final = 4_000
-"""Largest ideal fleet, in combinations of lowest domains."""
-MOST_HOSTS: Final = 16_000
-"""Largest ideal fleet on which contradictions are searched for, in hosts."""
-MOST_STEPS: Final = 100_000
-"""Lowest domains for all members together that such a search may look at: about 0.2 s."""
-SETTLED: Final = 100
-"""Members of the largest ensemble that is searched for contradictions."""
+MAX_LEAVES: Final = 4_000
+"""Size limit of the ideal fleet, in combinations of lowest domains."""
+MAX_HOSTS: Final = 16_000
+"""Size limit of the ideal fleet for contradictions, in hosts."""
+MAX_STEPS: Final = 100_000
+"""Limit of members x lowest domains in a search for contradictions: about 0.2 s."""
+MAX_MEMBERS: Final = 100
+"""Limit of the members of an ensemble that is searched for contradictions."""
 ATTEMPTS: Final = 12
-"""Domains added one by one before plenty is tried."""
+"""Domains that are added one by one to each level before the search gives up."""
 
 
 @dataclass(frozen=True, slots=True)
-class Satisfiable:
+class LeastDomains:
     """The result. `least` counts domains per level; `proved` is False if the search gave up."""
 
-    least: Mapping[Level, int]
+    counts: Mapping[Level, int]
     proved: bool = True
 
 
@@ -54,29 +54,29 @@ class _Rule:
     edges: tuple[Edge, ...]
 
 
-def judge(
+def least_domains(
     roles: Sequence[Role], members: Sequence[MemberName], statements: Sequence[PolicyStatement]
-) -> Satisfiable:
-    """Count the domains that the required policies of a description need.
+) -> LeastDomains:
+    """Find the least number of domains that the required policies of a description need.
 
-    They are taken not to contradict each other: `contradiction` says so first.
+    The policies must not contradict each other; `contradiction` checks that first.
 
     Raises:
-        UnknownPolicy, InvalidDescription: a policy cannot be understood.
+        UnknownPolicy, InvalidDescription: a policy is of an unknown type or invalid.
         UnknownName: a policy selects no member.
     """
     rules = _rules(roles, members, statements)
     try:
-        least = _nested(_alone(rules))
-    except GaveUp:
-        return Satisfiable({}, proved=False)
-    for counts in _growing(least, _generous(rules, len(members))):
+        least = _nested(_least_counts(rules))
+    except BudgetExceeded:
+        return LeastDomains({}, proved=False)
+    for counts in _counts_to_try(least, _max_counts(rules, len(members))):
         try:
-            if _holds(rules, members, counts):
-                return Satisfiable(_with_hosts(counts, rules))
-        except GaveUp:
+            if _is_satisfiable(rules, members, counts):
+                return LeastDomains(_with_hosts(counts, rules))
+        except BudgetExceeded:
             continue
-    return Satisfiable({}, proved=False)
+    return LeastDomains({}, proved=False)
 
 
 def impossible(
@@ -93,27 +93,27 @@ def impossible(
     settled for one level above hosts and members that ask alike, with every number of domains.
     What is too large to be settled, is not.
     """
-    if len(members) > SETTLED:
+    if len(members) > MAX_MEMBERS:
         return False
     rules = _comparable(_rules(roles, members, statements), levels)
     above_hosts = [level for level in _levels(rules) if level.name != HOST]
     plenty = _each(_levels(rules), max(1, len(members)))
     leaves = len(members) ** len(above_hosts)
-    if leaves * len(members) > MOST_STEPS or leaves * _hosts_apart(rules) > MOST_HOSTS:
+    if leaves * len(members) > MAX_STEPS or leaves * _separate_hosts(rules) > MAX_HOSTS:
         return False
     tried: Iterable[Mapping[Level, int]] = (plenty,)
     if any("max_skew" in rule.statement.parameters for rule in rules):
-        if len(_levels(rules)) > 1 or not above_hosts or not _ask_alike(roles, rules):
+        if len(_levels(rules)) > 1 or not above_hosts or not _equal_requirements(roles, rules):
             return False
         tried = ({level: count} for level in above_hosts for count in range(1, plenty[level] + 1))
     try:
-        return not any(_holds(rules, members, counts) for counts in tried)
-    except GaveUp:
+        return not any(_is_satisfiable(rules, members, counts) for counts in tried)
+    except BudgetExceeded:
         return False
 
 
-def _ask_alike(roles: Sequence[Role], rules: Sequence[_Rule]) -> bool:
-    """Whether the members in the rules have equal requirements of hosts."""
+def _equal_requirements(roles: Sequence[Role], rules: Sequence[_Rule]) -> bool:
+    """Whether the members in the rules have equal host requirements."""
     named = {member.role for rule in rules for edge in rule.edges for member in edge}
     asked = [
         (role.flavor, role.resources, role.required, role.forbidden, role.member_of)
@@ -130,11 +130,11 @@ def _comparable(
     known = {
         tree: len(names) < 2  # noqa: PLR2004 - one level needs no order
         or (
-            set(names) <= set(ORDER)
+            set(names) <= set(LEVEL_ORDER)
             if levels is None
             else names == tuple(one for one in levels.get(tree, ()) if one in names)
         )
-        for tree, names in ordered(_levels(rules)).items()
+        for tree, names in levels_by_tree(_levels(rules)).items()
     }
     return [rule for rule in rules if (level := _level(rule)) is not None and known[level.tree]]
 
@@ -168,12 +168,12 @@ def _levels(rules: Sequence[_Rule]) -> set[Level]:
     return {level for rule in rules if (level := _level(rule)) is not None}
 
 
-def _generous(rules: Sequence[_Rule], members: int) -> dict[Level, int]:
-    """Domain counts so large that more cannot help, within the limits of the search."""
+def _max_counts(rules: Sequence[_Rule], members: int) -> dict[Level, int]:
+    """Domain counts beyond which more domains cannot help, within the limits of the search."""
     levels = _levels(rules)
     above_hosts = [level for level in levels if level.name != HOST]
     each = max(1, members if len(above_hosts) < 2 else min(members, FAN_OUT))  # noqa: PLR2004
-    while each > 2 and each ** len(above_hosts) > MOST_LEAVES:  # noqa: PLR2004
+    while each > 2 and each ** len(above_hosts) > MAX_LEAVES:  # noqa: PLR2004
         each -= 1
     return _each(levels, each)
 
@@ -181,7 +181,7 @@ def _generous(rules: Sequence[_Rule], members: int) -> dict[Level, int]:
 def _each(levels: Collection[Level], each: int) -> dict[Level, int]:
     """`each` domains of every level under each domain of the next higher one."""
     counts: dict[Level, int] = {}
-    for tree, names in ordered(levels).items():
+    for tree, names in levels_by_tree(levels).items():
         total = 1
         for name in names:
             total *= each
@@ -189,10 +189,10 @@ def _each(levels: Collection[Level], each: int) -> dict[Level, int]:
     return counts
 
 
-def _growing(
+def _counts_to_try(
     least: Mapping[Level, int], generous: Mapping[Level, int]
 ) -> Iterator[Mapping[Level, int]]:
-    """Counts to try: the policies' own needs, then more of one level, lowest first, then of all."""
+    """Domain counts to try: the least, then more of one level (lowest first), then more of all."""
     yield least
     for level in sorted(generous, key=_place):
         for more in range(1, min(ATTEMPTS, generous[level] - least[level]) + 1):
@@ -207,14 +207,16 @@ def _place(level: Level) -> tuple[bool, str, tuple[int, str]]:
     return (level.tree != DEFAULT_TREE, level.tree, (-rank, name))
 
 
-def _alone(rules: Sequence[_Rule]) -> dict[Level, int]:
+def _least_counts(rules: Sequence[_Rule]) -> dict[Level, int]:
     """Level -> the most domains that a policy of that level needs by itself.
 
     Raises:
         GaveUp: how many one needs was not found.
     """
     least = {
-        Level(tree, name): 1 for tree, names in ordered(_levels(rules)).items() for name in names
+        Level(tree, name): 1
+        for tree, names in levels_by_tree(_levels(rules)).items()
+        for name in names
     }
     for rule in rules:
         level = _level(rule)
@@ -229,19 +231,23 @@ def _domains_for(rule: _Rule, edge: Edge, level: Level) -> int:
     only = [_Rule(rule.statement, rule.policy, (edge,))]
     for count in range(1, len(edge) + 1):
         try:
-            if _holds(only, edge, {level: count}):
+            if _is_satisfiable(only, edge, {level: count}):
                 return count
-        except GaveUp:
+        except BudgetExceeded:
             continue
-    raise GaveUp
+    raise BudgetExceeded
 
 
-def _holds(
+def _is_satisfiable(
     rules: Sequence[_Rule], members: Sequence[MemberName], counts: Mapping[Level, int]
 ) -> bool:
-    """Whether some placement on these domains meets the rules. GaveUp if undecided."""
+    """Whether some placement on these domains satisfies the rules.
+
+    Raises:
+        BudgetExceeded: undecided.
+    """
     ground = _ground(rules, counts)
-    found = _found_on(ground, rules, members)
+    found = _search_placement(ground, rules, members)
     if found is None:
         return False
     placement = Placement(ground, found)
@@ -256,7 +262,7 @@ def _holds(
     return True
 
 
-def _found_on(
+def _search_placement(
     ground: IdealGround, rules: Sequence[_Rule], members: Sequence[MemberName]
 ) -> Mapping[MemberName, int] | None:
     posted = [
@@ -279,7 +285,7 @@ def _with_hosts(counts: Mapping[Level, int], rules: Sequence[_Rule]) -> dict[Lev
 def _nested(counts: Mapping[Level, int]) -> dict[Level, int]:
     """Raise lower levels' counts to those of higher ones: each domain needs one below it."""
     found: dict[Level, int] = {}
-    for tree, names in ordered(counts).items():
+    for tree, names in levels_by_tree(counts).items():
         most = 1
         for name in names:
             most = max(most, counts[Level(tree, name)])
@@ -298,19 +304,21 @@ def _least_hosts(rules: Sequence[_Rule]) -> int:
             only = [_Rule(rule.statement, rule.policy, (edge,))]
             grounds = (IdealGround({level.tree: ()}, {}, n) for n in range(1, len(edge) + 1))
             needed = (
-                ground.per_leaf for ground in grounds if _found_on(ground, only, edge) is not None
+                ground.per_leaf
+                for ground in grounds
+                if _search_placement(ground, only, edge) is not None
             )
             least = max(least, next(needed, least))
     return least
 
 
 def _ground(rules: Sequence[_Rule], counts: Mapping[Level, int]) -> IdealGround:
-    """An ideal fleet with these domains, and as many hosts in each as policies can distinguish."""
-    return IdealGround(ordered(_levels(rules) | set(counts)), counts, _hosts_apart(rules))
+    """An ideal fleet with these domains, and enough hosts in each for the rules at host level."""
+    return IdealGround(levels_by_tree(_levels(rules) | set(counts)), counts, _separate_hosts(rules))
 
 
-def _hosts_apart(rules: Sequence[_Rule]) -> int:
-    """How many members policies at host level distinguish; at least one."""
+def _separate_hosts(rules: Sequence[_Rule]) -> int:
+    """The number of members in rules at host level; at least one."""
     apart = {
         member
         for rule in rules

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import DEFAULT_TREE, Level
 from moorage.policies.contract import Example, Violation, Weaker
-from moorage.policies.levels import crowd, homeless, plural, standing
+from moorage.policies.levels import (
+    domains_text,
+    hosts_with_domain,
+    members_text,
+    members_without_domain,
+)
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import AtMost, NeverOn
 
@@ -76,7 +81,10 @@ class Separation:
         level = self._level(placement.ground.topology)
         if level is None:
             return self._impossible(edge)
-        return (*homeless(edge, placement, level), *self._close(edge, placement, level))
+        return (
+            *members_without_domain(edge, placement, level),
+            *self._close(edge, placement, level),
+        )
 
     def _impossible(self, edge: Edge) -> tuple[Violation, ...]:
         text = f"no two hosts are {self.min_distance} apart in tree {self.tree}"
@@ -114,14 +122,14 @@ class Separation:
             yield NeverOn(policy=name, members=edge[1:], weight=weight, hosts=nowhere)
         else:
             yield AtMost(policy=name, members=edge, weight=weight, level=level, limit=1)
-            yield from standing(edge, ground, level, name=name, weight=weight)
+            yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
 
     def needs(self, edge: Edge, ground: Ground) -> str:
         """As many domains as members."""
         level = self._level(ground.topology)
         if level is None:
-            return f"hosts {self.min_distance} apart for {crowd(edge)}"
-        return f"{plural(level, len(edge))} for {crowd(edge)} (max 1 per {level})"
+            return f"hosts {self.min_distance} apart for {members_text(edge)}"
+        return f"{domains_text(level, len(edge))} for {members_text(edge)} (max 1 per {level})"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """A smaller distance; a level can only become preferred."""

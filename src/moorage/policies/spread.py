@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
 from moorage.policies.contract import Example, Violation, Weaker
-from moorage.policies.levels import crowd, homeless, plural, standing
+from moorage.policies.levels import (
+    domains_text,
+    hosts_with_domain,
+    members_text,
+    members_without_domain,
+)
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import AtLeastDomains, Skew
 
@@ -109,7 +114,7 @@ class Spread:
         level = Level(self.tree, self.level)
         counts = placement.counts(edge, level)
         return (
-            *homeless(edge, placement, level),
+            *members_without_domain(edge, placement, level),
             *self._too_few(edge, counts, level),
             *self._uneven(edge, placement, counts),
         )
@@ -117,7 +122,8 @@ class Spread:
     def _too_few(self, edge: Edge, counts: dict[int, int], level: Level) -> Iterator[Violation]:
         missing = (self.min_domains or 0) - len(counts)
         if missing > 0:
-            text = f"{crowd(edge)} use {plural(level, len(counts))}, fewer than {self.min_domains}"
+            used = domains_text(level, len(counts))
+            text = f"{members_text(edge)} use {used}, fewer than {self.min_domains}"
             yield Violation(edge, text, missing)
 
     def _uneven(
@@ -125,7 +131,8 @@ class Spread:
     ) -> Iterator[Violation]:
         skew = self._skew(edge, placement, counts)
         if self.max_skew is not None and skew > self.max_skew:
-            text = f"{crowd(edge)} have skew {skew} over the {self.level}s, above {self.max_skew}"
+            members = members_text(edge)
+            text = f"{members} have skew {skew} over the {self.level}s, above {self.max_skew}"
             yield Violation(edge, text, skew - self.max_skew)
 
     def _skew(self, edge: Edge, placement: Placement, counts: dict[int, int]) -> int:
@@ -169,17 +176,17 @@ class Spread:
                 domains=tuple(sorted(self._eligible(edge, ground))),
                 limit=self.max_skew,
             )
-        yield from standing(edge, ground, level, name=name, weight=weight)
+        yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
 
     def needs(self, edge: Edge, ground: Ground) -> str:
         """The domains asked for, and what evenness means for them."""
         level = Level(self.tree, self.level)
         parts = []
         if self.min_domains is not None:
-            parts.append(f"{plural(level, self.min_domains)} for {crowd(edge)}")
+            parts.append(f"{domains_text(level, self.min_domains)} for {members_text(edge)}")
         if self.max_skew is not None:
-            several = plural(level, 2).removeprefix("2 ")
-            parts.append(f"{crowd(edge)} over all {several} with skew <= {self.max_skew}")
+            several = domains_text(level, 2).removeprefix("2 ")
+            parts.append(f"{members_text(edge)} over all {several} with skew <= {self.max_skew}")
         return "; ".join(parts)
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:

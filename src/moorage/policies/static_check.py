@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import Phase, edges
 from moorage.domain.topology import HOST, Level
-from moorage.policies.hypothetical_fleet import WishGround
+from moorage.policies.hypothetical_fleet import HypotheticalGround
 from moorage.policies.primitives import (
     Apart,
     AtLeastDomains,
@@ -40,32 +40,32 @@ def contradictory(
     *,
     levels: Mapping[str, tuple[str, ...]] | None = None,
 ) -> bool:
-    """Whether these policies visibly contradict each other on any fleet.
+    """Whether these policies contradict each other on every fleet, as far as primitives show it.
 
-    `levels` are the trees' levels from the top down, where they are known; otherwise
-    region > zone > row > rack is taken for granted, and other names cannot be compared.
+    `levels` are the trees' levels from the top down, if known; otherwise region > zone > row > rack
+    is assumed, and other names cannot be compared.
 
     Raises:
-        UnknownPolicy, InvalidDescription: a policy cannot be understood.
+        UnknownPolicy, InvalidDescription: a policy is of an unknown type or invalid.
     """
-    ground = WishGround(levels)
+    ground = HypotheticalGround(levels)
     posted = _post(list(roles), list(members), list(statements), ground)
 
     @cache
-    def together(level: Level) -> _Together:
-        return _Together.at(level, posted, ground)
+    def together(level: Level) -> _JoinedMembers:
+        return _JoinedMembers.at(level, posted, ground)
 
     counted = (one for one in posted if not isinstance(one, OnlyOn | NeverOn | SameDomain | Skew))
-    if any(_too_many(one, together(one.level)) for one in counted):
+    if any(_violates_counts(one, together(one.level)) for one in counted):
         return True
-    return ground.complete and _nowhere(posted, together(Level("", HOST)), ground)
+    return ground.complete and _has_no_host(posted, together(Level("", HOST)), ground)
 
 
 def _post(
     roles: list[Role],
     members: list[MemberName],
     statements: list[PolicyStatement],
-    ground: WishGround,
+    ground: HypotheticalGround,
 ) -> list[Primitive]:
     rules = [
         (one, parse(one), edges(one, roles, members))
@@ -85,13 +85,15 @@ def _post(
 
 
 @dataclass(frozen=True)
-class _Together:
-    """Members that required policies join in one domain of a level: member -> group's first."""
+class _JoinedMembers:
+    """Members that policies force into one domain of a level: member -> representative."""
 
     head: Mapping[MemberName, MemberName]
 
     @classmethod
-    def at(cls, level: Level, posted: list[Primitive], ground: WishGround) -> _Together:
+    def at(
+        cls, level: Level, posted: list[Primitive], ground: HypotheticalGround
+    ) -> _JoinedMembers:
         head: dict[MemberName, MemberName] = {}
 
         def find(member: MemberName) -> MemberName:
@@ -103,7 +105,7 @@ class _Together:
             return member
 
         for one in posted:
-            if isinstance(one, SameDomain) and ground.within(one.level, level):
+            if isinstance(one, SameDomain) and ground.implies(one.level, level):
                 for member in one.members[1:]:
                     head[find(member)] = find(one.members[0])
         return cls({member: find(member) for member in head})
@@ -117,8 +119,10 @@ class _Together:
         return found
 
 
-def _too_many(one: AtMost | AtMostTogether | AtLeastDomains | Apart, together: _Together) -> bool:
-    """Whether the joined groups of its members are too large, or too few."""
+def _violates_counts(
+    one: AtMost | AtMostTogether | AtLeastDomains | Apart, together: _JoinedMembers
+) -> bool:
+    """Whether the joined groups of its members violate the primitive by their sizes or number."""
     groups = together.groups(one.members)
     largest = sorted(groups.values(), reverse=True)
     match one:
@@ -132,8 +136,10 @@ def _too_many(one: AtMost | AtMostTogether | AtLeastDomains | Apart, together: _
             return bool(groups.keys() & together.groups(one.others).keys())
 
 
-def _nowhere(posted: list[Primitive], together: _Together, ground: WishGround) -> bool:
-    """Whether every kind of host is excluded for a member, or for members joined on one host."""
+def _has_no_host(
+    posted: list[Primitive], together: _JoinedMembers, ground: HypotheticalGround
+) -> bool:
+    """Whether all hosts are excluded for a member, or for members joined on one host."""
     left: dict[MemberName, frozenset[int]] = {}
     every = frozenset(range(ground.host_count))
     for one in posted:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
 from moorage.policies.contract import Example, Violation, Weaker
-from moorage.policies.levels import crowd, homeless, plural, standing
+from moorage.policies.levels import (
+    domains_text,
+    hosts_with_domain,
+    members_text,
+    members_without_domain,
+)
 from moorage.policies.parameters import about, read
 from moorage.policies.primitives import AtMostTogether
 
@@ -84,12 +89,15 @@ class Survive:
     def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
         """One when the worst loss leaves too few, as large as what is missing."""
         level = Level(self.tree, self.level)
-        return (*homeless(edge, placement, level), *self._lost(edge, placement, level))
+        return (
+            *members_without_domain(edge, placement, level),
+            *self._lost(edge, placement, level),
+        )
 
     def _lost(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
         remain = self._remain(edge, placement)
         if remain < self.keep:
-            lost = plural(level, self.lose) if self.lose > 1 else f"one {level}"
+            lost = domains_text(level, self.lose) if self.lose > 1 else f"one {level}"
             text = f"losing {lost} leaves {remain} of {len(edge)}"
             yield Violation(edge, text, self.keep - remain)
 
@@ -114,18 +122,18 @@ class Survive:
             domains=self.lose,
             limit=len(edge) - self.keep,
         )
-        yield from standing(edge, ground, level, name=name, weight=weight)
+        yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
 
     def needs(self, edge: Edge, ground: Ground) -> str:
         """The least number of domains that the goal takes."""
         level = Level(self.tree, self.level)
         each = (len(edge) - self.keep) // self.lose
         if each < 1:
-            return f"more than {crowd(edge)} to keep {self.keep} after losing {self.lose}"
+            return f"more than {members_text(edge)} to keep {self.keep} after losing {self.lose}"
         least = self.lose + -(-self.keep // each)
-        lost = f"in any {plural(level, self.lose)}" if self.lose > 1 else f"per {level}"
+        lost = f"in any {domains_text(level, self.lose)}" if self.lose > 1 else f"per {level}"
         most = len(edge) - self.keep
-        return f"{plural(level, least)} for {crowd(edge)} (max {most} {lost})"
+        return f"{domains_text(level, least)} for {members_text(edge)} (max {most} {lost})"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """Keep fewer, lose fewer domains, or have more members to lose."""

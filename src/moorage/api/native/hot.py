@@ -56,8 +56,8 @@ def _reply(call: Call, placed: PlacedTemplate, *, status: int | None) -> Reply:
             ),
             keys={str(member): key for member, key in placed.compiled.keys.items()},
             not_placed=[
-                wire.NotPlaced(str(one.path), one.type, one.why)
-                for one in placed.compiled.placeless
+                wire.NotPlaced(str(one.path), one.type, one.reason)
+                for one in placed.compiled.unplaced
             ],
             notes=list(placed.notes),
             template=placed.template,

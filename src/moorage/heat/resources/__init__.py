@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.expanded_template import Found, Resource
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.expanded_template import ExpandedItem, Resource
+    from moorage.heat.yaml_tree import YamlNode
 
 
-class Nested(Protocol):
+class MemberExpander(Protocol):
     """Expands what stands below a resource."""
 
     def member(
-        self, group: Resource, number: int, definition: Mapping[str, Marked]
-    ) -> Iterator[Found]:
+        self, group: Resource, number: int, definition: Mapping[str, YamlNode]
+    ) -> Iterator[ExpandedItem]:
         """One member of a group: a definition of type, properties and metadata, resolved."""
 
 
@@ -34,7 +34,7 @@ class ResourceType(Protocol):
 
     TYPES: tuple[str, ...]
 
-    def expand(self, resource: Resource, nested: Nested) -> Iterator[Found]:
+    def expand(self, resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:
         """The servers, policies and others in the resource."""
 
 

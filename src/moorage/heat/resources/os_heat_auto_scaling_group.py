@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
-from moorage.heat.deferred_values import pending
+from moorage.heat.deferred_values import find_deferred
 from moorage.heat.numbers import to_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.expanded_template import Found, Resource
-    from moorage.heat.resources import Nested
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.expanded_template import ExpandedItem, Resource
+    from moorage.heat.resources import MemberExpander
+    from moorage.heat.yaml_tree import YamlNode
 
 TYPES = ("OS::Heat::AutoScalingGroup",)
 DEFINITION = "resource"
@@ -28,7 +28,7 @@ _SIZES: Final = ("min_size", "max_size", "desired_capacity")
 _PROPERTIES: Final = (DEFINITION, *_SIZES, "cooldown", "rolling_updates")
 
 
-def expand(resource: Resource, nested: Nested) -> Iterator[Found]:
+def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:
     """Each initial member, and the policies of the group's annotation.
 
     Raises:
@@ -50,7 +50,7 @@ def expand(resource: Resource, nested: Nested) -> Iterator[Found]:
     yield from policies(resource, entries_of(resource, (POLICIES,)))
 
 
-def _first_size(properties: Mapping[str, Marked]) -> int:
+def _first_size(properties: Mapping[str, YamlNode]) -> int:
     sizes = {name: _size(name, properties[name]) for name in _SIZES if name in properties}
     least, most = sizes["min_size"] or 0, sizes["max_size"] or 0
     if least > most:
@@ -65,9 +65,9 @@ def _first_size(properties: Mapping[str, Marked]) -> int:
     return desired
 
 
-def _size(name: str, node: Marked) -> int | None:
+def _size(name: str, node: YamlNode) -> int | None:
     """A size; None where null was given."""
-    later = pending(node)
+    later = find_deferred(node)
     if later is not None:
         raise node.invalid(f"{later} is not known before the stack is made")
     if node.value is None:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
-from moorage.heat.deferred_values import Later, pending
+from moorage.heat.deferred_values import DeferredValue, find_deferred
 from moorage.heat.numbers import to_number
-from moorage.heat.yaml_tree import collection, mark
+from moorage.heat.yaml_tree import collection_node, to_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.expanded_template import Found, Resource
-    from moorage.heat.resources import Nested
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.expanded_template import ExpandedItem, Resource
+    from moorage.heat.resources import MemberExpander
+    from moorage.heat.yaml_tree import YamlNode
 
 TYPES = ("OS::Heat::ResourceGroup",)
 DEFINITION = "resource_def"
@@ -36,7 +36,7 @@ _PROPERTIES: Final = (
 )
 
 
-def expand(resource: Resource, nested: Nested) -> Iterator[Found]:
+def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:
     """Each member in turn, and the policies of the group's annotation.
 
     Raises:
@@ -61,7 +61,7 @@ def expand(resource: Resource, nested: Nested) -> Iterator[Found]:
     yield from policies(resource, entries_of(resource, (POLICIES,)))
 
 
-def index_variable(properties: Mapping[str, Marked]) -> str:
+def index_variable(properties: Mapping[str, YamlNode]) -> str:
     """The text that stands for a member's index.
 
     Raises:
@@ -76,18 +76,18 @@ def index_variable(properties: Mapping[str, Marked]) -> str:
     return variable
 
 
-def _names_any(removal: Marked) -> bool:
-    return pending(removal) is not None or any(
+def _names_any(removal: YamlNode) -> bool:
+    return find_deferred(removal) is not None or any(
         isinstance(one.value, dict) and any(below.value for below in one.value.values())
         for one in (removal.value if isinstance(removal.value, list) else [removal])
     )
 
 
-def _count(properties: Mapping[str, Marked]) -> int:
+def _count(properties: Mapping[str, YamlNode]) -> int:
     node = properties.get("count")
     if node is None or node.value is None:
         return 1
-    later = pending(node)
+    later = find_deferred(node)
     if later is not None:
         raise node.invalid(f"{later} is not known before the stack is made")
     number = to_number(node.plain())
@@ -96,25 +96,27 @@ def _count(properties: Mapping[str, Marked]) -> int:
     return number
 
 
-def _numbered(definition: Mapping[str, Marked], variable: str, number: str) -> Mapping[str, Marked]:
+def _numbered(
+    definition: Mapping[str, YamlNode], variable: str, number: str
+) -> Mapping[str, YamlNode]:
     properties = definition.get("properties")
     if properties is None or properties.value is None:
         return {key: node for key, node in definition.items() if key != "properties"}
     return {**definition, "properties": _replaced(properties, variable, number)}
 
 
-def _replaced(node: Marked, variable: str, number: str) -> Marked:
+def _replaced(node: YamlNode, variable: str, number: str) -> YamlNode:
     match node.value:
         case dict() as items:
             replaced = {key: _replaced(one, variable, number) for key, one in items.items()}
-            return collection(replaced, node.line, node.path)
+            return collection_node(replaced, node.line, node.path)
         case list() as listed:
-            return collection(
+            return collection_node(
                 [_replaced(one, variable, number) for one in listed], node.line, node.path
             )
-        case Later():
+        case DeferredValue():
             return node
         case str() as text if variable in text:
-            return mark(text.replace(variable, number), line=node.line, path=node.path)
+            return to_node(text.replace(variable, number), line=node.line, path=node.path)
         case _:
             return node

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, ROLE_KEYS, entries_of, policies
-from moorage.heat.deferred_values import Reference, pending
+from moorage.heat.deferred_values import ResourceReference, find_deferred
 from moorage.heat.expanded_template import Server
 from moorage.heat.resources.os_neutron_port import check_vnic_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.expanded_template import Found, Resource
+    from moorage.heat.expanded_template import ExpandedItem, Resource
     from moorage.heat.paths import Path
-    from moorage.heat.resources import Nested
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.resources import MemberExpander
+    from moorage.heat.yaml_tree import YamlNode
 
 TYPES = ("OS::Nova::Server",)
 
-PASSED_OVER: Final = (
+IGNORED_PROPERTIES: Final = (
     "name",
     "image",
     "block_device_mapping",
@@ -45,7 +45,7 @@ PASSED_OVER: Final = (
 """Properties that do not decide where a server may stand."""
 
 
-def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG001 - nothing below
+def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:  # noqa: ARG001 - nothing below
     """A server, and the policies of its annotation.
 
     Raises:
@@ -54,7 +54,7 @@ def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG0
     """
     properties = resource.properties
     for name, node in properties.items():
-        if name not in (*PASSED_OVER, *_DECIDING):
+        if name not in (*IGNORED_PROPERTIES, *_DECIDING):
             raise node.invalid(f"a server has no property {name!r}")
     if "flavor" not in properties:
         raise resource.node.invalid("a server needs a flavor")
@@ -85,8 +85,8 @@ _DECIDING: Final = (
 )
 
 
-def _known(node: Marked) -> Marked:
-    later = pending(node)
+def _known(node: YamlNode) -> YamlNode:
+    later = find_deferred(node)
     if later is not None:
         raise node.invalid(
             f"this decides the placement, but {later} is not known before the stack is made"
@@ -94,7 +94,7 @@ def _known(node: Marked) -> Marked:
     return node
 
 
-def _zone(properties: Mapping[str, Marked]) -> str | None:
+def _zone(properties: Mapping[str, YamlNode]) -> str | None:
     node = properties.get("availability_zone")
     if node is None or node.value in (None, ""):
         return None
@@ -104,7 +104,7 @@ def _zone(properties: Mapping[str, Marked]) -> str | None:
     return zone
 
 
-def _groups(properties: Mapping[str, Marked]) -> Iterator[Path]:
+def _groups(properties: Mapping[str, YamlNode]) -> Iterator[Path]:
     hints = properties.get("scheduler_hints")
     if hints is None or hints.value is None:
         return
@@ -114,7 +114,7 @@ def _groups(properties: Mapping[str, Marked]) -> Iterator[Path]:
                 f"the scheduler hint {name!r} is not supported; only group is. State a policy"
                 " in the metadata instead"
             )
-        if not isinstance(node.value, Reference):
+        if not isinstance(node.value, ResourceReference):
             raise node.invalid(
                 "the group must be a server group of this template, by get_resource:"
                 " one outside cannot be seen"
@@ -122,7 +122,7 @@ def _groups(properties: Mapping[str, Marked]) -> Iterator[Path]:
         yield node.value.target
 
 
-def _networks(properties: Mapping[str, Marked]) -> Iterator[Marked]:
+def _networks(properties: Mapping[str, YamlNode]) -> Iterator[YamlNode]:
     node = properties.get("networks")
     if node is None or not isinstance(node.value, list):
         return

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.describe import NOVA_SHORTHAND
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
-from moorage.heat.deferred_values import pending
+from moorage.heat.deferred_values import find_deferred
 from moorage.heat.expanded_template import ServerGroup
 from moorage.heat.numbers import to_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.expanded_template import Found, Resource
-    from moorage.heat.resources import Nested
-    from moorage.heat.yaml_tree import Marked
+    from moorage.heat.expanded_template import ExpandedItem, Resource
+    from moorage.heat.resources import MemberExpander
+    from moorage.heat.yaml_tree import YamlNode
 
 TYPES = ("OS::Nova::ServerGroup",)
 
@@ -25,7 +25,7 @@ DEFAULT: Final = "anti-affinity"
 MOST: Final = 10_000
 
 
-def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG001 - nothing below
+def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:  # noqa: ARG001 - nothing below
     """The group, and the policies of its annotation.
 
     Raises:
@@ -34,7 +34,7 @@ def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG0
     for name, given in resource.properties.items():
         if name not in {"name", "policies", "rules"}:
             raise given.invalid(f"a server group has no property {name!r}")
-        later = pending(given) if name != "name" else None
+        later = find_deferred(given) if name != "name" else None
         if later is not None:
             raise given.invalid(f"{later} is not known before the stack is made")
     policy = _policy(resource.properties)
@@ -44,7 +44,7 @@ def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG0
     yield from policies(resource, entries_of(resource, (POLICIES,)))
 
 
-def _policy(properties: Mapping[str, Marked]) -> str:
+def _policy(properties: Mapping[str, YamlNode]) -> str:
     node = properties.get("policies")
     if node is None or node.value is None:
         return DEFAULT
@@ -54,7 +54,7 @@ def _policy(properties: Mapping[str, Marked]) -> str:
     return typed_yaml.choice(named[0], NOVA_SHORTHAND)
 
 
-def _max_per_host(properties: Mapping[str, Marked], policy: str) -> int | None:
+def _max_per_host(properties: Mapping[str, YamlNode], policy: str) -> int | None:
     node = properties.get("rules")
     if node is None or not node.value:
         return None

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat.annotation import KEY
-from moorage.heat.expanded_template import Placeless
+from moorage.heat.expanded_template import UnplacedResource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.expanded_template import Found, Resource
-    from moorage.heat.resources import Nested
+    from moorage.heat.expanded_template import ExpandedItem, Resource
+    from moorage.heat.resources import MemberExpander
 
 _NETWORK: Final = "networks are Neutron's to place"
 _STORAGE: Final = "storage is Cinder's to place"
@@ -70,7 +70,7 @@ WHY: Final[Mapping[str, str]] = {
 TYPES = tuple(WHY)
 
 
-def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG001 - nothing below
+def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:  # noqa: ARG001 - nothing below
     """Nothing to place.
 
     Raises:
@@ -81,4 +81,4 @@ def expand(resource: Resource, nested: Nested) -> Iterator[Found]:  # noqa: ARG0
             f"{resource.type} has no place, so policies here speak about nobody;"
             " write them on a server, a server group or a resource group"
         )
-    yield Placeless(resource.path, resource.type, WHY[resource.type])
+    yield UnplacedResource(resource.path, resource.type, WHY[resource.type])

@@ -16,7 +16,7 @@ from moorage.domain.errors import DescriptionMismatch, HoldExpired, InvalidDescr
 from moorage.domain.period import SECOND
 from moorage.engine.devices.slot_requirements import describe_group
 from moorage.heat.compile import compile_template
-from moorage.heat.placed_template import Decided, prepare
+from moorage.heat.placed_template import TemplateDecision, prepare
 from moorage.policies.registry import parse
 from moorage.usecases.claims.comparison import difference
 from moorage.usecases.decide.member_places import member_places
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
     from moorage.domain.describe import EnsembleDescription
     from moorage.domain.ensembles import Ensemble, PolicyStatement, Role
-    from moorage.heat.compile import Compiled, Source
-    from moorage.heat.placed_template import Emission
+    from moorage.heat.compile import CompiledTemplate, Source
+    from moorage.heat.placed_template import PreparedTemplates
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.decide.solution import DecisionOptions
     from moorage.usecases.environment import UseCaseEnvironment
@@ -147,7 +147,7 @@ class PlacedTemplate:
     name relative to the template -> content.
     """
 
-    compiled: Compiled
+    compiled: CompiledTemplate
     ensemble: Ensemble
     decision: Decision
     template: str
@@ -182,7 +182,7 @@ def place_template(
                     env, caller, compiled.description, ask, naming, dry_run=dry_run
                 )
         except InvalidDescription as error:
-            raise compiled.located(error) from error
+            raise compiled.with_location(error) from error
     assert made.decision is not None, "it was asked for"
     if dry_run:
         return PlacedTemplate(
@@ -214,14 +214,14 @@ def match_template(
     try:
         diff = differences(env.store, compiled.description, ensemble)
     except InvalidDescription as error:
-        raise compiled.located(error) from error
+        raise compiled.with_location(error) from error
     if diff:
         raise DescriptionMismatch("the template", diff)
     decision = _usable(env, compiled, ensemble)
     return _placed(env, compiled, emission, ensemble, decision)
 
 
-def _read(source: Source) -> tuple[Compiled, Emission]:
+def _read(source: Source) -> tuple[CompiledTemplate, PreparedTemplates]:
     """Compile a template, and prepare its text for annotations.
 
     Raises:
@@ -233,7 +233,7 @@ def _read(source: Source) -> tuple[Compiled, Emission]:
     return compiled, prepare(source, compiled)
 
 
-def _usable(env: UseCaseEnvironment, compiled: Compiled, ensemble: Ensemble) -> Decision:
+def _usable(env: UseCaseEnvironment, compiled: CompiledTemplate, ensemble: Ensemble) -> Decision:
     """The present decision, if all the template's members still have their places.
 
     Raises:
@@ -256,8 +256,8 @@ def _usable(env: UseCaseEnvironment, compiled: Compiled, ensemble: Ensemble) -> 
 
 def _placed(
     env: UseCaseEnvironment,
-    compiled: Compiled,
-    emission: Emission,
+    compiled: CompiledTemplate,
+    emission: PreparedTemplates,
     ensemble: Ensemble,
     decision: Decision,
 ) -> PlacedTemplate:
@@ -270,6 +270,8 @@ def _placed(
         places[member] = {
             str(level): label(ensemble.salt, level, name) for level, name in domains.items()
         }
-    emitted = emission.carrying(Decided(ensemble.id, decision.id, MappingProxyType(places)))
+    emitted = emission.with_decision(
+        TemplateDecision(ensemble.id, decision.id, MappingProxyType(places))
+    )
     notes = (*compiled.notes, *emission.notes)
     return PlacedTemplate(compiled, ensemble, decision, emitted.template, emitted.files, notes)
