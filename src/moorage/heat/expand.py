@@ -101,7 +101,7 @@ class Stack:
     def member(
         self, group: Resource, number: int, definition: Mapping[str, YamlNode]
     ) -> Iterator[ExpandedItem]:
-        """A group's member; see `resources.Nested`."""
+        """A group's member; see `resources.MemberExpander`."""
         size = sum(one.size for one in definition.values())
         self.context.work.spend(size + PER_RESOURCE, group.node)
         return self._resource(group.path.member(number), group.node, definition)

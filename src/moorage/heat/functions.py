@@ -2,8 +2,8 @@
 
 Supported: get_param, get_resource, get_attr, get_file, if, str_replace, list_join. Any other
 function that the template's version knows is an error that names the place. What Heat itself
-learns only later (ids, attributes) becomes a `Later` and travels on. Stricter than Heat in one
-thing: a path into a parameter that leads nowhere is an error, where Heat says the empty string.
+learns only later (ids, attributes) becomes a `DeferredValue` and is passed on. Stricter than Heat:
+a path into a parameter that does not exist is an error, not the empty string.
 """
 
 from __future__ import annotations

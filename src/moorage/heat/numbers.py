@@ -16,7 +16,8 @@ _FALSE: Final = frozenset({"0", "f", "false", "off", "n", "no"})
 def to_number(value: Plain) -> int | float | None:
     """A number, also from text: `"8"` is 8, `"8.5"` is 8.5; None for anything else.
 
-    Nor is what has more than `LONGEST` digits one, or is not finite: `"1e400"`, `"nan"`.
+    None also for more than `MAX_NUMBER_LENGTH` digits and for values that are not finite, such as
+    `"1e400"` and `"nan"`.
     """
     if isinstance(value, int | float):
         return value if unwritable(value) is None else None

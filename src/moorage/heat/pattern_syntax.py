@@ -1,7 +1,7 @@
 """A reader for the regular expressions that Python and RE2 interpret alike.
 
 A pattern in Python's syntax is read once and written again for RE2. What is outside of that part is
-an `Unmatched`, which names it.
+an `UnsupportedPattern`, which names it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def read(source: str) -> Pattern:
     """Read a pattern of Python's syntax.
 
     Raises:
-        Malformed: it is no regular expression.
-        Unmatched: something in it means another thing to RE2, or nothing.
+        InvalidPattern: it is no regular expression.
+        UnsupportedPattern: something in it has another meaning, or none, for RE2.
     """
     return _Reader(source).pattern()
 

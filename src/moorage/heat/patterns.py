@@ -58,8 +58,8 @@ def matches(source: str, text: str, spend: Callable[[int], None]) -> bool:
         spend: is called beforehand with the cost of the match, in values of a template.
 
     Raises:
-        Malformed: the pattern is no regular expression.
-        Unmatched: RE2 cannot match it, or might give it another meaning than Python does.
+        InvalidPattern: the pattern is no regular expression.
+        UnsupportedPattern: RE2 cannot match it, or might give it another meaning than Python does.
     """
     if len(source) > MAX_PATTERN:
         raise UnsupportedPattern(f"it is longer than {MAX_PATTERN} characters")

@@ -1,7 +1,7 @@
 """YAML 1.1 scalars as Heat reads them: times stay text, tags beyond the standard ones are refused.
 
-Every one takes time linear in its text: a number longer than `LONGEST` characters is refused, since
-making one takes longer than linear, and Python refuses to write some of those again.
+Each is read in time linear in its text. A number longer than `MAX_NUMBER_LENGTH` characters is
+refused, since converting it takes longer than linear, and Python refuses to write some of them.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def search(
     """A placement that satisfies all primitives, or None if there is none.
 
     Raises:
-        GaveUp: neither was found within `STEPS` steps.
+        BudgetExceeded: neither was found within `MAX_STEPS` steps.
     """
     states = [
         _ConstraintState(one, ground.domains(one.level), len(one.members))

@@ -41,7 +41,7 @@ ATTEMPTS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class LeastDomains:
-    """The result. `least` counts domains per level; `proved` is False if the search gave up."""
+    """The domains per level (`counts`); `proved` is False if a search exceeded its budget."""
 
     counts: Mapping[Level, int]
     proved: bool = True
@@ -211,7 +211,7 @@ def _least_counts(rules: Sequence[_Rule]) -> dict[Level, int]:
     """Level -> the most domains that a policy of that level needs by itself.
 
     Raises:
-        GaveUp: how many one needs was not found.
+        BudgetExceeded: the number for one policy was not found.
     """
     least = {
         Level(tree, name): 1

@@ -57,7 +57,7 @@ class Supply:
 
 
 def eligible_providers(
-    site: TreeView,
+    view: TreeView,
     groups: Sequence[RequestGroup],
     pairs: Sharing,
     trees: Mapping[str, Bools] = _ANY_TREE,
@@ -65,7 +65,7 @@ def eligible_providers(
     """Apply the groups' rules on traits, aggregates and trees to every provider.
 
     Args:
-        site: the providers.
+        view: the providers.
         groups: the request groups.
         pairs: the sharing providers among them, with the trees that they serve.
         trees: suffix -> [P] providers to which `in_tree` limits the group; missing: no limit.
@@ -76,63 +76,63 @@ def eligible_providers(
     for group in groups:
         if group.suffix:
             right = provider_filters.apply_filters(
-                site.alive, provider_filters.provider_rules(site, group)
+                view.alive, provider_filters.provider_rules(view, group)
             )
             right = right & trees[group.suffix] if group.suffix in trees else right
             found.append((right, right, pairs))
             continue
         own = lends = provider_filters.apply_filters(
-            site.alive, provider_filters.unsuffixed_rules(site, group)
+            view.alive, provider_filters.unsuffixed_rules(view, group)
         )
         if group.suffix in trees:
             own = lends = own & trees[group.suffix]
         elif len(pairs):
             lends = provider_filters.apply_filters(
-                site.alive, provider_filters.forbidden_traits(site, group)
+                view.alive, provider_filters.forbidden_traits(view, group)
             )
-            admitted = _pairs_in_aggregates(site, group, pairs)
-        required = tuple(provider_filters.has_any_trait(site, any_of) for any_of in group.required)
-        if _is_single(site, admitted):
+            admitted = _pairs_in_aggregates(view, group, pairs)
+        required = tuple(provider_filters.has_any_trait(view, any_of) for any_of in group.required)
+        if _is_single(view, admitted):
             # A tree of one provider without sharing: it must meet all required sets alone.
             own = lends = reduce(np.logical_and, required, own)
         found += [(own, lends, admitted)] * len(group.resources)
-    masks = _stacked(site, [own for own, _, _ in found])
+    masks = _stacked(view, [own for own, _, _ in found])
     return Eligible(
         own=masks,
-        lends=_stacked(site, [lends for _, lends, _ in found]) if len(pairs) else masks,
+        lends=_stacked(view, [lends for _, lends, _ in found]) if len(pairs) else masks,
         pairs=tuple(some for _, _, some in found),
         required=required,
         unsuffixed_pairs=admitted,
     )
 
 
-def _stacked(site: TreeView, masks: Sequence[Bools]) -> Bools:
-    return np.array(masks, dtype=np.bool_).reshape(len(masks), len(site.alive))
+def _stacked(view: TreeView, masks: Sequence[Bools]) -> Bools:
+    return np.array(masks, dtype=np.bool_).reshape(len(masks), len(view.alive))
 
 
-def supply(view: FleetView, shape: QueryShape, who: Eligible) -> Supply:
+def supply(view: FleetView, shape: QueryShape, eligible: Eligible) -> Supply:
     """Select the eligible providers with enough free capacity for each slot."""
-    own = who.own.copy()
-    lends = own if who.lends is who.own else who.lends.copy()
+    own = eligible.own.copy()
+    lends = own if eligible.lends is eligible.own else eligible.lends.copy()
     both = (own,) if lends is own else (own, lends)
     for number, slot in enumerate(shape.slots):
         for name, amount in slot.amounts:
             gives = provider_filters.can_allocate(view, name, amount)
             for masks in both:
                 masks[number] &= gives
-    trees: Bools = np.logical_and.reduce(_anchors(view, own, lends, who.pairs))
-    if who.required and not _is_single(view, who.unsuffixed_pairs):
+    trees: Bools = np.logical_and.reduce(_anchors(view, own, lends, eligible.pairs))
+    if eligible.required and not _is_single(view, eligible.unsuffixed_pairs):
         plain = [number for number, slot in enumerate(shape.slots) if not slot.suffix]
         trees &= _trees_with_traits(
-            view, who, np.logical_or.reduce(own[plain]), np.logical_or.reduce(lends[plain])
+            view, eligible, np.logical_or.reduce(own[plain]), np.logical_or.reduce(lends[plain])
         )
     return Supply(own, lends, trees)
 
 
-def _trees_with_traits(view: FleetView, who: Eligible, own: Bools, lends: Bools) -> Bools:
+def _trees_with_traits(view: FleetView, eligible: Eligible, own: Bools, lends: Bools) -> Bools:
     """[P] roots of trees in which each required trait set is met by a provider in the masks."""
-    required = np.array(who.required)
-    pairs = [who.unsuffixed_pairs] * len(required)
+    required = np.array(eligible.required)
+    pairs = [eligible.unsuffixed_pairs] * len(required)
     found: Bools = np.logical_and.reduce(_anchors(view, own & required, lends & required, pairs))
     return found
 
@@ -147,11 +147,11 @@ def _anchors(view: FleetView, own: Bools, lends: Bools, pairs: Sequence[Sharing]
     return trees
 
 
-def _is_single(site: TreeView, pairs: Sharing) -> bool:
-    return site.trees.is_single and not len(pairs)
+def _is_single(view: TreeView, pairs: Sharing) -> bool:
+    return view.trees.is_single and not len(pairs)
 
 
-def _pairs_in_aggregates(site: TreeView, group: RequestGroup, pairs: Sharing) -> Sharing:
+def _pairs_in_aggregates(view: TreeView, group: RequestGroup, pairs: Sharing) -> Sharing:
     """The pairs that meet the unsuffixed group's `member_of` rules.
 
     A lender must itself be a member of the required aggregates. A pair is excluded if the lender or
@@ -159,16 +159,16 @@ def _pairs_in_aggregates(site: TreeView, group: RequestGroup, pairs: Sharing) ->
     """
     if not group.member_of and not group.not_member_of:
         return pairs
-    wanted = provider_filters.in_every_set(site, group.member_of)
-    unwanted = provider_filters.in_any_aggregate(site, group.not_member_of)
+    wanted = provider_filters.in_every_set(view, group.member_of)
+    unwanted = provider_filters.in_any_aggregate(view, group.not_member_of)
     return pairs.selected(wanted[pairs.lender] & ~unwanted[pairs.lender] & ~unwanted[pairs.anchor])
 
 
-def trees_of(site: TreeView, masks: Bools) -> Bools:
+def trees_of(view: TreeView, masks: Bools) -> Bools:
     """[k, P] roots of the rows of each mask [k, P]; without nested providers the masks."""
-    if site.trees.is_single:
+    if view.trees.is_single:
         return masks
     trees = np.zeros(masks.shape, dtype=np.bool_)
     for roots, mask in zip(trees, masks, strict=True):
-        roots[site.root[mask.nonzero()[0]]] = True
+        roots[view.root[mask.nonzero()[0]]] = True
     return trees

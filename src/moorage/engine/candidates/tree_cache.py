@@ -111,14 +111,14 @@ def _servable_block(snapshot: Snapshot, query: CandidateQuery, roots: Ints) -> T
     return found if len(able) == len(roots) else _block(snapshot, query, able)
 
 
-def _anchors(site: TreeView, query: CandidateQuery) -> Bools:
-    mask: Bools = site.alive
-    if not site.trees.is_single:
-        mask = mask & (site.root == np.arange(len(mask)))
+def _anchors(view: TreeView, query: CandidateQuery) -> Bools:
+    mask: Bools = view.alive
+    if not view.trees.is_single:
+        mask = mask & (view.root == np.arange(len(mask)))
     for any_of in query.root_required:
-        mask = mask & provider_filters.has_any_trait(site, any_of)
+        mask = mask & provider_filters.has_any_trait(view, any_of)
     if query.root_forbidden:
-        mask = mask & ~provider_filters.has_any_trait(site, query.root_forbidden)
+        mask = mask & ~provider_filters.has_any_trait(view, query.root_forbidden)
     return mask
 
 

@@ -39,7 +39,7 @@ _MAX_MEMBERS = 4
 
 
 Binding: TypeAlias = "Mapping[str, frozenset[str]]"
-"""Role -> the resource classes of it that a conflict turns on; see `conflicts.binding`."""
+"""Role -> the resource classes of it that a conflict needs; see `conflicts.binding_classes`."""
 
 
 def demand_text(built: BuiltProblem, element: Element, binding: Binding) -> str:

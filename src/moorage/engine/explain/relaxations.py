@@ -70,7 +70,7 @@ class RelaxationCandidate:
 def find_relaxations(
     built: BuiltProblem, cores: Sequence[Core], oracle: Oracle, disclosure: Disclosure = EXACT
 ) -> tuple[Relaxation, ...]:
-    """The cheapest changes that make the request fit, at most `MOST`.
+    """The cheapest changes that make the request fit, at most `MAX_RELAXATIONS`.
 
     Of several values of one field only the nearest is returned, of those that may be disclosed.
     """

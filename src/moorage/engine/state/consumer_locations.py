@@ -37,16 +37,16 @@ class ConsumerRows:
                     self._rebuild_above = 2 * self._entries + _SLACK
         return self._rows.get(consumer, ())
 
-    def updated(self, came: Iterable[tuple[int, Iterable[str]]]) -> ConsumerRows:
+    def updated(self, added: Iterable[tuple[int, Iterable[str]]]) -> ConsumerRows:
         """The index of a snapshot in which these consumers were added to rows.
 
-        This object with the rows added, or an unbuilt one if too many entries are stale. `came` may
-        contain consumers that were there before.
+        This object with the rows added, or an unbuilt one if too many entries are stale.
+        `added` may contain consumers that were there before.
         """
         if self._rows is None or self._entries > self._rebuild_above:
             return ConsumerRows()
         with self._writing:
-            self._add(self._rows, came)
+            self._add(self._rows, added)
         return self
 
     def _add(

@@ -27,7 +27,7 @@ ALL_CLASSES: Final = ""
 """Stands for every resource class."""
 
 Span = tuple[str, int, int]
-"""A class (or `EVERYTHING`) of which something was freed, from when and until when."""
+"""A class (or `ALL_CLASSES`) of which something was freed, from when and until when."""
 
 _ALWAYS: Final = (0, FOREVER)
 

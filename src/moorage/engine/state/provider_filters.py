@@ -60,71 +60,71 @@ def apply_filters(start: Bools, filters: Iterable[Filter]) -> Bools:
 # --- traits ---------------------------------------------------------------------------------
 
 
-def has_trait(site: TreeView, trait: Trait) -> Bools:
+def has_trait(view: TreeView, trait: Trait) -> Bools:
     """[P] providers that have the trait themselves."""
-    mask = site.traits.get(trait)
-    return np.zeros(len(site.alive), dtype=np.bool_) if mask is None else mask
+    mask = view.traits.get(trait)
+    return np.zeros(len(view.alive), dtype=np.bool_) if mask is None else mask
 
 
-def has_any_trait(site: TreeView, traits: Iterable[Trait]) -> Bools:
+def has_any_trait(view: TreeView, traits: Iterable[Trait]) -> Bools:
     """[P] providers that have at least one of the traits themselves."""
-    masks = [site.traits[trait] for trait in traits if trait in site.traits]
-    return reduce(np.logical_or, masks) if masks else np.zeros(len(site.alive), dtype=np.bool_)
+    masks = [view.traits[trait] for trait in traits if trait in view.traits]
+    return reduce(np.logical_or, masks) if masks else np.zeros(len(view.alive), dtype=np.bool_)
 
 
-def required_traits(site: TreeView, group: RequestGroup) -> Iterator[Filter]:
+def required_traits(view: TreeView, group: RequestGroup) -> Iterator[Filter]:
     """A filter per required trait set of the group, met by the provider itself."""
     for any_of in group.required:
-        yield Filter(f"trait:{'|'.join(sorted(any_of))}", has_any_trait(site, any_of))
+        yield Filter(f"trait:{'|'.join(sorted(any_of))}", has_any_trait(view, any_of))
 
 
-def forbidden_traits(site: TreeView, group: RequestGroup) -> Iterator[Filter]:
+def forbidden_traits(view: TreeView, group: RequestGroup) -> Iterator[Filter]:
     """A filter per forbidden trait of the group, judged on the provider itself."""
     for trait in sorted(group.forbidden):
-        yield Filter(f"forbidden:{trait}", ~has_trait(site, trait))
+        yield Filter(f"forbidden:{trait}", ~has_trait(view, trait))
 
 
 # --- aggregates and trees -----------------------------------------------------------------
 
 
-def in_any_aggregate(site: TreeView, aggregates: Iterable[str]) -> Bools:
+def in_any_aggregate(view: TreeView, aggregates: Iterable[str]) -> Bools:
     """[P] providers that are themselves a member of at least one of the aggregates."""
-    mask = np.zeros(len(site.alive), dtype=np.bool_)
+    mask = np.zeros(len(view.alive), dtype=np.bool_)
     for aggregate in aggregates:
-        rows = site.aggregates.get(aggregate)
+        rows = view.aggregates.get(aggregate)
         if rows is not None:
             mask[rows] = True
     return mask
 
 
-def in_every_set(site: TreeView, sets: Iterable[Iterable[str]]) -> Bools:
+def in_every_set(view: TreeView, sets: Iterable[Iterable[str]]) -> Bools:
     """[P] providers that are themselves a member of some aggregate of each set."""
-    mask = np.ones(len(site.alive), dtype=np.bool_)
+    mask = np.ones(len(view.alive), dtype=np.bool_)
     for any_of in sets:
-        mask = mask & in_any_aggregate(site, any_of)
+        mask = mask & in_any_aggregate(view, any_of)
     return mask
 
 
-def aggregate_rules(site: TreeView, group: RequestGroup) -> Iterator[Filter]:
+def aggregate_rules(view: TreeView, group: RequestGroup) -> Iterator[Filter]:
     """The group's `member_of` rules, judged by the provider's own membership."""
     for any_of in group.member_of:
-        yield Filter("aggregate", in_any_aggregate(site, any_of))
+        yield Filter("aggregate", in_any_aggregate(view, any_of))
     if group.not_member_of:
-        yield Filter("aggregate", ~in_any_aggregate(site, group.not_member_of))
+        yield Filter("aggregate", ~in_any_aggregate(view, group.not_member_of))
 
 
-def aggregate_rules_with_root(site: TreeView, group: RequestGroup) -> Iterator[Filter]:
+def aggregate_rules_with_root(view: TreeView, group: RequestGroup) -> Iterator[Filter]:
     """The group's `member_of` rules, where membership of the root counts for its whole tree.
 
     Placement's rule for the unsuffixed group: the provider alone, or its root alone, meets every
     required set; neither is in a forbidden aggregate.
     """
     if group.member_of:
-        own = in_every_set(site, group.member_of)
-        yield Filter("aggregate", own | own[site.root])
+        own = in_every_set(view, group.member_of)
+        yield Filter("aggregate", own | own[view.root])
     if group.not_member_of:
-        own = in_any_aggregate(site, group.not_member_of)
-        yield Filter("aggregate", ~(own | own[site.root]))
+        own = in_any_aggregate(view, group.not_member_of)
+        yield Filter("aggregate", ~(own | own[view.root]))
 
 
 def tree_of(snapshot: Snapshot, uuid: str) -> Bools:
@@ -207,17 +207,17 @@ def suffixed_group(snapshot: Snapshot, group: RequestGroup) -> Iterator[Filter]:
     yield from resource_rules(snapshot, group.resources)
 
 
-def provider_rules(site: TreeView, group: RequestGroup) -> Iterator[Filter]:
+def provider_rules(view: TreeView, group: RequestGroup) -> Iterator[Filter]:
     """The rules of a suffixed group without resources and `in_tree`: traits and aggregates."""
-    yield from required_traits(site, group)
-    yield from forbidden_traits(site, group)
-    yield from aggregate_rules(site, group)
+    yield from required_traits(view, group)
+    yield from forbidden_traits(view, group)
+    yield from aggregate_rules(view, group)
 
 
-def unsuffixed_rules(site: TreeView, group: RequestGroup) -> Iterator[Filter]:
+def unsuffixed_rules(view: TreeView, group: RequestGroup) -> Iterator[Filter]:
     """The rules that each provider for the unsuffixed group must meet: traits and aggregates.
 
     Without required traits, which a candidate's providers meet together, and without `in_tree`.
     """
-    yield from forbidden_traits(site, group)
-    yield from aggregate_rules_with_root(site, group)
+    yield from forbidden_traits(view, group)
+    yield from aggregate_rules_with_root(view, group)

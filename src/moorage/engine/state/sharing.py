@@ -75,18 +75,18 @@ def sharing(snapshot: Snapshot) -> Sharing:
     return found
 
 
-def _pairs(site: TreeView) -> tuple[Rows, Rows]:
-    shares = provider_filters.has_trait(site, SHARING_TRAIT) & site.alive
-    size = len(site.alive)
+def _pairs(view: TreeView) -> tuple[Rows, Rows]:
+    shares = provider_filters.has_trait(view, SHARING_TRAIT) & view.alive
+    size = len(view.alive)
     codes = []
-    for members in site.aggregates.values():
+    for members in view.aggregates.values():
         givers = members[shares[members]].astype(np.int64)
         if len(givers):
-            anchors = np.unique(site.root[members]).astype(np.int64)
+            anchors = np.unique(view.root[members]).astype(np.int64)
             codes.append((anchors[:, None] * size + givers[None, :]).ravel())
     if not codes:
         return _NONE, _NONE
     pairs = np.unique(np.concatenate(codes))
     anchor, lender = pairs // size, pairs % size
-    other_tree = site.root[lender] != anchor
+    other_tree = view.root[lender] != anchor
     return anchor[other_tree], lender[other_tree]
