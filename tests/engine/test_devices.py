@@ -14,12 +14,11 @@ from moorage.domain.ensembles import Group, Role
 from moorage.engine.joint.build import build
 from moorage.engine.joint.cost import satisfies
 from moorage.engine.joint.counting import refuted
-from moorage.engine.joint.device_check import device_faults
 from moorage.engine.joint.device_cuts import learn_cuts
 from moorage.engine.joint.instance import dumps, dumps_request, loads, loads_request
 from moorage.engine.joint.problem import SupportsSolve, Verdict
 from moorage.engine.joint.proved_solve import solve
-from moorage.engine.joint.verify import WrongAnswer, places, verify
+from moorage.engine.joint.verify import WrongAnswer, device_faults, places, verify
 from moorage.policies.primitives import NeverTogether, Pooled
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive

@@ -20,8 +20,10 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import yaml
+
 from moorage.domain.ensembles import server_metadata
-from moorage.heat import hot_text, typed_yaml
+from moorage.heat import typed_yaml
 from moorage.heat.annotation import DECIDED, KEY
 from moorage.heat.naming import ANY_INDEX, AT_ROOT, NESTED, PASSED_PARAMETERS
 from moorage.heat.resources import members_of
@@ -79,12 +81,12 @@ class PreparedTemplates:
         for name, members in self.members.items():
             root["resources"][name] = _with_annotation(root["resources"][name], members, decided)
         files = {
-            one.name: hot_text.dump(
+            one.name: _yaml_text(
                 _with_passed_parameters(writing.write(one, NESTED, dict(resources(one))))
             )
             for one in self.nested
         }
-        return EmittedTemplate(hot_text.dump(root), {**self.files, **files})
+        return EmittedTemplate(_yaml_text(root), {**self.files, **files})
 
 
 def prepare(source: Source, compiled: CompiledTemplate) -> PreparedTemplates:
@@ -213,3 +215,31 @@ def _variable(kind: str, properties: Mapping[str, Any]) -> str:
         return ANY_INDEX
     variable = properties.get(_VARIABLE) or INDEX
     return variable if isinstance(variable, str) else ANY_INDEX
+
+
+# --- YAML -----------------------------------------------------------------------------------
+
+_WIDTH: Final = 100
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def _yaml_text(document: dict[str, Any]) -> str:
+    """A template as YAML: keys in their order, multi-line texts as blocks."""
+    return str(
+        yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    )
+
+
+class _Dumper(_DUMPER):  # type: ignore[misc] # the C dumper has no types
+    """A safe dumper that writes multi-line texts as blocks, and no anchors."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - every value is written out
+        return True
+
+
+def _block(dumper: Any, text: str) -> Any:  # noqa: ANN401 - as above
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _block)
