@@ -71,10 +71,10 @@ def _policy_demand(built: BuiltProblem, rule: PolicyRule) -> str:
     edges = [_compliant_members(built, rule, edge) if apart else edge for edge in rule.edges]
     texts = list(dict.fromkeys(rule.policy.needs(edge, built.ground) for edge in edges if edge))
     more = len(texts) - _MAX_EDGES
-    told = "; ".join(texts[:_MAX_EDGES]) + (f"; and {more} more" if more > 0 else "")
+    text = "; ".join(texts[:_MAX_EDGES]) + (f"; and {more} more" if more > 0 else "")
     broken = built.standing.get(rule.statement.name)
     if broken is None:
-        return told
+        return text
     names = [str(member) for member in broken.members[:_MAX_MEMBERS]]
     others = len(broken.members) - len(names)
     names += [f"{others} more"] if others else []
@@ -82,7 +82,7 @@ def _policy_demand(built: BuiltProblem, rule: PolicyRule) -> str:
     where = "they stand" if len(broken.members) > 1 else "it stands"
     beside = " elsewhere" if apart else ""
     who = " and ".join(names)
-    return f"{told}{beside}; {who} {verb} it where {where}, and nothing may make that worse"
+    return f"{text}{beside}; {who} {verb} it where {where}, and nothing may make that worse"
 
 
 def _excludes_violated_domains(built: BuiltProblem, policy: str) -> bool:
@@ -114,12 +114,13 @@ def fleet_facts(
         if element.kind == POLICY:
             rule = _rule(built, element.name)
             roles = dict.fromkeys(m.role for edge in rule.edges for m in edge)
-            shut = _excluded_hosts(built, element.name)
+            excluded = _excluded_hosts(built, element.name)
             for level in dict.fromkeys(_levels(built, element.name)) or (None,):
                 found |= {
-                    _label(built, level, role): _usable(built, level, role, shut) for role in roles
+                    _label(built, level, role): _usable(built, level, role, excluded)
+                    for role in roles
                 }
-            found |= {} if shut else _named_hosts(built, rule)
+            found |= {} if excluded else _named_hosts(built, rule)
         else:
             label = _label(built, None, element.name)
             found[label] = _usable(built, None, element.name)
@@ -170,17 +171,17 @@ def _excluded_hosts(built: BuiltProblem, policy: str) -> frozenset[int]:
 
 
 def _usable(
-    built: BuiltProblem, level: Level | None, role_name: str, shut: frozenset[int] = frozenset()
+    built: BuiltProblem, level: Level | None, role_name: str, excluded: frozenset[int] = frozenset()
 ) -> int:
     """Number of hosts, or domains of a level, that have room for the role or hold it already.
 
-    Hosts in `shut` do not count.
+    Hosts in `excluded` do not count.
     """
     problem = built.problem
     mask = problem.allowed[problem.roles.index(role_name)].copy()
     mine = (problem.fixed >= 0) & (problem.role_of == problem.roles.index(role_name))
     mask[problem.fixed[mine]] = True
-    mask[list(shut)] = False
+    mask[list(excluded)] = False
     if level is None:
         return int(mask.sum())
     domains = np.unique(problem.domains[level][mask])
@@ -243,9 +244,9 @@ def _rejected_by_counts(numbers: ProblemIndex) -> Iterator[tuple[str, Bools]]:
             _fixed_per_domain(constraint, fixed, side)
             for side in (constraint.members, constraint.others)
         )
-        shut = closed_domains(constraint, counts, others, left)
-        if shut is not None:
-            yield constraint.primitive.policy, np.append(shut, [False])[constraint.domain_of]
+        excluded = closed_domains(constraint, counts, others, left)
+        if excluded is not None:
+            yield constraint.primitive.policy, np.append(excluded, [False])[constraint.domain_of]
 
 
 def _fixed_per_domain(constraint: LevelConstraint, fixed: Ints, members: tuple[int, ...]) -> Ints:

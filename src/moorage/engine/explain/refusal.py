@@ -66,8 +66,8 @@ def explain(
         remaining: seconds left for the explanation; what is undecided by then is left out or
             marked as not minimal.
         seed: passed to the solver.
-        disclosure: how exactly changes that help are told.
-        skip_stage: of a request that failed at this stage nothing more is looked for.
+        disclosure: how exactly the relaxations may be disclosed.
+        skip_stage: a request that failed at this stage is not explained further.
     """
     ends = deadline.left(remaining())
     oracle = Oracle(solver, remaining, seed)

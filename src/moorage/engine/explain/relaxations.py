@@ -99,7 +99,7 @@ def relaxations_with_room(
         known: the relaxations that help without making room.
         granted: whether a changed request is granted.
         remaining: seconds left; after them the known relaxations are returned.
-        disclosure: how exactly they are told.
+        disclosure: how exactly the changes may be disclosed.
     """
     proposals = _Proposals(built, cores, disclosure)
     least = {_direction(one.change): one for one in known if one.cost < _SOFT_COST}
@@ -249,10 +249,10 @@ class _Proposals:
             return
         (role,) = roles
         present = [member.index for member in self.request.members if member.role == role]
-        told = self.disclosure.changed(len(present), len(present) + grow)
-        if not isinstance(told, int):
+        count = self.disclosure.changed(len(present), len(present) + grow)
+        if not isinstance(count, int):
             return
-        grow = told - len(present)
+        grow = count - len(present)
         more = tuple(MemberName(role, max(present) + 1 + i) for i in range(grow))
         change = EnsembleChange("member", role, "count", len(present), len(present) + grow)
         yield RelaxationCandidate(

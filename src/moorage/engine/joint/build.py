@@ -107,10 +107,10 @@ def build_on_terrain(
     leave out parts of a request without changing the meaning of its policies.
     """
     roles = _used_roles(request)
-    fitted = _device_constraints(request, terrain, roles)
-    passes = _filters_by_role(terrain, roles, fitted, closed)
+    devices = _device_constraints(request, terrain, roles)
+    passes = _filters_by_role(terrain, roles, devices, closed)
     resolved = resolve_policies(request, terrain.topology)
-    ground = ground or _ground(request, terrain, roles, fitted, resolved)
+    ground = ground or _ground(request, terrain, roles, devices, resolved)
     problem, broken = relax_for_standing(
         _problem(
             request,
@@ -118,7 +118,7 @@ def build_on_terrain(
             roles,
             allowed=[passes[role.name].mask for role in roles],
             primitives=tuple(_primitives(resolved, ground)),
-            fitted=fitted,
+            devices=devices,
         ),
         request.restated,
     )
@@ -147,14 +147,14 @@ def _ground(
     request: EnsembleRequest,
     terrain: Terrain,
     roles: list[Role],
-    fitted: DeviceConstraints | None,
+    devices: DeviceConstraints | None,
     resolved: tuple[PolicyRule, ...],
 ) -> FleetGround:
     return FleetGround(
         terrain=terrain,
         project_id=request.project_id,
         own=request.own_consumers | request.released,
-        eligible_rows=_eligible_rows(terrain, roles, fitted),
+        eligible_rows=_eligible_rows(terrain, roles, devices),
         fences=fence_rules(resolved),
     )
 
@@ -181,7 +181,7 @@ def _problem(
     *,
     allowed: list[Bools],
     primitives: tuple[Primitive, ...],
-    fitted: DeviceConstraints | None,
+    devices: DeviceConstraints | None,
 ) -> Problem:
     members = tuple(sorted(request.members))
     position = {role.name: index for index, role in enumerate(roles)}
@@ -205,17 +205,17 @@ def _problem(
         primitives=primitives,
         objective=request.objective,
     )
-    if fitted is None:
+    if devices is None:
         return problem
     return replace(
         problem,
-        demand=np.hstack([problem.demand, fitted.demand]),
-        classes=(*problem.classes, *fitted.names),
-        free=np.hstack([problem.free, fitted.free]),
+        demand=np.hstack([problem.demand, devices.demand]),
+        classes=(*problem.classes, *devices.names),
+        free=np.hstack([problem.free, devices.free]),
         # Columns that count members have no capacity: they do not count for `balance`.
-        capacity=np.hstack([problem.capacity, np.zeros_like(fitted.free)]),
-        cuts=fitted.cuts,
-        proof=fitted.proof,
+        capacity=np.hstack([problem.capacity, np.zeros_like(devices.free)]),
+        cuts=devices.cuts,
+        proof=devices.proof,
     )
 
 
@@ -268,7 +268,7 @@ class _RoleFilters:
 
 
 def _filters_by_role(
-    terrain: Terrain, roles: list[Role], fitted: DeviceConstraints | None, closed: Closed
+    terrain: Terrain, roles: list[Role], devices: DeviceConstraints | None, closed: Closed
 ) -> dict[str, _RoleFilters]:
     """The filters by role. Equal roles share one object: there may be thousands of roles."""
     masks = {key: _open_hosts(terrain, uuids) for key, uuids in closed.items() if uuids}
@@ -276,10 +276,13 @@ def _filters_by_role(
     found = {}
     for number, role in enumerate(roles):
         deadline.check()
-        shut = tuple(_closed_filters(role, masks))
-        key = (_equality_key(role, number, fitted), tuple(reason for reason, _ in shut))
+        closed_filters = tuple(_closed_filters(role, masks))
+        key = (_equality_key(role, number, devices), tuple(reason for reason, _ in closed_filters))
         if key not in known:
-            filters = (*_role_filters(role, number, terrain, fitted), *(mask for _, mask in shut))
+            filters = (
+                *_role_filters(role, number, terrain, devices),
+                *(mask for _, mask in closed_filters),
+            )
             known[key] = _RoleFilters(
                 filters, _intersection(terrain, (mask for _, mask in filters))
             )
@@ -288,22 +291,22 @@ def _filters_by_role(
 
 
 def _eligible_rows(
-    terrain: Terrain, roles: list[Role], fitted: DeviceConstraints | None
+    terrain: Terrain, roles: list[Role], devices: DeviceConstraints | None
 ) -> dict[str, Bools]:
     known: dict[object, Bools] = {}
     found = {}
     for number, role in enumerate(roles):
         deadline.check()
-        key = _equality_key(role, number, fitted)
+        key = _equality_key(role, number, devices)
         if key not in known:
-            known[key] = _eligible(role, number, terrain, fitted)
+            known[key] = _eligible(role, number, terrain, devices)
         found[role.name] = known[key]
     return found
 
 
-def _equality_key(role: Role, number: int, fitted: DeviceConstraints | None) -> object:
+def _equality_key(role: Role, number: int, devices: DeviceConstraints | None) -> object:
     """A key that is equal for roles with equal host filters; with devices unique per role."""
-    if fitted is not None:
+    if devices is not None:
         return number
     return frozenset(role.resources.items()), role.required, role.forbidden, role.member_of
 
@@ -316,11 +319,11 @@ def _primitives(resolved: tuple[PolicyRule, ...], ground: FleetGround) -> Iterat
 
 
 def _role_filters(
-    role: Role, number: int, terrain: Terrain, fitted: DeviceConstraints | None
+    role: Role, number: int, terrain: Terrain, devices: DeviceConstraints | None
 ) -> Iterator[tuple[str, Bools]]:
     """Every rule a host must pass for the role alone: reason id and mask [H]."""
-    if fitted is not None:
-        yield from device_filters(role, number, fitted)
+    if devices is not None:
+        yield from device_filters(role, number, devices)
         return
     for name, amount in role.resources.items():
         k = terrain.classes.index(name)
@@ -362,10 +365,12 @@ def _obeys_units(terrain: Terrain, k: int, amount: int) -> Bools:
     return obeys
 
 
-def _eligible(role: Role, number: int, terrain: Terrain, fitted: DeviceConstraints | None) -> Bools:
+def _eligible(
+    role: Role, number: int, terrain: Terrain, devices: DeviceConstraints | None
+) -> Bools:
     """[H] hosts that could hold one member of the role if they were empty."""
-    if fitted is not None:
-        alone = empty_proof(fitted).single_role(number, 1)
+    if devices is not None:
+        alone = empty_proof(devices).single_role(number, 1)
         return alone.feasible | alone.undecided
     masks = [mask for _, mask in _traits_and_aggregates(role, terrain)]
     for name, amount in role.resources.items():

@@ -82,12 +82,12 @@ def relax_for_standing(
     """
     if not (problem.fixed >= 0).any():
         return problem, MappingProxyType({})
-    view = _Relaxer(problem)
+    relaxer = _Relaxer(problem)
     primitives: list[Primitive] = []
     found: dict[str, StandingViolation] = {}
     for one in problem.primitives:
         strict = one.weight is not None or one.policy in restated
-        broken, instead = (NO_VIOLATION, ()) if strict else view.relax(one)
+        broken, instead = (NO_VIOLATION, ()) if strict else relaxer.relax(one)
         if not broken.amount:
             primitives.append(one)
             continue

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 class WrongAnswer(MoorageError):
-    """A solver's answer breaks the problem it was given: a defect of Moorage, not of the request.
+    """A solver's answer violates its problem: a defect of Moorage, not of the request.
 
-    `faults` lists every way in which it does.
+    `faults` lists all violations.
     """
 
     def __init__(self, faults: tuple[str, ...]) -> None:
