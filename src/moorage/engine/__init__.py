@@ -1,5 +1,5 @@
 """Pure search and arithmetic over columns: capacity over time, candidates, joint problems.
 
-numpy is welcome, objects per provider in a loop over the fleet are not. No socket, file,
-clock, random source, SQL or solver library: time, seeds and ids are arguments.
+Computed with numpy, without a Python loop over the providers of the fleet. No socket, file, clock,
+random source, SQL or solver library: time, seeds and ids are arguments.
 """

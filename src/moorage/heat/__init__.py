@@ -1,7 +1,6 @@
-"""Heat templates in, ensemble descriptions out; and YAML text that remembers its lines.
+"""Compiles Heat templates to ensemble descriptions, and reads YAML with line numbers.
 
-Here lives what reads text: parameters, functions, the resource types of a template, and the
-reader underneath that fleet and ensemble files share. Pure: text and nested files arrive as
-strings, values or a typed error leave. No file, socket or clock, and no placing: the solver
-never sees a template.
+It has the parameters, functions and resource types of templates, and the YAML reader that fleet and
+ensemble files share. Pure: text and nested files are arguments, the result is a value or a typed
+error. No file, socket or clock, and no placement.
 """

@@ -1,4 +1,4 @@
-"""Devices of hosts: which trees can serve members, and a proof of who gives what.
+"""Devices of hosts: their requirements, feasibility and assignment.
 
 Nothing here knows policies.
 """

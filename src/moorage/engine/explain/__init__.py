@@ -1,4 +1,4 @@
-"""Explanations: minimal conflicts, and relaxations shown to work.
+"""Explanations: minimal conflicts, and verified relaxations.
 
 Nothing here decides what a project may read of them.
 """
