@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.test_timeline import spans, windows
+from tests.engine.test_occupancy import spans, windows
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.period import Period
