@@ -1,7 +1,7 @@
 """Migrates an empty SQLite database once a process; the others begin as copies of what that made.
 
-Most tests begin with a ledger of their own, and nine tenths of its cost were Alembic and the
-standard names. What has tables already is migrated as ever; `tests/store/` proves the migrations
+Most tests begin with a ledger of their own, and most of its cost are Alembic and the standard
+names: without this the tests of the contract take four tenths more. What has tables already is migrated as ever; `tests/store/` proves the migrations
 themselves.
 """
 
