@@ -81,8 +81,8 @@ def measure(runs: int) -> dict[str, float]:
         ("devices-100-on-1000-loaded", fleet(1_000, loaded=True), [(UPF, 50), (WEB, 50)]),
     ]
     for children, groups in ((8, 6), (64, 16)):
-        nodes, role = flat(children, groups)
-        rows.append((f"devices-{children}-children-{groups}-groups", nodes, [(role, 1)]))
+        devices, role = flat(children, groups)
+        rows.append((f"devices-{children}-children-{groups}-groups", devices, [(role, 1)]))
     found = {}
     for name, nodes, roles in rows:
         found[name] = decide(nodes, roles, runs)

@@ -1,8 +1,8 @@
 """Migrates an empty SQLite database once a process; the others begin as copies of what that made.
 
 Most tests begin with a ledger of their own, and most of its cost are Alembic and the standard
-names: without this the tests of the contract take four tenths more. What has tables already is migrated as ever; `tests/store/` proves the migrations
-themselves.
+names: without this the tests of the contract take four tenths more. What has tables already is
+migrated as ever; `tests/store/` proves the migrations themselves.
 """
 
 import sqlite3

@@ -150,8 +150,7 @@ def moorage() -> Callable[..., Any]:
     from dataclasses import asdict
 
     from moorage import app, settings
-    from moorage.http import process_status
-    from moorage.solver import channel
+    from moorage.http import process_queue, process_status
 
     memory = "/dev/shm"  # noqa: S108 - a folder of its own there: how fast the disk is says nothing
     home = tempfile.mkdtemp("http-servers", dir=memory if Path(memory).is_dir() else None)
@@ -161,7 +160,7 @@ def moorage() -> Callable[..., Any]:
     return app.application(
         {
             "effective": asdict(effective),
-            "solver": channel.new_address(),
+            "solver": process_queue.new_address("solver"),
             "counts": home,
             "status": process_status.make(),
             "worker": "1",

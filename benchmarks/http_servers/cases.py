@@ -77,9 +77,9 @@ def _heads() -> Iterator[Case]:
     yield _no(HEADS, "header without a colon", get + b"nonsense\r\n\r\n")
     yield _no(HEADS, "header without a name", get + b": v\r\n\r\n")
     yield _no(HEADS, "space before the first header", GET + b" X: 1\r\n" + HOST + b"\r\n")
-    for what, char in (("NUL", b"\0"), ("bare CR", b"\r"), ("BEL", b"\7"), ("DEL", b"\x7f")):
-        yield _no(HEADS, f"{what} in a value", get + b"X: a" + char + b"b\r\n\r\n")
-        yield _no(HEADS, f"{what} in a name", get + b"X" + char + b"Y: 1\r\n\r\n")
+    for what, byte in (("NUL", b"\0"), ("bare CR", b"\r"), ("BEL", b"\7"), ("DEL", b"\x7f")):
+        yield _no(HEADS, f"{what} in a value", get + b"X: a" + byte + b"b\r\n\r\n")
+        yield _no(HEADS, f"{what} in a name", get + b"X" + byte + b"Y: 1\r\n\r\n")
     yield _either(HEADS, "folded header", get + b"X: a\r\n b\r\n\r\n")
     yield _either(HEADS, "lines that end in LF", b"GET /query?a HTTP/1.1\nHost: h\n\n")
     yield _no(HEADS, "no Host", GET + b"\r\n")
@@ -115,14 +115,14 @@ def _framing() -> Iterator[Case]:
     )
     yield _no(FRAMING, "space before a length's colon", put + b"Content-Length : 5\r\n\r\nhello")
     chunked, chunks = b"Transfer-Encoding: chunked\r\n", b"5\r\nhello\r\n0\r\n\r\n"
-    length = b"Content-Length: %d\r\n" % len(chunks)
-    for name, heads in (
-        ("length, then chunks", length + chunked),
-        ("chunks, then length", chunked + length),
+    header = b"Content-Length: %d\r\n" % len(chunks)
+    for what, heads in (
+        ("length, then chunks", header + chunked),
+        ("chunks, then length", chunked + header),
         ("chunks and a short length", chunked + b"Content-Length: 4\r\n"),
         ("chunks and a length that hides a request", chunked + b"Content-Length: 60\r\n"),
     ):
-        yield _last(FRAMING, name, put + heads + b"\r\n" + chunks, hello)
+        yield _last(FRAMING, what, put + heads + b"\r\n" + chunks, hello)
     for coding in (
         *("gzip", "identity", "chunked, gzip", "chunked, identity", "xchunked", "chunkedx"),
         *("chunked, chunked", "chunked;a=b", "\x0bchunked", "chunked\x0c", '"chunked"', "chun ked"),

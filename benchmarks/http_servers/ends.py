@@ -140,7 +140,8 @@ class _Asking(threading.Thread):
                     wire = None
             except (OSError, http.client.HTTPException) as error:
                 self.failed[type(error).__name__] += 1
-                wire.close()
+                if wire is not None:
+                    wire.close()
                 wire = None
 
 
@@ -217,7 +218,7 @@ def tls(name: str) -> Finding:
         cert, key = write_certificate(Path(home))
         both = Path(home, "both.pem")
         both.write_text(Path(key).read_text() + Path(cert).read_text())
-        with serving(name, **{CERTIFICATE: str(both)}) as server:
+        with serving(name, environ={CERTIFICATE: str(both)}) as server:
             context = tls_client(Path(cert))
             until = time.monotonic() + _READY_SECONDS
             while time.monotonic() < until:

@@ -14,6 +14,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.http_servers.hosts import NAMES, OWN_SOCKET
@@ -77,7 +78,8 @@ class Server:
     def wait(self, count: int = 1) -> None:
         """Until so many workers answer."""
         until = time.monotonic() + PATIENCE
-        path, seen = ("/who" if self.application == "small" else "/healthz"), set()
+        path = "/who" if self.application == "small" else "/healthz"
+        seen: set[bytes] = set()
         while len(seen) < count:
             if time.monotonic() > until:
                 raise TimeoutError(f"{self.name}: {len(seen)} of {count} workers answer")
@@ -126,7 +128,10 @@ def _free_port() -> int:
 
 @contextlib.contextmanager
 def serving(
-    name: str, application: str = "small", workers: int = 1, **environ: str
+    name: str,
+    application: str = "small",
+    workers: int = 1,
+    environ: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Server]:
     """A server that answers; gone afterwards."""
     listener = None
@@ -137,7 +142,7 @@ def serving(
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.setblocking(False)  # noqa: FBT003 - the standard library's signature
         port = int(listener.getsockname()[1])
-    server = Server(name, listener, port, application, environ, process_status.make())
+    server = Server(name, listener, port, application, dict(environ), process_status.make())
     try:
         if name in OWN_WORKERS:
             server.start(workers)

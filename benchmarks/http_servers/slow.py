@@ -182,7 +182,8 @@ def per_address(name: str) -> Finding:
     """Connections of one address, where a setting bounds them."""
     if name != "moorage":
         return Finding("no setting", good=False)
-    with serving(name, **{BOUNDED: "1"}) as server, _many(server, 2 * PER_ADDRESS, b"") as clients:
+    bounded = serving(name, environ={BOUNDED: "1"})
+    with bounded as server, _many(server, 2 * PER_ADDRESS, b"") as clients:
         time.sleep(1)
         refused = 0
         for one in clients:

@@ -75,7 +75,8 @@ class _Postgres:
             cwd="/",
         )
         self.url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-        words = [programs / "postgres", "-D", data, "-p", str(port), "-h", "127.0.0.1", "-k", ""]
+        words = [str(programs / "postgres"), "-D", str(data)]
+        words += ["-p", str(port), "-h", "127.0.0.1", "-k", ""]
         with (home / "log").open("wb") as log:
             self.process = subprocess.Popen(  # noqa: S603 - a command of our own making
                 words, user=self._user, stdout=log, stderr=log, cwd="/", start_new_session=True

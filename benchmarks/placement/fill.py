@@ -6,7 +6,7 @@ That both then hold the same is what the run checks by their answers.
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.placement.shapes import PROJECT, USER, Node
 from sqlalchemy import Connection, create_engine, insert, select, text
@@ -29,6 +29,8 @@ from moorage.store import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from moorage.domain.changes import Change
 
 BATCH: Final = 500
 _GO_ON: Final = (
@@ -54,7 +56,7 @@ def fill_ours(url: str, nodes: Sequence[Node]) -> None:
     """Write the fleet into a ledger."""
     store = open_store(url)
     classes, traits = custom_names(nodes)
-    names = [
+    names: list[Change] = [
         *(CreateResourceClass(name, exist_ok=True) for name in classes),
         *(CreateTrait(name) for name in traits),
     ]
@@ -114,7 +116,7 @@ class _Peer:
         self._links(nodes, ids)
         self._allocations([node for node in nodes if node.used], ids)
 
-    def _table(self, model: str) -> object:
+    def _table(self, model: str) -> Any:  # noqa: ANN401 - of the reference, which has no types
         return getattr(self._models, model).__table__
 
     def _add(self, model: str, rows: list[dict[str, object]]) -> None:

@@ -28,8 +28,8 @@ def _normal(client: Client, path: str) -> dict[str, Any]:
         raise RuntimeError(f"status {answer.status}: {path}: {answer.body[:500]!r}")
     body = answer.json
     if "resource_providers" in body:
-        entries = [(one["uuid"], one["name"]) for one in body["resource_providers"]]
-        return {"entries": sorted(entries), "summaries": {}}
+        named = [(one["uuid"], one["name"]) for one in body["resource_providers"]]
+        return {"entries": sorted(named), "summaries": {}}
     entries = [_candidate(one) for one in body["allocation_requests"]]
     for summary in body["provider_summaries"].values():
         summary["traits"].sort()

@@ -15,6 +15,7 @@ import statistics
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,10 +89,14 @@ def timed(work: Callable[[], object]) -> float:
 
 def measure(case: Case, runs: int) -> float:
     """The median over fleets of different seeds; prints a line."""
-    times, verdicts = [], []
+    times, verdicts = [], list[Verdict]()
+
+    def noted(built: BuiltProblem, seed: int) -> None:
+        verdicts.append(decide(built, seed).verdict)
+
     for seed in range(runs):
         built = instance(case.family, case.members, case.hosts, load=case.load, seed=seed)
-        times.append(timed(lambda b=built, s=seed: verdicts.append(decide(b, s).verdict)))
+        times.append(timed(partial(noted, built, seed)))
     answered = sum(verdict is Verdict.FEASIBLE for verdict in verdicts)
     median = statistics.median(times)
     print(
@@ -119,7 +124,7 @@ def measure_explanation(runs: int) -> dict[str, float]:
     times = []
     for seed in range(runs):
         built = instance("infeasible", 60, 1000, seed=seed)
-        times.append(timed(lambda b=built: explain(b, solver, remaining=lambda: 10.0)))
+        times.append(timed(partial(explain, built, solver, remaining=lambda: 10.0)))
     median = statistics.median(times)
     print(f"{'explain-60x1000':28} p50 {median:8.1f} ms   max {max(times):8.1f} ms")
     return {"explain-60x1000": median}

@@ -24,7 +24,8 @@ from moorage.usecases.decide.member_places import member_places
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.ensembles.create import ensemble_from_description
-from moorage.usecases.refusals.earliest_window import WindowRequest, earliest_start
+from moorage.usecases.refusals.earliest_window import earliest_start
+from moorage.usecases.refusals.trial import WindowRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
