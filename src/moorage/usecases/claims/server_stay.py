@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from moorage.domain.virtual_classes import DeclaredTerms
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.decide.request import StayEnd
+    from moorage.usecases.decide.request import ForcedEnd
     from moorage.usecases.ports import Store
 
 
@@ -189,7 +189,7 @@ def _alone(
     stay: Period,
     notice: Duration,
     keepers: Sequence[Ensemble],
-) -> StayEnd | None:
+) -> ForcedEnd | None:
     """The end of the stay before a lease has one of its hosts exclusively; None if none does.
 
     None also if a host is exclusive already, not for a lease, or too soon for the notice:

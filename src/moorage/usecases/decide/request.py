@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class StayEnd:
+class ForcedEnd:
     """The early end of a preemptible member's stay, for a lease or a planned host absence."""
 
     end: Instant

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces
-    from moorage.usecases.decide.request import Proposal, StayEnd
+    from moorage.usecases.decide.request import ForcedEnd, Proposal
     from moorage.usecases.decide.solution import VerifiedPlacement
     from moorage.usecases.shared.environment import Environment
 
@@ -102,7 +102,7 @@ class SearchResult:
     """The period for which the places are booked."""
     staying: Mapping[MemberName, tuple[Booking, ...]]
     """Fixed member -> its new bookings, if they are rewritten."""
-    endings: Mapping[MemberName, StayEnd] = field(default_factory=lambda: MappingProxyType({}))
+    endings: Mapping[MemberName, ForcedEnd] = field(default_factory=lambda: MappingProxyType({}))
     """Member placed now -> its early end, if it cannot stay for the whole period."""
     concessions: tuple[Concession, ...] = ()
     """What other leases and servers give up for the placement."""
@@ -120,7 +120,7 @@ class SearchResult:
 
     @property
     def ends_by(self) -> Iterator[str]:
-        """Providers whose bookings determine the early ends of members; see `StayEnd.on`."""
+        """Providers whose bookings determine the early ends of members; see `ForcedEnd.on`."""
         for one in self.endings.values():
             yield from one.on
         for some in self.staying.values():

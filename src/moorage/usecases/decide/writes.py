@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from moorage.domain.resources import Amounts
     from moorage.usecases.decide.decision import DecisionBasis
     from moorage.usecases.decide.member_places import MemberPlaces
-    from moorage.usecases.decide.request import Proposal, StayEnd
+    from moorage.usecases.decide.request import ForcedEnd, Proposal
     from moorage.usecases.ports import Store
     from moorage.usecases.shared.environment import Environment
 
@@ -149,7 +149,7 @@ def hold_bookings(
     place: Place,
     decision: Decision,
     *,
-    ending: StayEnd | None = None,
+    ending: ForcedEnd | None = None,
     binding: Binding = Binding.BOUND,
 ) -> tuple[Booking, ...]:
     """The bookings that hold a member's place for a decision; `ending` is its early end."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from moorage.domain.leases import LeaseState, Yielding
 from moorage.usecases.decide.closed_hosts import closed_hosts, exclusive_hosts, providers_closed_to
 from moorage.usecases.decide.member_places import bookings_of
-from moorage.usecases.decide.request import StayEnd
+from moorage.usecases.decide.request import ForcedEnd
 from moorage.usecases.preemption.victims import NotALease, by_end, last_end, lease_from
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def exclusive_periods(
 
 def end_before_exclusive(
     ahead: Iterable[ExclusivePeriod], hosts: Sequence[int], now: Instant, notice: Duration
-) -> StayEnd | None:
+) -> ForcedEnd | None:
     """The latest end of a stay on these hosts before an exclusive lease closes one of them.
 
     Args:
@@ -100,14 +100,14 @@ def end_before_exclusive(
         NotALease: a host is closed by an ensemble without a lease, is closed already, or too soon
             to give notice.
     """
-    found: list[StayEnd] = []
+    found: list[ForcedEnd] = []
     for one in ahead:
         if not one.closed[hosts].any():
             continue
         end = last_end(now, one.start, notice)
         if one.lease is None or end is None:
             raise NotALease
-        found.append(StayEnd(end, one.lease, one.on))
+        found.append(ForcedEnd(end, one.lease, one.on))
     return min(found, key=by_end, default=None)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from moorage.domain.placement import Occupant
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.decision import DecisionBasis
-    from moorage.usecases.decide.request import Proposal, StayEnd
+    from moorage.usecases.decide.request import ForcedEnd, Proposal
     from moorage.usecases.decide.search_result import DisplacedConsumer
     from moorage.usecases.ports import Store
     from moorage.usecases.shared.environment import Environment
@@ -167,7 +167,7 @@ def _shut_out(
     mine: Sequence[Booking],
     keepers: Iterable[Ensemble],
     notice: Duration,
-) -> StayEnd | None:
+) -> ForcedEnd | None:
     """The latest end before an exclusive lease closes one of the consumer's hosts.
 
     Raises:

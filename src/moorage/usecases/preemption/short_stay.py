@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.period import Duration
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.decide.request import Proposal, StayEnd
+    from moorage.usecases.decide.request import ForcedEnd, Proposal
     from moorage.usecases.decide.search import SearchContext
     from moorage.usecases.decide.search_result import Observation, SearchResult
     from moorage.usecases.decide.solution import VerifiedPlacement
@@ -42,7 +42,7 @@ _RUNS: Final = (28 * DAY, 7 * DAY, DAY, 4 * HOUR)
 class MemberEarlyEnds(Concession):
     """The early ends of a preemptible ensemble's own members."""
 
-    endings: Mapping[MemberName, StayEnd]
+    endings: Mapping[MemberName, ForcedEnd]
 
     def ends(self, env: Environment, proposal: Proposal, decision: Decision) -> Iterator[Change]:
         """The members' warnings; their early ends are in the bookings of the placement itself."""

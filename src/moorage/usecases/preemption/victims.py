@@ -19,7 +19,7 @@ import numpy as np
 
 from moorage.domain.errors import Busy
 from moorage.engine.state.overlay import first_shortage, without_bookings
-from moorage.usecases.decide.request import StayEnd
+from moorage.usecases.decide.request import ForcedEnd
 from moorage.usecases.decide.search_result import DisplacedConsumer
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def required_end(
     taken: Mapping[str, Amounts],
     stay: Period,
     notice: Duration,
-) -> StayEnd | None:
+) -> ForcedEnd | None:
     """The latest end of a stay before a lease needs its provider, or the provider is away.
 
     Args:
@@ -272,7 +272,7 @@ def required_end(
         NotALease: the shortage is due to neither, or comes too soon to give notice.
     """
     now = snapshot.taken_at
-    found: list[StayEnd] = []
+    found: list[ForcedEnd] = []
     for provider, amounts in taken.items():
         state = snapshot.state(snapshot.row_of[provider])
         at = first_shortage(state, state.bookings, amounts, stay, now)
@@ -284,11 +284,11 @@ def required_end(
         end = at if away and at - notice >= now else last_end(now, at, notice)
         if end is None or not (away or lease):
             raise NotALease
-        found.append(StayEnd(end, lease, frozenset(taken)))
+        found.append(ForcedEnd(end, lease, frozenset(taken)))
     return min(found, key=by_end, default=None)
 
 
-def by_end(ending: StayEnd) -> tuple[Instant, str]:
+def by_end(ending: ForcedEnd) -> tuple[Instant, str]:
     """Sort key: the earlier end first."""
     return ending.end, ending.yields_to or ""
 
