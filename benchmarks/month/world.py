@@ -35,12 +35,12 @@ from moorage.engine.candidates.query import CandidateQuery
 from moorage.engine.state.bounded_view import with_period
 from moorage.testing.service import TENANT, Service
 from moorage.usecases.claims.outcome import expire
-from moorage.usecases.claims.server_stay import Lifetimes, fleet_for_query
+from moorage.usecases.claims.stay_terms import Lifetimes, fleet_for_query
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out, postpone
 from moorage.usecases.leases.create import create_lease
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
-from moorage.usecases.leases.placement_draw import reservation_candidates
+from moorage.usecases.leases.placement_claim import reservation_candidates
 from moorage.usecases.leases.requests import LeaseRequest
 from moorage.usecases.ledger.allocations import allocate, release
 from moorage.usecases.shared.limits import Limits
@@ -341,7 +341,7 @@ class World:
     def _rest(self) -> None:
         """Let every worker have its turn until none has anything to do."""
         store = self.service.store
-        while (self.now - self.begin) % _LOOKS == 0 and self.lookout.look():
+        while (self.now - self.begin) % _LOOKS == 0 and self.lookout.run_round():
             pass
         for _ in range(_ROUNDS):
             before = store.snapshot().revision

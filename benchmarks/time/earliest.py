@@ -20,7 +20,7 @@ from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.capacity.starts import Starts
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 from moorage.testing.service import NINE, TENANT, Service
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.ensembles.create import ensemble_from_description
@@ -45,8 +45,8 @@ def earliest(scale: float) -> list[dict[str, Any]]:
     )
     everyone = frozenset(one.name for one in ensemble.members)
     window = Period(NINE, NINE + 5 * DAY)
-    stand = member_places(snapshot, ensemble)
-    request = request_for(ensemble, stand, everyone, window, Objective.SPREAD)
+    member_places = locate_members(snapshot, ensemble)
+    request = request_for(ensemble, member_places, everyone, window, Objective.SPREAD)
     ahead = WindowRequest(ensemble, request, snapshot, ())
     starts = Starts(NINE, NINE + 365 * DAY, 5 * DAY)
 

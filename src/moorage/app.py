@@ -369,11 +369,11 @@ def _start_effects(
         env.store, work, interval=_EFFECTS_SECONDS, done=health.lane_done, failures=failures
     )
     scan = partial(start_scan, interval=_EFFECTS_SECONDS, failures=failures)
-    scan(LeaseSweeper(env).look, name="leases")
-    scan(WaitlistWorker(env).look, name="waitlist")
-    scan(ThresholdWatcher(env).look, name="thresholds")
-    scan(EventTrimmer(env).look, name="trimming")
-    scan(Retention(env).look, name="retention")
+    scan(LeaseSweeper(env).run_round, name="leases")
+    scan(WaitlistWorker(env).run_round, name="waitlist")
+    scan(ThresholdWatcher(env).run_round, name="thresholds")
+    scan(EventTrimmer(env).run_round, name="trimming")
+    scan(Retention(env).run_round, name="retention")
     _start_deliveries(env, settings, metrics, failures)
 
 

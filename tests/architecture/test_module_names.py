@@ -15,7 +15,7 @@ GENERAL = frozenset(
     compile complete concurrency condition config connect connection constraint content
     contract copy cors count counter counting cpsat create credential database date deadline
     decide delete deliver delivery demo describe description detector difference digest
-    discovery dispatch draw element end engine enter entry enumerate env environ equivalence
+    discovery dispatch element end engine enter entry enumerate env environ equivalence
     error estimate exclusive expand expansion expiry explain explaining export extra failure
     falcon feasibility fence field fifo file filter fingerprint fit flavor format formatter fragment
     freshness function gantt grant greedy group hang header health heat hitting host hot http
@@ -28,11 +28,11 @@ GENERAL = frozenset(
     postgresql precedence prefetch prefilter priority probe problem process profile program
     progress project promise proof protocol proximity proxy query queue read reader reading
     rebooking record recurrence redecide reentry refusal registry removal rendering replay
-    request requirement resolution response restart restoration result retention retry root
+    request requirement resolution response restart restoration result retention retry return root
     round route row rule satisfiable schema scope script secret separation serve server
     service session set setting shape shaping shared sharing shortage sim size slot solution
     solve source spec spread sqlite start state statement status step store strategy stream
-    struct subscriber survive sweeper syntax system systemd table target telemetry template
+    struct subscriber survive sweeper syntax system systemd table target telemetry template term
     test testing text thread threshold tick time timeout timer token trace transport trim type
     upgrade url usecase validation value verify version view warmup watch window wire word
     work write writer wsgi yaml
@@ -42,12 +42,12 @@ GENERAL = frozenset(
 
 QUALIFIERS = frozenset(
     """
-    alone anti before bounded by closed deferred departed derived earlier earliest early
+    alone anti before bounded by closed deferred derived earlier earliest early
     effective exhaustive expanded external fast free freed granted hypothetical ideal if in
-    kept lapsed largest local max min movable moved next no now outgoing
+    kept lapsed largest late local max min movable moved next no now outgoing
     over partial placed plain preempted presented proved repeated reservable rolling sequential
     settable short simulated single spared standalone standing static stored sufficient taken typed
-    unclaimed unknown unplaced virtual watched weighted what
+    unclaimed unknown unplaced virtual watched weighted
     """.split()  # noqa: SIM905 - as above
 )
 """Words that qualify a subject: a name has another word beside them."""

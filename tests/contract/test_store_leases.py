@@ -364,7 +364,7 @@ def test_nobody_leaves_a_place_unseen(store: Ledger) -> None:
     write(store, allocate("s", {"a": {"VCPU": 5}}, ANY_GENERATION))
     write(store, allocate("s", {"a": {"VCPU": 5}, "b": {"VCPU": 1}}, ANY_GENERATION))
     assert terms(store, "s") == (4_000, "d")
-    store.commit(Changeset((DeleteAllocations("s"),), lets_go=True))
+    store.commit(Changeset((DeleteAllocations("s"),), releases_places=True))
     assert store.consumer("s") is None
 
 

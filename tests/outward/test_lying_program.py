@@ -43,12 +43,12 @@ def test_a_program_that_ends_nobody_is_asked_again_until_the_server_is_gone(
         made = here.lease(3, 5, vcpu=4)
         here.go_to(2)
         lookout = LeaseSweeper(here.service.env)
-        lookout.look()
+        lookout.run_round()
         store = here.service.store
         for hour in (2, 3, 4):
             here.go_to(hour)
             assert asked(here, outside) == [EffectResult.AGAIN]
-            lookout.look()
+            lookout.run_round()
             # The arithmetic believes the ledger: the server is in the lease's way.
             assert store.lease(made.lease.id).missing == 1
         (effect,) = (one for one in store.effects(server) if one.kind is EffectKind.DELETE)
@@ -58,7 +58,7 @@ def test_a_program_that_ends_nobody_is_asked_again_until_the_server_is_gone(
 
         store.commit(Changeset((DeleteAllocations(server),)))
         here.go_to(4.5)
-        lookout.look()
+        lookout.run_round()
         assert asked(here, outside) == [EffectResult.DONE]
         assert len(log.read_text().split()) == 3
         (effect,) = (one for one in store.effects(server) if one.kind is EffectKind.DELETE)

@@ -26,7 +26,7 @@ from moorage.options import default_database
 from moorage.settings.effective_values import KEYSTONE, BadSetting
 from moorage.settings.outward import outward, public_targets
 from moorage.solver.config import PoolConfig
-from moorage.usecases.claims.server_stay import Lifetimes
+from moorage.usecases.claims.stay_terms import Lifetimes
 from moorage.usecases.shared.limits import Limits
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ class UseCaseEnvironment(DecideEnvironment):
     """The operator's external check of leases, if one is configured."""
     admission: Admission = field(default_factory=Admission, compare=False)
     """Limits how many expensive requests this process runs at once."""
-    line: WaitlistMemory = field(default_factory=WaitlistMemory, compare=False)
+    waitlist_memory: WaitlistMemory = field(default_factory=WaitlistMemory, compare=False)
     """Failed attempts at waitlist entries, as this process remembers them."""
     under_way: SeriesInProgress = field(default_factory=SeriesInProgress, compare=False)
     """The series that this process is creating."""

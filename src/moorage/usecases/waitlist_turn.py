@@ -51,14 +51,14 @@ class WaitlistTurn:
         Due entries are tried first, unless `merely`. See `WaitlistGate`.
         """
         env = self.env
-        ahead = self._ahead() if keepers.waited and self.rounds < _ROUNDS else []
-        if not ahead:
+        competing = self._competing() if keepers.waited and self.rounds < _ROUNDS else []
+        if not competing:
             return True
-        env.line.see(snapshot, keepers.revision)
+        env.waitlist_memory.see(snapshot, keepers.revision)
         due = [
             one
-            for one in ahead
-            if one.waits_for is WaitsFor.CAPACITY and env.line.due(one, env.stopwatch())
+            for one in competing
+            if one.waits_for is WaitsFor.CAPACITY and env.waitlist_memory.due(one, env.stopwatch())
         ]
         if merely:
             return not due
@@ -77,7 +77,7 @@ class WaitlistTurn:
         while not self(store.snapshot(), store.keepers()):
             pass
 
-    def _ahead(self) -> list[WaitlistEntry]:
+    def _competing(self) -> list[WaitlistEntry]:
         """Competing entries before the request, in their order."""
         some = self.env.store.waiting_entries(self.period, LOOKED_AT)
         before = takewhile(lambda one: one.id != self.entry, some)

@@ -92,7 +92,7 @@ def test_what_is_freed_goes_to_the_first_who_waits(service: Service) -> None:
     # Both estimates hold together: the second has the hosts after those of the first.
     assert two["estimate"]["start"] == "2026-12-07T16:00:00Z"
     cancel(service, first)
-    WaitlistWorker(service.env).look()
+    WaitlistWorker(service.env).run_round()
     assert entry(service, one)["status"] == "granted"
     assert entry(service, one)["lease_id"] == one["id"]
     assert service.call("GET", f"/leases/{one['id']}").json["lease"]["status"] == "pending"
@@ -148,7 +148,7 @@ def test_priority_goes_before_time(service: Service) -> None:
     cancel(service, first)
     # Who asks with more than those who wait need not let them go first.
     leased(service, 1, priority=9, caller=OTHER)
-    WaitlistWorker(service.env).look()
+    WaitlistWorker(service.env).run_round()
     assert entry(service, two)["status"] == "granted"
     assert entry(service, one)["status"] == "waiting"
 
@@ -157,7 +157,7 @@ def test_what_is_told_of_one_that_waits_is_of_the_ledger_as_it_is(service: Servi
     full = leased(service, name="full")
     one, two, three = (waits(service, hosts, name=f"w{hosts}") for hosts in (1, 2, 3))
     rounds = WaitlistWorker(service.env)
-    rounds.look()
+    rounds.run_round()
     assert full["handle"] in three["why"]
     assert entry(service, three) == three, "nothing has moved"
     cancel(service, full)
@@ -166,7 +166,7 @@ def test_what_is_told_of_one_that_waits_is_of_the_ledger_as_it_is(service: Servi
         three["estimate"]["start"],
         *(False, False),
     )
-    WaitlistWorker(service.env).look()
+    WaitlistWorker(service.env).run_round()
     assert [entry(service, each)["status"] for each in (one, two)] == ["granted", "granted"]
     found = entry(service, three)
     assert full["handle"] not in found["why"]
@@ -197,7 +197,7 @@ def test_a_range_waits_until_one_of_its_windows_is_free(service: Service) -> Non
     assert one["estimate"]["start"] == "2026-12-07T19:00:00Z"
     shorter = {"lease": {"end": "2026-12-07T10:00:00Z", "generation": 0}}
     assert service.call("PATCH", f"/leases/{first['id']}", shorter).status_code == 200
-    WaitlistWorker(service.env).look()
+    WaitlistWorker(service.env).run_round()
     lease = service.call("GET", f"/leases/{one['id']}").json["lease"]
     assert (lease["start"], lease["end"]) == ("2026-12-07T10:00:00Z", "2026-12-07T14:00:00Z")
 
@@ -219,7 +219,7 @@ def test_it_expires_with_its_last_start(service: Service) -> None:
     service.clock.pass_by(HOUR)
     assert (entry(service, one)["status"], entry(service, two)["status"]) == ("waiting", "expired")
     service.clock.set(parse_instant(START) + 1)
-    WaitlistWorker(service.env).look()
+    WaitlistWorker(service.env).run_round()
     assert entry(service, one)["status"] == "expired"
     assert told(service).count("waitlist.expired") == 2
     refused(service.call("DELETE", f"/waitlist/{one['id']}"), 409, "wrong_state")
@@ -233,7 +233,7 @@ def test_no_estimate_where_somebody_stays_for_ever(service: Service) -> None:
     assert one["estimate"] is None
     assert one["estimate_note"].startswith("nothing in the way ends early enough")
     service.clock.pass_by(5 * HOUR)  # the hold lapses by time alone
-    WaitlistWorker(service.env).look()
+    WaitlistWorker(service.env).run_round()
     assert entry(service, one)["status"] == "granted"
 
 
@@ -251,7 +251,7 @@ def test_a_quota_that_is_raised_lets_it_pass(service: Service) -> None:
     # What it may not have, it keeps from nobody.
     cancel(service, leased(service, 4, caller=OTHER))
     set_to(2)
-    WaitlistWorker(service.env).look()
+    WaitlistWorker(service.env).run_round()
     assert entry(service, one)["status"] == "granted"
 
 
@@ -265,7 +265,7 @@ def test_what_cannot_be_granted_any_more_says_why(service: Service) -> None:
     gone = service.call("DELETE", f"/ensembles/{made['id']}", headers={"If-Match": "*"})
     assert gone.status_code == 204
     cancel(service, first)
-    WaitlistWorker(service.env).look()
+    WaitlistWorker(service.env).run_round()
     failed = entry(service, one)
     assert (failed["status"], failed["lease_id"]) == ("failed", None)
     assert "ensemble" in failed["why"]
@@ -279,7 +279,7 @@ def test_the_same_request_gets_the_same_entry_and_then_its_lease(service: Servic
     assert ask(service, 202, again)["entry"] == one
     refused(service.call("POST", "/leases", again, caller=OTHER), 409, "duplicate_name")
     cancel(service, first)
-    WaitlistWorker(service.env).look()
+    WaitlistWorker(service.env).run_round()
     assert ask(service, 201, again)["lease"]["id"] == one["id"]
 
 
@@ -295,7 +295,7 @@ def test_it_can_be_given_up(service: Service) -> None:
     assert service.call("DELETE", path, query={"dry_run": "true"}).status_code == 204
     assert service.call("DELETE", path).status_code == 204
     cancel(service, first)
-    WaitlistWorker(service.env).look()
+    WaitlistWorker(service.env).run_round()
     assert entry(service, one, READER)["status"] == "cancelled"
     listed = service.call("GET", "/waitlist", query={"status": "cancelled"}).json
     assert [found["id"] for found in listed["entries"]] == [one["id"]]
@@ -356,7 +356,7 @@ def test_a_granted_lease_tells_no_end_of_others(
             more = ask(service, 201, body(start="2026-12-07T12:37:11Z", duration="PT9H"))["lease"]
             waiting = waits(service, wait=wait, caller=caller)
             cancel(service, more)
-            WaitlistWorker(service.env).look()
+            WaitlistWorker(service.env).run_round()
             assert entry(service, waiting)["status"] == "granted"
             mine = service.call("GET", f"/leases/{waiting['id']}", caller=OPERATOR).json["lease"]
         assert mine["start"] == start

@@ -29,7 +29,7 @@ from moorage.domain.servers import Server
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.service import OPERATOR
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.ledger.audit import FindingKind, NovaView, audit
 from moorage.usecases.shared.environment import Environment
@@ -196,7 +196,7 @@ class Play:
                 assert dict(amounts) == SIZES[self.servers[member.server_id]]
         promised = Counter(tuple(sorted(SIZES[one.name.role].items())) for one in ensemble.members)
         assert places == promised
-        LeaseSweeper(self.env()).look()
+        LeaseSweeper(self.env()).run_round()
         lease = self.leased.lease
         assert (lease.degraded, lease.missing) == (False, 0)
         found = audit(store, OPERATOR, self.nova_view()).findings
@@ -381,8 +381,8 @@ def test_a_promised_size_that_others_took_is_said_and_healed(cloud: Cloud) -> No
     del on.servers[server]
     assert (on.leased.lease.degraded, on.leased.lease.missing) == (True, 1)
     look = LeaseSweeper(on.env())
-    look.look()
-    look.look()
+    look.run_round()
+    look.run_round()
     (healed,) = on.leased.hosts()
     assert healed != host
     lease = on.leased.lease
@@ -444,8 +444,8 @@ def test_a_member_follows_its_server_and_keeps_its_end(
     member = cloud.tenant.member(claim)
     assert (member["server_id"], member["status"]) == (server, "active")
     snapshot = cloud.store.snapshot()
-    stand = member_places(snapshot, cloud.store.ensemble(claim["ensemble_id"]))
-    assert {str(name): place.host for name, place in stand.places.items()}["db[0]"] == where
+    member_places = locate_members(snapshot, cloud.store.ensemble(claim["ensemble_id"]))
+    assert {str(name): place.host for name, place in member_places.places.items()}["db[0]"] == where
     everything = audit(cloud.store, OPERATOR, None).findings
     assert everything == ()
 

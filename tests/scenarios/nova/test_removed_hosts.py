@@ -171,8 +171,8 @@ def test_a_lease_is_degraded_and_healed(cloud: Cloud, start: int) -> None:
     assert (leased.lease.degraded, leased.lease.missing) == (True, 1)
     assert len(leased.hosts()) == 2
     look = LeaseSweeper(env(cloud))
-    look.look()
-    look.look()
+    look.run_round()
+    look.run_round()
     assert (leased.lease.degraded, leased.lease.missing) == (False, 0)
     assert len(leased.hosts()) == 3
     assert host not in leased.hosts()
@@ -192,8 +192,8 @@ def test_a_lease_without_room_says_so_until_there_is_some(cloud: Cloud) -> None:
             cloud.nova.fill(one)
     assert removed(cloud, host).status_code == 204
     look = LeaseSweeper(env(cloud))
-    look.look()
-    look.look()
+    look.run_round()
+    look.run_round()
     assert (leased.lease.degraded, leased.lease.missing) == (True, 1)
     sound_but_for_the_topology(cloud)
 

@@ -20,7 +20,7 @@ from moorage.domain.period import LATEST
 from moorage.domain.providers import Inventory
 from moorage.testing.service import Service
 from moorage.usecases.claims.outcome import expire
-from moorage.usecases.claims.server_stay import Lifetimes
+from moorage.usecases.claims.stay_terms import Lifetimes
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.effect_dispatch import Message, OutwardActions, OutwardFailure, carry_out
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
@@ -203,7 +203,7 @@ class Months:
         assert not swept.failed
 
     def _look(self) -> None:
-        while self._lookout.look():
+        while self._lookout.run_round():
             pass
 
     def _carry_out(self, lane: Lane) -> None:

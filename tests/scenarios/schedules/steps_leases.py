@@ -24,7 +24,7 @@ from moorage.testing.service import TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim
 from moorage.usecases.claims.hold import release
 from moorage.usecases.claims.outcome import activate, fail
-from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.delete import delete_ensemble
@@ -202,8 +202,10 @@ class Claim:
         if decision is None:
             return NOTHING
         ensemble = here.store.ensemble(decision.ensemble_id)
-        stand = member_places(here.store.snapshot(), ensemble)
-        free = [one.name for one in ensemble.members if stand.of(one.name) is MemberStatus.HELD]
+        member_places = locate_members(here.store.snapshot(), ensemble)
+        free = [
+            one.name for one in ensemble.members if member_places.of(one.name) is MemberStatus.HELD
+        ]
         if not free:
             return "all taken"
         server = {"resources": dict(ensemble.roles[0].resources)}

@@ -20,8 +20,8 @@ from moorage.domain.virtual_classes import HOURS, PREEMPTIBLE
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.candidates.query import CandidateQuery
 from moorage.testing.service import TENANT
-from moorage.usecases.claims.server_stay import fleet_for_query
-from moorage.usecases.leases.placement_draw import reservation_candidates
+from moorage.usecases.claims.stay_terms import fleet_for_query
+from moorage.usecases.leases.placement_claim import reservation_candidates
 from moorage.usecases.leases.queries import remaining
 from moorage.usecases.ledger.allocations import allocate
 

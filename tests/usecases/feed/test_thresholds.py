@@ -30,7 +30,7 @@ def looked(service: Service, thresholds: ThresholdWatcher | None = None) -> Thre
     """Look now, whatever the interval."""
     found = thresholds or ThresholdWatcher(service.env)
     found._next = 0.0
-    found.look()
+    found.run_round()
     return found
 
 
@@ -167,7 +167,7 @@ def test_nothing_is_computed_while_nothing_moves(
     monkeypatch.setattr(type(service.env.solver), "solve", solve)
     post.happen("a")  # the ledger moves, the fleet does not
     looked(service, thresholds)
-    assert thresholds.look() is False  # before its time it does not even ask the ledger
+    assert thresholds.run_round() is False  # before its time it does not even ask the ledger
 
 
 def test_time_left_is_told_once_for_each_end(post: Post) -> None:

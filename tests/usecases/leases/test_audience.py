@@ -133,7 +133,7 @@ def test_a_degraded_lease_counts_those_who_have_heard_it(world: Make) -> None:
     lookout = LeaseSweeper(here.service.env)
     change = PutInventories(here.hosts[0], (Inventory("VCPU", 4),), None)
     here.service.store.commit(Changeset((change,)))
-    lookout.look()
+    lookout.run_round()
     until_done(here, OutwardActions())
 
     def notified() -> int:

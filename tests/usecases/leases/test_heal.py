@@ -27,14 +27,14 @@ from moorage.domain.period import HOUR, MINUTE, Duration
 from moorage.domain.providers import Inventory
 from moorage.testing.service import TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.leases.requests import LeaseResult
 from moorage.usecases.ledger.allocations import allocate
 from moorage.usecases.relocation.lease_health import write_health
-from moorage.usecases.relocation.repair import BUDGET, SHORTEST_REST, repair_lease
+from moorage.usecases.relocation.repair import BUDGET, SHORTEST_BACKOFF, repair_lease
 from moorage.usecases.shared.limits import Limits
 
 Worlds = Callable[..., World]
@@ -59,7 +59,7 @@ class Overtaken:
     world: World
 
     def uuid(self) -> str:
-        LeaseSweeper(self.world.service.env).look()
+        LeaseSweeper(self.world.service.env).run_round()
         return self.world.service.env.ids.uuid()
 
     def salt(self) -> str:
@@ -85,8 +85,10 @@ def hosts(world: World, lease: Lease) -> dict[str, int]:
     """Member -> the number of its host, by the ledger and by the decision alike."""
     store = world.service.store
     stored = store.lease(lease.id)
-    stand = member_places(store.snapshot(), store.ensemble(lease.ensemble_id))
-    booked = {str(name): world.hosts.index(place.host) for name, place in stand.places.items()}
+    member_places = locate_members(store.snapshot(), store.ensemble(lease.ensemble_id))
+    booked = {
+        str(name): world.hosts.index(place.host) for name, place in member_places.places.items()
+    }
     places = store.decision(stored.decision_id).places
     assert booked == {str(name): world.hosts.index(one.host) for name, one in places.items()}
     return booked
@@ -137,7 +139,7 @@ def test_a_member_on_a_failed_host_gets_another_and_its_owner_hears_of_it(
     failed = before["web[0]"]
     (spare,) = {0, 1, 2} - set(before.values())
     set_disabled(here, failed)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     lease = now(here, made.lease)
     assert hosts(here, made.lease) == {"web[0]": spare, "web[1]": before["web[1]"]}
     assert (lease.degraded, lease.missing, lease.proposal) == (False, 0, {})
@@ -153,7 +155,7 @@ def test_members_that_stay_on_sound_hosts_move_too_where_that_alone_helps(world:
     made = here.lease(3, 5, body=described(members=2, policies=[together]))
     (host,) = set(hosts(here, made.lease).values())
     resize(here, host, 1)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     assert set(hosts(here, made.lease).values()) == {1 - host}
     assert not now(here, made.lease).degraded
     assert told(here, made.lease)[0]["moved"] == ["web[0]", "web[1]"]
@@ -169,7 +171,7 @@ def test_a_claimed_place_is_never_moved(world: Worlds) -> None:
     second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 1}})
     claim(here.service.env, TENANT, made.decision.id, second, naming)
     set_disabled(here, host)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     lease = now(here, made.lease)
     assert set(hosts(here, made.lease).values()) == {host}
     assert (lease.degraded, lease.missing) == (True, 2)
@@ -186,7 +188,7 @@ def test_the_terms_of_an_active_lease_go_on(world: Worlds) -> None:
     store.commit(Changeset((put,)))
     here.go_to(1)
     set_disabled(here, hosts(here, made.lease)["web[0]"])
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     after = store.decision(now(here, made.lease).decision_id)
     assert after.id != made.decision.id
     assert (after.period, after.expires_at) == (made.decision.period, made.decision.expires_at)
@@ -200,7 +202,7 @@ def test_who_yields_is_displaced_where_nothing_is_free(world: Worlds) -> None:
     host = hosts(here, made.lease)["web[0]"]
     server = here.server(1, 1 - host, preemptible=True)
     set_disabled(here, host)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     assert hosts(here, made.lease) == {"web[0]": 1 - host}
     assert here.booking(server).yields_to == made.lease.id
 
@@ -213,8 +215,8 @@ def test_as_many_move_as_have_room(world: Worlds) -> None:
     resize(here, 1, 4)
     set_disabled(here, 0)
     lookout = LeaseSweeper(here.service.env)
-    lookout.look()
-    lookout.look()
+    lookout.run_round()
+    lookout.run_round()
     lease = now(here, made.lease)
     assert sorted(hosts(here, made.lease).values()) == [0, 1, 1]
     assert (lease.degraded, lease.missing) == (True, 1)
@@ -232,11 +234,11 @@ def test_who_stays_too_long_gets_some_time_before_anybody_moves(world: Worlds) -
     server = here.server(1, host, until=2)
     lookout = LeaseSweeper(here.service.env)
     here.go_to(2)
-    lookout.look()
+    lookout.run_round()
     assert hosts(here, made.lease) == {"web[0]": host}
     assert now(here, made.lease).missing == 1
     here.service.clock.pass_by(here.service.env.limits.notice)
-    lookout.look()
+    lookout.run_round()
     assert hosts(here, made.lease) == {"web[0]": 1 - host}
     assert now(here, made.lease).missing == 0
     assert here.booking(server).provider == here.hosts[host]
@@ -250,7 +252,7 @@ def test_what_is_missing_is_said_with_a_change_that_helps(world: Worlds) -> None
     made = here.lease(3, 5, body=spread(3))
     host = hosts(here, made.lease)["web[2]"]
     set_disabled(here, host)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     lease = now(here, made.lease)
     assert (lease.degraded, lease.missing) == (True, 1)
     assert lease.proposal == {
@@ -275,14 +277,14 @@ def test_the_change_that_is_proposed_helps_once_its_owner_makes_it(world: Worlds
     made = here.lease(3, 5, body=spread(3))
     set_disabled(here, hosts(here, made.lease)["web[2]"])
     lookout = LeaseSweeper(here.service.env)
-    lookout.look()
+    lookout.run_round()
     proposal = now(here, made.lease).proposal
     policy = {"name": proposal["name"], str(proposal["field"]): proposal["after"]}
     change = ChangeRequest(policies=[policy])
     env = here.service.env
     change_ensemble(env, TENANT, made.ensemble.id, change, None)
     assert now(here, made.lease).degraded
-    lookout.look()
+    lookout.run_round()
     lease = now(here, made.lease)
     assert (lease.degraded, lease.missing, lease.proposal) == (False, 0, {})
     assert len(set(hosts(here, made.lease).values())) == 2
@@ -310,23 +312,23 @@ def test_a_server_on_a_disabled_host_is_missing_until_it_is_elsewhere(world: Wor
     server = drawn(here, made, before["web[0]"])
     here.change(made.lease.id, end=4)
     lookout = LeaseSweeper(here.service.env)
-    lookout.look()
+    lookout.run_round()
     assert told(here, made.lease) == []
     for host in (before["web[1]"], before["web[0]"]):
         set_disabled(here, host)
-    lookout.look()
+    lookout.run_round()
     (spare,) = {0, 1, 2} - set(before.values())
     lease = now(here, made.lease)
     assert hosts(here, made.lease) == {"web[0]": before["web[0]"], "web[1]": spare}
     assert (lease.degraded, lease.missing, lease.proposal) == (True, 1, {})
     (said,) = told(here, made.lease)
     assert (said["moved"], said["missing"], said["servers"]) == (["web[1]"], 1, [server])
-    lookout.look()
+    lookout.run_round()
     assert len(told(here, made.lease)) == 1
 
     set_disabled(here, before["web[1]"], disabled=False)
     move(here, server, before["web[1]"])
-    lookout.look()
+    lookout.run_round()
     assert (now(here, made.lease).degraded, now(here, made.lease).missing) == (False, 0)
     assert [one["missing"] for one in told(here, made.lease)] == [1, 0]
 
@@ -340,11 +342,11 @@ def test_other_servers_that_are_missing_are_told_of_though_they_are_as_many(
     servers = {host: drawn(here, made, host, 70 + host) for host in (0, 1)}
     lookout = LeaseSweeper(here.service.env)
     set_disabled(here, 0)
-    lookout.look()
+    lookout.run_round()
     set_disabled(here, 0, disabled=False)
     set_disabled(here, 1)
-    lookout.look()
-    LeaseSweeper(here.service.env).look()
+    lookout.run_round()
+    LeaseSweeper(here.service.env).run_round()
     said = [(one["missing"], one["servers"]) for one in told(here, made.lease)]
     assert said == [(1, [servers[0]]), (1, [servers[1]])]
 
@@ -357,7 +359,7 @@ def test_nobody_misses_a_server_of_a_lease_that_is_over(world: Worlds) -> None:
     here.go_to(1)
     cancel_lease(here.service.env, TENANT, made.lease.id)
     set_disabled(here, 0)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     assert write_health(here.service.env, made.lease.id, 1), "nothing is left to be looked at again"
     assert now(here, made.lease).missing == 0
     assert told(here, made.lease) == []
@@ -369,14 +371,14 @@ def test_it_is_mended_when_the_host_is_back_and_its_owner_hears_of_it(world: Wor
     lookout = LeaseSweeper(here.service.env)
     for disabled, missing in ((True, 1), (False, 0)):
         set_disabled(here, 0, disabled=disabled)
-        lookout.look()
+        lookout.run_round()
         lease = now(here, made.lease)
         assert (lease.degraded, lease.missing) == (disabled, missing)
         assert told(here, made.lease)[-1]["missing"] == missing
     lease = now(here, made.lease)
     assert lease.proposal == {}
     assert lease.decision_id == made.decision.id
-    lookout.look()
+    lookout.run_round()
     assert len(told(here, made.lease)) == 2
 
 
@@ -385,10 +387,10 @@ def test_another_worker_finds_nothing_left_to_do(world: Worlds) -> None:
     one, other = here.lease(3, 5), here.lease(3, 5)
     lookouts = [LeaseSweeper(here.service.env) for _ in range(2)]
     for lookout in lookouts:
-        lookout.look()
+        lookout.run_round()
     set_disabled(here, hosts(here, one.lease)["web[0]"])
     for lookout in (*lookouts, *lookouts):
-        lookout.look()
+        lookout.run_round()
     assert now(here, one.lease).missing == 1
     assert len(told(here, one.lease)) == 1
     assert told(here, other.lease) == []
@@ -415,13 +417,13 @@ def test_places_are_looked_for_again_after_a_rest_when_the_ledger_has_moved(worl
     watch = Watch()
     lookout = LeaseSweeper(replace(here.service.env, stopwatch=lambda: watch.seconds))
     set_disabled(here, host)
-    lookout.look()
+    lookout.run_round()
     assert now(here, made.lease).missing == 1
     here.service.store.commit(Changeset((DeleteAllocations(server),)))
-    lookout.look()
+    lookout.run_round()
     assert now(here, made.lease).missing == 1
-    watch.seconds += SHORTEST_REST
-    lookout.look()
+    watch.seconds += SHORTEST_BACKOFF
+    lookout.run_round()
     assert hosts(here, made.lease) == {"web[0]": 1 - host}
     assert now(here, made.lease).missing == 0
 
@@ -432,7 +434,7 @@ def test_what_is_missing_is_known_before_everybody_has_had_a_turn(world: Worlds)
     watch = Watch(step=BUDGET)
     set_disabled(here, 0)
     lookout = LeaseSweeper(replace(here.service.env, stopwatch=watch))
-    assert lookout.look()
+    assert lookout.run_round()
     assert [now(here, one).missing for one in leases] == [1, 1, 1]
     proposed = [bool(told(here, one)) for one in leases]
     assert proposed == [True] * 3

@@ -202,14 +202,14 @@ def test_who_is_overrun_is_told_of_once_and_ended(world: Worlds) -> None:
     server = here.server(1, until=2)
     outside = OutwardActions(tell=told, end=ender)
     lookout = LeaseSweeper(here.service.env)
-    lookout.look()
+    lookout.run_round()
     here.go_to(1.9)
-    lookout.look()
+    lookout.run_round()
     assert work(here, outside) == []
     here.go_to(2)
     for _ in range(3):
-        lookout.look()
-        LeaseSweeper(here.service.env).look()
+        lookout.run_round()
+        LeaseSweeper(here.service.env).run_round()
     assert sorted(work(here, outside)) == [("delete", "again"), ("overrun", "done")]
     assert [one.subject for one in told.messages] == [server]
     here.service.store.commit(Changeset((DeleteAllocations(server),)))
@@ -224,7 +224,7 @@ def test_who_says_that_a_server_is_gone_is_not_believed(world: Worlds) -> None:
     server = here.server(1, until=2)
     outside = OutwardActions(end=liar, retry=THREE)
     here.go_to(2)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     outcomes = []
     for _ in range(6):
         outcomes += [how for kind, how in work(here, outside) if kind == "delete"]
@@ -243,12 +243,12 @@ def test_who_has_got_more_time_is_not_ended(world: Worlds) -> None:
     here, ender = world(4), Heard()
     server = here.server(1, until=2)
     here.go_to(2)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     here.service.store.commit(Changeset((EndBookings(frozenset({server}), here.at(5)),)))
     assert ("delete", "done") in work(here, OutwardActions(end=ender))
     assert ender.messages == []
     here.go_to(5)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     assert len(of(here, server, EffectKind.OVERRUN)) == 2
 
 
@@ -268,10 +268,10 @@ def test_preemptible_servers_are_warned_and_evicted_in_their_order(world: Worlds
     here.service.clock.set(here.at(2) - 5 * MINUTE)
     assert work(here, outside) == [("evict", "done")] * 2 + [("delete", "again")] * 2
     assert [one.subject for one in ender.messages] == servers[::-1]
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     assert not of(here, servers[0], EffectKind.OVERRUN)
     here.go_to(2)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     assert of(here, servers[0], EffectKind.OVERRUN)
 
 
@@ -281,7 +281,7 @@ def test_who_need_not_yield_any_more_is_left_alone(world: Worlds) -> None:
     made = here.lease(2, 4, vcpu=4)
     cancel_lease(here.service.env, TENANT, made.lease.id)
     here.go_to(3)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     work(here, OutwardActions(end=ender))
     assert ender.messages == []
     assert not of(here, server, EffectKind.EVICT)
@@ -295,20 +295,20 @@ def test_a_lease_is_degraded_by_who_is_overrun_and_mended_when_that_goes(world: 
     server = here.server(3, until=2)
     made = here.lease(3, 5, vcpu=2, members=2)
     lookout = LeaseSweeper(here.service.env)
-    lookout.look()
+    lookout.run_round()
     lease = here.service.store.lease(made.lease.id)
     assert (lease.degraded, lease.missing) == (False, 0)
     here.go_to(2)
-    lookout.look()
+    lookout.run_round()
     lease = here.service.store.lease(made.lease.id)
     assert (lease.degraded, lease.missing) == (True, 2)
     told, generation = Heard(), lease.generation
     work(here, OutwardActions(tell=told))
     assert any(one.subject == lease.id and one.body["kind"] == "notify" for one in told.messages)
-    lookout.look()
+    lookout.run_round()
     assert here.service.store.lease(made.lease.id).generation == generation
     here.service.store.commit(Changeset((DeleteAllocations(server),)))
-    lookout.look()
+    lookout.run_round()
     lease = here.service.store.lease(made.lease.id)
     assert (lease.degraded, lease.missing) == (False, 0)
 
@@ -317,11 +317,11 @@ def test_a_lease_is_degraded_where_capacity_is_lost(world: Worlds) -> None:
     here = world(4)
     made = here.lease(3, 5, vcpu=2, members=2)
     lookout = LeaseSweeper(here.service.env)
-    lookout.look()
+    lookout.run_round()
     for vcpu, missing in ((3, 1), (1, 2), (4, 0)):
         put = PutInventories(here.hosts[0], (Inventory("VCPU", vcpu),), None)
         here.service.store.commit(Changeset((put,)))
-        lookout.look()
+        lookout.run_round()
         assert here.service.store.lease(made.lease.id).missing == missing
 
 
@@ -331,7 +331,7 @@ def test_a_lease_is_degraded_while_its_host_is_disabled(world: Worlds) -> None:
     for traits, missing in (({"COMPUTE_STATUS_DISABLED"}, 2), (set(), 0)):
         put = PutTraits(here.hosts[0], frozenset(traits), None)
         here.service.store.commit(Changeset((put,)))
-        LeaseSweeper(here.service.env).look()
+        LeaseSweeper(here.service.env).run_round()
         assert here.service.store.lease(made.lease.id).missing == missing
 
 
@@ -340,7 +340,7 @@ def test_who_was_promised_first_keeps_what_is_left(world: Worlds) -> None:
     first, second = here.lease(3, 5, vcpu=2), here.lease(4, 6, vcpu=2)
     put = PutInventories(here.hosts[0], (Inventory("VCPU", 2),), None)
     here.service.store.commit(Changeset((put,)))
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     store = here.service.store
     assert [store.lease(one.lease.id).missing for one in (first, second)] == [0, 1]
     assert store.lease(second.lease.id).state is LeaseState.PENDING
@@ -352,6 +352,6 @@ def test_every_round_is_paged(world: Worlds, monkeypatch: pytest.MonkeyPatch) ->
     servers = [here.server(1, until=2) for _ in range(5)]
     here.go_to(2)
     lookout = LeaseSweeper(here.service.env)
-    turns = [lookout.look() for _ in range(3)]
+    turns = [lookout.run_round() for _ in range(3)]
     assert turns == [True, True, False]
     assert all(len(of(here, one, EffectKind.OVERRUN)) == 1 for one in servers)

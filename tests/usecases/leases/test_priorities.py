@@ -164,10 +164,10 @@ def test_the_room_that_is_left_goes_to_the_highest_priority(world: Make) -> None
     # Both are on the large host or apart: let both be where there is no room any more.
     resize(here, 0, 1)
     resize(here, 1, 1)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     assert all(now(here, one.lease).degraded for one in leases)
     resize(here, 0, 4)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     low, high = (now(here, one.lease) for one in leases)
     assert (low.degraded, high.degraded) == (True, False)
 
@@ -178,6 +178,6 @@ def test_what_is_left_of_a_host_stays_with_the_highest_priority(world: Make) -> 
     low = here.lease(1, 2, vcpu=4)
     high = here.lease(1, 2, vcpu=4, priority=9)
     resize(here, 0, 4)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     assert now(here, low.lease).degraded
     assert not now(here, high.lease).degraded

@@ -18,7 +18,7 @@ from moorage.usecases.leases.requests import LeaseResult
 from moorage.usecases.ledger.allocations import release
 from moorage.usecases.ports import Solver
 from moorage.usecases.preemption.victims import displaced_for
-from moorage.usecases.relocation.reprieve import AHEAD, REST, ReplanWorker, replan_lease
+from moorage.usecases.relocation.late_replanning import AHEAD, BACKOFF, ReplanWorker, replan_lease
 from moorage.usecases.shared.limits import Limits
 
 Make = Callable[..., World]
@@ -27,7 +27,7 @@ APART = [{"name": "apart", "type": "anti-affinity", "members": ["*"], "level": "
 
 
 def look(here: World) -> None:
-    ReplanWorker(here.service.env).look(here.service.store.snapshot())
+    ReplanWorker(here.service.env).run_round(here.service.store.snapshot())
 
 
 def near(here: World, start: float) -> None:
@@ -141,7 +141,7 @@ def test_what_gains_nothing_is_left_as_it_is_and_not_asked_again(world: Make) ->
     rounds = ReplanWorker(here.service.env)
     before = here.service.store.snapshot().revision
     for _ in range(2):
-        rounds.look(here.service.store.snapshot())
+        rounds.run_round(here.service.store.snapshot())
     assert here.service.store.snapshot().revision == before
     assert here.booking(server).yields_to == made.lease.id
     assert replan_lease(here.service.env, made.lease.id) == 0
@@ -169,14 +169,14 @@ def test_in_vain_for_many_leases_takes_no_more_of_a_workers_time_than_for_one(wo
     rounds = ReplanWorker(
         replace(here.service.env, solver=slow, stopwatch=lambda: waited + slow.seconds)
     )
-    while rounds.look(here.service.store.snapshot()):
+    while rounds.run_round(here.service.store.snapshot()):
         pass
     first = slow.seconds
     for _ in range(150):
         waited += 1
         release(here.service.store, here.server(1, 4))  # the ledger moves all the time
-        rounds.look(here.service.store.snapshot())
-    assert first < slow.seconds <= first + (waited + slow.seconds) / REST
+        rounds.run_round(here.service.store.snapshot())
+    assert first < slow.seconds <= first + (waited + slow.seconds) / BACKOFF
 
 
 def test_a_lease_that_keeps_others_out_or_is_bound_stays(world: Make) -> None:

@@ -42,7 +42,7 @@ def settle(service: Service, age: Duration | None = 90 * DAY) -> None:
     limits = replace(service.env.limits, records_age=age)
     rounds = Retention(replace(service.env, limits=limits))
     for _ in range(100):
-        if not rounds.look():
+        if not rounds.run_round():
             return
     raise AssertionError("it finds more for ever")
 
@@ -81,7 +81,7 @@ def test_servers_that_stay_keep_their_lease_and_their_allocations(world: Worlds)
         settle(here.service)
         assert here.service.store.bookings(consumer=server) == booked
     assert here.service.store.lease(one.id).state is LeaseState.CLOSED
-    here.service.store.commit(Changeset((DeleteAllocations(server),), lets_go=True))
+    here.service.store.commit(Changeset((DeleteAllocations(server),), releases_places=True))
     settle(here.service)
     with pytest.raises(NotFound):
         here.service.store.lease(one.id)
@@ -99,16 +99,16 @@ def test_many_go_a_few_at_a_time_and_the_next_round_comes_later(world: Worlds) -
     sizes = []
     for _ in count():
         before = len(store.leases(project_id=None))
-        more = rounds.look()
+        more = rounds.run_round()
         sizes.append(before - len(store.leases(project_id=None)))
         if not more:
             break
     assert [one for one in sizes if one] == [100, 100, 50]
     assert store.ensembles(project_id=None) == []
     revision = store.snapshot().revision
-    assert not rounds.look()
+    assert not rounds.run_round()
     watch.seconds += EVERY / 1_000_000
-    while rounds.look():
+    while rounds.run_round():
         pass
     assert store.snapshot().revision == revision
 

@@ -13,7 +13,7 @@ from moorage.testing.service import OPERATOR, TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim
 from moorage.usecases.claims.hold import renew
 from moorage.usecases.claims.outcome import activate
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.ledger.allocations import allocate
@@ -104,9 +104,11 @@ def test_a_preemptible_stay_lasts_until_its_host_is_away_or_a_lease_needs_it(wor
     write = ReplaceAllocations(owner, {host: {"VCPU": 28}}, None)
     allocate(env.store, [write], ids=env.ids, request_id=f"req-{naming.id}")
     stored = here.service.store.ensemble(made.ensemble.id)
-    stand = member_places(here.service.store.snapshot(), stored)
-    assert len(stand.places) == 3
-    assert {end.at: end.because for end in stay_ends(here.service.store, stand).values()} == because
+    member_places = locate_members(here.service.store.snapshot(), stored)
+    assert len(member_places.places) == 3
+    assert {
+        end.at: end.because for end in stay_ends(here.service.store, member_places).values()
+    } == because
 
 
 def test_a_preemptible_server_ends_when_its_host_is_away(world: Make) -> None:

@@ -101,7 +101,7 @@ def test_one_is_evicted_when_whoever_ends_servers_has_ended_it(world: Make) -> N
         **names,
     }
     assert not here.service.store.bookings(consumer=server)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     assert not events(here, "member.overrun")
 
 
@@ -111,7 +111,7 @@ def test_where_nobody_ends_servers_it_is_overrun_and_not_evicted(world: Make) ->
     here.lease(4, 6, vcpu=16)
     for at in (here.at(4) - NOTICE, here.at(4)):
         here.service.clock.set(at)
-        LeaseSweeper(here.service.env).look()
+        LeaseSweeper(here.service.env).run_round()
         work(here, OutwardActions())
     assert not events(here, "member.evicted")
     (overrun,) = events(here, "member.overrun")
@@ -124,7 +124,7 @@ def test_whoever_looks_first_tells_the_same_of_it(world: Make) -> None:
     _, names = batch(here)
     here.lease(4, 6, vcpu=16)
     here.service.clock.set(here.at(4) - NOTICE)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     (evicted,) = events(here, "member.evicted")
     assert said(evicted, "ensemble", "member", "order") == {**names, "order": 1}
@@ -135,7 +135,7 @@ def test_one_that_goes_by_itself_is_not_called_evicted(world: Make) -> None:
     server, _ = batch(here)
     here.lease(4, 6, vcpu=16)
     here.service.clock.set(here.at(4) - NOTICE)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     SimulatedServers(here.service.store)(Message("id", server, {}))
     work(here, OutwardActions(end=Heard()))
     assert not events(here, "member.evicted")
@@ -147,7 +147,7 @@ def test_a_bounded_server_is_ended_at_its_end(world: Make) -> None:
     server = here.server(4, until=3)
     here.lease(4, 6, vcpu=16)
     here.go_to(3)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     assert not here.service.store.bookings(consumer=server)
     assert (
@@ -161,14 +161,14 @@ def test_what_is_ended_in_time_degrades_no_lease_and_is_not_overrun(world: Make)
     lease = here.lease(4, 6, vcpu=4).lease.id
     lookout = LeaseSweeper(here.service.env)
     here.go_to(3)
-    lookout.look()
+    lookout.run_round()
     assert not here.service.store.lease(lease).degraded
     assert not of(here, server, EffectKind.OVERRUN)
     here.service.clock.pass_by(MINUTE)
     work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     here.service.clock.pass_by(NOTICE)
     for _ in range(2):
-        lookout.look()
+        lookout.run_round()
     assert not events(here, "lease.degraded")
     assert not events(here, "member.overrun")
 
@@ -179,10 +179,10 @@ def test_what_is_not_ended_in_time_is_overrun_and_degrades_the_lease(world: Make
     lease = here.lease(4, 6, vcpu=4).lease.id
     lookout = LeaseSweeper(here.service.env)
     here.go_to(3)
-    lookout.look()
+    lookout.run_round()
     work(here, OutwardActions(end=Heard()))
     here.service.clock.pass_by(NOTICE)
-    lookout.look()
+    lookout.run_round()
     assert here.service.store.lease(lease).degraded
     assert [one.subject for one in events(here, "member.overrun")] == [server]
     assert len(of(here, server, EffectKind.DELETE)) == 1, "it is asked for already"
@@ -197,12 +197,12 @@ def test_whoever_was_ended_is_told_and_why(world: Make) -> None:
     here.begin(granted.lease.id)
     here.go_to(4)
     leased = booted(here, granted.decision.id)
-    LeaseSweeper(here.service.env).look()
+    LeaseSweeper(here.service.env).run_round()
     work(here, OutwardActions(end=SimulatedServers(here.service.store)))
     here.go_to(6)
     for _ in range(2):
         work(here, OutwardActions(end=SimulatedServers(here.service.store)))
-        LeaseSweeper(here.service.env).look()
+        LeaseSweeper(here.service.env).run_round()
     names = ("because", "server", "ends", "ensemble", "member")
     assert [said(one, *names) for one in events(here, "member.evicted")] == [
         dict(zip(names, ("declared", own, hour(here, 3), made.ensemble.id, "web[0]"), strict=True)),

@@ -150,12 +150,12 @@ def test_nobody_gets_what_one_before_could_have_had(steps: list[Asked | str | in
                     cancel_lease(env, TENANT, sorted(before)[step % len(before)], None)
                 continue
             else:
-                worker.look()
+                worker.run_round()
                 # Nobody is left who could be granted.
                 for one in model.line():
                     assert first_start(model.leases(), one, one.latest) is None
             check_nobody_was_overtaken(before, model, order)
-        worker.look()
+        worker.run_round()
         check_estimates(model)
     finally:
         model.world.service.close()
@@ -163,7 +163,7 @@ def test_nobody_gets_what_one_before_could_have_had(steps: list[Asked | str | in
 
 def check_estimates(model: Model) -> None:
     """Each is the earliest start beside those before it, in theirs."""
-    EstimateWorker(model.world.service.env).look(model.line())
+    EstimateWorker(model.world.service.env).run_round(model.line())
     there = model.leases()
     for one in model.line():
         assert one.state is EntryState.WAITING

@@ -40,8 +40,8 @@ def create(call: Call) -> Reply:
         lifetime=reading.duration(body.lifetime, "lifetime"),
     )
     verb = claim_or_redecide if body.on_mismatch == "redecide_member" else claim_place
-    naming = reading.naming(call, body, body.id)
-    made = verb(call.env, call.caller, call.path["id"], second, naming, dry_run=call.dry_run)
+    identity = reading.identity(call, body, body.id)
+    made = verb(call.env, call.caller, call.path["id"], second, identity, dry_run=call.dry_run)
     view = claim_view(call, made.claim, made.comparison, dry_run=made.dry_run)
     return Reply(
         wire.OneClaim(view, _settled(call, made.settled)),

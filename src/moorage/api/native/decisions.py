@@ -17,7 +17,7 @@ from moorage.domain.period import format_duration, format_instant, parse_instant
 from moorage.usecases.claims.confirm import confirm as confirm_decision
 from moorage.usecases.claims.hold import release as release_decision
 from moorage.usecases.claims.hold import renew as renew_decision
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.ensembles.decide import decide_ensemble
 from moorage.usecases.preemption.stay_ends import decided_ends, stay_ends
 from moorage.usecases.shared.access import list_decisions, own_decision
@@ -46,7 +46,7 @@ def create(call: Call) -> Reply:
         call.caller,
         body.ensemble_id,
         reading.ask(call, body),
-        reading.naming(call, body, body.id),
+        reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )
     claims = () if made.dry_run else call.env.store.claims(decision_id=made.decision.id)
@@ -272,7 +272,7 @@ def _ends(
     if ensemble is None:
         return {}
     known = {decision.id: lease} if lease is not None or decision.lease_id is None else {}
-    return stay_ends(call.env.store, member_places(snapshot, ensemble), known)
+    return stay_ends(call.env.store, locate_members(snapshot, ensemble), known)
 
 
 def _claimants(now: Instant, claims: Sequence[Claim]) -> Mapping[MemberName, str]:

@@ -42,7 +42,7 @@ def create(call: Call) -> Reply:
         call.caller,
         reading.description(body),
         None if body.decide is None else reading.ask(call, body.decide),
-        reading.naming(call, body, body.id),
+        reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )
     return made(call, created, location=True)

@@ -30,8 +30,8 @@ def place(call: Call) -> Reply:
     )
     if body.ensemble_id is None:
         ask = DecisionOptions() if body.decide is None else reading.ask(call, body.decide)
-        naming = reading.naming(call, body, body.id)
-        placed = place_template(call.env, call.caller, source, ask, naming, dry_run=call.dry_run)
+        identity = reading.identity(call, body, body.id)
+        placed = place_template(call.env, call.caller, source, ask, identity, dry_run=call.dry_run)
         return _reply(call, placed, status=200 if call.dry_run else None)
     if body.decide is not None or body.id is not None:
         raise InvalidDescription(

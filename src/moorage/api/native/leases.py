@@ -57,12 +57,12 @@ def create(call: Call) -> Reply:
     ask = lease_requests.asked(body, call.env.store.now(), any_priority=call.may(reading.PRIORITY))
     if body.template is not None:
         ask = replace(ask, description=lease_requests.instance(call, body.template))
-    naming = reading.naming(call, body, body.id)
+    identity = reading.identity(call, body, body.id)
     wait = waitlist.wait_of(body)
     if wait is None:
-        granted = create_lease(call.env, call.caller, ask, naming, dry_run=call.dry_run)
+        granted = create_lease(call.env, call.caller, ask, identity, dry_run=call.dry_run)
         return granted_reply(call, granted, created=True)
-    found = create_or_wait(call.env, call.caller, ask, wait, naming, dry_run=call.dry_run)
+    found = create_or_wait(call.env, call.caller, ask, wait, identity, dry_run=call.dry_run)
     if isinstance(found, ListedEntry):
         return waitlist.entered_reply(call, found)
     return granted_reply(call, found, created=True)
@@ -104,7 +104,7 @@ def change(call: Call) -> Reply:
         call.path["id"],
         lease_requests.changed(body, call.env.store.now()),
         call.expected(body.generation),
-        reading.naming(call, body, None),
+        reading.identity(call, body, None),
         dry_run=call.dry_run,
     )
     return granted_reply(call, granted, created=False)

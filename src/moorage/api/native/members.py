@@ -15,7 +15,7 @@ from moorage.api.native.paging import Listing, of_sequence
 from moorage.api.native.policies import violations_view
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import format_instant
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.ensembles.members import (
     JoinRequest,
     MemberAddition,
@@ -42,7 +42,7 @@ def listing(call: Call) -> Reply:
     """GET: a page of the members and where they stand."""
     found = list_members(call.env, call.caller, call.path["id"])
     names = [member.name for member in found.ensemble.members]
-    view = member_viewer(call, found.snapshot, found.ensemble, found.stand)
+    view = member_viewer(call, found.snapshot, found.ensemble, found.member_places)
     listing_ = Listing(
         call,
         f"ensembles/{found.ensemble.id}/members",
@@ -56,7 +56,7 @@ def show(call: Call) -> Reply:
     """GET: one member."""
     found = list_members(call.env, call.caller, call.path["id"])
     name = reading.member_name(call.path["name"])
-    view = member_view(call, found.snapshot, found.ensemble, found.stand, name)
+    view = member_view(call, found.snapshot, found.ensemble, found.member_places, name)
     return Reply(wire.OneMember(view))
 
 
@@ -90,7 +90,7 @@ def _describe(call: Call, body: MemberBody) -> Reply:
             reading.builtins(body.role),
             None if body.decide is None else reading.ask(call, body.decide),
         ),
-        reading.naming(call, body, body.id),
+        reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )
     decision = (
@@ -120,7 +120,7 @@ def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
         call.caller,
         call.path["id"],
         JoinRequest(body.name, server_id, reject=body.on_violation == "reject"),
-        reading.naming(call, body, body.id),
+        reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )
     snapshot = call.env.store.snapshot()
@@ -131,7 +131,7 @@ def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
                 call,
                 snapshot,
                 joined.ensemble,
-                member_places(snapshot, joined.ensemble),
+                locate_members(snapshot, joined.ensemble),
                 joined.member.name,
             ),
             violations=violations_view(call, joined.violations),
@@ -144,21 +144,25 @@ def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
 
 
 def member_view(
-    call: Call, snapshot: Snapshot, ensemble: Ensemble, stand: MemberPlaces, name: MemberName
+    call: Call,
+    snapshot: Snapshot,
+    ensemble: Ensemble,
+    member_places: MemberPlaces,
+    name: MemberName,
 ) -> wire.Member:
     """One member and its present place."""
-    return member_viewer(call, snapshot, ensemble, stand)(name)
+    return member_viewer(call, snapshot, ensemble, member_places)(name)
 
 
 def member_viewer(
-    call: Call, snapshot: Snapshot, ensemble: Ensemble, stand: MemberPlaces
+    call: Call, snapshot: Snapshot, ensemble: Ensemble, member_places: MemberPlaces
 ) -> Callable[[MemberName], wire.Member]:
     """A function that shows members and their present places."""
-    ends = stay_ends(call.env.store, stand)
+    ends = stay_ends(call.env.store, member_places)
     members = {one.name: one for one in ensemble.members}
     kinds = {role.name: role.kind for role in ensemble.roles}
     return lambda name: _member_view(
-        call, snapshot, ensemble, stand, members[name], kinds[name.role], ends.get(name)
+        call, snapshot, ensemble, member_places, members[name], kinds[name.role], ends.get(name)
     )
 
 
@@ -166,20 +170,20 @@ def _member_view(  # noqa: PLR0913, PLR0917 - what it says, and what it is read 
     call: Call,
     snapshot: Snapshot,
     ensemble: Ensemble,
-    stand: MemberPlaces,
+    member_places: MemberPlaces,
     member: Member,
     kind: str,
     end: StayEnd | None,
 ) -> wire.Member:
     name = member.name
-    place = stand.places.get(name)
-    first = stand.bookings[name][0] if name in stand.bookings else None
-    overrun = first is not None and is_overrun(first, stand.at, call.env.limits)
+    place = member_places.places.get(name)
+    first = member_places.bookings[name][0] if name in member_places.bookings else None
+    overrun = first is not None and is_overrun(first, member_places.at, call.env.limits)
     return wire.Member(
         name=str(name),
         role=name.role,
         kind=kind,
-        status=stand.of(name).value,
+        status=member_places.of(name).value,
         server_id=member.server_id,
         domains={} if place is None else domains_view(call, snapshot, ensemble, place),
         uuid=member.uuid if call.caller.operator else UNSET,

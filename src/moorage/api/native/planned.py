@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.paging import Listing
-from moorage.api.native.reading import instant, naming
+from moorage.api.native.reading import identity, instant
 from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.period import FOREVER, format_instant
 from moorage.usecases.capacity.planned import (
@@ -58,7 +58,7 @@ def create(call: Call) -> Reply:
             end=None if body.end is None else instant(body.end, "window.end"),
             reason=body.reason,
         ),
-        naming(call, body, body.id),
+        identity(call, body, body.id),
         dry_run=call.dry_run,
     )
     return Reply(

@@ -33,7 +33,7 @@ def builtins(body: object) -> dict[str, Any]:
     return found
 
 
-def naming(call: Call, body: msgspec.Struct, given: str | None) -> RequestIdentity:
+def identity(call: Call, body: msgspec.Struct, given: str | None) -> RequestIdentity:
     """The client's idempotency key with the request's fingerprint, or a new id."""
     if given is None:
         return RequestIdentity(call.env.ids.uuid())

@@ -44,7 +44,7 @@ def create(call: Call) -> Reply:
         call.env,
         call.caller,
         asked(call, body),
-        reading.naming(call, body, body.id),
+        reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )
     return _made(call, made, created=True)

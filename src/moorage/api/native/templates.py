@@ -35,9 +35,9 @@ def create(call: Call) -> Reply:
     written = TemplateDraft(
         body.name, TemplateFormat(body.format), reading.builtins(body.source), body.shared
     )
-    naming = reading.naming(call, body, body.id)
+    identity = reading.identity(call, body, body.id)
     return _made(
-        call, create_template(call.env, call.caller, written, naming, dry_run=call.dry_run)
+        call, create_template(call.env, call.caller, written, identity, dry_run=call.dry_run)
     )
 
 
@@ -90,7 +90,7 @@ def create_instance(call: Call) -> Reply:
         call.caller,
         instantiate(call.env.store, call.caller, call.path["id"], body.parameters, body.name),
         None if body.decide is None else reading.ask(call, body.decide),
-        reading.naming(call, body, body.id),
+        reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )
     return ensembles.made(call, made, location=True)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from moorage.http.access_rules import Access
     from moorage.http.microversion import Response
     from moorage.http.wsgi import Application, Environ, StartResponse
-    from moorage.usecases.claims.server_stay import Lifetimes
+    from moorage.usecases.claims.stay_terms import Lifetimes
     from moorage.usecases.ports import Caller, Ids, Store
 
 SERVICE: Final = "placement"

@@ -15,8 +15,8 @@ from moorage.api.placement.unknown_names import names_exist
 from moorage.engine.candidates.enumerate import batches, first_candidates, summary_rows
 from moorage.http.microversion import Response
 from moorage.usecases.claims.presented import candidates_for, presented_claim
-from moorage.usecases.claims.server_stay import fleet_for_query
-from moorage.usecases.leases.placement_draw import reservation_candidates
+from moorage.usecases.claims.stay_terms import fleet_for_query
+from moorage.usecases.leases.placement_claim import reservation_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from moorage.api.placement.fragments import Fragments
     from moorage.http.microversion import JSON, Spoken
-    from moorage.usecases.claims.server_stay import Lifetimes
+    from moorage.usecases.claims.stay_terms import Lifetimes
     from moorage.usecases.ports import Caller, Ids, Store
 
 

@@ -17,7 +17,7 @@ from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates.enumerate import batches, first_candidates
 from moorage.engine.candidates.query import Rules
 from moorage.engine.state import provider_filters
-from moorage.usecases.claims.server_stay import fleet_for_query
+from moorage.usecases.claims.stay_terms import fleet_for_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

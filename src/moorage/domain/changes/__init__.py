@@ -229,7 +229,7 @@ class Changeset:
     then only bookings of others came or went, and capacity is judged by the commit itself.
 
     A consumer that gives up bounded allocations which took the place of a decision's member is
-    PlaceLeft, unless `lets_go`: the writer sets it when it has dealt with the place.
+    PlaceLeft, unless `releases_places`: the writer sets it when it has dealt with the place.
     """
 
     changes: tuple[Change, ...]
@@ -240,7 +240,7 @@ class Changeset:
     """Consumer -> providers; each of these is in `relies_on`."""
     topology_revision: int | None = None
     keepers_revision: int | None = None
-    lets_go: bool = False
+    releases_places: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,25 +92,23 @@ def candidates(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Candidate]
                 yield _candidate(slots, bare, [tree[position] for position in picks])
 
 
-def batches(
-    snapshot: Snapshot, query: CandidateQuery, wanted: int | None = None
-) -> Iterator[Batch]:
+def batches(snapshot: Snapshot, query: CandidateQuery, limit: int | None = None) -> Iterator[Batch]:
     """Yield each distinct candidate once, in batches of those that differ only by their tree.
 
     Args:
         snapshot: the fleet.
         query: the query.
-        wanted: how many candidates the caller will take, if known; sizes the first block.
+        limit: how many candidates the caller will take, if known; sizes the first block.
     """
     pairs = sharing(snapshot)
     shape = query.shape
     if len(pairs):
         # Lenders may be anywhere, and several trees may give a candidate of lenders only.
         searcher = _Searcher(snapshot, shape, eligible_trees(snapshot, query, pairs))
-        for roots in blocks(_allowed_anchors(query.anchors, searcher.roots), wanted):
+        for roots in blocks(_allowed_anchors(query.anchors, searcher.roots), limit):
             yield from searcher.search(roots)
         return
-    for block in tree_blocks(snapshot, query, wanted):
+    for block in tree_blocks(snapshot, query, limit):
         part = SubsetView(block.subset, snapshot.classes)
         searcher = _Searcher(part, shape, block.eligible)
         for batch in searcher.search(searcher.roots):

@@ -159,9 +159,9 @@ def _pairs_in_aggregates(view: TreeView, group: RequestGroup, pairs: Sharing) ->
     """
     if not group.member_of and not group.not_member_of:
         return pairs
-    wanted = provider_filters.in_every_set(view, group.member_of)
+    allowed = provider_filters.in_every_set(view, group.member_of)
     unwanted = provider_filters.in_any_aggregate(view, group.not_member_of)
-    return pairs.selected(wanted[pairs.lender] & ~unwanted[pairs.lender] & ~unwanted[pairs.anchor])
+    return pairs.selected(allowed[pairs.lender] & ~unwanted[pairs.lender] & ~unwanted[pairs.anchor])
 
 
 def trees_of(view: TreeView, masks: Bools) -> Bools:

@@ -70,25 +70,25 @@ def eligible_trees(snapshot: Snapshot, query: CandidateQuery, pairs: Sharing) ->
 
 
 def tree_blocks(
-    snapshot: Snapshot, query: CandidateQuery, wanted: int | None
+    snapshot: Snapshot, query: CandidateQuery, limit: int | None
 ) -> Iterator[TreeBlock]:
     """The trees that may serve a query in a fleet without sharing, in blocks, in row order."""
     roots = named_trees(snapshot, query)
     if roots is not None:  # few trees, seldom the same again: not cached
-        for some in blocks(roots, wanted):
+        for some in blocks(roots, limit):
             yield _block(snapshot, query, some)
         return
-    cached = _cache(snapshot).query(snapshot, query, wanted)
-    for number, some in enumerate(blocks(cached.roots, wanted)):
+    cached = _cache(snapshot).query(snapshot, query, limit)
+    for number, some in enumerate(blocks(cached.roots, limit)):
         found = cached.blocks.get(number)
         if found is None:
             found = cached.blocks[number] = _servable_block(snapshot, query, some)
         yield found
 
 
-def blocks(roots: Ints, wanted: int | None) -> Iterator[Ints]:
-    """Root rows in blocks of growing size; the first has slightly more than `wanted` trees."""
-    size = _LARGEST_BLOCK if wanted is None else wanted + wanted // 4
+def blocks(roots: Ints, limit: int | None) -> Iterator[Ints]:
+    """Root rows in blocks of growing size; the first has slightly more than `limit` trees."""
+    size = _LARGEST_BLOCK if limit is None else limit + limit // 4
     start, size = 0, max(size, _FIRST_BLOCK)
     while start < len(roots):
         yield roots[start : start + size]
@@ -148,9 +148,9 @@ class _BlockCache:
         self._queries: dict[tuple[int, int | None], _CachedQuery] = {}
         """By the query's `id`, which is unique while the entry refers to it; the newest last."""
 
-    def query(self, snapshot: Snapshot, query: CandidateQuery, wanted: int | None) -> _CachedQuery:
+    def query(self, snapshot: Snapshot, query: CandidateQuery, limit: int | None) -> _CachedQuery:
         """The query's entry, made if there is none."""
-        key = (id(query), wanted)
+        key = (id(query), limit)
         found = self._queries.pop(key, None)
         if found is None:
             self._evict()

@@ -77,10 +77,10 @@ class _Search:
             fruitful[depth + 1] = False
             ways.append(iter(self._providers[depth + 1]))
 
-    def _next(self, depth: int, way: Iterator[int]) -> int | None:
+    def _next(self, depth: int, providers: Iterator[int]) -> int | None:
         """The next provider that every rule admits."""
         binding = self._rules_at[depth]
-        for provider in way:
+        for provider in providers:
             for rule in binding:
                 if not rule.admits(depth, provider):
                     break
@@ -120,14 +120,14 @@ def enough_capacity(shape: QueryShape, pattern: TreePattern) -> bool:
 
     Without this check, a request too large would be tried in every distribution over the devices.
     """
-    for number, (name, wanted) in enumerate(shape.shared_classes):
+    for number, (name, demand) in enumerate(shape.shared_classes):
         providers = {
             provider
             for slot, of in zip(shape.slots, pattern.providers, strict=True)
             if name in dict(slot.amounts)
             for provider in of
         }
-        if sum(pattern.free[provider][number] for provider in providers) < wanted:
+        if sum(pattern.free[provider][number] for provider in providers) < demand:
             return False
     return True
 

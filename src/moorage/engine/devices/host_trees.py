@@ -126,12 +126,12 @@ class Devices:
 
 def classes_of(roles: Iterable[Role]) -> tuple[str, ...]:
     """Every resource class that the roles and their groups ask for."""
-    wanted: set[str] = set()
+    classes: set[str] = set()
     for role in roles:
-        wanted.update(role.resources)
+        classes.update(role.resources)
         for group in role.groups:
-            wanted.update(group.resources)
-    return tuple(sorted(wanted))
+            classes.update(group.resources)
+    return tuple(sorted(classes))
 
 
 def devices_of(

@@ -112,7 +112,8 @@ class Proof:
             return DeviceAssignment({}, tuple(refused))
         roles = {host: [int(role_of[m]) for m in standing[host]] for host in standing}
         loads = {
-            host: tuple(self._load(way, roles[host]) for way in some) for host, some in ways.items()
+            host: tuple(self._load(choice, roles[host]) for choice in some)
+            for host, some in ways.items()
         }
         providers: dict[int, tuple[int, ...]] = {}
         for hosts in _sharing(loads):
@@ -120,8 +121,8 @@ class Proof:
             if isinstance(chosen, DeviceConflict):
                 refused.append(chosen)
                 continue
-            for host, way in chosen.items():
-                providers |= dict(zip(standing[host], ways[host][way], strict=True))
+            for host, choice in chosen.items():
+                providers |= dict(zip(standing[host], ways[host][choice], strict=True))
         return DeviceAssignment(MappingProxyType({} if refused else providers), tuple(refused))
 
     def counts(self, role_of: Ints, members: Sequence[int]) -> Counts:
@@ -129,10 +130,10 @@ class Proof:
         found = np.bincount(role_of[list(members)], minlength=len(self.requirements))
         return tuple(found.tolist())
 
-    def _load(self, way: Assignment, roles: Sequence[int]) -> Load:
+    def _load(self, choice: Assignment, roles: Sequence[int]) -> Load:
         """What an assignment takes from sharing providers."""
         load: dict[tuple[int, int], int] = {}
-        for role, picks in zip(roles, way, strict=True):
+        for role, picks in zip(roles, choice, strict=True):
             for slot, provider in zip(self.requirements[role].slots, picks, strict=True):
                 if self.devices.lends[provider]:
                     for k, amount in slot.amounts:
@@ -172,9 +173,9 @@ def _next_way(
     some: Sequence[Load], first: int, left: Sequence[int], number: Mapping[tuple[int, int], int]
 ) -> int:
     """The next assignment that fits in what is left, or -1."""
-    for way in range(first, len(some)):
-        if all(left[number[key]] >= amount for key, amount in some[way]):
-            return way
+    for choice in range(first, len(some)):
+        if all(left[number[key]] >= amount for key, amount in some[choice]):
+            return choice
     return -1
 
 

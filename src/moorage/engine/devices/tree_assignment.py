@@ -321,14 +321,14 @@ def _min_providers(role: RoleMembers) -> int:
 
 def _enough_capacity(pattern: Pattern) -> bool:
     """Whether, per class, each set of providers has what the slots limited to it request."""
-    wanted: dict[tuple[int, tuple[int, ...]], int] = {}
+    demand: dict[tuple[int, tuple[int, ...]], int] = {}
     for role in pattern.roles:
         for slot in role.slots:
             for k, amount in slot.amounts:
                 key = (k, tuple(sorted(slot.providers)))
-                wanted[key] = wanted.get(key, 0) + role.count * amount
+                demand[key] = demand.get(key, 0) + role.count * amount
     return all(
         sum(pattern.free[at][k] for at in providers)
-        >= sum(n for (c, few), n in wanted.items() if c == k and set(few) <= set(providers))
-        for k, providers in wanted
+        >= sum(n for (c, few), n in demand.items() if c == k and set(few) <= set(providers))
+        for k, providers in demand
     )

@@ -65,8 +65,8 @@ def host_feasibility(
     devices: Devices, requirements: Sequence[RoleRequirements], counts: Counts, hosts: int
 ) -> HostFeasibility:
     """Decide for every host whether it could serve these members if no others were placed."""
-    asked = [(one, n) for one, n in zip(requirements, counts, strict=True) if n]
-    entries = _entries(devices, asked)
+    roles = [(one, n) for one, n in zip(requirements, counts, strict=True) if n]
+    entries = _entries(devices, roles)
     ends = np.searchsorted(entries.row, np.arange(hosts), side="right")
     starts = np.searchsorted(entries.row, np.arange(hosts), side="left")
     width = entries.features.shape[1] * entries.features.itemsize
@@ -156,12 +156,12 @@ def _givers(table: list[list[int]], column: int) -> list[int]:
     return [at for at, line in enumerate(table) if line[column]]
 
 
-def _entries(devices: Devices, asked: list[tuple[RoleRequirements, int]]) -> _Entries:
+def _entries(devices: Devices, roles: list[tuple[RoleRequirements, int]]) -> _Entries:
     row, position, borrowed = devices.accessible
-    slots = [slot for one, _ in asked for slot in one.slots]
-    wanted, largest, step = _wanted(asked)
-    classes = tuple(sorted(wanted))
-    room = _whole(devices.free, position, classes, wanted, step)
+    slots = [slot for one, _ in roles for slot in one.slots]
+    demand, largest, step = _total_demand(roles)
+    classes = tuple(sorted(demand))
+    room = _whole(devices.free, position, classes, demand, step)
     most = np.minimum(room, _whole(devices.max_unit, position, classes, largest, step))
     gives = np.zeros((len(row), len(slots)), dtype=np.int64)
     for number, slot in enumerate(slots):
@@ -172,32 +172,32 @@ def _entries(devices: Devices, asked: list[tuple[RoleRequirements, int]]) -> _En
     kept = gives.any(axis=1)
     row, position, borrowed = row[kept], position[kept], borrowed[kept]
     room, most, gives = room[kept], most[kept], gives[kept]
-    carries = [mask[position][:, None] for one, _ in asked for mask in one.required]
-    deep = any(one.subtrees or one.beside for one, _ in asked)
+    carries = [mask[position][:, None] for one, _ in roles for mask in one.required]
+    deep = any(one.subtrees or one.beside for one, _ in roles)
     parent = _parents(devices, row, position, borrowed) if deep else np.full(len(row), -1)
     lender = np.where(devices.lends[position], position, -1)
     columns = [gives, *carries, room, most, parent[:, None], lender[:, None]]
     features = np.ascontiguousarray(np.hstack(columns).astype(np.int64))
-    return _Entries(asked, row, position, features, classes)
+    return _Entries(roles, row, position, features, classes)
 
 
-def _wanted(
-    asked: list[tuple[RoleRequirements, int]],
+def _total_demand(
+    roles: list[tuple[RoleRequirements, int]],
 ) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
     """Per class: what all request, the most that one member requests, the common divisor."""
-    wanted: dict[int, int] = {}
+    demand: dict[int, int] = {}
     largest: dict[int, int] = {}
     step: dict[int, int] = {}
-    for one, count in asked:
+    for one, count in roles:
         mine: dict[int, int] = {}
         for slot in one.slots:
             for k, amount in slot.amounts:
                 mine[k] = mine.get(k, 0) + amount
                 step[k] = math.gcd(step.get(k, 0), amount)
         for k, amount in mine.items():
-            wanted[k] = wanted.get(k, 0) + count * amount
+            demand[k] = demand.get(k, 0) + count * amount
             largest[k] = max(largest.get(k, 0), amount)
-    return wanted, largest, step
+    return demand, largest, step
 
 
 def _whole(

@@ -281,9 +281,9 @@ def _binding_groups(
         for group in role.groups:
             less = without_group(role, group.name)
             roles = tuple(less if one.name == role.name else one for one in bare.roles)
-            asked = replace(bare, roles=roles)
-            if less.groups and oracle.feasible_if_time(_problem_of(built, asked)) is False:
-                role, bare = less, asked
+            reduced = replace(bare, roles=roles)
+            if less.groups and oracle.feasible_if_time(_problem_of(built, reduced)) is False:
+                role, bare = less, reduced
         found[groups_key(role.name)] = frozenset(one.name for one in role.groups)
     return found
 

@@ -53,8 +53,8 @@ def demand_text(built: BuiltProblem, element: Element, binding: Binding) -> str:
     count = sum(m.role == role.name and m not in request.fixed for m in request.members)
     who = f"{count} x {role.name}"
     if element.kind == RESOURCES:
-        asked = sorted(role.resources.items())
-        amounts = ", ".join(f"{n} {name}" for name, n in asked if name in binding[role.name])
+        requested = sorted(role.resources.items())
+        amounts = ", ".join(f"{n} {name}" for name, n in requested if name in binding[role.name])
         return f"{amounts} for each of {who}"
     if element.kind == DEVICES:
         return f"{device_demand(role, binding[groups_key(role.name)])} for each of {who}"

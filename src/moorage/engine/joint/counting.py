@@ -52,10 +52,10 @@ def _capacity_refutes(numbers: ProblemIndex) -> bool:
         return True
     counts = _members_per_group(numbers, numbers.to_place)
     role_of = {group: _role(numbers, group) for group in counts}
-    wanted = np.zeros(len(problem.classes), dtype=np.int64)
+    demand = np.zeros(len(problem.classes), dtype=np.int64)
     for group, count in counts.items():
-        wanted += count * problem.demand[role_of[group]]
-    if (wanted > np.maximum(problem.free, 0).sum(axis=0)).any():
+        demand += count * problem.demand[role_of[group]]
+    if (demand > np.maximum(problem.free, 0).sum(axis=0)).any():
         return True
     # Members that prefer to stay are groups of their own: there may be many groups of one role.
     return any(
@@ -195,12 +195,12 @@ class _ConstraintCounts:
         if not self.to_place or self.least < len(self.to_place):
             return int((self.fixed > 0).sum()) > 1
         problem = self.numbers.problem
-        wanted = np.zeros(len(problem.classes), dtype=np.int64)
+        demand = np.zeros(len(problem.classes), dtype=np.int64)
         for group, count in self.groups.items():
             fits &= self._per_domain(self.slots[group]) >= count
-            wanted += count * problem.demand[_role(self.numbers, group)]
-        for k in np.flatnonzero(wanted).tolist():
-            fits &= self._per_domain(np.maximum(problem.free[:, k], 0)) >= wanted[k]
+            demand += count * problem.demand[_role(self.numbers, group)]
+        for k in np.flatnonzero(demand).tolist():
+            fits &= self._per_domain(np.maximum(problem.free[:, k], 0)) >= demand[k]
         if self.constraint.primitive.level.name == HOST:
             fits &= ~self._cut_hosts()
         return bool(self.constraint.members) and not fits.any()

@@ -35,10 +35,10 @@ def pool_cuts(proof: Proof, moving: Mapping[str, int]) -> Iterator[Pooled]:
     devices = proof.devices
     for k in range(len(devices.classes)):
         takes = _demand_by_role(proof, k)
-        wanted = sum(moving.get(role, 0) * amount for role, amount in takes.items())
+        demand = sum(moving.get(role, 0) * amount for role, amount in takes.items())
         for hosts, lenders in _components(proof, k):
             limit = int(_usable(proof, k)[hosts].sum()) + _lender_free(proof, k, lenders)
-            if wanted > limit:
+            if demand > limit:
                 yield Pooled(
                     hosts=frozenset(hosts), amounts=tuple(sorted(takes.items())), limit=limit
                 )

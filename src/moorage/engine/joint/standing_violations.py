@@ -120,9 +120,9 @@ class _Relaxer:
         return np.bincount(domains[domains >= 0], minlength=size).astype(np.int64)
 
     def _standing_in(self, domain_of: Ints, members: Members, domains: Iterable[int]) -> Members:
-        wanted = set(domains)
+        numbers = set(domains)
         return tuple(
-            one for one in members if one in self._row and int(domain_of[self._row[one]]) in wanted
+            one for one in members if one in self._row and int(domain_of[self._row[one]]) in numbers
         )
 
     def relax(self, one: Primitive) -> tuple[StandingViolation, Iterable[Primitive]]:

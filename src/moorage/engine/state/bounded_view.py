@@ -44,8 +44,8 @@ def with_period(snapshot: Snapshot, classes: Iterable[ResourceClass], period: Pe
 
 def _peak_over(columns: ClassColumns, period: Period) -> NDArray[np.int64]:
     """`peak_over` of a period that begins now; `peak` if no booking begins after the period."""
-    late = columns.timed.start >= period.end
-    return columns.peak_over(period) if late.any() else columns.peak
+    changes_later = columns.timed.start >= period.end
+    return columns.peak_over(period) if changes_later.any() else columns.peak
 
 
 def with_unlimited(snapshot: Snapshot, max_units: Mapping[ResourceClass, int]) -> Snapshot:

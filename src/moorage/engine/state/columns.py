@@ -200,11 +200,11 @@ def inventory_loads(
             inventory.resource_class: (inventory, found.get(inventory.resource_class, _NO_LOAD))
             for inventory in state.provider.inventories
         }, until
-    ahead = [one for one in state.down if one.end > now]
+    absences = [one for one in state.down if one.end > now]
     for inventory in state.provider.inventories:
         load = found.setdefault(inventory.resource_class, Load())
-        load.down = [(one.start, one.end, inventory.capacity) for one in ahead]
-    edges = (one.start if one.start > now else one.end for one in ahead)
+        load.down = [(one.start, one.end, inventory.capacity) for one in absences]
+    edges = (one.start if one.start > now else one.end for one in absences)
     return {
         inventory.resource_class: (inventory, found[inventory.resource_class])
         for inventory in state.provider.inventories

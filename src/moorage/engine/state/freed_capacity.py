@@ -121,6 +121,6 @@ class FreedLog:
         if mark < self._oldest:
             return True
         kind, start, end = self._columns[mark - self._oldest :].T
-        wanted = [self._numbers[one] for one in (ALL_CLASSES, *classes) if one in self._numbers]
-        meant = np.isin(kind, wanted) & (start < period.end) & (end > period.start)
+        kinds = [self._numbers[one] for one in (ALL_CLASSES, *classes) if one in self._numbers]
+        meant = np.isin(kind, kinds) & (start < period.end) & (end > period.start)
         return bool(meant.any())

@@ -45,26 +45,26 @@ class Grouping:
         one = self.keys.dtype.type(key)
         return self.order[self.keys.searchsorted(one) : self.keys.searchsorted(one, "right")]
 
-    def rows_of_all(self, wanted: NDArray[np.integer]) -> NDArray[np.int64]:
+    def rows_of_all(self, keys_wanted: NDArray[np.integer]) -> NDArray[np.int64]:
         """The rows with each of the wanted keys, key by key."""
-        return values_by_key(self.keys, self.order, wanted)[1]
+        return values_by_key(self.keys, self.order, keys_wanted)[1]
 
 
 def values_by_key(
-    keys: NDArray[np.integer], values: NDArray[np.integer], wanted: NDArray[np.integer]
+    keys: NDArray[np.integer], values: NDArray[np.integer], keys_wanted: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All values of each wanted key, as two arrays: index into `wanted`, value.
+    """All values of each wanted key, as two arrays: index into `keys_wanted`, value.
 
     `keys` are ascending, and may be repeated.
     """
     # searchsorted with another type would convert every key first.
-    sought = wanted.astype(keys.dtype, copy=False)
+    sought = keys_wanted.astype(keys.dtype, copy=False)
     first, last = keys.searchsorted(sought), keys.searchsorted(sought, "right")
-    if len(wanted) == 1:
+    if len(keys_wanted) == 1:
         one = values[first[0] : last[0]]
         return np.zeros(len(one), dtype=np.int64), one.astype(np.int64)
     count = last - first
-    of = np.repeat(np.arange(len(wanted)), count)
+    of = np.repeat(np.arange(len(keys_wanted)), count)
     at = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count) + first[of]
     return of, values[at].astype(np.int64)
 

@@ -67,24 +67,24 @@ class LeaseUse:
 
 
 def quota_violation(
-    ceiling: QuotaTerms, others: ProjectLeases, asked: LeaseUse, now: Instant
+    ceiling: QuotaTerms, others: ProjectLeases, use: LeaseUse, now: Instant
 ) -> QuotaExceeded | None:
     """The limit that a lease exceeds beside the project's others, or None if it passes.
 
     A changed lease that uses no more than before passes, also where the project is over its quota.
     """
-    barred = _priority(ceiling, asked) or _length(ceiling, asked)
+    barred = _priority(ceiling, use) or _length(ceiling, use)
     if barred is not None:
         return barred
-    pairs = list(_limits(ceiling, others.uses, asked.uses))
+    pairs = list(_limits(ceiling, others.uses, use.uses))
     refused = (
-        _horizon(ceiling, asked, now)
-        or _lease_count(ceiling, others, asked)
-        or _over_time(ceiling, pairs, asked)
+        _horizon(ceiling, use, now)
+        or _lease_count(ceiling, others, use)
+        or _over_time(ceiling, pairs, use)
     )
     if refused is None:
         return None
-    return refused.error(_remedy(ceiling, others, pairs, asked, now))
+    return refused.error(_remedy(ceiling, others, pairs, use, now))
 
 
 def free_units(
@@ -100,11 +100,11 @@ def free_units(
         return 0
     one = QuotaUse(1, period.start, period.end)
     most: int | None = None
-    for _, limit, taken, wanted in _limits(ceiling, others.uses, (one,)):
+    for _, limit, taken, requested in _limits(ceiling, others.uses, (one,)):
         if limit == UNLIMITED:
             continue
-        points = _edges(taken, wanted)
-        own = wanted.level_at(points)
+        points = _edges(taken, requested)
+        own = requested.level_at(points)
         left = (limit - taken.level_at(points)[own > 0]).min() // own.max()
         most = max(int(left), 0) if most is None else max(min(most, int(left)), 0)
     return most
@@ -125,41 +125,41 @@ def peak_use(ceiling: QuotaTerms, uses: Sequence[QuotaUse], name: QuotaName, now
 # --- one limit each -----------------------------------------------------------------------------
 
 
-def _priority(ceiling: QuotaTerms, asked: LeaseUse) -> QuotaExceeded | None:
+def _priority(ceiling: QuotaTerms, use: LeaseUse) -> QuotaExceeded | None:
     limit = ceiling.limit(QuotaName.PRIORITY)
-    if asked.priority <= limit:
+    if use.priority <= limit:
         return None
-    return too_high(limit=limit, requested=asked.priority)
+    return too_high(limit=limit, requested=use.priority)
 
 
-def _length(ceiling: QuotaTerms, asked: LeaseUse) -> QuotaExceeded | None:
-    limit, length = ceiling.limit(QuotaName.MAX_LENGTH), asked.period.end - asked.period.start
-    before = asked.previous_period
+def _length(ceiling: QuotaTerms, use: LeaseUse) -> QuotaExceeded | None:
+    limit, length = ceiling.limit(QuotaName.MAX_LENGTH), use.period.end - use.period.start
+    before = use.previous_period
     if length <= limit or (before is not None and length <= before.end - before.start):
         return None
     return _Exceeded(QuotaName.MAX_LENGTH, limit, 0, length).error(None)
 
 
-def _horizon(ceiling: QuotaTerms, asked: LeaseUse, now: Instant) -> _Exceeded | None:
-    limit, ahead = ceiling.limit(QuotaName.HORIZON), asked.period.end - now
-    before = asked.previous_period
-    if ahead <= limit or (before is not None and asked.period.end <= before.end):
+def _horizon(ceiling: QuotaTerms, use: LeaseUse, now: Instant) -> _Exceeded | None:
+    limit, distance = ceiling.limit(QuotaName.HORIZON), use.period.end - now
+    before = use.previous_period
+    if distance <= limit or (before is not None and use.period.end <= before.end):
         return None
-    return _Exceeded(QuotaName.HORIZON, limit, 0, ahead)
+    return _Exceeded(QuotaName.HORIZON, limit, 0, distance)
 
 
-def _lease_count(ceiling: QuotaTerms, others: ProjectLeases, asked: LeaseUse) -> _Exceeded | None:
+def _lease_count(ceiling: QuotaTerms, others: ProjectLeases, use: LeaseUse) -> _Exceeded | None:
     limit, used = ceiling.limit(QuotaName.LEASES), len(others.ends)
-    if asked.previous_period is not None or used < limit:
+    if use.previous_period is not None or used < limit:
         return None
     return _Exceeded(QuotaName.LEASES, limit, used, 1)
 
 
-def _over_time(ceiling: QuotaTerms, pairs: Sequence[_Limit], asked: LeaseUse) -> _Exceeded | None:
-    for (name, limit, taken, wanted), before in zip(
-        pairs, _profiles(ceiling, asked.previous_uses), strict=True
+def _over_time(ceiling: QuotaTerms, pairs: Sequence[_Limit], use: LeaseUse) -> _Exceeded | None:
+    for (name, limit, taken, requested), before in zip(
+        pairs, _profiles(ceiling, use.previous_uses), strict=True
     ):
-        worst = _worst(limit, taken, wanted, before)
+        worst = _worst(limit, taken, requested, before)
         if worst is not None:
             return _Exceeded(name, limit, *worst)
     return None
@@ -183,7 +183,7 @@ def _remedy(
     ceiling: QuotaTerms,
     others: ProjectLeases,
     pairs: Sequence[_Limit],
-    asked: LeaseUse,
+    use: LeaseUse,
     now: Instant,
 ) -> _Remedy | None:
     """When a refused lease would pass; None: never, unless other leases change.
@@ -192,21 +192,21 @@ def _remedy(
     request is made, which is not after the start.
     """
     since = now
-    if _lease_count(ceiling, others, asked) is not None:
+    if _lease_count(ceiling, others, use) is not None:
         limit = ceiling.limit(QuotaName.LEASES)
         if not limit:
             return None
         since = sorted(others.ends)[len(others.ends) - limit]
-    first = asked.period.start
+    first = use.period.start
     delay = max(since - first, 0)
-    if delay or _over_time(ceiling, pairs, asked) is not None:
-        movable = not asked.previous_uses or asked.previous_uses[0].start > now
+    if delay or _over_time(ceiling, pairs, use) is not None:
+        movable = not use.previous_uses or use.previous_uses[0].start > now
         later = _first_shift(pairs, delay) if movable else None
         if later is None:
             return None
         delay = later
-    limit, end = ceiling.limit(QuotaName.HORIZON), asked.period.end + delay
-    if asked.previous_period is None or end > asked.previous_period.end:
+    limit, end = ceiling.limit(QuotaName.HORIZON), use.period.end + delay
+    if use.previous_period is None or end > use.previous_period.end:
         since = max(since, end - limit)
     if since > first + delay:
         return None
@@ -226,11 +226,11 @@ def _limits(
     """The limits over time: units and unit-hours."""
     names = (QuotaName.UNITS, QuotaName.UNIT_HOURS)
     each = zip(names, _profiles(ceiling, others), _profiles(ceiling, own), strict=True)
-    for name, taken, wanted in each:
+    for name, taken, requested in each:
         limit = ceiling.limit(name)
         if name is QuotaName.UNIT_HOURS and limit != UNLIMITED:
             limit *= _HOUR
-        yield name, limit, taken, wanted
+        yield name, limit, taken, requested
 
 
 def _edges(*levels: WeightedSpans) -> Ints:
@@ -238,14 +238,14 @@ def _edges(*levels: WeightedSpans) -> Ints:
 
 
 def _worst(
-    limit: int, taken: WeightedSpans, wanted: WeightedSpans, before: WeightedSpans
+    limit: int, taken: WeightedSpans, requested: WeightedSpans, before: WeightedSpans
 ) -> tuple[int, int] | None:
     """(others' level, requested level) where the limit is exceeded most; None if nowhere.
 
     Only instants count at which more is requested than before.
     """
-    points = _edges(taken, wanted, before)
-    others, own = taken.level_at(points), wanted.level_at(points)
+    points = _edges(taken, requested, before)
+    others, own = taken.level_at(points), requested.level_at(points)
     total = np.where(own > before.level_at(points), others + own, 0)
     if not len(points) or int(total.max()) <= limit:
         return None
@@ -260,8 +260,8 @@ def _first_shift(pairs: Sequence[_Limit], least: Duration) -> Duration | None:
     later. Each step is the least that is necessary, so the result is the least delay.
     """
     meetings: list[tuple[int, int, tuple[Ints, Ints]]] = []
-    for _, limit, taken, wanted in pairs:
-        for start, end, level in wanted.segments():
+    for _, limit, taken, requested in pairs:
+        for start, end, level in requested.segments():
             if level > limit:
                 return None
             meetings.append((start, end, taken.runs(limit - level)))

@@ -190,6 +190,6 @@ def _positions(tracks: StepFunctions, owner: Ints, at: Ints, side: str) -> Ints:
     instants = np.unique(np.concatenate((tracks.at, at)))
     width = len(instants)
     known = tracks.owner * width + np.searchsorted(instants, tracks.at)
-    asked = owner * width + np.searchsorted(instants, at)
-    found: Ints = np.searchsorted(known, asked, side=side)  # type: ignore[call-overload]
+    searched = owner * width + np.searchsorted(instants, at)
+    found: Ints = np.searchsorted(known, searched, side=side)  # type: ignore[call-overload]
     return found

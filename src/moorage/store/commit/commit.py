@@ -155,7 +155,7 @@ def commit(
 
     Raises:
         ProviderConflict: what it relies on has changed; see `check_reliance`.
-        PlaceLeft: see `Changeset.lets_go`.
+        PlaceLeft: see `Changeset.releases_places`.
         MoorageError: what its changes raise; see `domain.changes`.
     """
     about_now = time.time_ns() // 1000 if clock is None else clock.now()
@@ -174,7 +174,7 @@ def commit(
     _apply(batch, changeset.changes)
     if not kinds.isdisjoint(_PURGES):
         batch.purge()
-    if not changeset.lets_go:
+    if not changeset.releases_places:
         allocations.check_places(batch)
     committed = settle(batch, log)
     if not kinds.isdisjoint(TELLING):

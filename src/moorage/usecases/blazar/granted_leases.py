@@ -75,10 +75,10 @@ def lease_sizes(lease: GrantedLease, offered: OfferedResources, snapshot: Snapsh
 
     def ask(number: int) -> LeaseRequest:
         some = at_size(every, number)
-        wanted = BlazarLeaseRequest(
+        requested = BlazarLeaseRequest(
             lease.name, Terms(lease.period), some, MappingProxyType(annotations)
         )
-        return replace(wanted.ask(), brought=brought)
+        return replace(requested.ask(), brought=brought)
 
     return LeaseSizes(count_sizes(every), ask)
 

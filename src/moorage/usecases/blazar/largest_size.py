@@ -115,7 +115,7 @@ class _Search:
         ask = replace(self.choice.ask(number), unexplained=True)
         try:
             with deadline.anew():
-                return create_lease(self.env, self.caller, ask, self._naming(), dry_run=dry_run)
+                return create_lease(self.env, self.caller, ask, self._identity(), dry_run=dry_run)
         except Infeasible:
             return None
 
@@ -129,7 +129,7 @@ class _Search:
             self._least(dry_run=True)  # a refusal that is written leaves its explanation
         ask = self.choice.ask(self.choice.count - 1)
         with deadline.anew():
-            return create_lease(self.env, self.caller, ask, self._naming(), dry_run=dry_run)
+            return create_lease(self.env, self.caller, ask, self._identity(), dry_run=dry_run)
 
-    def _naming(self) -> RequestIdentity:
+    def _identity(self) -> RequestIdentity:
         return RequestIdentity(self.id_(), explained=self.explained)

@@ -285,7 +285,7 @@ def _instances(
     amount = read_count(source, "amount")
     resources = {name: _amount(source, key) for key, name in _AMOUNTS.items()}
     affinity = _affinity(source)
-    wanted = requirements.read_requirement(source.get("resource_properties", ""))
+    requested = requirements.read_requirement(source.get("resource_properties", ""))
     together: tuple[Mapping[str, Any], ...] = ()
     if affinity is not None:
         kind = "affinity" if affinity else "anti-affinity"
@@ -307,7 +307,7 @@ def _instances(
             "resources": {name: value for name, value in resources.items() if value},
         },
         together,
-        only_on=frozenset(_met_by(wanted, offered)) if wanted else None,
+        only_on=frozenset(_met_by(requested, offered)) if requested else None,
     )
 
 
@@ -377,17 +377,17 @@ _READERS: Final[
 ] = MappingProxyType({HOST: _hosts, INSTANCE: _instances, FLAVOR: _flavored, ADDRESSES: _addresses})
 
 
-def _met_by(wanted: requirements.Requirement, offered: OfferedResources) -> list[str]:
+def _met_by(requested: requirements.Requirement, offered: OfferedResources) -> list[str]:
     """Names of the offered hosts that meet a requirement.
 
     Raises:
         Forbidden: the requirement names a property that the caller may not name.
     """
-    wanted = offered.properties.permitted(wanted)
+    requested = offered.properties.permitted(requested)
     return [
         one.reservable.name
         for one in offered.hosts
-        if requirements.meets(wanted, offered.properties.seen(one))
+        if requirements.meets(requested, offered.properties.seen(one))
     ]
 
 

@@ -185,11 +185,11 @@ def _enrolled(
     return offered_host(store, store.snapshot(), made.id)
 
 
-def _number(store: Store, wanted: str | None) -> str:
+def _number(store: Store, requested: str | None) -> str:
     """A new host id: a number, so that clients can tell it from a name."""
     taken = {int(one.id) for one in store.reservables(ReservableKind.HOST)}
-    if wanted is not None and _NUMBER.fullmatch(wanted) and int(wanted) not in taken:
-        return str(int(wanted))
+    if requested is not None and _NUMBER.fullmatch(requested) and int(requested) not in taken:
+        return str(int(requested))
     return str(1 + max(taken, default=0))
 
 

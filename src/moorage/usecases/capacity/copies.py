@@ -19,7 +19,7 @@ from moorage.engine.joint.windows import TimedProblem, join_problems
 from moorage.usecases.capacity.fit import Fit, limiting_factors, period_of, placement_as_is
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.max_additional import AdditionalMembers, count_additional
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import request_for, solve_and_verify
 from moorage.usecases.ensembles.create import ensemble_from_description
@@ -108,9 +108,9 @@ def fit_copies(
     if not ensemble.members:
         raise InvalidDescription("there is nothing to place: no role has members", path="fit")
     period = period_of(env, None, window, snapshot.taken_at)
-    stand = member_places(snapshot, ensemble)
+    member_places = locate_members(snapshot, ensemble)
     everyone = frozenset(one.name for one in ensemble.members)
-    request = request_for(ensemble, stand, everyone, period, Objective.PACK)
+    request = request_for(ensemble, member_places, everyone, period, Objective.PACK)
     closed = closed_hosts(keepers.ensembles, snapshot, ensemble, period)
     built = build(request, snapshot, closed=closed)
     began, taken = env.stopwatch(), list[Place]()

@@ -24,7 +24,7 @@ from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.max_additional import AdditionalMembers, count_additional
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import Proposal
 from moorage.usecases.decide.search_plan import SearchPlan
 from moorage.usecases.decide.search_result import Observation
@@ -109,10 +109,10 @@ def fit_members(
     keepers = env.store.keepers()
     decision = current_decision(env.store, ensemble)
     snapshot = env.store.snapshot()
-    stand = member_places(snapshot, ensemble)
+    member_places = locate_members(snapshot, ensemble)
     period = period_of(env, decision, window, snapshot.taken_at)
     objective = Objective.SPREAD if decision is None else decision.objective
-    request = request_for(ensemble, stand, frozenset(), period, objective)
+    request = request_for(ensemble, member_places, frozenset(), period, objective)
     built = build(
         request, snapshot, closed=closed_hosts(keepers.ensembles, snapshot, ensemble, period)
     )
@@ -122,7 +122,7 @@ def fit_members(
     )
     count = room.count
     if window is None and room.exact and not _leased(env, decision):
-        observation = Observation(snapshot, stand, keepers.ensembles)
+        observation = Observation(snapshot, member_places, keepers.ensembles)
         room = _moving(env, ensemble, decision, role, room, observation, limit)
         count = room.count
     first = max((m.index for m in request.members if m.role == role.name), default=-1) + 1
@@ -150,7 +150,7 @@ def placement_as_is(built: BuiltProblem) -> VerifiedPlacement:
         outcome=Outcome(Verdict.FEASIBLE, "none"),
         hosts=built.request.fixed,
         policies=(),
-        asked=frozenset(),
+        inspected_hosts=frozenset(),
         places=MappingProxyType({}),
     )
 
@@ -191,7 +191,7 @@ def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for
     time_limit: Duration,
 ) -> AdditionalMembers:
     """Count further members that fit if other leases move, with the search that places members."""
-    ask = DecisionOptions() if decision is None else options_like(decision)
+    options = DecisionOptions() if decision is None else options_like(decision)
     present = [m.name.index for m in ensemble.members if m.name.role == role.name]
     first, count = max(present, default=-1) + 1, room.count
     ends = env.stopwatch() + time_limit / SECOND
@@ -201,7 +201,7 @@ def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for
         fresh = frozenset(MemberName(role.name, index) for index in names)
         proposal = Proposal(grown, ensemble.generation, (lambda _, fresh=fresh: fresh,))
         try:
-            result = SearchPlan(env, proposal, ask, time_limit).search(observation)
+            result = SearchPlan(env, proposal, options, time_limit).search(observation)
         except Busy:
             return AdditionalMembers(count, exact=False)
         if result.found is None:

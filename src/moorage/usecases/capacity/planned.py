@@ -75,7 +75,7 @@ def plan_window(
     env: UseCaseEnvironment,
     caller: Caller,
     planning: PlanRequest,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> PlannedWindow:
@@ -101,16 +101,16 @@ def plan_window(
     """
     require_operator(caller)
     line(planning.reason, "window.reason")
-    if (made := _made_before(env, caller, naming)) is not None:
+    if (made := _made_before(env, caller, identity)) is not None:
         return made
-    return retry(env, lambda: _plan(env, caller, planning, naming, dry_run=dry_run))
+    return retry(env, lambda: _plan(env, caller, planning, identity, dry_run=dry_run))
 
 
 def _plan(
     env: UseCaseEnvironment,
     caller: Caller,
     planning: PlanRequest,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool,
 ) -> PlannedWindow:
@@ -119,14 +119,14 @@ def _plan(
     now = snapshot.taken_at
     hosts = resolve_hosts(snapshot, planning.hosts, planning.domains)
     window = CapacityWindow(
-        id=naming.id,
+        id=identity.id,
         kind=planning.kind,
         hosts=hosts,
         period=_period(planning, now),
         reason=planning.reason,
         project_id=caller.project_id,
         user_id=caller.user_id,
-        digest=naming.digest,
+        digest=identity.digest,
         created_at=now,
     )
     found = clear_hosts(
@@ -237,10 +237,10 @@ def drop_window(
 
 
 def _made_before(
-    env: UseCaseEnvironment, caller: Caller, naming: RequestIdentity
+    env: UseCaseEnvironment, caller: Caller, identity: RequestIdentity
 ) -> PlannedWindow | None:
     known = made_by_request(
-        caller, "capacity window", naming.id, naming.digest, env.store.capacity_window
+        caller, "capacity window", identity.id, identity.digest, env.store.capacity_window
     )
     if known is None:
         return None

@@ -171,14 +171,14 @@ def _one_by_one(
     for planned in moving:
         hurt = frozenset(
             name
-            for name, bookings in planned.stand.bookings.items()
+            for name, bookings in planned.member_places.bookings.items()
             if bookings[0].consumer in consumers
         )
-        everyone = frozenset(planned.stand.places)
+        everyone = frozenset(planned.member_places.places)
         for anew in dict.fromkeys((hurt, everyone)):
-            asked = _built(view, planned, anew, keepers)
+            built = _built(view, planned, anew, keepers)
             try:
-                found = solve_and_verify(env.solver, asked, time_limit=time_limit, seed=0)
+                found = solve_and_verify(env.solver, built, time_limit=time_limit, seed=0)
             except Busy:
                 found = None
             if found is not None:
@@ -198,9 +198,11 @@ def _built(
 ) -> BuiltProblem:
     """A lease's own problem, with some of its members placed anew."""
     decision = planned.decision
-    ahead = Period(max(decision.period.start, view.taken_at), decision.period.end)
-    request = request_for(planned.ensemble, planned.stand, anew, ahead, decision.objective)
-    return build(request, view, closed=closed_hosts(keepers, view, planned.ensemble, ahead))
+    remaining = Period(max(decision.period.start, view.taken_at), decision.period.end)
+    request = request_for(
+        planned.ensemble, planned.member_places, anew, remaining, decision.objective
+    )
+    return build(request, view, closed=closed_hosts(keepers, view, planned.ensemble, remaining))
 
 
 def _together(
@@ -285,13 +287,13 @@ def _why(env: UseCaseEnvironment, built: BuiltProblem) -> str:
     turns = binding_classes(built, core, oracle)
     policies = [one for one in core.elements if one.kind == POLICY]
     for one in policies or [one for one in core.elements if one.kind != CLOSED]:
-        wanted = demand_text(built, one, turns)
-        counted = _COUNTED.fullmatch(wanted) if one.kind == POLICY else None
+        demand = demand_text(built, one, turns)
+        counted = _COUNTED.fullmatch(demand) if one.kind == POLICY else None
         numbers = fleet_facts(built, (one,), turns)
         if counted is not None and numbers:
             return f"needs {counted[1]} {one.name}, {numbers[0][1]} left"
         told = ", ".join(f"{label}: {number}" for label, number in numbers)
-        return f"needs {wanted}; {told}" if told else f"needs {wanted}"
+        return f"needs {demand}; {told}" if told else f"needs {demand}"
     return "no other places were found"
 
 

@@ -48,12 +48,12 @@ def remaining_occupants(
 ) -> tuple[RemainingOccupant, ...]:
     """Consumers on the hosts during the window, other than unclaimed places of leases."""
     period = window.period
-    ahead = Period(max(period.start, snapshot.taken_at), max(period.end, snapshot.taken_at + 1))
+    remaining = Period(max(period.start, snapshot.taken_at), max(period.end, snapshot.taken_at + 1))
     hosts = [one for one in window.hosts if one in snapshot.row_of]
     rows = [row for one in hosts for row in snapshot.tree(snapshot.row_of[one]).tolist()]
     whose = {one.consumer: one.project_id for row in rows for one in snapshot.state(row).occupants}
     found: dict[str, RemainingOccupant] = {}
-    for host, one in bookings_on(snapshot, hosts, ahead):
+    for host, one in bookings_on(snapshot, hosts, remaining):
         if one.state is BookingState.RESERVED:
             continue
         found[one.consumer] = RemainingOccupant(

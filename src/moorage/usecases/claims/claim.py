@@ -25,7 +25,7 @@ from moorage.usecases.claims.comparison import (
     read_server_request,
 )
 from moorage.usecases.claims.hold import check_held
-from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.reliance import preemptible_revisions
 from moorage.usecases.decide.writes import claimed_bookings, member_consumer
 from moorage.usecases.relocation.lease_health import without_place
@@ -80,7 +80,7 @@ def claim(
     caller: Caller,
     decision_id: str,
     second: SecondDescription,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> ClaimResult:
@@ -100,7 +100,7 @@ def claim(
         Busy: too many claims of the decision at once.
     """
     # Concurrent claims of one decision conflict on its generation, so each may be retried.
-    return retry(env, lambda: _claim(env, caller, decision_id, second, naming, dry_run=dry_run))
+    return retry(env, lambda: _claim(env, caller, decision_id, second, identity, dry_run=dry_run))
 
 
 def _claim(
@@ -108,13 +108,13 @@ def _claim(
     caller: Caller,
     decision_id: str,
     second: SecondDescription,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool,
 ) -> ClaimResult:
     decision = own_decision(env.store, caller, decision_id)
     ensemble = env.store.ensemble(decision.ensemble_id)
-    if (made := _made_before(env, caller, ensemble, naming)) is not None:
+    if (made := _made_before(env, caller, ensemble, identity)) is not None:
         return made
     requested = read_server_request(env.store, second.server)
     snapshot = env.store.snapshot()
@@ -125,7 +125,7 @@ def _claim(
     comparison = compare_at_place(snapshot, ensemble, second.member, requested, place)
     check_agreement(second.member, comparison)
     lapses_at = now + claim_within(env.limits, second.lifetime)
-    made_claim = new_claim(decision, second, comparison, naming, Period(now, lapses_at))
+    made_claim = new_claim(decision, second, comparison, identity, Period(now, lapses_at))
     if dry_run:
         return ClaimResult(made_claim, ensemble, comparison, dry_run=True)
     role = ensemble.role(second.member.role)
@@ -181,12 +181,12 @@ def new_claim(
     decision: Decision,
     second: SecondDescription,
     comparison: Comparison,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     life: Period,
 ) -> Claim:
     """A building claim, created at the start of `life` and lapsing at its end."""
     return Claim(
-        id=naming.id,
+        id=identity.id,
         decision_id=decision.id,
         ensemble_id=decision.ensemble_id,
         project_id=decision.project_id,
@@ -200,7 +200,7 @@ def new_claim(
                 "diff": [dict(one) for one in comparison.diff],
             }
         ),
-        digest=naming.digest,
+        digest=identity.digest,
         created_at=life.start,
         updated_at=life.start,
         lease_id=decision.lease_id,
@@ -246,8 +246,8 @@ def _free_place(
     state = decision.state_at(snapshot.taken_at)
     if state is not DecisionState.HELD:
         raise WrongState(f"cannot claim from a decision that is {state}")
-    stand = member_places(snapshot, ensemble)
-    status = stand.of(name)
+    member_places = locate_members(snapshot, ensemble)
+    status = member_places.of(name)
     if status is not MemberStatus.HELD:
         raise WrongState(f"the place of {name} is not free to claim: it is {status}")
     if decision.lease_id is not None and ensemble.member(name).uuid in without_place(
@@ -256,13 +256,13 @@ def _free_place(
         raise WrongState(
             f"the place of {name} is missing: its host is disabled, or has no room for it yet"
         )
-    return place, stand.bookings[name]
+    return place, member_places.bookings[name]
 
 
 def _made_before(
-    env: UseCaseEnvironment, caller: Caller, ensemble: Ensemble, naming: RequestIdentity
+    env: UseCaseEnvironment, caller: Caller, ensemble: Ensemble, identity: RequestIdentity
 ) -> ClaimResult | None:
-    known = made_by_request(caller, "claim", naming.id, naming.digest, env.store.claim)
+    known = made_by_request(caller, "claim", identity.id, identity.digest, env.store.claim)
     if known is None:
         return None
     return ClaimResult(known, ensemble, comparison_of(known))

@@ -75,11 +75,11 @@ def _group(path: str, before: Group, after: Group) -> Iterator[tuple[str, str, o
             yield f"{path}.{name}", "exceeds" if asks > had else "narrower", had, asks
     for part in ("required", "member_of"):
         known: frozenset[frozenset[str]] = frozenset(getattr(before, part))
-        asked: frozenset[frozenset[str]] = frozenset(getattr(after, part))
-        for one in sorted(map(sorted, asked - known)):
+        requested_sets: frozenset[frozenset[str]] = frozenset(getattr(after, part))
+        for one in sorted(map(sorted, requested_sets - known)):
             wider = any(other <= set(one) for other in known)
             yield f"{path}.{part}", "narrower" if wider else "exceeds", None, list(one)
-        for one in sorted(map(sorted, known - asked)):
+        for one in sorted(map(sorted, known - requested_sets)):
             yield f"{path}.{part}", "narrower", list(one), None
     for trait in sorted(after.forbidden - before.forbidden):
         yield f"{path}.forbidden", "exceeds", None, trait
@@ -101,11 +101,11 @@ def narrowed(place: Place, role: Role, resources: Amounts, groups: Groups) -> Pl
     """
     of = _own_givers(place, role)
     taken: dict[str, dict[str, int]] = {}
-    wanted = [(of.get(name, place.host), name, amount) for name, amount in resources.items()]
+    requested = [(of.get(name, place.host), name, amount) for name, amount in resources.items()]
     for group in groups:
         giver = place.groups.get(group.name, place.host)
-        wanted += [(giver, name, amount) for name, amount in group.resources.items()]
-    for giver, name, amount in wanted:
+        requested += [(giver, name, amount) for name, amount in group.resources.items()]
+    for giver, name, amount in requested:
         mine = taken.setdefault(giver, {})
         mine[name] = mine.get(name, 0) + amount
     kept = {one.name for one in groups}

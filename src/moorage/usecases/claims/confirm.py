@@ -10,7 +10,7 @@ from moorage.domain.changes import Changeset, DropBookings, ExpectEnsemble, PutD
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.usecases.claims.claim import check_lease_active
 from moorage.usecases.claims.hold import check_held, held_members
-from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.shared.access import check_generation, own_decision
 from moorage.usecases.shared.retry import retry
 
@@ -72,13 +72,15 @@ def _confirm(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> C
     check_lease_active(env.store, decision, snapshot.taken_at)
     state = decision_after(decision.state, DecisionStep.CONFIRM)
     ensemble = env.store.ensemble(decision.ensemble_id)
-    stand = member_places(snapshot, ensemble)
-    freed = held_members(stand, ensemble, decision)
-    building = _building(stand, decision)
+    member_places = locate_members(snapshot, ensemble)
+    freed = held_members(member_places, ensemble, decision)
+    building = _building(member_places, decision)
     if not building:
         state = decision_after(state, DecisionStep.CLOSE)
     # The place of a failed build is neither kept nor freed here: it was freed with the claim.
-    kept = {name: place for name, place in decision.places.items() if stand.of(name) in _CLAIMED}
+    kept = {
+        name: place for name, place in decision.places.items() if member_places.of(name) in _CLAIMED
+    }
     confirmed = replace(
         decision, state=state, places=MappingProxyType(kept), updated_at=snapshot.taken_at
     )
@@ -106,15 +108,15 @@ def _confirm(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> C
 def _told_again(env: UseCaseEnvironment, decision: Decision) -> ConfirmResult:
     """The result of confirming a confirmed decision again: nothing changes."""
     ensemble = env.store.ensemble(decision.ensemble_id)
-    stand = member_places(env.store.snapshot(), ensemble)
+    member_places = locate_members(env.store.snapshot(), ensemble)
     return ConfirmResult(
         decision=decision,
         ensemble=ensemble,
-        claimed=sum(stand.of(name) in _CLAIMED for name in decision.places),
-        building=_building(stand, decision),
+        claimed=sum(member_places.of(name) in _CLAIMED for name in decision.places),
+        building=_building(member_places, decision),
         released=(),
     )
 
 
-def _building(stand: MemberPlaces, decision: Decision) -> int:
-    return sum(stand.of(name) is MemberStatus.BUILDING for name in decision.places)
+def _building(member_places: MemberPlaces, decision: Decision) -> int:
+    return sum(member_places.of(name) is MemberStatus.BUILDING for name in decision.places)

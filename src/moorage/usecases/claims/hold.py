@@ -15,7 +15,7 @@ from moorage.domain.changes import (
 )
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.domain.errors import HoldExpired, LimitExceeded, WrongState
-from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.reliance import preemptible_revisions
 from moorage.usecases.decide.writes import member_consumer
 from moorage.usecases.shared.access import check_generation, own_decision
@@ -85,10 +85,12 @@ def _renew(
         PutDecision(renewed, decision.generation, not_after=decision.expires_at),
         ExpectEnsemble(ensemble.id, ensemble.generation),
     ]
-    stand = member_places(snapshot, ensemble)
+    member_places = locate_members(snapshot, ensemble)
     ends: dict[str, int] = {}
-    for member in held_members(stand, ensemble, decision):
-        bookings = tuple(replace(one, lapses_at=until) for one in stand.bookings[member.name])
+    for member in held_members(member_places, ensemble, decision):
+        bookings = tuple(
+            replace(one, lapses_at=until) for one in member_places.bookings[member.name]
+        )
         changes.append(PutBookings(member_consumer(ensemble, member), bookings))
         ends |= preemptible_revisions(snapshot, bookings)
     env.store.commit(Changeset(tuple(changes), relies_on=ends))
@@ -148,13 +150,15 @@ def _check_free(decision: Decision) -> None:
         )
 
 
-def held_members(stand: MemberPlaces, ensemble: Ensemble, decision: Decision) -> tuple[Member, ...]:
+def held_members(
+    member_places: MemberPlaces, ensemble: Ensemble, decision: Decision
+) -> tuple[Member, ...]:
     """Members whose place is held by this decision and not claimed."""
     return tuple(
         member
         for member in ensemble.members
-        if stand.of(member.name) is MemberStatus.HELD
-        and any(booking.decision == decision.id for booking in stand.bookings[member.name])
+        if member_places.of(member.name) is MemberStatus.HELD
+        and any(booking.decision == decision.id for booking in member_places.bookings[member.name])
     )
 
 

@@ -34,7 +34,7 @@ from moorage.domain.decisions import (
 )
 from moorage.domain.errors import ConcurrentUpdate, HoldExpired, NotFound
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, DecisionResult, run_decision
-from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import DecisionHooks, KnownHosts, Proposal, RequestIdentity
 from moorage.usecases.decide.writes import (
     decision_after_claims,
@@ -230,8 +230,8 @@ def _fail_and_redecide(
     own_claim(env.store, caller, claim_id)
     claim, ensemble = claim_and_ensemble(env.store, claim_id)
     snapshot = env.store.snapshot()
-    stand = member_places(snapshot, ensemble)
-    if claim.state is ClaimState.FAILED and stand.of(claim.member) is MemberStatus.HELD:
+    member_places = locate_members(snapshot, ensemble)
+    if claim.state is ClaimState.FAILED and member_places.of(claim.member) is MemberStatus.HELD:
         return ClaimOutcome(claim, ensemble)
     failed = _failed(claim, snapshot.taken_at)
     decision = env.store.decision(claim.decision_id)

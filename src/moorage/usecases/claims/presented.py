@@ -24,9 +24,9 @@ from moorage.domain.errors import (
 from moorage.domain.period import Period
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.state.bounded_view import with_period
-from moorage.usecases.claims.departed_servers import commit_with_returns
 from moorage.usecases.claims.outcome import activation_changes, active_claim, claim_and_ensemble
-from moorage.usecases.claims.server_stay import with_virtual_classes
+from moorage.usecases.claims.place_returns import commit_with_returns
+from moorage.usecases.claims.stay_terms import with_virtual_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -25,7 +25,7 @@ from moorage.usecases.claims.comparison import (
 )
 from moorage.usecases.claims.hold import check_held
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision
-from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import DecisionHooks, KnownHosts, Proposal, RequestIdentity
 from moorage.usecases.decide.writes import options_like
 from moorage.usecases.relocation.lease_promise import continuation_of
@@ -51,7 +51,7 @@ def claim_or_redecide(
     caller: Caller,
     decision_id: str,
     second: SecondDescription,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> ClaimResult:
@@ -66,11 +66,11 @@ def claim_or_redecide(
         WrongState, HoldExpired, NotFound, InvalidDescription: as for `claim`.
     """
     try:
-        return claim(env, caller, decision_id, second, naming, dry_run=dry_run)
+        return claim(env, caller, decision_id, second, identity, dry_run=dry_run)
     except DescriptionMismatch:
         return run_decision(
             env,
-            lambda: _redecide(env, caller, decision_id, second, naming, dry_run=dry_run),
+            lambda: _redecide(env, caller, decision_id, second, identity, dry_run=dry_run),
             dry_run=dry_run,
         )
 
@@ -80,7 +80,7 @@ def _redecide(
     caller: Caller,
     decision_id: str,
     second: SecondDescription,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool,
 ) -> DecisionFlow[ClaimResult]:
@@ -90,7 +90,7 @@ def _redecide(
     check_held(decision, snapshot.taken_at)
     if decision.state is not DecisionState.HELD:
         raise WrongState(f"cannot claim from a decision that is {decision.state}")
-    status = member_places(snapshot, ensemble).of(second.member)
+    status = locate_members(snapshot, ensemble).of(second.member)
     if status is not MemberStatus.HELD:
         raise WrongState(f"the place of {second.member} is not free to claim: it is {status}")
     requested = read_server_request(env.store, second.server)
@@ -103,7 +103,7 @@ def _redecide(
 
     def also(fresh: Decision) -> tuple[Change, ...]:
         life = Period(fresh.created_at, fresh.created_at + lifetime)
-        made[:] = [new_claim(fresh, second, comparison, naming, life)]
+        made[:] = [new_claim(fresh, second, comparison, identity, life)]
         return (PutClaim(made[0], None), *carried.also(fresh))
 
     roles = _roles(ensemble, role, requested)
@@ -121,7 +121,7 @@ def _redecide(
     )
     if dry_run:
         also(settled.decision)
-    taken = made[0] if dry_run else env.store.claim(naming.id)
+    taken = made[0] if dry_run else env.store.claim(identity.id)
     return ClaimResult(taken, settled.ensemble, _accepted(comparison), settled, dry_run)
 
 
@@ -151,11 +151,11 @@ def _turn(
     lease: Lease | None,
 ) -> WaitlistTurn:
     """The waitlist gate: the changed member competes with waiting entries."""
-    asked = replace(ensemble, roles=roles)
+    resized = replace(ensemble, roles=roles)
     if lease is not None:
-        return turn_of_window(env, asked, lease.terms)
+        return turn_of_window(env, resized, lease.terms)
     period = decision.period
-    return turn_of_stay(env, asked, None if period.open_ended else period.end)
+    return turn_of_stay(env, resized, None if period.open_ended else period.end)
 
 
 def _elsewhere(snapshot: Snapshot, zone: str | None) -> frozenset[str]:

@@ -11,7 +11,7 @@ from moorage.domain.errors import WrongState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import SECOND
 from moorage.usecases.decide.decision import DecisionBasis, decision_for, held_quota_conditions
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.reliance import Reliance, reliance
 from moorage.usecases.decide.search_plan import SearchPlan
 from moorage.usecases.decide.search_result import Observation, SearchResult
@@ -58,14 +58,14 @@ class AttemptMaker:
 
     env: DecideEnvironment
     proposal: Proposal
-    ask: DecisionOptions
-    naming: RequestIdentity
+    options: DecisionOptions
+    identity: RequestIdentity
     hold: Duration
     time_limit: Duration
     dry_run: bool
 
     def __post_init__(self) -> None:
-        self._plan = SearchPlan(self.env, self.proposal, self.ask, self.time_limit)
+        self._plan = SearchPlan(self.env, self.proposal, self.options, self.time_limit)
         self._observation: Observation | None = None
 
     def attempt(self, *, alone: bool = False) -> Attempt | None:
@@ -89,16 +89,16 @@ class AttemptMaker:
         snapshot = store.snapshot()
         if not self.dry_run and not proposal.allowed.turn(snapshot, keepers, merely=alone):
             return None
-        stand = member_places(snapshot, proposal.ensemble)
+        member_places = locate_members(snapshot, proposal.ensemble)
         there = tuple(one for one in keepers.ensembles if not _is_freed(one, proposal))
-        observation = self._observation = Observation(snapshot, stand, there)
+        observation = self._observation = Observation(snapshot, member_places, there)
         with deadline.leaving(_PROPOSING + len(proposal.ensemble.members) * _PROPOSING_ONE):
             result = self._plan.search(observation)
         if result.found is None:
             return Attempt(observation, result)
         deadline.check()
-        answer = DecisionBasis(snapshot, stand, result.found, before, result)
-        decision = decision_for(env, proposal, self.ask, answer, self.naming, self.hold)
+        answer = DecisionBasis(snapshot, member_places, result.found, before, result)
+        decision = decision_for(env, proposal, self.options, answer, self.identity, self.hold)
         if self.dry_run:
             return Attempt(observation, result, decision)
         relied = _relied(answer)
@@ -122,8 +122,8 @@ class AttemptMaker:
         return self.env.strategies.explain(
             self.env,
             self.proposal,
-            self.ask,
-            self.naming,
+            self.options,
+            self.identity,
             attempt.result,
             attempt.observation,
             dry_run=self.dry_run,
@@ -154,7 +154,9 @@ def _relied(answer: DecisionBasis) -> Reliance:
     for one in result.concessions:
         giving_way |= one.relied()
     beside = frozenset[str]().union(*(one.providers() for one in result.concessions))
-    return reliance(answer.snapshot, answer.found, answer.stand, giving_way, beside, result.ends_by)
+    return reliance(
+        answer.snapshot, answer.found, answer.member_places, giving_way, beside, result.ends_by
+    )
 
 
 def _check_lease(env: DecideEnvironment, proposal: Proposal, before: Decision | None) -> None:

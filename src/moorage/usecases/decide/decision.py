@@ -33,7 +33,7 @@ class DecisionBasis:
     """The snapshot, the verified placement and the former decision that a decision is made from."""
 
     snapshot: Snapshot
-    stand: MemberPlaces
+    member_places: MemberPlaces
     found: VerifiedPlacement
     before: Decision | None
     """The newest decision about the ensemble, in any state."""
@@ -44,9 +44,9 @@ class DecisionBasis:
 def decision_for(
     env: Environment,
     proposal: Proposal,
-    ask: DecisionOptions,
+    options: DecisionOptions,
     answer: DecisionBasis,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     hold: Duration,
 ) -> Decision:
     """The decision with the places of a verified placement.
@@ -54,43 +54,43 @@ def decision_for(
     Raises:
         QuotaExceeded: the project holds too many places.
     """
-    snapshot, stand, found = answer.snapshot, answer.stand, answer.found
+    snapshot, member_places, found = answer.snapshot, answer.member_places, answer.found
     request, outcome = found.built.request, found.outcome
     ensemble = proposal.ensemble
-    held = _to_hold(found, stand)
+    held = _to_hold(found, member_places)
     if proposal.promise is None:
-        _check_quota(env, ensemble, held, released=_held(stand))
-    more = _additional(env, found, ask)
+        _check_quota(env, ensemble, held, released=_held(member_places))
+    more = _additional(env, found, options)
     # The hold begins when the placement is found, not when the request came in.
     now = env.store.now()
     if proposal.promise is not None:
         expires_at = proposal.promise.expires_at
     else:
-        expires_at = _hold_end(ask, answer.before, now, now + hold)
+        expires_at = _hold_end(options, answer.before, now, now + hold)
     return Decision(
-        id=naming.id,
+        id=identity.id,
         ensemble_id=ensemble.id,
         project_id=ensemble.project_id,
         ensemble_generation=0 if proposal.generation is None else proposal.generation + 1,
         state=_first_state(
             held > 0 or _keeps(proposal, answer.before, now),
-            MemberStatus.BUILDING in stand.status.values(),
+            MemberStatus.BUILDING in member_places.status.values(),
         ),
         period=answer.result.period,
         expires_at=expires_at,
         hold=expires_at - now,
-        objective=ask.objective,
+        objective=options.objective,
         solve=Solve(
             solver=outcome.solver,
             value=outcome.value,
             bound=outcome.bound,
             proven=outcome.proven,
             wall_ms=outcome.wall_ms,
-            seed=ask.seed,
+            seed=options.seed,
         ),
         places=MappingProxyType(
             {
-                name: _kept(stand.places[name], answer.before, name)
+                name: _kept(member_places.places[name], answer.before, name)
                 if name in request.fixed
                 else found.place(name)
                 for name in request.members
@@ -99,11 +99,11 @@ def decision_for(
         policies=found.policies,
         revision=snapshot.revision,
         **more,
-        digest=naming.digest,
+        digest=identity.digest,
         created_at=now,
         updated_at=now,
-        preemptible=ask.preemptible,
-        priority=ask.priority if proposal.promise is None else proposal.promise.priority,
+        preemptible=options.preemptible,
+        priority=options.priority if proposal.promise is None else proposal.promise.priority,
         lease_id=None if proposal.promise is None else proposal.promise.lease_id,
         endings=MappingProxyType({name: one.end for name, one in answer.result.endings.items()}),
         away=tuple(n for n, one in sorted(answer.result.endings.items()) if one.yields_to is None),
@@ -120,24 +120,28 @@ def _kept(place: Place, before: Decision | None, name: MemberName) -> Place:
     return known if known is not None and same else place
 
 
-def inherited_end(ask: DecisionOptions, before: Decision | None, now: Instant) -> Instant | None:
+def inherited_end(
+    options: DecisionOptions, before: Decision | None, now: Instant
+) -> Instant | None:
     """The end of the former decision's hold, if the new decision shall keep it.
 
     None if the former decision is no longer held.
     """
-    goes_on = ask.as_before or (ask.hold is None and ask.hold_end is not HoldEnd.DEFAULT)
+    goes_on = options.as_before or (
+        options.hold is None and options.hold_end is not HoldEnd.DEFAULT
+    )
     if not goes_on or before is None or before.state_at(now) is not DecisionState.HELD:
         return None
     return before.expires_at
 
 
 def _hold_end(
-    ask: DecisionOptions, before: Decision | None, now: Instant, fresh: Instant
+    options: DecisionOptions, before: Decision | None, now: Instant, fresh: Instant
 ) -> Instant:
-    present = inherited_end(ask, before, now)
+    present = inherited_end(options, before, now)
     if present is None:
         return fresh
-    return max(present, fresh) if ask.hold_end is HoldEnd.AT_LEAST_PRESENT else present
+    return max(present, fresh) if options.hold_end is HoldEnd.AT_LEAST_PRESENT else present
 
 
 def _keeps(proposal: Proposal, before: Decision | None, now: Instant) -> bool:
@@ -164,7 +168,9 @@ _SHARE: Final = 5
 """Counting additional members may take 1/_SHARE of the time limit, all roles together."""
 
 
-def _additional(env: Environment, found: VerifiedPlacement, ask: DecisionOptions) -> dict[str, Any]:
+def _additional(
+    env: Environment, found: VerifiedPlacement, options: DecisionOptions
+) -> dict[str, Any]:
     """The decision's fields `max_additional` and `at_least`."""
     limits = env.limits
     roles = {role.name: role for role in found.built.request.roles}
@@ -175,9 +181,9 @@ def _additional(env: Environment, found: VerifiedPlacement, ask: DecisionOptions
                 found,
                 roles[name],
                 most=limits.additional,
-                time_limit=limits.time_limit // (_SHARE * len(ask.additional)),
+                time_limit=limits.time_limit // (_SHARE * len(options.additional)),
             )
-            for name in ask.additional
+            for name in options.additional
         }
     return {
         "max_additional": MappingProxyType({name: room.count for name, room in rooms.items()}),
@@ -185,10 +191,10 @@ def _additional(env: Environment, found: VerifiedPlacement, ask: DecisionOptions
     }
 
 
-def _to_hold(found: VerifiedPlacement, stand: MemberPlaces) -> int:
+def _to_hold(found: VerifiedPlacement, member_places: MemberPlaces) -> int:
     """The number of places that the decision holds: newly placed members, and those held before."""
     request = found.built.request
-    stay = sum(stand.of(name) is MemberStatus.HELD for name in request.fixed)
+    stay = sum(member_places.of(name) is MemberStatus.HELD for name in request.fixed)
     return len(request.members) - len(request.fixed) + stay
 
 
@@ -201,17 +207,17 @@ def held_quota_conditions(
     """
     if decision.lease_id is not None:
         return ()
-    wanted = _to_hold(answer.found, answer.stand)
+    requested = _to_hold(answer.found, answer.member_places)
     limit = env.limits.held_members
-    return (BoundHeld(decision.project_id, limit, wanted),) if wanted else ()
+    return (BoundHeld(decision.project_id, limit, requested),) if requested else ()
 
 
-def _held(stand: MemberPlaces) -> int:
-    return sum(status is MemberStatus.HELD for status in stand.status.values())
+def _held(member_places: MemberPlaces) -> int:
+    return sum(status is MemberStatus.HELD for status in member_places.status.values())
 
 
-def _check_quota(env: Environment, ensemble: Ensemble, wanted: int, *, released: int) -> None:
+def _check_quota(env: Environment, ensemble: Ensemble, requested: int, *, released: int) -> None:
     limit = held_limit(env, ensemble.project_id)
     used = env.store.held(ensemble.project_id) - released
-    if used + wanted > limit:
-        raise too_much_held(limit=limit, used=max(used, 0), requested=wanted)
+    if used + requested > limit:
+        raise too_much_held(limit=limit, used=max(used, 0), requested=requested)

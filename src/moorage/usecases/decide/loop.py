@@ -83,14 +83,16 @@ class DecisionResult:
 def unplaced_or_held(ensemble: Ensemble) -> Callable[[MemberPlaces], frozenset[MemberName]]:
     """Select every member without a server, unless its server is being built."""
     keeps = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
-    return lambda stand: frozenset(
-        m.name for m in ensemble.members if stand.of(m.name) not in keeps
+    return lambda member_places: frozenset(
+        m.name for m in ensemble.members if member_places.of(m.name) not in keeps
     )
 
 
 def unplaced(ensemble: Ensemble) -> Callable[[MemberPlaces], frozenset[MemberName]]:
     """Select only the members without a place."""
-    return lambda stand: frozenset(m.name for m in ensemble.members if m.name not in stand.places)
+    return lambda member_places: frozenset(
+        m.name for m in ensemble.members if m.name not in member_places.places
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,8 @@ class DecisionRequest:
     """A proposal that a use case has made from the ledger, with its options and identity."""
 
     proposal: Proposal
-    ask: DecisionOptions
-    naming: RequestIdentity
+    options: DecisionOptions
+    identity: RequestIdentity
 
 
 T = TypeVar("T")
@@ -157,8 +159,8 @@ def run_decision(
 def decide_proposal(
     env: DecideEnvironment,
     proposal: Proposal,
-    ask: DecisionOptions,
-    naming: RequestIdentity,
+    options: DecisionOptions,
+    identity: RequestIdentity,
     *,
     dry_run: bool,
 ) -> DecisionResult:
@@ -170,7 +172,7 @@ def decide_proposal(
     """
 
     def read() -> DecisionFlow[DecisionResult]:
-        return (yield DecisionRequest(proposal, ask, naming))
+        return (yield DecisionRequest(proposal, options, identity))
 
     return run_decision(env, read, dry_run=dry_run, must_know=lambda _: True)
 
@@ -239,20 +241,22 @@ class _Loop(Generic[T]):
                     raise Busy("concurrent changes too often; retry") from error
                 maker, self._alone = None, False
 
-    def _begun(self, asked: DecisionRequest) -> AttemptMaker:
+    def _begun(self, request: DecisionRequest) -> AttemptMaker:
         """The attempt maker of a request; the first one starts the time limit."""
-        env, proposal, ask = self._env, asked.proposal, asked.ask
-        _check_roles(proposal.ensemble, ask)
-        _check_priority(env, proposal, ask)
-        hold = hold_within(env.limits, ask.hold)
-        time_limit = time_limit_within(env.limits, ask.time_limit)
+        env, proposal, options = self._env, request.proposal, request.options
+        _check_roles(proposal.ensemble, options)
+        _check_priority(env, proposal, options)
+        hold = hold_within(env.limits, options.hold)
+        time_limit = time_limit_within(env.limits, options.time_limit)
         if not self._limited:
             self._limited = True
             writing = len(proposal.ensemble.members) * WRITING
             self._deadlines.enter_context(deadline.within(env.stopwatch, time_limit / SECOND))
             self._deadlines.enter_context(deadline.leaving(writing))
             self._budget.limit = time_limit
-        return AttemptMaker(env, proposal, ask, asked.naming, hold, time_limit, self._dry_run)
+        return AttemptMaker(
+            env, proposal, options, request.identity, hold, time_limit, self._dry_run
+        )
 
     def _attempted(self, maker: AttemptMaker, reading: DecisionFlow[T]) -> DecisionResult | None:
         """Make one attempt; None: another one is needed. Errors are thrown into the flow."""
@@ -351,14 +355,14 @@ def _written(changes: Sequence[Change]) -> tuple[Decision, Ensemble]:
     return decisions[-1].stored, ensembles[-1].stored
 
 
-def _check_roles(ensemble: Ensemble, ask: DecisionOptions) -> None:
+def _check_roles(ensemble: Ensemble, options: DecisionOptions) -> None:
     """Check that `max_additional` names roles with members."""
-    for name in ask.additional:
+    for name in options.additional:
         if not any(member.name.role == name for member in ensemble.members):
             raise InvalidDescription(f"no role {name} with members", path="max_additional")
 
 
-def _check_priority(env: DecideEnvironment, proposal: Proposal, ask: DecisionOptions) -> None:
+def _check_priority(env: DecideEnvironment, proposal: Proposal, options: DecisionOptions) -> None:
     """Check that the project may request the stay's priority, unless the stay has it already."""
-    if ask.priority and not (ask.as_before or ask.any_priority):
-        check_priority(env, proposal.ensemble.project_id, ask.priority)
+    if options.priority and not (options.as_before or options.any_priority):
+        check_priority(env, proposal.ensemble.project_id, options.priority)

@@ -61,7 +61,7 @@ def consumer_of(member: Member) -> str:
     return member.server_id or member.uuid
 
 
-def member_places(snapshot: Snapshot, ensemble: Ensemble) -> MemberPlaces:
+def locate_members(snapshot: Snapshot, ensemble: Ensemble) -> MemberPlaces:
     """Read the places of the members at the snapshot's revision and instant.
 
     The place of a member with a server is the server's allocations; without any it is unplaced.

@@ -62,7 +62,7 @@ def _givers(snapshot: Snapshot, found: VerifiedPlacement) -> set[str]:
 def reliance(
     snapshot: Snapshot,
     found: VerifiedPlacement,
-    stand: MemberPlaces,
+    member_places: MemberPlaces,
     evicted: Mapping[str, frozenset[str]] = _NOBODY,
     beside: Iterable[str] = (),
     firm: Iterable[str] = (),
@@ -75,24 +75,26 @@ def reliance(
     must still be booked there, as must the consumers in `evicted` (consumer -> providers). `beside`
     are more providers that are used, `firm` those on which nothing may change.
     """
-    asked = {
+    unchanged = {
         snapshot.uuids[row]
-        for uuid in found.asked
+        for uuid in found.inspected_hosts
         for row in snapshot.tree(snapshot.row_of[uuid]).tolist()
     } | set(firm)
     consumers: dict[str, set[str]] = {}
     for name in found.built.request.fixed:
-        for booking in stand.bookings[name]:
+        for booking in member_places.bookings[name]:
             consumers.setdefault(booking.consumer, set()).add(booking.provider)
     for consumer, providers in evicted.items():
         consumers.setdefault(consumer, set()).update(providers)
     used = set(found.hosts.values()).union(beside, _givers(snapshot, found), *consumers.values())
     return Reliance(
         relies_on={
-            uuid: int(snapshot.revisions[snapshot.row_of[uuid]]) for uuid in sorted(asked | used)
+            uuid: int(snapshot.revisions[snapshot.row_of[uuid]])
+            for uuid in sorted(unchanged | used)
         },
         seen={
-            uuid: snapshot.state(snapshot.row_of[uuid]).provider for uuid in sorted(used - asked)
+            uuid: snapshot.state(snapshot.row_of[uuid]).provider
+            for uuid in sorted(used - unchanged)
         },
         standing={name: frozenset(providers) for name, providers in consumers.items()},
     )

@@ -58,7 +58,7 @@ class LeasePromise:
 class SelectsMembers(Protocol):
     """Selects the members to place."""
 
-    def __call__(self, stand: MemberPlaces, /) -> frozenset[MemberName]:
+    def __call__(self, member_places: MemberPlaces, /) -> frozenset[MemberName]:
         """The names of the members to place, given the present places."""
 
 
@@ -115,7 +115,7 @@ class RefusalReader:
     with that count would be no change."""
 
     @property
-    def asked(self) -> bool:
+    def client_reads(self) -> bool:
         """Whether a client reads the explanation."""
         return self.detail is RefusalDetail.FULL
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def staying_put(
-    proposal: Proposal, request: EnsembleRequest, stand: MemberPlaces, period: Period
+    proposal: Proposal, request: EnsembleRequest, member_places: MemberPlaces, period: Period
 ) -> Mapping[MemberName, tuple[Booking, ...]]:
     """Fixed members whose bookings are rewritten, with the new bookings.
 
@@ -48,9 +48,9 @@ def staying_put(
     """
     found: dict[MemberName, tuple[Booking, ...]] = {}
     for name in request.fixed:
-        bookings, status = stand.bookings[name], stand.of(name)
+        bookings, status = member_places.bookings[name], member_places.of(name)
         if status is MemberStatus.HELD:
-            found[name] = tuple(_kept(one, period, stand.at) for one in bookings)
+            found[name] = tuple(_kept(one, period, member_places.at) for one in bookings)
         elif proposal.promise is not None and bookings[0].period.end != FOREVER:
             found[name] = tuple(
                 replace(one, period=Period(one.period.start, period.end)) for one in bookings
@@ -59,10 +59,14 @@ def staying_put(
 
 
 def rebooked(
-    stays: Mapping[MemberName, tuple[Booking, ...]], stand: MemberPlaces
+    stays: Mapping[MemberName, tuple[Booking, ...]], member_places: MemberPlaces
 ) -> dict[str, tuple[Booking, ...]]:
     """Consumer -> new bookings, for fixed members whose bookings change."""
-    return {some[0].consumer: some for name, some in stays.items() if some != stand.bookings[name]}
+    return {
+        some[0].consumer: some
+        for name, some in stays.items()
+        if some != member_places.bookings[name]
+    }
 
 
 def _kept(booking: Booking, period: Period, now: Instant) -> Booking:
@@ -87,7 +91,7 @@ class Search:
     """Finds a placement for one problem at each attempt, and keeps the last one for the next."""
 
     env: Environment
-    ask: DecisionOptions
+    options: DecisionOptions
     known: Mapping[MemberName, str]
     """See `KnownHosts.places`."""
     found: VerifiedPlacement | None = None
@@ -126,7 +130,7 @@ class Search:
         time_limit: Duration,
         prefer: Callable[[BuiltProblem], BuiltProblem] | None,
     ) -> VerifiedPlacement | None:
-        solver, seed = self.env.solver, self.ask.seed
+        solver, seed = self.env.solver, self.options.seed
         if prefer is not None:
             limit = min(time_limit, _PREFERRING)
             try:
@@ -155,7 +159,7 @@ class SearchContext:
 
     env: Environment
     proposal: Proposal
-    ask: DecisionOptions
+    options: DecisionOptions
     time_limit: Duration
     """For each search."""
     search_for: SearchFunction
@@ -167,7 +171,7 @@ class SearchContext:
     def search(self, *key: Hashable) -> Search:
         """The search with this key, with its last placement."""
         if key not in self._searches:
-            self._searches[key] = Search(self.env, self.ask, self.proposal.known.places)
+            self._searches[key] = Search(self.env, self.options, self.proposal.known.places)
         return self._searches[key]
 
     def period(self, observation: Observation) -> Period:
@@ -177,14 +181,20 @@ class SearchContext:
             InvalidDescription, LimitExceeded: see `requested_period`.
         """
         return requested_period(
-            self.env.limits, self.proposal, self.ask, observation.snapshot.taken_at
+            self.env.limits, self.proposal, self.options, observation.snapshot.taken_at
         )
 
     def request(self, anew: SelectsMembers, observation: Observation) -> EnsembleRequest:
         """The joint request that places the members `anew` selects, with all others fixed."""
-        proposal, stand, period = self.proposal, observation.stand, self.period(observation)
-        ahead = Period(max(period.start, stand.at), period.end)
-        request = request_for(proposal.ensemble, stand, anew(stand), ahead, self.ask.objective)
+        proposal, member_places, period = (
+            self.proposal,
+            observation.member_places,
+            self.period(observation),
+        )
+        remaining = Period(max(period.start, member_places.at), period.end)
+        request = request_for(
+            proposal.ensemble, member_places, anew(member_places), remaining, self.options.objective
+        )
         return replace(
             request,
             roles=proposal.roles or request.roles,
@@ -213,8 +223,8 @@ class SearchContext:
             closed: hosts on which nothing may be placed; None: `closed_hosts`.
         """
         period = self.period(observation)
-        staying = staying_put(self.proposal, request, observation.stand, period)
-        instead = rebooked(staying, observation.stand)
+        staying = staying_put(self.proposal, request, observation.member_places, period)
+        instead = rebooked(staying, observation.member_places)
         view = with_bookings(fleet, instead)
         if closed is None:
             closed = closed_hosts(
@@ -226,7 +236,7 @@ class SearchContext:
 
 
 def requested_period(
-    limits: Limits, proposal: Proposal, ask: DecisionOptions, now: Instant
+    limits: Limits, proposal: Proposal, options: DecisionOptions, now: Instant
 ) -> Period:
     """The period for which the places of a proposal are booked.
 
@@ -236,10 +246,10 @@ def requested_period(
     """
     if proposal.promise is not None:
         return proposal.promise.period
-    until = FOREVER if ask.until is None else ask.until
+    until = FOREVER if options.until is None else options.until
     if until <= now:
         raise InvalidDescription("the end of the stay lies in the past", path="until")
-    if not ask.as_before:
+    if not options.as_before:
         check_stay(limits, until, now)
     return Period(now, until)
 

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 def fleet_visible_to(
-    store: Store, snapshot: Snapshot, ask: DecisionOptions, promise: LeasePromise | None
+    store: Store, snapshot: Snapshot, options: DecisionOptions, promise: LeasePromise | None
 ) -> Snapshot:
     """The fleet without the places of leases that exclude this request before they start."""
-    if promise is not None or not (ask.preemptible or ask.until is not None):
+    if promise is not None or not (options.preemptible or options.until is not None):
         return snapshot
-    whom = Yielding.PREEMPTIBLE if ask.preemptible else Yielding.BOUNDED
+    whom = Yielding.PREEMPTIBLE if options.preemptible else Yielding.BOUNDED
     shut = [one for one in store.exclusive_until_start() if whom not in one.terms.before_start]
     places = (place for one in shut for place in _places(store, snapshot, one))
     return with_bookings(snapshot, {some[0].consumer: some for some in places})
@@ -92,11 +92,15 @@ class SearchPlan:
     """Runs the searches of all strategies for one proposal, keeping results between attempts."""
 
     def __init__(
-        self, env: DecideEnvironment, proposal: Proposal, ask: DecisionOptions, time_limit: Duration
+        self,
+        env: DecideEnvironment,
+        proposal: Proposal,
+        options: DecisionOptions,
+        time_limit: Duration,
     ) -> None:
         self._strategies = env.strategies
         self._context = SearchContext(
-            env, proposal, ask, time_limit, partial(search_once, env, ask)
+            env, proposal, options, time_limit, partial(search_once, env, options)
         )
 
     def allow(self, time_limit: Duration) -> None:
@@ -110,7 +114,7 @@ class SearchPlan:
         by `refusal_to_explain`.
         """
         context = self._context
-        observation = visible(context.env, context.proposal, context.ask, observation)
+        observation = visible(context.env, context.proposal, context.options, observation)
         refused: list[SearchResult] = []
         unsure = False
         for maker in self._strategies.room_makers:
@@ -141,20 +145,20 @@ class SearchPlan:
 
 def search_once(
     env: DecideEnvironment,
-    ask: DecisionOptions,
+    options: DecisionOptions,
     proposal: Proposal,
     observation: Observation,
     time_limit: Duration,
 ) -> SearchResult:
     """Run one search for a proposal with all strategies."""
-    return SearchPlan(env, proposal, ask, time_limit).search(observation)
+    return SearchPlan(env, proposal, options, time_limit).search(observation)
 
 
 def visible(
-    env: Environment, proposal: Proposal, ask: DecisionOptions, observation: Observation
+    env: Environment, proposal: Proposal, options: DecisionOptions, observation: Observation
 ) -> Observation:
     """The observation without capacity that the request may not use."""
-    snapshot = fleet_visible_to(env.store, observation.snapshot, ask, proposal.promise)
+    snapshot = fleet_visible_to(env.store, observation.snapshot, options, proposal.promise)
     if snapshot is observation.snapshot:
         return observation
     return replace(observation, snapshot=snapshot)

@@ -42,7 +42,7 @@ class Observation:
     """The ledger as one attempt reads it."""
 
     snapshot: Snapshot
-    stand: MemberPlaces
+    member_places: MemberPlaces
     keepers: tuple[Ensemble, ...]
     """See `closed_hosts`."""
 

@@ -72,7 +72,7 @@ class VerifiedPlacement:
     hosts: Mapping[MemberName, str]
     """Root provider UUIDs."""
     policies: tuple[PolicyStatus, ...]
-    asked: frozenset[str]
+    inspected_hosts: frozenset[str]
     """Root provider UUIDs of the hosts whose occupants a policy has read."""
 
     places: Mapping[MemberName, Place]
@@ -85,7 +85,7 @@ class VerifiedPlacement:
 
 def request_for(
     ensemble: Ensemble,
-    stand: MemberPlaces,
+    member_places: MemberPlaces,
     anew: frozenset[MemberName],
     period: Period,
     objective: Objective,
@@ -94,7 +94,7 @@ def request_for(
 
     A member that has no place and is not in `anew` is left out.
     """
-    fixed = {name: place.host for name, place in stand.places.items() if name not in anew}
+    fixed = {name: place.host for name, place in member_places.places.items() if name not in anew}
     return EnsembleRequest(
         project_id=ensemble.project_id,
         roles=ensemble.roles,
@@ -103,9 +103,9 @@ def request_for(
         period=period,
         objective=objective,
         fixed=MappingProxyType(fixed),
-        own_consumers=stand.consumers,
+        own_consumers=member_places.consumers,
         released=frozenset(
-            booking.consumer for name in anew for booking in stand.bookings.get(name, ())
+            booking.consumer for name in anew for booking in member_places.bookings.get(name, ())
         ),
     )
 
@@ -180,6 +180,6 @@ def verified_placement(built: BuiltProblem, outcome: Outcome, rows: list[int]) -
         outcome=outcome,
         hosts=MappingProxyType(dict(zip(built.problem.members, hosts, strict=True))),
         policies=statuses,
-        asked=frozenset(built.problem.hosts[row] for row in ground.read_occupants_of),
+        inspected_hosts=frozenset(built.problem.hosts[row] for row in ground.read_occupants_of),
         places=MappingProxyType(dict(places(built, rows))),
     )

@@ -68,7 +68,9 @@ def decision_changes(
     claims = tuple(one.claim for one in more if isinstance(one, PutClaim))
     return (
         *(change for one in concessions for change in one.frees(env, decision.updated_at)),
-        PutEnsemble(_placed(proposal.ensemble, decision, answer.stand), proposal.generation),
+        PutEnsemble(
+            _placed(proposal.ensemble, decision, answer.member_places), proposal.generation
+        ),
         *_supersede(store, decision, answer, frozenset(one.id for one in claims)),
         PutDecision(decision, None),
         DropBookings(proposal.freed),
@@ -78,14 +80,14 @@ def decision_changes(
     )
 
 
-def _placed(ensemble: Ensemble, decision: Decision, stand: MemberPlaces) -> Ensemble:
+def _placed(ensemble: Ensemble, decision: Decision, member_places: MemberPlaces) -> Ensemble:
     """The ensemble, without the servers of members that were unplaced and get a place now.
 
     Such a server has no allocations any more; while the member names it, its place is read there.
     """
     members = tuple(
         replace(one, server_id=None)
-        if one.name in decision.places and stand.of(one.name) is MemberStatus.UNPLACED
+        if one.name in decision.places and member_places.of(one.name) is MemberStatus.UNPLACED
         else one
         for one in ensemble.members
     )
@@ -116,17 +118,19 @@ def options_like(decision: Decision) -> DecisionOptions:
     )
 
 
-def options_for_joining(ask: DecisionOptions, decision: Decision, now: Instant) -> DecisionOptions:
+def options_for_joining(
+    options: DecisionOptions, decision: Decision, now: Instant
+) -> DecisionOptions:
     """Options for placing members that are added to a decided ensemble.
 
-    Unless `ask` has them, the hold and the stay are those of the present decision.
+    Unless `options` have them, the hold and the stay are those of the present decision.
     """
-    ask = replace(ask, hold_end=HoldEnd.PRESENT)
+    options = replace(options, hold_end=HoldEnd.PRESENT)
     live = decision.state_at(now) in (*_LIVE, DecisionState.CLOSED) and decision.period.end > now
-    if not live or ask.until is not None or ask.preemptible:
-        return ask
+    if not live or options.until is not None or options.preemptible:
+        return options
     return replace(
-        ask,
+        options,
         until=None if decision.period.open_ended else decision.period.end,
         preemptible=decision.preemptible,
         priority=decision.priority,
@@ -241,8 +245,8 @@ def _supersede(
     member may get a new place, which a later end of the old claim must not free. If the new hold
     has the same end as the old one, the commit requires that the old one has not lapsed.
     """
-    old, stand = answer.before, answer.stand
-    now = stand.at
+    old, member_places = answer.before, answer.member_places
+    now = member_places.at
     if old is None:
         return
     if (old.state, DecisionStep.SUPERSEDE) in DECISION_TABLE:
@@ -255,7 +259,7 @@ def _supersede(
         if claim.id in written:
             continue
         if claim.state_at(now) is ClaimState.BUILDING:
-            if stand.of(claim.member) is not MemberStatus.BUILDING:
+            if member_places.of(claim.member) is not MemberStatus.BUILDING:
                 raise ConcurrentUpdate(
                     f"the place of {claim.member} was claimed meanwhile", subject=old.id
                 )
@@ -281,7 +285,7 @@ def _lapsed(store: Store, answer: DecisionBasis) -> frozenset[MemberName]:
         claim.member
         for claim in store.claims(decision_id=answer.before.id)
         if claim.state is ClaimState.BUILDING
-        and claim.state_at(answer.stand.at) is not ClaimState.BUILDING
+        and claim.state_at(answer.member_places.at) is not ClaimState.BUILDING
     )
 
 
@@ -305,7 +309,9 @@ def _holds(
             if name in lapsed:
                 # Only a lease's place outlives its claim; no server is being built there any more.
                 stays = tuple(replace(one, state=BookingState.RESERVED) for one in stays)
-            yield from _stays(ensemble, member, stays, answer.stand.bookings[name], decision)
+            yield from _stays(
+                ensemble, member, stays, answer.member_places.bookings[name], decision
+            )
         elif name in decision.places and name not in fixed:
             ending = result.endings.get(name)
             place = decision.places[name]

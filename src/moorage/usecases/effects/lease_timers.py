@@ -68,8 +68,8 @@ def first_timers(lease: Lease, ids: Ids, now: Instant) -> tuple[Change, ...]:
         ids: makes the effects' ids.
         now: when they are written. A timer with an earlier instant is due at once.
     """
-    ahead = [one for kind in _AHEAD[lease.state] for one in _of_kind(kind, lease)]
-    ahead.sort(key=lambda one: one[1])
+    upcoming = [one for kind in _AHEAD[lease.state] for one in _of_kind(kind, lease)]
+    upcoming.sort(key=lambda one: one[1])
     return tuple(
         PutEffect(
             Effect(
@@ -85,7 +85,7 @@ def first_timers(lease: Lease, ids: Ids, now: Instant) -> tuple[Change, ...]:
             ),
             None,
         )
-        for kind, due, details in ahead
+        for kind, due, details in upcoming
     )
 
 

@@ -16,7 +16,7 @@ from moorage.domain.errors import InUse, InvalidDescription
 from moorage.domain.leases import LeaseState
 from moorage.domain.words import counted
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
-from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import DecisionHooks, Proposal, RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.decide.writes import (
@@ -53,24 +53,24 @@ KEPT: Final = 100
 """How many requests that added members an ensemble remembers; retries come soon."""
 
 
-def already_added(ensemble: Ensemble, naming: RequestIdentity) -> bool:
+def already_added(ensemble: Ensemble, identity: RequestIdentity) -> bool:
     """Whether this request has already added its members.
 
     Raises:
         DuplicateName: the id was used with another body.
     """
-    stored = dict(ensemble.additions).get(naming.id)
+    stored = dict(ensemble.additions).get(identity.id)
     if stored is None:
         return False
-    same_request("request", naming.id, stored=stored, given=naming.digest)
+    same_request("request", identity.id, stored=stored, given=identity.digest)
     return True
 
 
-def with_addition_recorded(ensemble: Ensemble, naming: RequestIdentity) -> Ensemble:
+def with_addition_recorded(ensemble: Ensemble, identity: RequestIdentity) -> Ensemble:
     """The ensemble with the request recorded, if the client gave its id."""
-    if not naming.digest:
+    if not identity.digest:
         return ensemble
-    known = (*ensemble.additions, (naming.id, naming.digest))
+    known = (*ensemble.additions, (identity.id, identity.digest))
     return replace(ensemble, additions=known[-KEPT:])
 
 
@@ -87,7 +87,7 @@ class ChangeRequest:
     remove_policies: frozenset[str] = frozenset()
     generation: int | None = None
     """The expected generation of the ensemble; None: any."""
-    naming: RequestIdentity | None = None
+    identity: RequestIdentity | None = None
     """The identity of a request that adds members; recorded with the ensemble."""
 
     @property
@@ -101,17 +101,17 @@ def change_ensemble(
     caller: Caller,
     ensemble_id: str,
     change: ChangeRequest,
-    ask: DecisionOptions | None,
+    options: DecisionOptions | None,
     *,
     dry_run: bool = False,
 ) -> EnsembleResult:
     """Change an ensemble.
 
-    If it is placed, or `ask` is given, new members are placed beside the present ones in the same
-    transaction, and held as long as those are. New and changed policies must hold for the present
-    members too; violations of unchanged policies by present members are accepted. A smaller count
-    removes members without a server, the highest index first. If the ensemble has a lease, its
-    members cannot change here: no member is placed, and the lease continues.
+    If it is placed, or `options` are given, new members are placed beside the present ones in the
+    same transaction, and held as long as those are. New and changed policies must hold for the
+    present members too; violations of unchanged policies by present members are accepted. A smaller
+    count removes members without a server, the highest index first. If the ensemble has a lease,
+    its members cannot change here: no member is placed, and the lease continues.
 
     Raises:
         NotFound: no such ensemble for this caller.
@@ -125,7 +125,7 @@ def change_ensemble(
     """
     return run_decision(
         env,
-        lambda: change_flow(env, caller, ensemble_id, change, ask, dry_run=dry_run),
+        lambda: change_flow(env, caller, ensemble_id, change, options, dry_run=dry_run),
         dry_run=dry_run,
     )
 
@@ -135,14 +135,14 @@ def change_flow(
     caller: Caller,
     ensemble_id: str,
     change: ChangeRequest,
-    ask: DecisionOptions | None,
+    options: DecisionOptions | None,
     *,
     dry_run: bool,
 ) -> DecisionFlow[EnsembleResult]:
     """The decision flow of `change_ensemble`."""
     stored = own_ensemble(env.store, caller, ensemble_id)
     check_generation(stored, change.generation)
-    return (yield from _change(env, caller, stored, change, ask, dry_run=dry_run))
+    return (yield from _change(env, caller, stored, change, options, dry_run=dry_run))
 
 
 def _change(
@@ -150,26 +150,26 @@ def _change(
     caller: Caller,
     stored: Ensemble,
     change: ChangeRequest,
-    ask: DecisionOptions | None,
+    options: DecisionOptions | None,
     *,
     dry_run: bool,
 ) -> DecisionFlow[EnsembleResult]:
     snapshot = env.store.snapshot()
-    stand = member_places(snapshot, stored)
-    changed = changed_ensemble(env, stored, change, stand.status)
-    if change.naming is not None:
-        changed = with_addition_recorded(changed, change.naming)
+    member_places = locate_members(snapshot, stored)
+    changed = changed_ensemble(env, stored, change, member_places.status)
+    if change.identity is not None:
+        changed = with_addition_recorded(changed, change.identity)
     check_policies(snapshot.topology, changed, own=False)
     check_names(env, caller, snapshot, changed, stored.policies)
     named = unique_name_condition(changed) if changed.name != stored.name else None
     decision = current_decision(env.store, stored)
-    if change.placing and (ask is not None or stand.places):
+    if change.placing and (options is not None or member_places.places):
         condition = reclaimed_name_condition(env.store, stored) if named is None else named
         if decision is not None:
-            ask = (
+            options = (
                 options_like(decision)
-                if ask is None
-                else options_for_joining(ask, decision, snapshot.taken_at)
+                if options is None
+                else options_for_joining(options, decision, snapshot.taken_at)
             )
         lease = None if decision is None or change.members else _open_lease(env, decision)
         carried = LeaseContinuation(lease)
@@ -183,12 +183,12 @@ def _change(
             if lease is None or decision is None
             else unchanged_promise(lease, decision),
             allowed=DecisionHooks(
-                turn=turn_of_stay(env, changed, None if ask is None else ask.until),
+                turn=turn_of_stay(env, changed, None if options is None else options.until),
                 also=lambda made: (*condition, *carried.also(made)),
             ),
         )
         settled = yield DecisionRequest(
-            proposal, ask or DecisionOptions(), RequestIdentity(env.ids.uuid())
+            proposal, options or DecisionOptions(), RequestIdentity(env.ids.uuid())
         )
         return EnsembleResult(settled.ensemble, settled.decision, dry_run)
     if dry_run:

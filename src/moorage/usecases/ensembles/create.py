@@ -17,7 +17,7 @@ from moorage.domain.requests import Objective
 from moorage.engine.explain.conflicts import Oracle, on_empty_hosts
 from moorage.engine.joint.build import build
 from moorage.usecases.decide.loop import decide_proposal, unplaced_or_held
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.decide.writes import current_decision
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def check_feasible(
-    env: UseCaseEnvironment, ensemble: Ensemble, naming: RequestIdentity, *, dry_run: bool
+    env: UseCaseEnvironment, ensemble: Ensemble, identity: RequestIdentity, *, dry_run: bool
 ) -> None:
     """Refuse an ensemble that would not fit this fleet even if it were empty.
 
@@ -53,14 +53,16 @@ def check_feasible(
     snapshot = env.store.snapshot()
     period = Period(snapshot.taken_at, FOREVER)
     everyone = frozenset(member.name for member in ensemble.members)
-    stand = member_places(snapshot, ensemble)
-    built = build(request_for(ensemble, stand, everyone, period, Objective.SPREAD), snapshot)
+    member_places = locate_members(snapshot, ensemble)
+    built = build(
+        request_for(ensemble, member_places, everyone, period, Objective.SPREAD), snapshot
+    )
     budget = env.limits.explanation_budget / SECOND
     oracle = Oracle(env.solver, lambda: budget)
     empty = on_empty_hosts(built.request, built)
     if oracle.feasible(empty.problem) is False:
         why = explain_static(env, built, snapshot, seed=0, helps=NOW)
-        raise refusal(env, empty, why, naming, ensemble=ensemble, stored=not dry_run)
+        raise refusal(env, empty, why, identity, ensemble=ensemble, stored=not dry_run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,40 +78,40 @@ def create_ensemble(
     env: UseCaseEnvironment,
     caller: Caller,
     description: EnsembleDescription,
-    ask: DecisionOptions | None,
-    naming: RequestIdentity,
+    options: DecisionOptions | None,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> EnsembleResult:
-    """Create an ensemble; if `ask` is given, also place and hold it.
+    """Create an ensemble; if `options` are given, also place and hold it.
 
     The same request with the same id gets the same answer: the ensemble, or the refusal.
 
     Raises:
         UnknownName, UnknownPolicy, InvalidDescription: the description names unknown things.
         Contradiction: policies that cannot be met together; they are named.
-        Infeasible: the ensemble cannot be placed now, or without `ask` not even on this fleet
+        Infeasible: the ensemble cannot be placed now, or without `options` not even on this fleet
             when empty; nothing was created.
         NameTaken: another ensemble of the project has the name.
         DuplicateName: the id was used by another request.
         LimitExceeded: the ensemble is too large, or too many places are held.
         QuotaExceeded: the project has as many ensembles as it may.
     """
-    if (made := _made_before(env, caller, naming)) is not None:
+    if (made := _made_before(env, caller, identity)) is not None:
         return made
-    if not dry_run and (refused := known_refusal(env, caller, naming)) is not None:
+    if not dry_run and (refused := known_refusal(env, caller, identity)) is not None:
         raise refused
-    ensemble = ensemble_from_description(env, caller, description, naming)
+    ensemble = ensemble_from_description(env, caller, description, identity)
     snapshot = env.store.snapshot()
     check_policies(snapshot.topology, ensemble)
     check_names(env, caller, snapshot, ensemble)
     try:
         check_unique_name(env.store, ensemble)
         check_stored(env, ensemble.project_id, QuotaName.ENSEMBLES)
-        return _store(env, caller, ensemble, ask, naming, dry_run=dry_run)
+        return _store(env, caller, ensemble, options, identity, dry_run=dry_run)
     except (DuplicateName, Infeasible):
         # The same request may have been granted on another connection: give the same answer.
-        if naming.digest and (made := _made_before(env, caller, naming)) is not None:
+        if identity.digest and (made := _made_before(env, caller, identity)) is not None:
             return made
         raise
 
@@ -123,8 +125,8 @@ def _store(
     env: UseCaseEnvironment,
     caller: Caller,
     ensemble: Ensemble,
-    ask: DecisionOptions | None,
-    naming: RequestIdentity,
+    options: DecisionOptions | None,
+    identity: RequestIdentity,
     *,
     dry_run: bool,
 ) -> EnsembleResult:
@@ -132,8 +134,8 @@ def _store(
         *unique_name_condition(ensemble),
         bound_stored(env, ensemble.project_id, QuotaName.ENSEMBLES),
     )
-    if ask is not None:
-        turn = turn_of_stay(env, ensemble, ask.until)
+    if options is not None:
+        turn = turn_of_stay(env, ensemble, options.until)
         proposal = Proposal(
             ensemble,
             None,
@@ -142,10 +144,10 @@ def _store(
                 turn=turn, also=lambda _: conditions, reader=RefusalReader(operator=caller.operator)
             ),
         )
-        own = RequestIdentity(env.ids.uuid(), within=naming)
-        settled = decide_proposal(env, proposal, ask, own, dry_run=dry_run)
+        own = RequestIdentity(env.ids.uuid(), within=identity)
+        settled = decide_proposal(env, proposal, options, own, dry_run=dry_run)
         return EnsembleResult(settled.ensemble, settled.decision, dry_run)
-    check_feasible(env, ensemble, naming, dry_run=dry_run)
+    check_feasible(env, ensemble, identity, dry_run=dry_run)
     if dry_run:
         return EnsembleResult(ensemble, None, dry_run=True)
     env.store.commit(Changeset((PutEnsemble(ensemble, None), *conditions)))
@@ -153,9 +155,9 @@ def _store(
 
 
 def _made_before(
-    env: UseCaseEnvironment, caller: Caller, naming: RequestIdentity
+    env: UseCaseEnvironment, caller: Caller, identity: RequestIdentity
 ) -> EnsembleResult | None:
-    known = made_by_request(caller, "ensemble", naming.id, naming.digest, env.store.ensemble)
+    known = made_by_request(caller, "ensemble", identity.id, identity.digest, env.store.ensemble)
     if known is None:
         return None
     return EnsembleResult(known, current_decision(env.store, known))
@@ -165,7 +167,7 @@ def ensemble_from_description(
     env: UseCaseEnvironment,
     caller: Caller,
     description: EnsembleDescription,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
 ) -> Ensemble:
     """The ensemble of a description, with flavors resolved; not stored.
 
@@ -176,7 +178,7 @@ def ensemble_from_description(
     roles = resolve(env.store, description.roles)
     now = env.store.now()
     ensemble = Ensemble(
-        id=naming.id,
+        id=identity.id,
         project_id=caller.project_id,
         user_id=caller.user_id,
         name=description.name,
@@ -185,7 +187,7 @@ def ensemble_from_description(
         policies=description.policies,
         metadata=description.metadata,
         salt=env.ids.salt(),
-        digest=naming.digest,
+        digest=identity.digest,
         created_at=now,
         updated_at=now,
         template=description.template,
@@ -202,8 +204,8 @@ def members_of(
     Raises:
         LimitExceeded: more members than one ensemble may have.
     """
-    wanted = sum(role.count for role in descriptions)
-    check_member_count(env.limits, wanted)
+    count = sum(role.count for role in descriptions)
+    check_member_count(env.limits, count)
     return tuple(
         member
         for role, one in zip(roles, descriptions, strict=True)

@@ -32,8 +32,8 @@ def decide_ensemble(
     env: UseCaseEnvironment,
     caller: Caller,
     ensemble_id: str,
-    ask: DecisionOptions,
-    naming: RequestIdentity,
+    options: DecisionOptions,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> DecisionResult:
@@ -42,7 +42,7 @@ def decide_ensemble(
     Places held by an earlier decision are replaced by the new ones in the same transaction. The
     same request with the same id gets the same answer: the decision, or the refusal.
 
-    Without `ask.hold` the places are held for the default, but at least until the end of the
+    Without `options.hold` the places are held for the default, but at least until the end of the
     present hold. A concurrent claim, renewal or new server makes it decide again.
 
     Raises:
@@ -52,15 +52,15 @@ def decide_ensemble(
         NameTaken: the ensemble was released or expired, and another one took its name since.
         DuplicateName: the id was used by another request.
     """
-    if (made := _made_before(env, caller, naming)) is not None:
+    if (made := _made_before(env, caller, identity)) is not None:
         return made
-    if not dry_run and (refused := known_refusal(env, caller, naming)) is not None:
+    if not dry_run and (refused := known_refusal(env, caller, identity)) is not None:
         raise refused
     first = current_decision(env.store, own_ensemble(env.store, caller, ensemble_id))
 
     def attempt() -> DecisionFlow[DecisionResult]:
         ensemble = own_ensemble(env.store, caller, ensemble_id)
-        turn = turn_of_stay(env, ensemble, ask.until)
+        turn = turn_of_stay(env, ensemble, options.until)
         named = reclaimed_name_condition(env.store, ensemble)
         proposal = Proposal(
             ensemble,
@@ -70,8 +70,8 @@ def decide_ensemble(
                 turn=turn, also=lambda _: named, reader=RefusalReader(operator=caller.operator)
             ),
         )
-        lasting = replace(ask, hold_end=HoldEnd.AT_LEAST_PRESENT)
-        return (yield DecisionRequest(proposal, lasting, naming))
+        lasting = replace(options, hold_end=HoldEnd.AT_LEAST_PRESENT)
+        return (yield DecisionRequest(proposal, lasting, identity))
 
     def decided_meanwhile(_: ConcurrentUpdate) -> bool:
         ensemble = own_ensemble(env.store, caller, ensemble_id)
@@ -82,15 +82,15 @@ def decide_ensemble(
         return run_decision(env, attempt, dry_run=dry_run, must_know=decided_meanwhile)
     except (ConcurrentUpdate, DuplicateName, Infeasible):
         # The same request may have been granted on another connection: give the same answer.
-        if naming.digest and (made := _made_before(env, caller, naming)) is not None:
+        if identity.digest and (made := _made_before(env, caller, identity)) is not None:
             return made
         raise
 
 
 def _made_before(
-    env: UseCaseEnvironment, caller: Caller, naming: RequestIdentity
+    env: UseCaseEnvironment, caller: Caller, identity: RequestIdentity
 ) -> DecisionResult | None:
-    known = made_by_request(caller, "decision", naming.id, naming.digest, env.store.decision)
+    known = made_by_request(caller, "decision", identity.id, identity.digest, env.store.decision)
     if known is None:
         return None
     return DecisionResult(known, env.store.ensemble(known.ensemble_id), env.store.snapshot())

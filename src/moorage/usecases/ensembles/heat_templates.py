@@ -19,7 +19,7 @@ from moorage.heat.compile import compile_template
 from moorage.heat.placed_template import TemplateDecision, prepare
 from moorage.policies.registry import parse
 from moorage.usecases.claims.comparison import difference
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.shared.access import own_ensemble
@@ -74,10 +74,10 @@ def differences(
 
 def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
     for name in sorted(known.resources.keys() | role.resources.keys()):
-        held, asked = known.resources.get(name, 0), role.resources.get(name, 0)
-        if held != asked:
-            effect = "exceeds" if asked > held else "narrower"
-            yield difference(f"{role.name}.{name}", effect, held, asked)
+        held, requested = known.resources.get(name, 0), role.resources.get(name, 0)
+        if held != requested:
+            effect = "exceeds" if requested > held else "narrower"
+            yield difference(f"{role.name}.{name}", effect, held, requested)
     fields: tuple[tuple[str, object, object], ...] = (
         ("required", _groups(known.required), _groups(role.required)),
         ("forbidden", sorted(known.forbidden), sorted(role.forbidden)),
@@ -92,14 +92,14 @@ def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
 
 def _devices(role: Role) -> list[list[str]]:
     """The role's ports, volumes and groups with their requirements, in comparable form."""
-    asked = [
+    described = [
         [one.kind, one.name, describe_group(one.resources, one.required), f"beside: {one.beside}"]
         + sorted(one.forbidden)
         + ["|".join(sorted(any_of)) for any_of in one.member_of]
         for one in sorted(role.groups, key=lambda one: (one.kind, one.name))
     ]
     together = [["same_subtree", *sorted(names)] for names in role.same_subtree]
-    return [*asked, *sorted(together), *([["isolate"]] if role.isolate else [])]
+    return [*described, *sorted(together), *([["isolate"]] if role.isolate else [])]
 
 
 def _groups(groups: tuple[frozenset[str], ...]) -> list[list[str]]:
@@ -160,8 +160,8 @@ def place_template(
     env: UseCaseEnvironment,
     caller: Caller,
     source: Source,
-    ask: DecisionOptions,
-    naming: RequestIdentity,
+    options: DecisionOptions,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> PlacedTemplate:
@@ -173,13 +173,13 @@ def place_template(
         InvalidDescription: the template is not valid; the error has path and line.
         Contradiction, Infeasible, LimitExceeded, Busy: as for any ensemble.
     """
-    time_limit = time_limit_within(env.limits, ask.time_limit)
+    time_limit = time_limit_within(env.limits, options.time_limit)
     with deadline.within(env.stopwatch, time_limit / SECOND):
         compiled, emission = _read(source)
         try:
             with deadline.leaving(len(compiled.keys) * _ANNOTATING):
                 made = create_ensemble(
-                    env, caller, compiled.description, ask, naming, dry_run=dry_run
+                    env, caller, compiled.description, options, identity, dry_run=dry_run
                 )
         except InvalidDescription as error:
             raise compiled.with_location(error) from error
@@ -245,8 +245,12 @@ def _usable(env: UseCaseEnvironment, compiled: CompiledTemplate, ensemble: Ensem
     if decision is None or state not in USABLE:
         why = "none was made" if state is None else f"its last decision is {state}"
         raise HoldExpired(f"ensemble {ensemble.id} has no places to use: {why}")
-    stand = member_places(snapshot, ensemble)
-    freed = [one for one in compiled.keys if one not in decision.places or one not in stand.places]
+    member_places = locate_members(snapshot, ensemble)
+    freed = [
+        one
+        for one in compiled.keys
+        if one not in decision.places or one not in member_places.places
+    ]
     if freed:
         first = ", ".join(map(str, sorted(freed)[:_TOLD]))
         more = f" and {len(freed) - _TOLD} more" if len(freed) > _TOLD else ""

@@ -26,7 +26,7 @@ from moorage.usecases.decide.member_places import (
     MemberPlaces,
     MemberStatus,
     bookings_of,
-    member_places,
+    locate_members,
 )
 from moorage.usecases.decide.writes import current_decision, member_departure_changes
 from moorage.usecases.ensembles.change import (
@@ -58,7 +58,7 @@ class MemberAddition:
     """A new role's description, or a present role's name and a count; and options for placing."""
 
     described: Mapping[str, object]
-    ask: DecisionOptions | None = None
+    options: DecisionOptions | None = None
 
 
 def add_members(
@@ -66,7 +66,7 @@ def add_members(
     caller: Caller,
     ensemble_id: str,
     adding: MemberAddition,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> EnsembleResult:
@@ -84,13 +84,13 @@ def add_members(
 
     def attempt() -> DecisionFlow[EnsembleResult]:
         ensemble = own_ensemble(env.store, caller, ensemble_id)
-        if already_added(ensemble, naming):
+        if already_added(ensemble, identity):
             return EnsembleResult(ensemble, current_decision(env.store, ensemble))
-        change = _change(ensemble, adding.described, naming)
+        change = _change(ensemble, adding.described, identity)
         try:
             return (
                 yield from change_flow(
-                    env, caller, ensemble_id, change, adding.ask, dry_run=dry_run
+                    env, caller, ensemble_id, change, adding.options, dry_run=dry_run
                 )
             )
         except StaleGeneration as moved:
@@ -99,7 +99,7 @@ def add_members(
         except Infeasible:
             # The same request may have been granted on another connection: give the same answer.
             ensemble = own_ensemble(env.store, caller, ensemble_id)
-            if already_added(ensemble, naming):
+            if already_added(ensemble, identity):
                 return EnsembleResult(ensemble, current_decision(env.store, ensemble))
             raise
 
@@ -107,7 +107,7 @@ def add_members(
 
 
 def _change(
-    ensemble: Ensemble, described: Mapping[str, object], naming: RequestIdentity
+    ensemble: Ensemble, described: Mapping[str, object], identity: RequestIdentity
 ) -> ChangeRequest:
     name = described.get("name")
     change: Mapping[str, object] = described
@@ -119,7 +119,7 @@ def _change(
         # `read_role` needs a size, which is not used; it checks the other fields.
         more = read_role({**described, "resources": {"VCPU": 1}}, "member.role").count
         change = {"name": name, "count": ensemble.count(str(name)) + more}
-    return ChangeRequest(members=(change,), generation=ensemble.generation, naming=naming)
+    return ChangeRequest(members=(change,), generation=ensemble.generation, identity=identity)
 
 
 class JoinBreaksPolicies(InUse):
@@ -155,7 +155,7 @@ class MemberListing:
     """An ensemble with its members' places."""
 
     ensemble: Ensemble
-    stand: MemberPlaces
+    member_places: MemberPlaces
     snapshot: Snapshot
 
 
@@ -167,7 +167,7 @@ def list_members(env: UseCaseEnvironment, caller: Caller, ensemble_id: str) -> M
     """
     ensemble = own_ensemble(env.store, caller, ensemble_id)
     snapshot = env.store.snapshot()
-    return MemberListing(ensemble, member_places(snapshot, ensemble), snapshot)
+    return MemberListing(ensemble, locate_members(snapshot, ensemble), snapshot)
 
 
 def join(
@@ -175,7 +175,7 @@ def join(
     caller: Caller,
     ensemble_id: str,
     joining: JoinRequest,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> JoinResult:
@@ -196,9 +196,9 @@ def join(
 
     def attempt() -> JoinResult:
         ensemble = own_ensemble(env.store, caller, ensemble_id)
-        if already_added(ensemble, naming):
+        if already_added(ensemble, identity):
             return _joined_before(env, ensemble, joining)
-        return _join(env, caller, ensemble, joining, naming, dry_run=dry_run)
+        return _join(env, caller, ensemble, joining, identity, dry_run=dry_run)
 
     return retry(env, attempt)
 
@@ -215,7 +215,7 @@ def _join(
     caller: Caller,
     ensemble: Ensemble,
     joining: JoinRequest,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool,
 ) -> JoinResult:
@@ -231,7 +231,7 @@ def _join(
         (m.name.index for m in ensemble.members if m.name.role == joining.role), default=-1
     )
     member = Member(MemberName(joining.role, index), env.ids.uuid(), joining.server_id)
-    grown = with_addition_recorded(ensemble.grown(joining.role, (member,)), naming)
+    grown = with_addition_recorded(ensemble.grown(joining.role, (member,)), identity)
     broken = broken_policies(snapshot, grown)
     before = {one.policy for one in broken_policies(snapshot, ensemble)}
     # `broken_policies` has refused a server on no host: `reject` must not hide that error.
@@ -284,8 +284,8 @@ def leave(
         now = env.store.now()
         # Read before the member's status: a claim in between changes the decision's generation.
         ended = tuple(member_departure_changes(env.store, ensemble, {name}, now))
-        stand = member_places(env.store.snapshot(), ensemble)
-        if keep_resources and stand.of(name) is MemberStatus.BUILDING:
+        member_places = locate_members(env.store.snapshot(), ensemble)
+        if keep_resources and member_places.of(name) is MemberStatus.BUILDING:
             raise InUse("member", str(name), "its server is still being built")
         smaller = replace(without_members(ensemble, {name}), updated_at=now)
         if dry_run:

@@ -8,7 +8,7 @@ from moorage.domain.changes import ExpectUniqueName
 from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import NameTaken
 from moorage.domain.leases import LeaseState
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.writes import current_decision
 
 if TYPE_CHECKING:
@@ -56,4 +56,4 @@ def _in_use(store: Store, ensemble: Ensemble) -> bool:
     if decision is None:
         return True
     gone = decision.state_at(store.now()) in {DecisionState.RELEASED, DecisionState.EXPIRED}
-    return not gone or bool(member_places(store.snapshot(), ensemble).places)
+    return not gone or bool(locate_members(store.snapshot(), ensemble).places)

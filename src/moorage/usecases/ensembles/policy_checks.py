@@ -15,7 +15,7 @@ from moorage.engine.joint.policy_rules import resolve_policies
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.policies.contradiction import refuse_contradictions
 from moorage.policies.registry import parse
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.shared.role_resolution import LedgerNames
 
@@ -50,9 +50,13 @@ def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViola
     Raises:
         InvalidDescription: a member is on no host.
     """
-    stand = member_places(snapshot, ensemble)
+    member_places = locate_members(snapshot, ensemble)
     request = request_for(
-        ensemble, stand, frozenset(), _presence(stand, snapshot.taken_at), Objective.SPREAD
+        ensemble,
+        member_places,
+        frozenset(),
+        _presence(member_places, snapshot.taken_at),
+        Objective.SPREAD,
     )
     terrain = cut_terrain(snapshot, request)
     placement = Placement(
@@ -73,9 +77,9 @@ def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViola
     )
 
 
-def _presence(stand: MemberPlaces, now: Instant) -> Period:
+def _presence(member_places: MemberPlaces, now: Instant) -> Period:
     """The period from the first start to the last end of the members' bookings."""
-    every = [one for some in stand.bookings.values() for one in some]
+    every = [one for some in member_places.bookings.values() for one in some]
     start = min((one.period.start for one in every), default=now)
     end = max((one.occupies_until(now) for one in every), default=FOREVER)
     return Period(max(start, now), end)

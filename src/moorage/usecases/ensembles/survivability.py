@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import edges
 from moorage.domain.topology import HOST, Level
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.shared.access import own_ensemble
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def survivability(
     snapshot = env.store.snapshot()
     hosts = {
         name: snapshot.row_of[place.host]
-        for name, place in member_places(snapshot, ensemble).places.items()
+        for name, place in locate_members(snapshot, ensemble).places.items()
     }
     levels = [
         Level(tree, name) for tree, names in snapshot.topology.levels.items() for name in names
@@ -91,7 +91,7 @@ def _losses(
 
 def _needed(ensemble: Ensemble, role: str, level: Level) -> int:
     names = [member.name for member in ensemble.members]
-    wanted = [
+    levels = [
         one.parameters["keep"]
         for one in ensemble.policies
         if one.type == "survive"
@@ -102,4 +102,4 @@ def _needed(ensemble: Ensemble, role: str, level: Level) -> int:
             {name.role for name in edge} == {role} for edge in edges(one, ensemble.roles, names)
         )
     ]
-    return max((n for n in wanted if isinstance(n, int)), default=1)
+    return max((n for n in levels if isinstance(n, int)), default=1)

@@ -54,7 +54,7 @@ def create_template(
     env: UseCaseEnvironment,
     caller: Caller,
     written: TemplateDraft,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> Template:
@@ -68,7 +68,7 @@ def create_template(
         DuplicateName: the project has a template of that name, or the id was used by another
             request.
     """
-    made = _checked(env, caller, written, naming)
+    made = _checked(env, caller, written, identity)
     try:
         known = env.store.template(made.id)
     except NotFound:
@@ -76,7 +76,7 @@ def create_template(
     else:
         if not sees(caller, known.project_id):
             raise DuplicateName("template", made.id)
-        same_request("template", made.id, stored=known.digest, given=naming.digest)
+        same_request("template", made.id, stored=known.digest, given=identity.digest)
         return known
     if any(
         one.project_id == made.project_id
@@ -244,7 +244,10 @@ def _heat_source(source: Mapping[str, object]) -> Source:
 
 
 def _checked(
-    env: UseCaseEnvironment, caller: Caller, written: TemplateDraft, naming: RequestIdentity | None
+    env: UseCaseEnvironment,
+    caller: Caller,
+    written: TemplateDraft,
+    identity: RequestIdentity | None,
 ) -> Template:
     """Version 1 of a template, validated as far as is possible without parameter values."""
     if written.shared:
@@ -260,7 +263,7 @@ def _checked(
         parameters = read_parameters(source.pop(PARAMETERS, {}))
         _check_description(written.name, source, parameters)
     return Template(
-        id=env.ids.uuid() if naming is None else naming.id,
+        id=env.ids.uuid() if identity is None else identity.id,
         version=1,
         project_id=caller.project_id,
         user_id=caller.user_id,
@@ -269,7 +272,7 @@ def _checked(
         source=MappingProxyType(source),
         parameters=parameters,
         shared=written.shared,
-        digest="" if naming is None else naming.digest,
+        digest="" if identity is None else identity.digest,
         created_at=env.store.now(),
     )
 

@@ -222,15 +222,15 @@ def _check_things(
 
 
 def _check_threshold(
-    env: UseCaseEnvironment, caller: Caller, wants: SubscriptionFilter, asked: Threshold
+    env: UseCaseEnvironment, caller: Caller, wants: SubscriptionFilter, threshold: Threshold
 ) -> None:
     """Check that the threshold belongs to the event types, and that none is missing."""
     time, room, capacity = (name in wants.types for name in _OWN)
-    sized = asked.flavor is not None or asked.resource_class is not None
-    limited = asked.below is not None or asked.above_share is not None
+    sized = threshold.flavor is not None or threshold.resource_class is not None
+    limited = threshold.below is not None or threshold.above_share is not None
     for field, given, needed, allowed in (
-        ("before", asked.before is not None, time, time),
-        ("below", asked.below is not None, room, room or capacity),
+        ("before", threshold.before is not None, time, time),
+        ("below", threshold.below is not None, room, room or capacity),
         ("role", wants.role is not None, room, True),
         ("flavor", sized, capacity, capacity),
         ("below", limited, capacity, room or capacity),
@@ -241,24 +241,24 @@ def _check_threshold(
             )
         if given and not allowed:
             raise _bad(field, f"it goes with {', '.join(_OWN)}, named as a type")
-    if asked.before is not None and not 0 < asked.before <= _LONGEST_BEFORE:
+    if threshold.before is not None and not 0 < threshold.before <= _LONGEST_BEFORE:
         raise _bad("before", "a time between nothing and a year")
     if room and not caller.operator:
         most = env.limits.told_additional(env.limits.tenant_additional)
-        if (asked.below or 0) > most:
+        if (threshold.below or 0) > most:
             raise _bad("below", f"at most {most}: no larger count is told to tenants")
     if capacity:
-        _check_capacity(caller, asked)
+        _check_capacity(caller, threshold)
 
 
-def _check_capacity(caller: Caller, asked: Threshold) -> None:
+def _check_capacity(caller: Caller, threshold: Threshold) -> None:
     if not caller.operator:
         raise Forbidden("capacity.threshold tells of the whole cloud: it is for operators")
-    if (asked.flavor is None) == (asked.resource_class is None):
+    if (threshold.flavor is None) == (threshold.resource_class is None):
         raise _bad("flavor", "give flavor or resource_class, and not both")
-    if (asked.below is None) == (asked.above_share is None):
+    if (threshold.below is None) == (threshold.above_share is None):
         raise _bad("below", "give below or above_share, and not both")
-    if asked.above_share is not None and asked.resource_class is None:
+    if threshold.above_share is not None and threshold.resource_class is None:
         raise _bad("above_share", "a share is of a resource_class")
 
 

@@ -26,7 +26,7 @@ from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.max_additional import count_additional
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.solution import request_for, solve_and_verify
 from moorage.usecases.ports import Page
 
@@ -165,11 +165,11 @@ def max_additional(
     Raises:
         Busy: time ran out.
     """
-    stand = member_places(snapshot, ensemble)
-    if not stand.places:
+    member_places = locate_members(snapshot, ensemble)
+    if not member_places.places:
         return None
     period = Period(snapshot.taken_at)
-    request = request_for(ensemble, stand, frozenset(), period, Objective.SPREAD)
+    request = request_for(ensemble, member_places, frozenset(), period, Objective.SPREAD)
     closed = closed_hosts(env.store.keepers().ensembles, snapshot, ensemble, period)
     limit = env.limits.time_limit // 2
     built = build_on_terrain(request, cut_terrain(snapshot, request), closed=closed)
@@ -186,35 +186,37 @@ def capacity(
     env: UseCaseEnvironment, one: Subscription, snapshot: Snapshot, last: Last
 ) -> Iterator[Crossing]:
     """The standing of free capacity against `below`, or of the used share against `above_share`."""
-    asked = one.threshold
-    if not one.wants.has(CAPACITY) or (asked.flavor is None and asked.resource_class is None):
+    threshold = one.threshold
+    if not one.wants.has(CAPACITY) or (
+        threshold.flavor is None and threshold.resource_class is None
+    ):
         return
     measured: float
-    among = _zone(snapshot, asked.zone)
-    if asked.above_share is not None and asked.resource_class is not None:
-        measured = round(used_share(snapshot, asked.resource_class, among), 4)
-        crossed, side = measured > asked.above_share, "above"
+    among = _zone(snapshot, threshold.zone)
+    if threshold.above_share is not None and threshold.resource_class is not None:
+        measured = round(used_share(snapshot, threshold.resource_class, among), 4)
+        crossed, side = measured > threshold.above_share, "above"
     else:
         amounts = (
-            env.store.flavor(asked.flavor).resources
-            if asked.flavor is not None
-            else {str(asked.resource_class): 1}
+            env.store.flavor(threshold.flavor).resources
+            if threshold.flavor is not None
+            else {str(threshold.resource_class): 1}
         )
         measured = count_fitting(snapshot, amounts, among)
-        crossed, side = measured < (asked.below or 0), "below"
+        crossed, side = measured < (threshold.below or 0), "below"
     before = last.get(f"{one.id} {CAPACITY}")
     last[f"{one.id} {CAPACITY}"] = measured
     if bool(one.standing.get(CAPACITY, 0)) == crossed:
         yield Crossing(CAPACITY, int(crossed))
         return
     body = {
-        "flavor": asked.flavor,
-        "resource_class": asked.resource_class,
-        "zone": asked.zone,
+        "flavor": threshold.flavor,
+        "resource_class": threshold.resource_class,
+        "zone": threshold.zone,
         "before": before,
         "now": measured,
-        "below": asked.below,
-        "above_share": asked.above_share,
+        "below": threshold.below,
+        "above_share": threshold.above_share,
         "crossed": side if crossed else "back",
         "subscription": one.id,
     }
@@ -251,7 +253,7 @@ class ThresholdWatcher:
     """Subscription id -> the state of the ledger that was measured last."""
     _last: dict[str, float] = field(default_factory=dict)
 
-    def look(self) -> bool:
+    def run_round(self) -> bool:
         """Measure the thresholds if it is time; always False: there is never more to do at once.
 
         Raises:

@@ -43,7 +43,7 @@ class EventTrimmer:
     env: UseCaseEnvironment
     _next: float = 0.0
 
-    def look(self) -> bool:
+    def run_round(self) -> bool:
         """Delete old events if it is time; whether there are more to delete now.
 
         Raises:

@@ -10,7 +10,7 @@ from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate, ProviderConflict
 from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
 from moorage.domain.period import Period
-from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.effects.lease_timers import timers_after_change
 from moorage.usecases.effects.notifications import checked_lease_end
 from moorage.usecases.leases.lifecycle import progress_of
@@ -54,8 +54,8 @@ def cancel_lease(
         lease = own_lease(env.store, caller, lease_id)
         check_generation(lease, generation)
         now = env.store.now()
-        way = _ended if lease.state is LeaseState.ACTIVE else _never
-        cancelled, changes = way(env, lease, now)
+        end = _ended if lease.state is LeaseState.ACTIVE else _never
+        cancelled, changes = end(env, lease, now)
         if dry_run:
             return cancelled
         keepers = env.store.keepers().revision
@@ -140,6 +140,8 @@ def _given_back(env: UseCaseEnvironment, lease: Lease) -> Iterator[Change]:
     """Changes that give later ends to the consumers displaced for the lease."""
     snapshot = env.store.snapshot()
     ensemble = env.store.ensemble(lease.ensemble_id)
-    stand = member_places(snapshot, ensemble)
-    freed = {one.uuid: () for one in ensemble.members if stand.of(one.name) is MemberStatus.HELD}
+    member_places = locate_members(snapshot, ensemble)
+    freed = {
+        one.uuid: () for one in ensemble.members if member_places.of(one.name) is MemberStatus.HELD
+    }
     yield from restored_ends(env.store, snapshot, [lease.id], freed, env.limits.notice)

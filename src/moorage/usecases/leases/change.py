@@ -17,7 +17,7 @@ from moorage.domain.leases import (
 )
 from moorage.domain.period import Period
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision
-from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.effects.lease_timers import timers_after_change
@@ -62,7 +62,7 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
     lease_id: str,
     change: LeaseChange,
     generation: int | None,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> LeaseResult:
@@ -90,7 +90,7 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
     def attempt() -> DecisionFlow[LeaseResult]:
         lease = own_lease(env.store, caller, lease_id)
         check_generation(lease, generation)
-        return (yield from _change(env, caller, lease, change, naming, dry_run=dry_run))
+        return (yield from _change(env, caller, lease, change, identity, dry_run=dry_run))
 
     return run_decision(env, attempt, dry_run=dry_run)
 
@@ -100,7 +100,7 @@ def _change(
     caller: Caller,
     lease: Lease,
     change: LeaseChange,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool,
 ) -> DecisionFlow[LeaseResult]:
@@ -125,7 +125,7 @@ def _change(
             replace(renamed, terms=terms, state=state),
             ensemble,
             change,
-            naming=naming,
+            identity=identity,
             dry_run=dry_run,
         )
     )
@@ -184,14 +184,14 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
     ensemble: Ensemble,
     change: LeaseChange,
     *,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     dry_run: bool,
 ) -> DecisionFlow[LeaseResult]:
     """Decide a changed window or changed members jointly, and write the changed lease."""
     snapshot = env.store.snapshot()
-    stand = member_places(snapshot, ensemble)
+    member_places = locate_members(snapshot, ensemble)
     decision = env.store.decision(before.decision_id)
-    changed = resized(env, snapshot, ensemble, stand, change.counts, decision.period)
+    changed = resized(env, snapshot, ensemble, member_places, change.counts, decision.period)
     if change.counts:  # so many may be too few for what the policies ask for, wherever they are
         check_policies(snapshot.topology, changed, own=False)
     check_members(env.limits, changed)
@@ -227,8 +227,10 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
             turn=turn_of_window(env, changed, after.terms), also=also, reader=reader
         ),
     )
-    ask = DecisionOptions(objective=decision.objective, seed=decision.solve.seed)
-    settled = yield DecisionRequest(proposal, ask, RequestIdentity(env.ids.uuid(), within=naming))
+    options = DecisionOptions(objective=decision.objective, seed=decision.solve.seed)
+    settled = yield DecisionRequest(
+        proposal, options, RequestIdentity(env.ids.uuid(), within=identity)
+    )
     return LeaseResult(
         lease=after if dry_run else env.store.lease(before.id),
         decision=settled.decision,
@@ -243,6 +245,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
 
 def _all_held(fresh: frozenset[MemberName]) -> Callable[[MemberPlaces], frozenset[MemberName]]:
     """Selects the new members and all members with unclaimed places."""
-    return lambda stand: (
-        fresh | {name for name, status in stand.status.items() if status is MemberStatus.HELD}
+    return lambda member_places: (
+        fresh
+        | {name for name, status in member_places.status.items() if status is MemberStatus.HELD}
     )

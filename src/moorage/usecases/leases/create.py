@@ -16,7 +16,7 @@ from moorage.domain.lease_actions import read_actions
 from moorage.domain.leases import Lease, LeaseState, Reservation
 from moorage.domain.waitlist import EntryState, EntryStep, entry_after
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import (
     DecisionHooks,
     Proposal,
@@ -67,8 +67,8 @@ __all__ = ["DisplacedConsumer", "LeaseRequest", "LeaseResult", "create_lease"]
 def create_lease(
     env: UseCaseEnvironment,
     caller: Caller,
-    asked: LeaseRequest,
-    naming: RequestIdentity,
+    request: LeaseRequest,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> LeaseResult:
@@ -94,19 +94,19 @@ def create_lease(
         CheckRefused: the operator's check of leases refuses it.
         Busy: time ran out, there were too many conflicting commits, or the check did not answer.
     """
-    if (made := made_before(env.store, caller, naming)) is not None:
+    if (made := made_before(env.store, caller, identity)) is not None:
         return made
-    if not dry_run and (refused := known_refusal(env, caller, naming)) is not None:
+    if not dry_run and (refused := known_refusal(env, caller, identity)) is not None:
         raise refused
     try:
         return run_decision(
             env,
-            lambda: _create(env, caller, asked, naming, dry_run=dry_run),
+            lambda: _create(env, caller, request, identity, dry_run=dry_run),
             dry_run=dry_run,
         )
     except (DuplicateName, Infeasible, WrongState):
         # The same request was granted on another connection meanwhile: return that lease.
-        if naming.digest and (made := made_before(env.store, caller, naming)) is not None:
+        if identity.digest and (made := made_before(env.store, caller, identity)) is not None:
             return made
         raise
 
@@ -114,56 +114,58 @@ def create_lease(
 def _create(
     env: UseCaseEnvironment,
     caller: Caller,
-    asked: LeaseRequest,
-    naming: RequestIdentity,
+    request: LeaseRequest,
+    identity: RequestIdentity,
     *,
     dry_run: bool,
 ) -> DecisionFlow[LeaseResult]:
     now = env.store.now()
-    asked = _renewed(env.store, asked)
-    terms = asked.terms
-    if asked.brought is None:
+    request = _renewed(env.store, request)
+    terms = request.terms
+    if request.brought is None:
         check_margins(env.limits, lead=terms.lead, cleaning=terms.cleaning)
         terms = checked_lead(checked_start(terms, now), now)
     terms = checked_end(env.limits, terms, now)
-    ensemble, generation = _ensemble(env, caller, asked)
+    ensemble, generation = _ensemble(env, caller, request)
     check_members(env.limits, ensemble)
-    lease = _lease(env, caller, asked, naming, terms, ensemble)
+    lease = _lease(env, caller, request, identity, terms, ensemble)
     within = None
-    if asked.brought is None:  # what another service has granted stands
-        within = quota_limits(env.limits, any_priority=asked.any_priority)
+    if request.brought is None:  # what another service has granted stands
+        within = quota_limits(env.limits, any_priority=request.any_priority)
         check_quota(env, lease, None, within)
     question = CheckRequest(env, caller, CREATE)
     # A waitlist entry or an imported lease keeps its ensemble even if the name was taken since.
-    again_named = generation is not None and asked.entry is None and asked.brought is None
+    again_named = generation is not None and request.entry is None and request.brought is None
     named = reclaimed_name_condition(env.store, ensemble) if again_named else ()
 
     def also(decision: Decision) -> tuple[Change, ...]:
         placed = _placed(lease, decision)
-        if asked.brought is None:
+        if request.brought is None:
             placed = question.put(placed, ensemble)
         return (
             *named,
             PutLease(placed, None, within),
             *first_timers(placed, env.ids, decision.created_at),
-            *_ended_with(ensemble, terms, asked.brought),
-            *_left(asked.entry, decision.created_at),
+            *_ended_with(ensemble, terms, request.brought),
+            *_left(request.entry, decision.created_at),
         )
 
     proposal = Proposal(
         ensemble,
         generation,
         (unplaced(ensemble),),
-        promise=replace(promise(lease), outranks=0 if asked.brought else terms.priority),
+        promise=replace(promise(lease), outranks=0 if request.brought else terms.priority),
         allowed=DecisionHooks(
-            turn=_turn(env, lease, ensemble, asked),
+            turn=_turn(env, lease, ensemble, request),
             also=also,
-            reader=RefusalReader(operator=caller.operator, detail=_detail(asked)),
+            reader=RefusalReader(operator=caller.operator, detail=_detail(request)),
         ),
     )
-    ask = DecisionOptions(time_limit=asked.time_limit, objective=asked.objective, seed=asked.seed)
-    own = RequestIdentity(env.ids.uuid(), explained=naming.explained, within=naming)
-    settled = yield DecisionRequest(proposal, ask, own)
+    options = DecisionOptions(
+        time_limit=request.time_limit, objective=request.objective, seed=request.seed
+    )
+    own = RequestIdentity(env.ids.uuid(), explained=identity.explained, within=identity)
+    settled = yield DecisionRequest(proposal, options, own)
     return LeaseResult(
         lease=replace(_placed(lease, settled.decision), serial=settled.serials.get(lease.id, 0)),
         decision=settled.decision,
@@ -178,18 +180,18 @@ def _create(
 def _lease(
     env: UseCaseEnvironment,
     caller: Caller,
-    asked: LeaseRequest,
-    naming: RequestIdentity,
+    request: LeaseRequest,
+    identity: RequestIdentity,
     terms: Terms,
     ensemble: Ensemble,
 ) -> Lease:
     """The lease to store, without a placement yet."""
-    brought = asked.brought.reservations if asked.brought else {}
+    brought = request.brought.reservations if request.brought else {}
     return Lease(
-        id=naming.id,
+        id=identity.id,
         project_id=ensemble.project_id,
         user_id=caller.user_id,
-        name=asked.name,
+        name=request.name,
         ensemble_id=ensemble.id,
         decision_id="",
         terms=terms,
@@ -199,43 +201,45 @@ def _lease(
             for role in ensemble.roles
         ),
         units=len(ensemble.members),
-        actions=read_actions(asked.actions),
-        annotations=asked.annotations,
-        digest=naming.digest if asked.entry is None else asked.entry.digest,
+        actions=read_actions(request.actions),
+        annotations=request.annotations,
+        digest=identity.digest if request.entry is None else request.entry.digest,
     )
 
 
 def _turn(
-    env: UseCaseEnvironment, lease: Lease, ensemble: Ensemble, asked: LeaseRequest
+    env: UseCaseEnvironment, lease: Lease, ensemble: Ensemble, request: LeaseRequest
 ) -> WaitlistGate:
     """The waitlist gate of the request; a lease that another service granted skips it."""
-    if asked.brought is not None:
+    if request.brought is not None:
         return ignore_waitlist
     turn = turn_of_window(env, ensemble, lease.terms)
-    return turn if asked.entry is None else replace(turn, entry=asked.entry.id)
+    return turn if request.entry is None else replace(turn, entry=request.entry.id)
 
 
-def _detail(asked: LeaseRequest) -> RefusalDetail:
+def _detail(request: LeaseRequest) -> RefusalDetail:
     """How much of an explanation a refusal of this request gets."""
-    if asked.unexplained:
+    if request.unexplained:
         return RefusalDetail.NONE
     return (
-        RefusalDetail.UNSTORED if asked.unasked or asked.entry is not None else RefusalDetail.FULL
+        RefusalDetail.UNSTORED
+        if request.unasked or request.entry is not None
+        else RefusalDetail.FULL
     )
 
 
-def _renewed(store: Store, asked: LeaseRequest) -> LeaseRequest:
+def _renewed(store: Store, request: LeaseRequest) -> LeaseRequest:
     """The request with its waitlist entry as stored now.
 
     Raises:
         WrongState: the entry is not waiting any more.
     """
-    if asked.entry is None:
-        return asked
-    entry = store.waitlist_entry(asked.entry.id)
+    if request.entry is None:
+        return request
+    entry = store.waitlist_entry(request.entry.id)
     if entry.state is not EntryState.WAITING:
         raise WrongState(f"the entry of the waitlist is {entry.state}")
-    return replace(asked, entry=entry)
+    return replace(request, entry=entry)
 
 
 def _left(entry: WaitlistEntry | None, now: Instant) -> tuple[Change, ...]:
@@ -252,25 +256,25 @@ def _placed(lease: Lease, decision: Decision) -> Lease:
 
 
 def _ensemble(
-    env: UseCaseEnvironment, caller: Caller, asked: LeaseRequest
+    env: UseCaseEnvironment, caller: Caller, request: LeaseRequest
 ) -> tuple[Ensemble, int | None]:
     """The ensemble to place, and its stored generation; None for one that is not stored yet."""
-    if asked.entry is not None and asked.entry.ensemble is not None:
-        return asked.entry.ensemble, None
-    if (asked.ensemble_id is None) is (asked.description is None):
+    if request.entry is not None and request.entry.ensemble is not None:
+        return request.entry.ensemble, None
+    if (request.ensemble_id is None) is (request.description is None):
         raise InvalidDescription(
             "give either the id of an ensemble or a description", path="lease.ensemble"
         )
     snapshot = env.store.snapshot()
-    if asked.description is not None:
+    if request.description is not None:
         ensemble = ensemble_from_description(
-            env, caller, asked.description, RequestIdentity(env.ids.uuid())
+            env, caller, request.description, RequestIdentity(env.ids.uuid())
         )
-        check_policies(snapshot.topology, ensemble, own=not asked.compiled)
-        check_names(env, caller, snapshot, ensemble, compiled=asked.compiled)
-        return _with_servers(ensemble, asked.brought), None
-    assert asked.ensemble_id is not None
-    ensemble = own_ensemble(env.store, caller, asked.ensemble_id)
+        check_policies(snapshot.topology, ensemble, own=not request.compiled)
+        check_names(env, caller, snapshot, ensemble, compiled=request.compiled)
+        return _with_servers(ensemble, request.brought), None
+    assert request.ensemble_id is not None
+    ensemble = own_ensemble(env.store, caller, request.ensemble_id)
     check_placeless(env.store, snapshot, ensemble)
     return ensemble, ensemble.generation
 
@@ -284,7 +288,7 @@ def check_placeless(store: Store, snapshot: Snapshot, ensemble: Ensemble) -> Non
     for lease in store.leases_of(ensemble.id):
         if lease.state is not LeaseState.CLOSED:
             raise WrongState(f"the ensemble has {lease.called} already, which is {lease.state}")
-    if member_places(snapshot, ensemble).places:
+    if locate_members(snapshot, ensemble).places:
         raise WrongState("already placed; release it first, or lease from its description")
 
 
@@ -310,13 +314,13 @@ def _ended_with(
     return (EndBookings(servers, terms.occupied.end),) if servers else ()
 
 
-def made_before(store: Store, caller: Caller, naming: RequestIdentity) -> LeaseResult | None:
+def made_before(store: Store, caller: Caller, identity: RequestIdentity) -> LeaseResult | None:
     """The lease that an earlier request with the same id and content was granted, or None.
 
     Raises:
         DuplicateName: another request used the same id.
     """
-    known = made_by_request(caller, "lease", naming.id, naming.digest, store.lease)
+    known = made_by_request(caller, "lease", identity.id, identity.digest, store.lease)
     if known is None:
         return None
     return LeaseResult(

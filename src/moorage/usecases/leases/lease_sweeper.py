@@ -22,8 +22,8 @@ from moorage.usecases.preemption import eviction
 from moorage.usecases.preemption.eviction import owner_details
 from moorage.usecases.preemption.stay_ends import EndReason
 from moorage.usecases.relocation import lease_health
+from moorage.usecases.relocation.late_replanning import ReplanWorker
 from moorage.usecases.relocation.repair import RepairWorker
-from moorage.usecases.relocation.reprieve import ReplanWorker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,7 @@ class OverrunScan:
     """The progress of a worker's scan for overrun servers."""
 
     after: tuple[Instant, str] = (0, "")
-    more: bool = False
+    more_repairs: bool = False
     """Whether the next page should be read at once."""
     known: Mapping[str, Instant] = field(default_factory=lambda: MappingProxyType({}))
     """Ids of effects that are written already, with the ends of the bookings they are about."""
@@ -58,17 +58,17 @@ def report_overrun(env: UseCaseEnvironment, seen: OverrunScan) -> OverrunScan:
     """Write the effects of servers whose end has passed since the last scan."""
     now, notice = env.store.now(), env.limits.notice
     after = seen.after
-    if not seen.more:
+    if not seen.more_repairs:
         after = (max(min(after[0], now) - max(_BACK, 2 * notice), 0), "")
     page = env.store.overrun(after, PAGE)
-    known = {one: end for one, end in seen.known.items() if end >= after[0] or seen.more}
+    known = {one: end for one, end in seen.known.items() if end >= after[0] or seen.more_repairs}
     for one in page:
-        first, asked = _due(one, now, _patience(env.limits, one.yields_to))
+        first, deletion = _due(one, now, _patience(env.limits, one.yields_to))
         if first.effect.id not in known:
-            _write(env, first, asked)
+            _write(env, first, deletion)
             known[first.effect.id] = one.end
     if len(page) == PAGE:
-        return OverrunScan((page[-1].end, page[-1].consumer.uuid), more=True, known=known)
+        return OverrunScan((page[-1].end, page[-1].consumer.uuid), more_repairs=True, known=known)
     return OverrunScan((now, ""), known=known)
 
 
@@ -120,7 +120,7 @@ def _due(
     )
 
 
-def _write(env: UseCaseEnvironment, first: PutEffect, asked: PutEffect | None) -> None:
+def _write(env: UseCaseEnvironment, first: PutEffect, deletion: PutEffect | None) -> None:
     """Write effects that are not stored yet; request no deletion while one is pending."""
     server = first.effect.subject
     earlier = env.store.effects(server)
@@ -138,9 +138,9 @@ def _write(env: UseCaseEnvironment, first: PutEffect, asked: PutEffect | None) -
         told |= next((eviction.deletion_details(one) for one in evictions), {})
     details = {**told, **first.effect.details}
     every = [replace(first, effect=replace(first.effect, details=details))]
-    if asked is not None and not busy:
-        details = {**told, **asked.effect.details}
-        every.append(replace(asked, effect=replace(asked.effect, details=details)))
+    if deletion is not None and not busy:
+        details = {**told, **deletion.effect.details}
+        every.append(replace(deletion, effect=replace(deletion.effect, details=details)))
     try:
         env.store.commit(Changeset(tuple(every)))
     except DuplicateName:
@@ -161,26 +161,26 @@ class LeaseSweeper:
     env: UseCaseEnvironment
     _rounds: int = 0
     _seen: OverrunScan = field(default_factory=OverrunScan)
-    _healing: RepairWorker | None = None
-    _reprieving: ReplanWorker = field(init=False)
+    _repairs: RepairWorker | None = None
+    _replanning: ReplanWorker = field(init=False)
 
     def __post_init__(self) -> None:
-        self._reprieving = ReplanWorker(self.env)
+        self._replanning = ReplanWorker(self.env)
 
-    def look(self) -> bool:
+    def run_round(self) -> bool:
         """Look once; True if there is more to be looked at now.
 
         Raises:
             MoorageError: the ledger is out of reach.
         """
-        if self._healing is None or self._rounds % AFRESH == 0:
+        if self._repairs is None or self._rounds % AFRESH == 0:
             self._seen = OverrunScan()
-            self._healing = RepairWorker(self.env, lease_health.degraded(self.env.store))
+            self._repairs = RepairWorker(self.env, lease_health.degraded(self.env.store))
         elif self._rounds % AGAIN == 0:
             # Other processes write leases as degraded, too.
-            self._healing.know(lease_health.degraded(self.env.store))
+            self._repairs.add_degraded(lease_health.degraded(self.env.store))
         self._rounds += 1
         self._seen = report_overrun(self.env, self._seen)
-        more = self._healing.look(self.env.store.snapshot())
-        late = self._reprieving.look(self.env.store.snapshot())
-        return self._seen.more or more or late
+        more_repairs = self._repairs.run_round(self.env.store.snapshot())
+        more_replans = self._replanning.run_round(self.env.store.snapshot())
+        return self._seen.more_repairs or more_repairs or more_replans

@@ -28,7 +28,7 @@ from moorage.domain.errors import DuplicateName, NotFound
 from moorage.domain.lease_actions import ActionKind, Edge, actions_at, read_action
 from moorage.domain.leases import LeaseState, LeaseStep, lease_after
 from moorage.domain.words import counted
-from moorage.usecases.decide.member_places import MemberStatus, consumer_of, member_places
+from moorage.usecases.decide.member_places import MemberStatus, consumer_of, locate_members
 from moorage.usecases.decide.writes import member_consumer
 from moorage.usecases.effects import notifications
 from moorage.usecases.effects.lease_timers import edge_instant
@@ -101,8 +101,8 @@ def progress_of(env: UseCaseEnvironment, lease: Lease) -> LeaseProgress:
     except NotFound:
         ensemble = None
     snapshot = env.store.snapshot()
-    stand = None if ensemble is None else member_places(snapshot, ensemble)
-    return LeaseProgress(lease, decision, ensemble, stand, snapshot.taken_at)
+    member_places = None if ensemble is None else locate_members(snapshot, ensemble)
+    return LeaseProgress(lease, decision, ensemble, member_places, snapshot.taken_at)
 
 
 def _commit(env: UseCaseEnvironment, effect: Effect, walk: LeaseProgress, outcome: str) -> str:
@@ -123,7 +123,7 @@ class LeaseProgress:
     lease: Lease
     decision: Decision
     ensemble: Ensemble | None
-    stand: MemberPlaces | None
+    member_places: MemberPlaces | None
     now: Instant
     follows: list[Change] = field(default_factory=list)
     _lease: int | None = None
@@ -208,10 +208,10 @@ class LeaseProgress:
         self.lease = replace(self.lease, binding=Binding.BOUND)
         # Replanning writes the decision and not the lease: its generation detects a concurrent one.
         self._decision = self.decision.generation
-        if self.ensemble is None or self.stand is None:
+        if self.ensemble is None or self.member_places is None:
             return ""
         for member in self._of(MemberStatus.HELD):
-            bookings = self.stand.bookings[member.name]
+            bookings = self.member_places.bookings[member.name]
             if bookings[0].state is BookingState.RESERVED:
                 bound = tuple(replace(one, binding=Binding.BOUND) for one in bookings)
                 self.follows.append(PutBookings(member_consumer(self.ensemble, member), bound))
@@ -268,9 +268,9 @@ class LeaseProgress:
                 self.follows += notifications.action_effects(self.lease, edge, action, at, self.now)
 
     def _of(self, status: MemberStatus) -> list[Member]:
-        if self.ensemble is None or self.stand is None:
+        if self.ensemble is None or self.member_places is None:
             return []
-        return [one for one in self.ensemble.members if self.stand.of(one.name) is status]
+        return [one for one in self.ensemble.members if self.member_places.of(one.name) is status]
 
 
 def _act(env: UseCaseEnvironment, effect: Effect, walk: LeaseProgress) -> str:

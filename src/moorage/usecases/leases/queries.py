@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState
-from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.ports import Page
 from moorage.usecases.preemption.victims import displaced_for
 from moorage.usecases.relocation.lease_health import without_place
@@ -106,14 +106,14 @@ def remaining_in(lease: Lease, ensemble: Ensemble, snapshot: Snapshot) -> tuple[
     """As `remaining`, from an ensemble and a snapshot that were read already."""
     if lease.state is LeaseState.CLOSED:
         return _nothing(lease)
-    stand = member_places(snapshot, ensemble)
+    member_places = locate_members(snapshot, ensemble)
     missing = without_place(snapshot, lease.decision_id)
     flavor = {role.name: role.flavor for role in ensemble.roles}
     found = []
     for one in lease.reservations:
         own = [member for member in ensemble.members if member.name.role == one.role]
-        states = [stand.of(member.name) for member in own]
-        sound = [stand.of(member.name) for member in own if member.uuid not in missing]
+        states = [member_places.of(member.name) for member in own]
+        sound = [member_places.of(member.name) for member in own if member.uuid not in missing]
         found.append(
             Remaining(
                 reservation=one,
@@ -128,8 +128,8 @@ def remaining_in(lease: Lease, ensemble: Ensemble, snapshot: Snapshot) -> tuple[
 
 def _staying(store: Store, lease: Lease, ensemble: Ensemble) -> tuple[Remaining, ...]:
     """The places of a closed lease's remaining servers, by reservation."""
-    stand = member_places(store.snapshot(), ensemble)
-    decisions = {name: some[0].decision for name, some in stand.bookings.items()}
+    member_places = locate_members(store.snapshot(), ensemble)
+    decisions = {name: some[0].decision for name, some in member_places.bookings.items()}
     own = {
         one
         for one in set(decisions.values())
@@ -139,7 +139,7 @@ def _staying(store: Store, lease: Lease, ensemble: Ensemble) -> tuple[Remaining,
     there = Counter(
         name.role
         for name, decision in decisions.items()
-        if decision in own and stand.of(name) in _CLAIMED
+        if decision in own and member_places.of(name) in _CLAIMED
     )
     return tuple(
         Remaining(one, flavor.get(one.role), there[one.role], there[one.role], 0)

@@ -43,7 +43,7 @@ class Retention:
     """Index in `_KINDS` of the kind to read next."""
     _after: RecordPlace = field(default_factory=RecordPlace)
 
-    def look(self) -> bool:
+    def run_round(self) -> bool:
         """Delete some records if the interval is over; True if there are more to read at once.
 
         Raises:

@@ -129,7 +129,7 @@ def resized(
     env: UseCaseEnvironment,
     snapshot: Snapshot,
     ensemble: Ensemble,
-    stand: MemberPlaces,
+    member_places: MemberPlaces,
     counts: Mapping[str, int],
     period: Period,
 ) -> Ensemble:
@@ -155,7 +155,9 @@ def resized(
         if count > present:
             ensemble = _grown(env, ensemble, role, count - present)
         elif count < present:
-            ensemble = _Shrinking(snapshot, ensemble, stand, period).by(role, present - count)
+            ensemble = _Shrinking(snapshot, ensemble, member_places, period).by(
+                role, present - count
+            )
     check_member_count(env.limits, len(ensemble.members))
     return ensemble
 
@@ -171,12 +173,12 @@ class _Shrinking:
     """Removes members one by one, each time the one whose removal violates policies least."""
 
     def __init__(
-        self, snapshot: Snapshot, ensemble: Ensemble, stand: MemberPlaces, period: Period
+        self, snapshot: Snapshot, ensemble: Ensemble, member_places: MemberPlaces, period: Period
     ) -> None:
         self._ensemble = ensemble
-        self._stand = stand
+        self._member_places = member_places
         nobody: frozenset[MemberName] = frozenset()
-        self._request = request_for(ensemble, stand, nobody, period, Objective.SPREAD)
+        self._request = request_for(ensemble, member_places, nobody, period, Objective.SPREAD)
         self._terrain = cut_terrain(snapshot, self._request)
         self._ground = ground_for(self._request, self._terrain)
         self._rules = resolve_policies(self._request, self._terrain.topology, Phase.STEADY)
@@ -186,15 +188,15 @@ class _Shrinking:
         free = [
             one.name
             for one in self._ensemble.members
-            if one.name.role == role and self._stand.of(one.name) not in _CLAIMED
+            if one.name.role == role and self._member_places.of(one.name) not in _CLAIMED
         ]
         if surplus > len(free):
             busy = self._ensemble.count(role) - len(free)
             raise InUse("role", role, f"{counted(busy, 'claimed place')} would have to go")
         # Order without policies: first members without a place, then those with the highest index.
-        last = sorted(free, key=lambda one: (one in self._stand.places, -one.index))
+        last = sorted(free, key=lambda one: (one in self._member_places.places, -one.index))
         gone = set(last[:surplus])
-        placed = [one for one in last if one in self._stand.places]
+        placed = [one for one in last if one in self._member_places.places]
         if self._rules and not gone.isdisjoint(placed):
             gone.difference_update(placed)
             gone |= self._least_missed(placed, surplus - len(gone))

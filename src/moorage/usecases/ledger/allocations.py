@@ -22,10 +22,10 @@ from moorage.domain.errors import (
     ProviderConflict,
 )
 from moorage.domain.virtual_classes import declared_terms
-from moorage.usecases.claims.departed_servers import commit_with_returns
+from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.claims.presented import repeated_write, take_place
-from moorage.usecases.claims.server_stay import Lifetimes, preemptible_write, with_declared_stay
-from moorage.usecases.leases.placement_draw import is_retryable, take_places
+from moorage.usecases.claims.stay_terms import Lifetimes, preemptible_write, with_declared_stay
+from moorage.usecases.leases.placement_claim import is_retryable, take_places
 from moorage.usecases.leases.placement_reservation import leases_of_classes
 from moorage.usecases.ledger import withdrawal
 
@@ -70,13 +70,17 @@ def allocate(
     if len(changes) > 1:
         # Another consumer may get what one gives up: writes that only remove come first.
         changes = tuple(sorted(changes, key=lambda one: bool(one.allocations)))
-    wishes = [declared_terms(one.allocations.values()) for one in changes]
-    if any(wishes) or lifetimes.bounded:
+    declarations = [declared_terms(one.allocations.values()) for one in changes]
+    if any(declarations) or lifetimes.bounded:
         changes = tuple(
-            map(lambda one, wish: with_declared_stay(one, wish, lifetimes), changes, wishes)
+            map(
+                lambda one, declared: with_declared_stay(one, declared, lifetimes),
+                changes,
+                declarations,
+            )
         )
-        if any(wish is not None and wish.reservations for wish in wishes):
-            drawn = _draw(store, ids, changes, wishes)
+        if any(declared is not None and declared.reservations for declared in declarations):
+            drawn = _draw(store, ids, changes, declarations)
             if drawn is not None:
                 return drawn
     try:
@@ -124,7 +128,7 @@ def reshape(
         final.append(PutInventories(put.provider, put.inventories, checked, replace_all=True))
     # A reshape moves consumers to other providers of the same host.
     return withdrawal.commit_with_withdrawal(
-        store, Changeset((*interim, *writes, *final), lets_go=True)
+        store, Changeset((*interim, *writes, *final), releases_places=True)
     )
 
 
@@ -132,19 +136,22 @@ def _draw(
     store: Store,
     ids: Ids,
     changes: tuple[ReplaceAllocations, ...],
-    wishes: Sequence[DeclaredTerms | None],
+    declarations: Sequence[DeclaredTerms | None],
 ) -> Committed | None:
     """Take places of leases for writes; None if no class is a lease's."""
-    asked = [
+    reservation_classes = [
         {}
-        if wish is None
-        else {name: wish.reservations[name] for name in leases_of_classes(store, wish.reservations)}
-        for wish in wishes
+        if declared is None
+        else {
+            name: declared.reservations[name]
+            for name in leases_of_classes(store, declared.reservations)
+        }
+        for declared in declarations
     ]
-    if not any(asked):
+    if not any(reservation_classes):
         return None
     late: MoorageError | None = None
-    for changeset in take_places(store, ids, changes, asked):
+    for changeset in take_places(store, ids, changes, reservation_classes):
         try:
             return commit_with_returns(store, changeset)
         except MoorageError as error:
@@ -167,9 +174,11 @@ def _make_way(
         relies_on: dict[str, int] = {}
         for one in changes:
             if one.stay.preemptible and one.allocations:
-                way = preemptible_write(store, snapshot, one, lifetimes.notice, keepers.ensembles)
-                made += way.changes
-                relies_on |= way.relies_on
+                bounded = preemptible_write(
+                    store, snapshot, one, lifetimes.notice, keepers.ensembles
+                )
+                made += bounded.changes
+                relies_on |= bounded.relies_on
             else:
                 made.append(one)
         try:

@@ -19,7 +19,7 @@ from moorage.domain.period import MINUTE, format_instant
 from moorage.domain.servers import SERVER_TYPES
 from moorage.domain.words import counted
 from moorage.engine.state.sharing import SHARING_TRAIT
-from moorage.usecases.claims.departed_servers import commit_with_returns
+from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.ledger.content import booked_sets
 from moorage.usecases.relocation.lease_health import open_leases, unplaced
 from moorage.usecases.shared.access import require_operator

@@ -97,13 +97,13 @@ def read_row(row: object, path: str) -> Flavor:
             (required if value == "required" else forbidden).add(what)
         else:
             rest[name] = value
-    wanted = {name: amount for name, amount in resources.items() if amount}
-    if not wanted:
+    positive = {name: amount for name, amount in resources.items() if amount}
+    if not positive:
         raise InvalidDescription("a flavor without any resource", path=path)
     return Flavor(
         id=_text(row["ID"], f"{path}.ID"),
         name=_text(row["Name"], f"{path}.Name"),
-        resources=amounts(wanted, path=path),
+        resources=amounts(positive, path=path),
         required=tuple(frozenset({trait}) for trait in sorted(required)),
         forbidden=frozenset(forbidden),
         extra_specs=MappingProxyType(dict(sorted(rest.items()))),

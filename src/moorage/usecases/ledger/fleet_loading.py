@@ -186,12 +186,12 @@ def _new_load(
                 there.setdefault(consumer.uuid, {})[provider.uuid] = dict(booking.amounts)
     for load in part.load:
         found = there.get(load.consumer.uuid)
-        wanted = {provider: dict(amounts) for provider, amounts in load.allocations.items()}
+        described = {provider: dict(amounts) for provider, amounts in load.allocations.items()}
         if found is None:
             yield load
-        elif found != wanted:
+        elif found != described:
             differences.append(
-                f"consumer {load.consumer.uuid} takes {found}, the file says {wanted}"
+                f"consumer {load.consumer.uuid} takes {found}, the file says {described}"
             )
 
 

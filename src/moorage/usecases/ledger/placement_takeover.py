@@ -180,7 +180,7 @@ def take_over(
     commits = 0
     for changes, weight in _steps(planned, permission):
         if changes:
-            store.commit(Changeset(changes, lets_go=True))
+            store.commit(Changeset(changes, releases_places=True))
             commits += 1
         advance(weight)
     return commits
@@ -222,8 +222,8 @@ def _steps(
 
 def _pages(planned: TakeoverPlan) -> Iterator[tuple[tuple[Change, ...], int]]:
     """Pages of missing records, providers first."""
-    wanted = set(planned.subjects(PROVIDER, DifferenceWay.MISSING))
-    fresh = [one for one in parents_first(planned.source.providers) if one.uuid in wanted]
+    missing = set(planned.subjects(PROVIDER, DifferenceWay.MISSING))
+    fresh = [one for one in parents_first(planned.source.providers) if one.uuid in missing]
     for start in range(0, len(fresh), PROVIDERS_AT_ONCE):
         page = tuple(fresh[start : start + PROVIDERS_AT_ONCE])
         yield (AdoptProviders(page),), len(page)

@@ -27,7 +27,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.leases import LeaseState
 from moorage.usecases.decide.loop import decide_proposal
-from moorage.usecases.decide.member_places import MemberStatus, bookings_of, member_places
+from moorage.usecases.decide.member_places import MemberStatus, bookings_of, locate_members
 from moorage.usecases.decide.request import (
     DecisionHooks,
     Proposal,
@@ -173,13 +173,13 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
     if decision.state_at(snapshot.taken_at) is not DecisionState.HELD:
         return finish(env.store, effect, f"the decision is {decision.state_at(snapshot.taken_at)}")
     lost = _lost_of(effect, ensemble)
-    if not _unplaced(member_places(snapshot, ensemble), lost):
+    if not _unplaced(locate_members(snapshot, ensemble), lost):
         return finish(env.store, effect, "its members have places again")
     outcome = "placed anew"
     proposal = Proposal(
         ensemble,
         ensemble.generation,
-        (lambda stand: _unplaced(stand, lost),),
+        (lambda member_places: _unplaced(member_places, lost),),
         allowed=DecisionHooks(
             also=lambda made: (effect_finished(effect, outcome, made.updated_at),),
             reader=RefusalReader(detail=RefusalDetail.UNSTORED),
@@ -204,5 +204,5 @@ def _lost_of(effect: Effect, ensemble: Ensemble) -> frozenset[MemberName]:
     return frozenset(one.name for one in ensemble.members if str(one.name) in names)
 
 
-def _unplaced(stand: MemberPlaces, lost: frozenset[MemberName]) -> frozenset[MemberName]:
-    return frozenset(name for name in lost if stand.of(name) is MemberStatus.UNPLACED)
+def _unplaced(member_places: MemberPlaces, lost: frozenset[MemberName]) -> frozenset[MemberName]:
+    return frozenset(name for name in lost if member_places.of(name) is MemberStatus.UNPLACED)

@@ -175,8 +175,8 @@ class _Taking:
                 reader=RefusalReader(operator=self.caller.operator),
             ),
         )
-        ask = DecisionOptions(objective=held.objective, seed=held.solve.seed)
-        settled = yield DecisionRequest(proposal, ask, RequestIdentity(env.ids.uuid()))
+        options = DecisionOptions(objective=held.objective, seed=held.solve.seed)
+        settled = yield DecisionRequest(proposal, options, RequestIdentity(env.ids.uuid()))
         return LeaseResult(
             lease=replace(taken, decision_id=settled.decision.id)
             if dry_run
@@ -191,8 +191,8 @@ class _Taking:
 
     def _turn(self, ensemble: Ensemble) -> WaitlistGate:
         """The waitlist gate: none if the lease stays within the held period, else the window's."""
-        kept, wanted = self.lease.terms.occupied, self.terms.occupied
-        if kept.start <= wanted.start and wanted.end <= kept.end:
+        kept, requested = self.lease.terms.occupied, self.terms.occupied
+        if kept.start <= requested.start and requested.end <= kept.end:
             return ignore_waitlist
         return turn_of_window(self.env, ensemble, self.terms)
 

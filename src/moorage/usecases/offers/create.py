@@ -23,7 +23,7 @@ from moorage.domain.period import Period
 from moorage.domain.waitlist import needed
 from moorage.engine.capacity.starts import Starts
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import (
     DecisionHooks,
     LeasePromise,
@@ -39,7 +39,7 @@ from moorage.usecases.ensembles.create import ensemble_from_description
 from moorage.usecases.ensembles.policy_checks import check_names, check_policies
 from moorage.usecases.leases.create import check_placeless
 from moorage.usecases.leases.shaping import check_members
-from moorage.usecases.offers.no_window import raise_no_window
+from moorage.usecases.offers.no_window import no_window_refusal
 from moorage.usecases.offers.requests import (
     OfferRequest,
     OfferResult,
@@ -74,8 +74,8 @@ _TRIES: Final = 20
 def create_offers(
     env: UseCaseEnvironment,
     caller: Caller,
-    asked: OfferRequest,
-    naming: RequestIdentity,
+    request: OfferRequest,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> OfferResult:
@@ -96,15 +96,15 @@ def create_offers(
         DuplicateName: the id was used by another request.
         Busy: time ran out before a window was found, or too many conflicting commits.
     """
-    if (made := _made_before(env.store, caller, naming)) is not None:
+    if (made := _made_before(env.store, caller, identity)) is not None:
         return made
-    if not dry_run and (refused := known_refusal(env, caller, naming)) is not None:
+    if not dry_run and (refused := known_refusal(env, caller, identity)) is not None:
         raise refused
     try:
-        return _Making(env, caller, asked, naming, dry_run=dry_run).offers()
+        return _Making(env, caller, request, identity, dry_run=dry_run).offers()
     except DuplicateName:
         # The same request may have been granted on another connection: give the same answer.
-        if (made := _made_before(env.store, caller, naming)) is not None:
+        if (made := _made_before(env.store, caller, identity)) is not None:
             return made
         raise
 
@@ -116,18 +116,18 @@ class _Making:
         self,
         env: UseCaseEnvironment,
         caller: Caller,
-        asked: OfferRequest,
-        naming: RequestIdentity,
+        request: OfferRequest,
+        identity: RequestIdentity,
         *,
         dry_run: bool,
     ) -> None:
         self._env = env
         self._caller = caller
-        self._asked = asked
-        self._naming = naming
+        self._request = request
+        self._identity = identity
         self._dry_run = dry_run
-        self._ensemble = _ensemble(env, caller, asked)
-        self._bounds = search_range(env, asked, self._ensemble.project_id)
+        self._ensemble = _ensemble(env, caller, request)
+        self._bounds = search_range(env, request, self._ensemble.project_id)
         self._barred: list[QuotaBarredWindow] = []
         check_members(env.limits, self._ensemble)
 
@@ -136,7 +136,7 @@ class _Making:
         made: list[Lease] = []
         if not self._dry_run:
             self._give_way()
-        while len(made) < self._asked.most:
+        while len(made) < self._request.most:
             try:
                 check_offer_quota(self._env, self._ensemble)
                 found = self._next(made)
@@ -176,7 +176,7 @@ class _Making:
             proved, known = proved and sought.proved, known and sought.proved_without_relocation
             if sought.start is None:
                 break
-            start = sought.start + self._asked.lead
+            start = sought.start + self._request.lead
             try:
                 return run_decision(
                     self._env,
@@ -188,7 +188,7 @@ class _Making:
                 first, later, proved, known = start, True, False, False
             except QuotaExceeded as refused:
                 self._barred.append(
-                    QuotaBarredWindow(Period(start, start + self._asked.duration), refused)
+                    QuotaBarredWindow(Period(start, start + self._request.duration), refused)
                 )
                 passes = self._passes(refused, start)
                 if passes is None:
@@ -201,13 +201,13 @@ class _Making:
             raise self._barred[0].why
         if not known:
             raise Busy("time ran out before a window was found, or a proof that there is none")
-        raise raise_no_window(
+        raise no_window_refusal(
             self._env,
-            self._ahead(),
+            self._window_request(),
             self._starts(first),
-            self._naming,
-            lead=self._asked.lead,
-            cleaning=self._asked.cleaning,
+            self._identity,
+            lead=self._request.lead,
+            cleaning=self._request.cleaning,
             proved=proved,
             operator=self._caller.operator,
             stored=not self._dry_run,
@@ -224,7 +224,7 @@ class _Making:
         # Only the first offer may start at the very end of the range.
         find = earliest_start if later else disclosed_earliest_start
         starts, limit = self._starts(first), self._bounds.time_limit
-        return find(self._env, self._ahead(), starts, time_limit=limit, later=later)
+        return find(self._env, self._window_request(), starts, time_limit=limit, later=later)
 
     @property
     def _told(self) -> Disclosure:
@@ -234,58 +234,58 @@ class _Making:
 
     def _starts(self, first: Instant) -> Starts:
         """The range of starts of the booked periods, which include lead and cleaning."""
-        asked = self._asked
-        lead = asked.lead
-        length = lead + asked.duration + asked.cleaning
+        request = self._request
+        lead = request.lead
+        length = lead + request.duration + request.cleaning
         return Starts(first - lead, self._bounds.last - lead, length, self._told)
 
-    def _ahead(self) -> WindowRequest:
+    def _window_request(self) -> WindowRequest:
         env = self._env
         keepers = env.store.keepers()
         snapshot = env.store.snapshot()
         members = frozenset(one.name for one in self._ensemble.members)
-        stand = member_places(snapshot, self._ensemble)
+        member_places = locate_members(snapshot, self._ensemble)
         whole = self._starts(self._bounds.first).whole
         expires_at = snapshot.taken_at + self._bounds.hold
-        promise = LeasePromise("", whole, expires_at, lead=self._asked.lead, offered=True)
+        promise = LeasePromise("", whole, expires_at, lead=self._request.lead, offered=True)
         proposal = Proposal(self._ensemble, None, (unplaced(self._ensemble),))
-        ask = DecisionOptions(objective=self._asked.objective, seed=self._asked.seed)
-        observation = Observation(snapshot, stand, keepers.ensembles)
+        options = DecisionOptions(objective=self._request.objective, seed=self._request.seed)
+        observation = Observation(snapshot, member_places, keepers.ensembles)
         return WindowRequest(
             self._ensemble,
-            request_for(self._ensemble, stand, members, whole, self._asked.objective),
+            request_for(self._ensemble, member_places, members, whole, self._request.objective),
             snapshot,
             keepers.ensembles,
             displacing_from=expires_at + 2 * env.limits.notice,
-            seed=self._asked.seed,
-            trial=Trial(env, proposal, promise, ask, observation),
+            seed=self._request.seed,
+            trial=Trial(env, proposal, promise, options, observation),
         )
 
     def _held(self, start: Instant, made: list[Lease], *, proved: bool) -> DecisionFlow[Lease]:
         """Decide and write the offer that starts at `start`."""
-        env, asked = self._env, self._asked
+        env, request = self._env, self._request
         ensemble = _copied(env, self._ensemble)
         expires_at = env.store.now() + self._bounds.hold
-        terms = Terms(Period(start, start + asked.duration), asked.lead, asked.cleaning)
+        terms = Terms(Period(start, start + request.duration), request.lead, request.cleaning)
         offer = Offer(
-            request=self._naming.id,
+            request=self._identity.id,
             expires_at=expires_at,
             proved=proved,
             score=_score(start, made, self._bounds.last),
             places=len(ensemble.members),
-            of=asked.ensemble_id,
+            of=request.ensemble_id,
         )
         lease = Lease(
-            id=_named(self._naming.id, len(made)),
+            id=_named(self._identity.id, len(made)),
             project_id=ensemble.project_id,
             user_id=self._caller.user_id,
-            name=asked.name,
+            name=request.name,
             ensemble_id=ensemble.id,
             decision_id="",
             terms=terms,
             state=LeaseState.OFFERED,
             reservations=tuple(Reservation(env.ids.uuid(), role.name) for role in ensemble.roles),
-            digest=self._naming.digest,
+            digest=self._identity.digest,
             offer=offer,
         )
 
@@ -304,7 +304,7 @@ class _Making:
             None,
             (unplaced(ensemble),),
             promise=LeasePromise(
-                lease.id, terms.occupied, expires_at, lead=asked.lead, offered=True
+                lease.id, terms.occupied, expires_at, lead=request.lead, offered=True
             ),
             allowed=DecisionHooks(
                 turn=turn_of_window(env, ensemble, terms),
@@ -312,10 +312,10 @@ class _Making:
                 reader=RefusalReader(operator=self._caller.operator, detail=RefusalDetail.UNSTORED),
             ),
         )
-        ask = DecisionOptions(
-            time_limit=self._bounds.time_limit, objective=asked.objective, seed=asked.seed
+        options = DecisionOptions(
+            time_limit=self._bounds.time_limit, objective=request.objective, seed=request.seed
         )
-        settled = yield DecisionRequest(proposal, ask, RequestIdentity(env.ids.uuid()))
+        settled = yield DecisionRequest(proposal, options, RequestIdentity(env.ids.uuid()))
         return _placed(lease, settled.decision) if self._dry_run else env.store.lease(lease.id)
 
 
@@ -334,22 +334,22 @@ def _score(start: Instant, made: list[Lease], last: Instant) -> float:
     return 1.0 if start == best else round(1 - (start - best) / (last - best), 4)
 
 
-def _ensemble(env: UseCaseEnvironment, caller: Caller, asked: OfferRequest) -> Ensemble:
+def _ensemble(env: UseCaseEnvironment, caller: Caller, request: OfferRequest) -> Ensemble:
     """The ensemble to place: from the description, not stored; or the stored one, unchanged."""
-    if (asked.ensemble_id is None) is (asked.description is None):
+    if (request.ensemble_id is None) is (request.description is None):
         raise InvalidDescription(
             "an offer is for an ensemble, or for one that is described", path="offer.ensemble_id"
         )
     snapshot = env.store.snapshot()
-    if asked.description is not None:
+    if request.description is not None:
         ensemble = ensemble_from_description(
-            env, caller, asked.description, RequestIdentity(env.ids.uuid())
+            env, caller, request.description, RequestIdentity(env.ids.uuid())
         )
         check_policies(snapshot.topology, ensemble)
         check_names(env, caller, snapshot, ensemble)
         return ensemble
-    assert asked.ensemble_id is not None
-    ensemble = own_ensemble(env.store, caller, asked.ensemble_id)
+    assert request.ensemble_id is not None
+    ensemble = own_ensemble(env.store, caller, request.ensemble_id)
     check_placeless(env.store, snapshot, ensemble)
     return ensemble
 
@@ -370,19 +370,19 @@ def _copied(env: UseCaseEnvironment, ensemble: Ensemble) -> Ensemble:
     )
 
 
-def _made_before(store: Store, caller: Caller, naming: RequestIdentity) -> OfferResult | None:
+def _made_before(store: Store, caller: Caller, identity: RequestIdentity) -> OfferResult | None:
     """The offers that the same request, with the id its client gave, has created before."""
-    if not naming.digest:
+    if not identity.digest:
         return None
     found: list[Lease] = []
     while True:
         try:
-            known = store.lease(_named(naming.id, len(found)))
+            known = store.lease(_named(identity.id, len(found)))
         except NotFound:
             break
         if not sees(caller, known.project_id):
-            raise DuplicateName("offer request", naming.id)
-        same_request("offer request", naming.id, stored=known.digest, given=naming.digest)
+            raise DuplicateName("offer request", identity.id)
+        same_request("offer request", identity.id, stored=known.digest, given=identity.digest)
         found.append(known)
     if not found:
         return None

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from moorage.usecases.refusals.trial import WindowRequest
 
 
-def raise_no_window(  # noqa: PLR0913 - the request, its range, its reader and its margins
+def no_window_refusal(  # noqa: PLR0913 - the request, its range, its reader and its margins
     env: UseCaseEnvironment,
-    ahead: WindowRequest,
+    window_request: WindowRequest,
     starts: Starts,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     lead: Duration,
     cleaning: Duration,
@@ -45,9 +45,9 @@ def raise_no_window(  # noqa: PLR0913 - the request, its range, its reader and i
 
     Args:
         env: the solver, and the budget.
-        ahead: the request whose search failed.
+        window_request: the request whose search failed.
         starts: the range.
-        naming: the identity of the request.
+        identity: the identity of the request.
         lead: time between the starts of the booked and of the tenant's period.
         cleaning: time between the ends of the tenant's and of the booked period.
         proved: whether no relocation of leases that have not started could help either.
@@ -55,25 +55,29 @@ def raise_no_window(  # noqa: PLR0913 - the request, its range, its reader and i
         stored: whether the explanation is stored.
     """
     env = env.told_to(operator=operator)
-    built = ahead.stated(starts, starts.first, ahead.snapshot)
-    if (never := _never(env, ahead, built)) is not None:
-        return refusal(env, built, never, naming, ensemble=ahead.ensemble, stored=stored)
-    why = explain_request(env, built, ahead.snapshot, seed=ahead.seed)
-    otherwise = None if ahead.trial is None else ahead.trial.at(starts.window(starts.first))
+    built = window_request.stated(starts, starts.first, window_request.snapshot)
+    if (never := _never(env, window_request, built)) is not None:
+        return refusal(env, built, never, identity, ensemble=window_request.ensemble, stored=stored)
+    why = explain_request(env, built, window_request.snapshot, seed=window_request.seed)
+    otherwise = (
+        None
+        if window_request.trial is None
+        else window_request.trial.at(starts.window(starts.first))
+    )
     if otherwise is not None:
         why = with_nearest_relaxations(env, why, built, otherwise)
-    why = in_time(env, why, built, ahead.snapshot, operator=operator, lease=True)
+    why = in_time(env, why, built, window_request.snapshot, operator=operator, lease=True)
     if why.stage is not Stage.STATIC:
         first, last = format_instant(starts.first), format_instant(starts.last)
         unmoved = "" if proved else ", with leases where they are"
         note = f"no start from {first} to {last}{unmoved}: this is why not at the first"
         why = replace(why, note=f"{note}; {UNTRIED}" if why.note == UNTRIED else note)
-        latest = ahead.snapshot.taken_at + env.limits.horizon - starts.length
+        latest = window_request.snapshot.taken_at + env.limits.horizon - starts.length
         after = replace(starts, first=starts.last, last=max(latest, starts.last))
         why = with_alternatives(
-            env, why, ahead, built, otherwise, after, lead=lead, cleaning=cleaning
+            env, why, window_request, built, otherwise, after, lead=lead, cleaning=cleaning
         )
-    return refusal(env, built, why, naming, ensemble=ahead.ensemble, stored=stored)
+    return refusal(env, built, why, identity, ensemble=window_request.ensemble, stored=stored)
 
 
 THEN: Final = "fits then"
@@ -81,11 +85,11 @@ THEN: Final = "fits then"
 
 
 def _never(
-    env: UseCaseEnvironment, ahead: WindowRequest, built: BuiltProblem
+    env: UseCaseEnvironment, window_request: WindowRequest, built: BuiltProblem
 ) -> Explanation | None:
     """The static explanation if the request does not fit even an empty fleet; else None."""
     seconds = env.limits.explanation_budget / SECOND
-    oracle = Oracle(env.solver, lambda: seconds, ahead.seed)
+    oracle = Oracle(env.solver, lambda: seconds, window_request.seed)
     if oracle.feasible_if_time(lambda: on_empty_hosts(built.request, built).problem) is not False:
         return None
-    return explain_static(env, built, ahead.snapshot, seed=ahead.seed, helps=THEN)
+    return explain_static(env, built, window_request.snapshot, seed=window_request.seed, helps=THEN)

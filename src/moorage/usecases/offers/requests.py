@@ -38,7 +38,7 @@ class SearchRange:
     time_limit: Duration
 
 
-def search_range(env: UseCaseEnvironment, asked: OfferRequest, project_id: str) -> SearchRange:
+def search_range(env: UseCaseEnvironment, request: OfferRequest, project_id: str) -> SearchRange:
     """The range of starts of a request, not before now plus its lead.
 
     Raises:
@@ -48,23 +48,23 @@ def search_range(env: UseCaseEnvironment, asked: OfferRequest, project_id: str) 
         QuotaExceeded: more offers than the project may have.
     """
     now, limits = env.store.now(), env.limits
-    check_margins(limits, lead=asked.lead, cleaning=asked.cleaning)
-    first = from_now_on(asked.earliest, now)
-    if asked.latest is not None and asked.latest < now:
+    check_margins(limits, lead=request.lead, cleaning=request.cleaning)
+    first = from_now_on(request.earliest, now)
+    if request.latest is not None and request.latest < now:
         raise InvalidDescription("the range of starts lies in the past", path="offer.latest_start")
-    if asked.latest is not None and first <= asked.latest < now + asked.lead:
-        raise LeadTooLong(asked.latest - now)
-    first = max(first, now + asked.lead)
-    if asked.duration <= 0:
+    if request.latest is not None and first <= request.latest < now + request.lead:
+        raise LeadTooLong(request.latest - now)
+    first = max(first, now + request.lead)
+    if request.duration <= 0:
         raise InvalidDescription("an offer lasts some time", path="offer.duration")
-    if asked.most < 1:
+    if request.most < 1:
         raise InvalidDescription("ask for one offer at least", path="offer.max_offers")
-    longest = limits.horizon - asked.duration - asked.cleaning
-    last = now + longest if asked.latest is None else asked.latest
+    longest = limits.horizon - request.duration - request.cleaning
+    last = now + longest if request.latest is None else request.latest
     shown = max(first, last)
     checked_end(
         limits,
-        Terms(Period(shown, shown + asked.duration), asked.lead, asked.cleaning),
+        Terms(Period(shown, shown + request.duration), request.lead, request.cleaning),
         now,
     )
     if last < first:
@@ -72,10 +72,13 @@ def search_range(env: UseCaseEnvironment, asked: OfferRequest, project_id: str) 
             "no start lies between the earliest and the latest one", path="offer.latest_start"
         )
     most = stored_limit(env, project_id, QuotaName.OFFERS)
-    if asked.most > most:
-        raise too_many_stored(QuotaName.OFFERS, limit=most, used=0, requested=asked.most)
+    if request.most > most:
+        raise too_many_stored(QuotaName.OFFERS, limit=most, used=0, requested=request.most)
     return SearchRange(
-        first, last, hold_within(limits, asked.hold), time_limit_within(limits, asked.time_limit)
+        first,
+        last,
+        hold_within(limits, request.hold),
+        time_limit_within(limits, request.time_limit),
     )
 
 
@@ -95,9 +98,9 @@ def check_offer_quota(env: UseCaseEnvironment, ensemble: Ensemble) -> None:
     if len(there) >= limit:
         raise too_many_stored(QuotaName.OFFERS, limit=limit, used=len(there), requested=1)
     used = store.held(ensemble.project_id) + sum(one.places for one in there)
-    wanted, most = len(ensemble.members), held_limit(env, ensemble.project_id)
-    if used + wanted > most:
-        raise too_much_held(limit=most, used=used, requested=wanted)
+    requested, most = len(ensemble.members), held_limit(env, ensemble.project_id)
+    if used + requested > most:
+        raise too_much_held(limit=most, used=used, requested=requested)
 
 
 def offer_conditions(env: UseCaseEnvironment, ensemble: Ensemble) -> BoundOffers:

@@ -199,7 +199,7 @@ def _displacing(
     stated, _ = context.stated(request, observation, fleet)
     if stated.clash:
         return stated
-    there = with_bookings(snapshot, rebooked(stated.staying, observation.stand))
+    there = with_bookings(snapshot, rebooked(stated.staying, observation.member_places))
     views = _spared_views(there, candidates)
 
     def prefer(built: BuiltProblem) -> BuiltProblem:
@@ -242,7 +242,7 @@ def _judged(
     if judged is None:
         # A policy depends on the other consumers of a host: displace all candidates on the hosts
         # whose occupants the check has read.
-        rows = {view.row_of[host] for host in found.asked}
+        rows = {view.row_of[host] for host in found.inspected_hosts}
         out |= {
             one.consumer
             for one in candidates.values()

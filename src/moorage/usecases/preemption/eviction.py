@@ -206,10 +206,10 @@ def carry_out(env: Environment, effect: Effect) -> str:
         # The end was moved back, or the clock was set back.
         env.store.commit(Changeset((postponed(effect, end, now),)))
         return "not yet"
-    asked = deletion(effect.subject, effect.project_id, end, now, **deletion_details(effect))
+    request = deletion(effect.subject, effect.project_id, end, now, **deletion_details(effect))
     outcome = "to be ended"
     try:
-        env.store.commit(Changeset((asked, effect_finished(effect, outcome, now))))
+        env.store.commit(Changeset((request, effect_finished(effect, outcome, now))))
     except DuplicateName:
         return finish(env.store, effect, outcome)  # somebody else has looked, too
     return outcome

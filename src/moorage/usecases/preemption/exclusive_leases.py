@@ -83,12 +83,12 @@ def exclusive_periods(
 
 
 def end_before_exclusive(
-    ahead: Iterable[ExclusivePeriod], hosts: Sequence[int], now: Instant, notice: Duration
+    exclusive: Iterable[ExclusivePeriod], hosts: Sequence[int], now: Instant, notice: Duration
 ) -> ForcedEnd | None:
     """The latest end of a stay on these hosts before an exclusive lease closes one of them.
 
     Args:
-        ahead: see `exclusive_periods`.
+        exclusive: see `exclusive_periods`.
         hosts: rows of the snapshot.
         now: the snapshot's instant.
         notice: see `last_end`.
@@ -101,7 +101,7 @@ def end_before_exclusive(
             to give notice.
     """
     found: list[ForcedEnd] = []
-    for one in ahead:
+    for one in exclusive:
         if not one.closed[hosts].any():
             continue
         end = last_end(now, one.start, notice)

@@ -24,7 +24,7 @@ from moorage.domain.period import format_instant
 from moorage.domain.quotas import MOST_PRIORITY
 from moorage.domain.waitlist import WaitlistEntry, needed
 from moorage.engine.state.overlay import with_bookings
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.search_result import Concession
 from moorage.usecases.effects import notifications
 from moorage.usecases.effects.lease_timers import timers_after_change
@@ -102,19 +102,19 @@ class OutrankableLease:
     lease: Lease
     decision: Decision
     ensemble: Ensemble
-    stand: MemberPlaces
+    member_places: MemberPlaces
 
     @property
     def consumers(self) -> frozenset[str]:
         """UUIDs of the consumers that hold its places."""
-        return frozenset(one[0].consumer for one in self.stand.bookings.values())
+        return frozenset(one[0].consumer for one in self.member_places.bookings.values())
 
     @property
     def relied(self) -> Mapping[str, frozenset[str]]:
         """Its consumers, with the providers on which each must still be booked."""
         return {
             some[0].consumer: frozenset(one.provider for one in some)
-            for some in self.stand.bookings.values()
+            for some in self.member_places.bookings.values()
         }
 
 
@@ -260,7 +260,7 @@ def _one(store: Store, snapshot: Snapshot, decision_id: str) -> OutrankableLease
         return None
     if lease is None or lease.decision_id != decision.id or lease.state is not LeaseState.PENDING:
         return None
-    return OutrankableLease(lease, decision, ensemble, member_places(snapshot, ensemble))
+    return OutrankableLease(lease, decision, ensemble, locate_members(snapshot, ensemble))
 
 
 def without_leases(snapshot: Snapshot, leases: Iterable[OutrankableLease]) -> Snapshot:

@@ -88,8 +88,8 @@ def restored_ends(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what
             shut = _shut_out(lease_of, view, one, mine, keepers, notice)
         except NotALease:
             continue
-        ahead = (each for each in (crowded, shut) if each is not None and each.end <= last)
-        found = min(ahead, key=by_end, default=None)
+        bounds = (each for each in (crowded, shut) if each is not None and each.end <= last)
+        found = min(bounds, key=by_end, default=None)
         end = last if found is None else found.end
         if end <= one.end:
             continue
@@ -175,8 +175,12 @@ def _shut_out(
     """
     rows = [view.row_of[booking.provider] for booking in mine]
     stranger = _stranger(view, one.consumer, rows)
-    ahead = exclusive_periods(lease_of, view, stranger, keepers, Period(one.end, one.declared_end))
-    return end_before_exclusive(ahead, np.unique(view.root[rows]).tolist(), view.taken_at, notice)
+    exclusive = exclusive_periods(
+        lease_of, view, stranger, keepers, Period(one.end, one.declared_end)
+    )
+    return end_before_exclusive(
+        exclusive, np.unique(view.root[rows]).tolist(), view.taken_at, notice
+    )
 
 
 def _stranger(view: Snapshot, consumer: str, rows: Iterable[int]) -> Occupant:

@@ -69,7 +69,7 @@ class ShortenStay:
     ) -> Iterator[SearchResult]:
         """Search once for each shorter stay, the longest first; see `RoomMaker`."""
         proposal, notice = context.proposal, context.env.limits.notice
-        if proposal.promise is not None or not context.ask.preemptible:
+        if proposal.promise is not None or not context.options.preemptible:
             return
         for run in (*_RUNS, notice):
             if run >= notice:

@@ -42,18 +42,20 @@ class StayEnd:
 
 
 def stay_ends(
-    store: Store, stand: MemberPlaces, known: Mapping[str, Lease | None] = MappingProxyType({})
+    store: Store,
+    member_places: MemberPlaces,
+    known: Mapping[str, Lease | None] = MappingProxyType({}),
 ) -> Mapping[MemberName, StayEnd]:
     """The ends of placed members that have one, as booked now.
 
     Args:
         store: reads decisions and leases.
-        stand: the members' places.
+        member_places: the members' places.
         known: leases that were read already, by decision id.
     """
     leases = dict(known)
     found: dict[MemberName, StayEnd] = {}
-    for name, bookings in stand.bookings.items():
+    for name, bookings in member_places.bookings.items():
         first = bookings[0]
         if first.period.open_ended:
             continue

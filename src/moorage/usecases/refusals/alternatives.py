@@ -44,7 +44,7 @@ _REST: Final = 4
 def with_alternatives(  # noqa: PLR0913 - the refused request, its problem, range and margins
     env: Environment,
     why: Explanation,
-    ahead: WindowRequest,
+    window_request: WindowRequest,
     built: BuiltProblem,
     otherwise: ChangedRequestTrial | None,
     starts: Starts,
@@ -57,7 +57,7 @@ def with_alternatives(  # noqa: PLR0913 - the refused request, its problem, rang
     Args:
         env: the solver and the budget.
         why: the explanation of a request none of whose members is placed yet.
-        ahead: the request, for any window.
+        window_request: the request, for any window.
         built: the infeasible problem.
         otherwise: tries changed requests with strategies that make room; None: without these.
         starts: the range whose first start was refused.
@@ -66,13 +66,13 @@ def with_alternatives(  # noqa: PLR0913 - the refused request, its problem, rang
     """
     budget = env.limits.explanation_budget // _SHARE
     asking = otherwise if otherwise is not None and otherwise.helps(built.request) else None
-    judge = _Judge(built, _oracle(env, budget // _REST, ahead.seed), asking)
+    judge = _Judge(built, _oracle(env, budget // _REST, window_request.seed), asking)
     largest = _listed(why) or _largest(judge, env.limits.disclosure)
     why = why if judge.sure else replace(why, note=UNTRIED)
     starts = replace(starts, disclosure=env.limits.disclosure)
-    zoning = _Judge(built, _oracle(env, budget // _REST, ahead.seed), asking)
+    zoning = _Judge(built, _oracle(env, budget // _REST, window_request.seed), asking)
     zones = tuple(one for one, request in _zones(built) if zoning.fits(request))
-    sought = earliest_start(env, ahead, starts, time_limit=budget, later=True)
+    sought = earliest_start(env, window_request, starts, time_limit=budget, later=True)
     if sought.start is None:
         return replace(why, largest=largest, zones=zones)
     start = sought.start + lead
@@ -110,10 +110,10 @@ class _Judge:
     def stays(self, request: EnsembleRequest) -> bool:
         """Whether the request fits with all other bookings unchanged."""
         terrain, closed = self.built.terrain, self.built.closed
-        asked = self.oracle.feasible_if_time(
+        feasible = self.oracle.feasible_if_time(
             lambda: build_on_terrain(request, terrain, closed=closed).problem
         )
-        return asked is True
+        return feasible is True
 
     def fits(self, request: EnsembleRequest) -> bool:
         """Whether the request fits, unaided or with a strategy that makes room."""
@@ -153,10 +153,10 @@ def _zones(built: BuiltProblem) -> Iterator[tuple[str, EnsembleRequest]]:
     """Zones other than those that a required fence names, each with the changed request."""
     topology = built.terrain.topology
     for statement in built.request.policies:
-        asked = statement.parameters.get("domains")
+        domains = statement.parameters.get("domains")
         if statement.type != Fence.type or not statement.required:
             continue
-        names = set(asked) if isinstance(asked, list | tuple | set | frozenset) else set()
+        names = set(domains) if isinstance(domains, list | tuple | set | frozenset) else set()
         trees = {
             tree
             for (tree, name), domain in topology.domains.items()

@@ -63,15 +63,19 @@ def next_window(
     """The earliest window in which a lease fits on `view`, no earlier than its own window."""
     terms = lease.lease.terms
     members = frozenset(member.name for member in lease.ensemble.members)
-    stand = replace(lease.stand, places={}, bookings={}, status={})
-    request = request_for(lease.ensemble, stand, members, terms.occupied, Objective.SPREAD)
+    member_places = replace(lease.member_places, places={}, bookings={}, status={})
+    request = request_for(lease.ensemble, member_places, members, terms.occupied, Objective.SPREAD)
     length = terms.occupied.end - terms.occupied.start
     first = terms.occupied.start
     last = max(first, view.taken_at + env.limits.horizon - length)
-    ahead = WindowRequest(lease.ensemble, request, view, keepers, seed=lease.decision.solve.seed)
+    window_request = WindowRequest(
+        lease.ensemble, request, view, keepers, seed=lease.decision.solve.seed
+    )
     told = replace(env.limits.disclosure, exact=False)  # its owner reads it, whoever displaces it
     try:
-        sought = earliest_start(env, ahead, Starts(first, last, length, told), time_limit=budget)
+        sought = earliest_start(
+            env, window_request, Starts(first, last, length, told), time_limit=budget
+        )
     except Busy:
         return None
     if sought.start is None:
@@ -92,7 +96,7 @@ _SET_ASIDE: Final = 2_000
 
 def earlier_start_by_moves(
     env: Environment,
-    ahead: WindowRequest,
+    window_request: WindowRequest,
     ranges: Iterable[tuple[Starts, Snapshot]],
     found: EarliestStart,
     remaining: Callable[[], float],
@@ -103,14 +107,14 @@ def earlier_start_by_moves(
 
     Args:
         env: the store, the solver and the stopwatch.
-        ahead: the request.
+        window_request: the request.
         ranges: the parts of the range of starts, each with its fleet.
         found: the earliest start without moves.
         remaining: returns the seconds left.
         after: only later starts count; None: all.
     """
     until = env.stopwatch() + min(remaining(), _SECONDS)
-    search = _Search(env, ahead, lambda: until - env.stopwatch())
+    search = _Search(env, window_request, lambda: until - env.stopwatch())
     proved = True
     for starts, view in ranges:
         if found.start is not None and found.start <= starts.first:
@@ -125,8 +129,10 @@ def earlier_start_by_moves(
     return replace(found, proved=proved)
 
 
-def _problem(ahead: WindowRequest, starts: Starts, start: Instant, view: Snapshot) -> Problem:
-    return ahead.stated(starts, start, view).problem
+def _problem(
+    window_request: WindowRequest, starts: Starts, start: Instant, view: Snapshot
+) -> Problem:
+    return window_request.stated(starts, start, view).problem
 
 
 @dataclass(eq=False)
@@ -134,16 +140,16 @@ class _Search:
     """A search for one start, with the number of windows tried so far."""
 
     env: Environment
-    ahead: WindowRequest
+    window_request: WindowRequest
     remaining: Callable[[], float]
     tried: int = 0
 
     def giving(self, period: Period) -> Mapping[str, Period]:
         """Decision id -> period, of leases in `period` that may make room."""
-        ahead = self.ahead
-        if not self._outranks and any(role.groups for role in ahead.request.roles):
+        window_request = self.window_request
+        if not self._outranks and any(role.groups for role in window_request.request.roles):
             return {}
-        times = movable_periods(ahead.snapshot, ahead.request.own_consumers)
+        times = movable_periods(window_request.snapshot, window_request.request.own_consumers)
         near = {id_: one for id_, one in times.items() if one.overlaps(period)}
         if self._outranks or len(near) > _LOOKED_UP:
             return near
@@ -153,8 +159,10 @@ class _Search:
         self, starts: Starts, view: Snapshot, giving: Mapping[str, Period], after: Instant | None
     ) -> EarliestStart:
         """The first start at which the request is granted if the leases in `giving` make room."""
-        ahead = replace(self.ahead, keepers=()) if self._outranks else self.ahead
-        built = ahead.stated(starts, starts.first, view)
+        window_request = (
+            replace(self.window_request, keepers=()) if self._outranks else self.window_request
+        )
+        built = window_request.stated(starts, starts.first, view)
         ends = [one.end for one in giving.values() if starts.first < one.end <= starts.last]
         others = disclosed_starts(starts, np.array(ends, dtype=np.int64))
         at = np.union1d(candidate_starts(built, view, starts), others)
@@ -170,11 +178,14 @@ class _Search:
             return one.decision in giving and one.state is BookingState.RESERVED
 
         bare = without_bookings(view, np.flatnonzero(view.next_change < FOREVER).tolist(), gives)
-        at = at[not_refuted(ahead.stated(starts, starts.first, bare), bare, starts, at)]
-        oracle = Oracle(self.env.solver, self.remaining, ahead.seed)
+        at = at[not_refuted(window_request.stated(starts, starts.first, bare), bare, starts, at)]
+        oracle = Oracle(self.env.solver, self.remaining, window_request.seed)
         proved = True
         for start in at.tolist():
-            if oracle.feasible_if_time(partial(_problem, ahead, starts, start, bare)) is False:
+            if (
+                oracle.feasible_if_time(partial(_problem, window_request, starts, start, bare))
+                is False
+            ):
                 continue
             if self.tried == _TRIES or self.remaining() <= 0:
                 return EarliestStart(None, proved=False)
@@ -186,10 +197,10 @@ class _Search:
 
     @property
     def _outranks(self) -> bool:
-        return self.ahead.trial is not None and self.ahead.trial.outranks > 0
+        return self.window_request.trial is not None and self.window_request.trial.outranks > 0
 
     def _granted(self, period: Period) -> bool | None:
-        trial = self.ahead.trial
+        trial = self.window_request.trial
         if trial is None:
             return None
         self.tried += 1
@@ -198,7 +209,9 @@ class _Search:
 
     def _all_may_move(self, period: Period) -> bool:
         """Whether the leases that could move for a window are few enough for one request."""
-        times = movable_periods(self.ahead.snapshot, self.ahead.request.own_consumers)
+        times = movable_periods(
+            self.window_request.snapshot, self.window_request.request.own_consumers
+        )
         hull, some = period, [one for one in times.values() if one.overlaps(period)]
         while True:
             hull = Period(
@@ -213,10 +226,13 @@ class _Search:
         if len(near) > _LOOKED_UP:
             return False
         there = [one for id_ in near if (one := self._movable(id_)) is not None]
-        return len(there) <= MOST and sum(len(one.stand.places) for one in there) <= MOST_MEMBERS
+        return (
+            len(there) <= MOST
+            and sum(len(one.member_places.places) for one in there) <= MOST_MEMBERS
+        )
 
     def _movable(self, decision: str) -> MovableLease | None:
-        found = movable(self.env.store, self.ahead.snapshot, decision)
+        found = movable(self.env.store, self.window_request.snapshot, decision)
         if found is None or any(role.groups for role in found.ensemble.roles):
             return None
         return found
@@ -224,7 +240,7 @@ class _Search:
 
 def earliest_start(
     env: Environment,
-    ahead: WindowRequest,
+    window_request: WindowRequest,
     starts: Starts,
     *,
     time_limit: Duration,
@@ -234,7 +250,7 @@ def earliest_start(
 
     Args:
         env: the solver, the notice of preemptible consumers, and the stopwatch.
-        ahead: the request.
+        window_request: the request.
         starts: the range of starts of the booked period, which includes lead and cleaning.
         time_limit: for the whole search; past it the answer is not proved.
         later: whether to skip the first start of the range.
@@ -244,21 +260,21 @@ def earliest_start(
     def remaining() -> float:
         return deadline.left(until - env.stopwatch())
 
-    found, ranges = NO_START, _parts(env, ahead, starts)
+    found, ranges = NO_START, _parts(env, window_request, starts)
     for part, view in ranges:
         first = later and part.first == starts.first
-        sought = _among(env, ahead, part, view, remaining, later=first)
+        sought = _among(env, window_request, part, view, remaining, later=first)
         found = EarliestStart(sought.start, proved=found.proved and sought.proved)
         if found.start is not None:
             break
     found = replace(found, proved_without_relocation=found.proved)
     after = starts.first if later else None
-    return earlier_start_by_moves(env, ahead, ranges, found, remaining, after=after)
+    return earlier_start_by_moves(env, window_request, ranges, found, remaining, after=after)
 
 
 def disclosed_earliest_start(
     env: Environment,
-    ahead: WindowRequest,
+    window_request: WindowRequest,
     starts: Starts,
     *,
     time_limit: Duration,
@@ -268,11 +284,11 @@ def disclosed_earliest_start(
 
     The last start is given by the request, so it discloses no instant of other leases.
     """
-    found = earliest_start(env, ahead, starts, time_limit=time_limit, later=later)
+    found = earliest_start(env, window_request, starts, time_limit=time_limit, later=later)
     if found.start is not None or starts.disclosure.exact or starts.first >= starts.last:
         return found
     end = replace(starts, first=starts.last)
-    last = earliest_start(env, ahead, end, time_limit=time_limit)
+    last = earliest_start(env, window_request, end, time_limit=time_limit)
     proved, unmoved = (
         found.proved and last.proved,
         found.proved_without_relocation and last.proved_without_relocation,
@@ -280,39 +296,47 @@ def disclosed_earliest_start(
     return replace(last, proved=proved, proved_without_relocation=unmoved)
 
 
-def _parts(env: Environment, ahead: WindowRequest, starts: Starts) -> list[tuple[Starts, Snapshot]]:
+def _parts(
+    env: Environment, window_request: WindowRequest, starts: Starts
+) -> list[tuple[Starts, Snapshot]]:
     """The range split where preemptible consumers may be displaced, each part with its fleet."""
-    since = ahead.displacing_from
-    if since is None or since > starts.last or not ahead.snapshot.preemptible.any():
-        return [(starts, ahead.snapshot)]
+    since = window_request.displacing_from
+    if since is None or since > starts.last or not window_request.snapshot.preemptible.any():
+        return [(starts, window_request.snapshot)]
     since = max(since, starts.first)
     late = replace(starts, first=since)
-    own = ahead.request.own_consumers
-    going = displaceable(ahead.snapshot, late.whole, env.limits.notice, own)
-    view = without_candidates(ahead.snapshot, going.keys()) if going else ahead.snapshot
+    own = window_request.request.own_consumers
+    going = displaceable(window_request.snapshot, late.whole, env.limits.notice, own)
+    view = (
+        without_candidates(window_request.snapshot, going.keys())
+        if going
+        else window_request.snapshot
+    )
     if since == starts.first:
         return [(late, view)]
-    return [(replace(starts, last=since - 1), ahead.snapshot), (late, view)]
+    return [(replace(starts, last=since - 1), window_request.snapshot), (late, view)]
 
 
 def _among(
     env: Environment,
-    ahead: WindowRequest,
+    window_request: WindowRequest,
     starts: Starts,
     view: Snapshot,
     remaining: Callable[[], float],
     *,
     later: bool,
 ) -> EarliestStart:
-    built = ahead.stated(starts, starts.first, view)
+    built = window_request.stated(starts, starts.first, view)
     at = candidate_starts(built, view, starts)
     at = at[1:] if later else at
     if not len(at):
         return NO_START
     left = at[not_refuted(built, view, starts, at)].tolist()
-    oracle = Oracle(env.solver, remaining, ahead.seed)
+    oracle = Oracle(env.solver, remaining, window_request.seed)
     return first_fitting(
         left,
-        lambda start: oracle.feasible_if_time(lambda: ahead.stated(starts, start, view).problem),
+        lambda start: oracle.feasible_if_time(
+            lambda: window_request.stated(starts, start, view).problem
+        ),
         remaining,
     )

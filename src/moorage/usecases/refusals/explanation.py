@@ -36,7 +36,7 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
     env: Environment,
     built: BuiltProblem,
     explanation: Explanation,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     ensemble: Ensemble,
     stored: bool,
@@ -52,8 +52,8 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
             explanation,
             built.request.project_id,
             dumps_request(built).decode(),
-            request=naming.id if naming.digest else None,
-            digest=naming.digest or None,
+            request=identity.id if identity.digest else None,
+            digest=identity.digest or None,
             keep=env.limits.explanations,
             asked=RefusedRequest(ensemble.id, ensemble.name, ensemble.user_id),
             silent=silent,
@@ -69,13 +69,13 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
     return _infeasible(explanation, stored=stored)
 
 
-def known_refusal(env: Environment, caller: Caller, naming: RequestIdentity) -> Infeasible | None:
+def known_refusal(env: Environment, caller: Caller, identity: RequestIdentity) -> Infeasible | None:
     """The stored refusal of the same request with the id its client gave; None: there is none."""
-    if not naming.digest:
+    if not identity.digest:
         return None
     try:
         explanation, _, _ = env.store.refusal(
-            naming.id, project_id=caller.project_id, digest=naming.digest
+            identity.id, project_id=caller.project_id, digest=identity.digest
         )
     except NotFound:
         return None

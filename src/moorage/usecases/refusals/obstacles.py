@@ -244,13 +244,13 @@ def _beside(
     """Others' bookings at the first instant at which capacity lacks for the fixed members."""
     request, now = built.request, snapshot.taken_at
     own = request.own_consumers | request.released
-    wanted: dict[str, Amounts] = {}
+    demand: dict[str, Amounts] = {}
     for one in (one for some in staying.values() for one in some):
-        sums = dict(wanted.get(one.provider, {}))
+        sums = dict(demand.get(one.provider, {}))
         for name, amount in one.amounts.items():
             sums[name] = sums.get(name, 0) + amount
-        wanted[one.provider] = sums
-    for uuid, amounts in wanted.items():
+        demand[one.provider] = sums
+    for uuid, amounts in demand.items():
         state = snapshot.state(snapshot.row_of[uuid])
         rest = [one for one in state.bookings if one.consumer not in own]
         at = first_shortage(state, rest, amounts, period, now)

@@ -54,17 +54,23 @@ if TYPE_CHECKING:
 def sufficient_priority(
     env: DecideEnvironment,
     proposal: Proposal,
-    ask: DecisionOptions,
+    options: DecisionOptions,
     refused: SearchResult,
     observation: Observation,
 ) -> Relaxation | None:
     """The lowest priority with which a refused lease would be granted, verified by searches."""
     promise = proposal.promise
-    if promise is None or promise.offered or not proposal.allowed.reader.asked:
+    if promise is None or promise.offered or not proposal.allowed.reader.client_reads:
         return None
     budget = env.limits.explanation_budget // SHARE
     removal = removal_of_leases(
-        env, proposal, partial(search_once, env, ask), refused, observation, MOST_PRIORITY, budget
+        env,
+        proposal,
+        partial(search_once, env, options),
+        refused,
+        observation,
+        MOST_PRIORITY,
+        budget,
     )
     found = None if removal is None else removal.lightest()
     if removal is None or found is None:
@@ -92,8 +98,8 @@ def _displacing(env: Environment, leases: Sequence[Lease], *, operator: bool) ->
 def explain_refusal(  # noqa: PLR0913 - the request, its result and the environment
     env: DecideEnvironment,
     proposal: Proposal,
-    ask: DecisionOptions,
-    naming: RequestIdentity,
+    options: DecisionOptions,
+    identity: RequestIdentity,
     result: SearchResult,
     observation: Observation,
     *,
@@ -104,17 +110,17 @@ def explain_refusal(  # noqa: PLR0913 - the request, its result and the environm
     reader = proposal.allowed.reader
     if reader.detail is RefusalDetail.NONE:
         why = unexplained(env, result.built, observation.snapshot)
-        return refusal(env, result.built, why, naming, ensemble=ensemble, stored=False)
-    stored = naming.explained or not (dry_run or not reader.asked)
-    why = reasons(env, proposal, ask, result, observation)
-    within = naming.within or naming
+        return refusal(env, result.built, why, identity, ensemble=ensemble, stored=False)
+    stored = identity.explained or not (dry_run or not reader.client_reads)
+    why = reasons(env, proposal, options, result, observation)
+    within = identity.within or identity
     return refusal(env, result.built, why, within, ensemble=ensemble, stored=stored, silent=dry_run)
 
 
 def reasons(
     env: DecideEnvironment,
     proposal: Proposal,
-    ask: DecisionOptions,
+    options: DecisionOptions,
     result: SearchResult,
     observation: Observation,
 ) -> Explanation:
@@ -123,16 +129,16 @@ def reasons(
     Args:
         env: for the solver, and to read leases.
         proposal: the refused proposal.
-        ask: its options.
+        options: its options.
         result: the search result without a placement; see `SearchPlan.search`.
         observation: the ledger as that search read it.
     """
     env = env.told_to(operator=proposal.allowed.reader.operator)
-    observation = visible(env, proposal, ask, observation)
-    why = _but_as_it_is(proposal, _reasons(env, proposal, ask, result, observation))
+    observation = visible(env, proposal, options, observation)
+    why = _but_as_it_is(proposal, _reasons(env, proposal, options, result, observation))
 
     def enough(why: Explanation) -> Explanation:
-        more = sufficient_priority(env, proposal, ask, result, observation)
+        more = sufficient_priority(env, proposal, options, result, observation)
         if more is None:
             return why
         return replace(why, relaxations=(*why.relaxations[: MAX_RELAXATIONS - 1], more), note="")
@@ -140,9 +146,12 @@ def reasons(
     if why.stage is Stage.TIME:
         why = in_time(why, enough)
     stands = result.clash or result.built.request.fixed
-    if stands or not proposal.allowed.reader.asked or why.stage is Stage.STATIC:
+    if stands or not proposal.allowed.reader.client_reads or why.stage is Stage.STATIC:
         return why
-    return in_time(why, lambda why: _ahead(env, proposal, ask, result, observation, why))
+    return in_time(
+        why,
+        lambda why: _with_alternatives_in_time(env, proposal, options, result, observation, why),
+    )
 
 
 def _but_as_it_is(proposal: Proposal, why: Explanation) -> Explanation:
@@ -162,10 +171,10 @@ def _but_as_it_is(proposal: Proposal, why: Explanation) -> Explanation:
     return replace(why, relaxations=ways, note=why.note if ways else NO_SMALL_CHANGE)
 
 
-def _ahead(
+def _with_alternatives_in_time(
     env: DecideEnvironment,
     proposal: Proposal,
-    ask: DecisionOptions,
+    options: DecisionOptions,
     result: SearchResult,
     observation: Observation,
     why: Explanation,
@@ -180,21 +189,21 @@ def _ahead(
     last = now + limits.horizon - (0 if length == FOREVER else length)
     # A stay that begins later is tried like an offer, which displaces no server now.
     promise = proposal.promise or LeasePromise("", period, FOREVER, offered=True)
-    ahead = WindowRequest(
+    window_request = WindowRequest(
         proposal.ensemble,
         result.built.request,
         observation.snapshot,
         observation.keepers,
         displacing_from=since,
         barred=proposal.known.barred,
-        seed=ask.seed,
-        trial=Trial(env, proposal, promise, ask, observation),
+        seed=options.seed,
+        trial=Trial(env, proposal, promise, options, observation),
     )
     first = max(period.start, now)
     starts = Starts(first, max(first, last), length)
-    otherwise = ChangedRequestTrial(env, proposal, ask, observation)
+    otherwise = ChangedRequestTrial(env, proposal, options, observation)
     why = with_alternatives(
-        env, why, ahead, result.built, otherwise, starts, lead=lead, cleaning=cleaning
+        env, why, window_request, result.built, otherwise, starts, lead=lead, cleaning=cleaning
     )
     earliest = why.earliest
     if earliest is None or proposal.promise is not None:
@@ -215,8 +224,8 @@ def _of_one_search(why: Explanation, earliest: Window, period: Period) -> Explan
 
     def sooner(one: Relaxation) -> Relaxation:
         change = one.change
-        late = (change.subject, change.field) == (TIME, "start")
-        if not late or parse_instant(str(change.after)) <= earliest.start:
+        is_start = (change.subject, change.field) == (TIME, "start")
+        if not is_start or parse_instant(str(change.after)) <= earliest.start:
             return one
         return replace(one, change=replace(change, after=format_instant(earliest.start)))
 
@@ -236,7 +245,7 @@ def _timely(search: Callable[[], StayAlternatives]) -> StayAlternatives:
 def _reasons(
     env: DecideEnvironment,
     proposal: Proposal,
-    ask: DecisionOptions,
+    options: DecisionOptions,
     result: SearchResult,
     observation: Observation,
 ) -> Explanation:
@@ -244,16 +253,16 @@ def _reasons(
     operator = proposal.allowed.reader.operator
     if result.clash:
         why = stay_obstacles(env, built, snapshot, result.staying, result.period, operator=operator)
-        less = _timely(lambda: shorter(env, proposal, ask, built, observation))
+        less = _timely(lambda: shorter(env, proposal, options, built, observation))
         return replace(why, relaxations=less.relaxations, note="" if less.sure else UNTRIED)
     timely = None
-    if proposal.promise is None and not ask.as_before:
-        timely = _timely(lambda: stay_alternatives(env, proposal, ask, built, observation))
+    if proposal.promise is None and not options.as_before:
+        timely = _timely(lambda: stay_alternatives(env, proposal, options, built, observation))
         if timely.explanation is not None:
             return timely.explanation
-    why = explain_request(env, built, snapshot, seed=ask.seed)
+    why = explain_request(env, built, snapshot, seed=options.seed)
     otherwise, lease = (
-        ChangedRequestTrial(env, proposal, ask, observation),
+        ChangedRequestTrial(env, proposal, options, observation),
         proposal.promise is not None,
     )
     why = in_time(why, lambda why: with_nearest_relaxations(env, why, built, otherwise))
@@ -262,7 +271,7 @@ def _reasons(
         lambda why: by_time(env, why, built, snapshot, operator=operator, lease=lease),
     )
     if timely is None and why.stage is Stage.TIME:
-        timely = _timely(lambda: shorter(env, proposal, ask, built, observation))
+        timely = _timely(lambda: shorter(env, proposal, options, built, observation))
     if timely is None or (timely.sure and not timely.relaxations):
         return why
     note = why.note if why.note in {UNTRIED, LATE} or not timely.relaxations else ""

@@ -65,7 +65,7 @@ class StayAlternatives:
 def stay_alternatives(
     env: DecideEnvironment,
     proposal: Proposal,
-    ask: DecisionOptions,
+    options: DecisionOptions,
     built: BuiltProblem,
     observation: Observation,
 ) -> StayAlternatives:
@@ -74,7 +74,7 @@ def stay_alternatives(
     Args:
         env: for the solver, and to read leases.
         proposal: the refused proposal, not a lease's.
-        ask: its options.
+        options: its options.
         built: the infeasible problem.
         observation: the ledger that it was built from.
     """
@@ -82,26 +82,28 @@ def stay_alternatives(
     leases, away = leases_of(env, there), planned_absences(built, observation.snapshot)
     if not (leases or away):
         return StayAlternatives(())
-    trying = _Trying(env, proposal, ask, observation)
+    trials = _StayTrials(env, proposal, options, observation)
     planned = _planned(built, observation)
     rough = env.limits.disclosure
     begins = {one.period.start for one in there} | {one.start for one in planned.values()}
-    until = trying.longest({rough.since(one) for one in begins | away})
-    sure = trying.sure
-    found = tuple(trying.relaxations(until, leases))
+    until = trials.longest({rough.since(one) for one in begins | away})
+    sure = trials.sure
+    found = tuple(trials.relaxations(until, leases))
     starting = [one for one in leases if rough.since(one.terms.occupied.start) == until]
     starting = starting or _starting(env, planned, until)
     if not (starting and sure):
-        return StayAlternatives(found, sure=trying.sure)
+        return StayAlternatives(found, sure=trials.sure)
     project, operator = built.request.project_id, proposal.allowed.reader.operator
     told = Recipient(env.limits.disclosure, project, operator=operator)
     elements = (
         *starting_lease_elements(starting, told),
-        Element(STAY, _wanted(ask, len(built.request.members) - len(built.request.fixed))),
+        Element(
+            STAY, _requested_stay(options, len(built.request.members) - len(built.request.fixed))
+        ),
     )
     conflict = Conflict(elements, ("",) * len(elements), minimal=False)
     why = time_explanation(env, built, observation.snapshot, (conflict,))
-    return StayAlternatives(found, replace(why, relaxations=found), trying.sure)
+    return StayAlternatives(found, replace(why, relaxations=found), trials.sure)
 
 
 def _planned(built: BuiltProblem, observation: Observation) -> Mapping[str, Period]:
@@ -127,7 +129,7 @@ def _starting(
 def shorter(
     env: DecideEnvironment,
     proposal: Proposal,
-    ask: DecisionOptions,
+    options: DecisionOptions,
     built: BuiltProblem,
     observation: Observation,
 ) -> StayAlternatives:
@@ -139,15 +141,15 @@ def shorter(
     Args:
         env: for the solver.
         proposal: the refused proposal, a lease's.
-        ask: its options.
+        options: its options.
         built: the infeasible problem.
         observation: the ledger that it was built from.
     """
     promise = proposal.promise
-    if promise is None or not proposal.allowed.reader.asked:
+    if promise is None or not proposal.allowed.reader.client_reads:
         return StayAlternatives(())
     promise = replace(promise, outranks=0)
-    trying = _Trying(env, proposal, ask, observation)
+    trials = _StayTrials(env, proposal, options, observation)
     there, planned = (
         list(foreign_bookings(built, observation.snapshot)),
         _planned(built, observation).values(),
@@ -158,56 +160,58 @@ def shorter(
     ends = {one.occupies_until(now) for one in there} | {one.end for one in planned}
     rough = env.limits.disclosure
     ends, begins = {rough.until(one) for one in ends}, {rough.since(one) for one in begins}
-    return StayAlternatives(tuple(trying.shorter(promise, ends, begins)), sure=trying.sure)
+    return StayAlternatives(tuple(trials.shorter(promise, ends, begins)), sure=trials.sure)
 
 
-def _wanted(ask: DecisionOptions, count: int) -> str:
+def _requested_stay(options: DecisionOptions, count: int) -> str:
     """`3 open-ended servers`."""
-    kind = "preemptible server" if ask.preemptible else "server"
-    if ask.until is None:
+    kind = "preemptible server" if options.preemptible else "server"
+    if options.until is None:
         return counted(count, f"open-ended {kind}")
-    return f"{counted(count, kind)} until {format_instant(ask.until)}"
+    return f"{counted(count, kind)} until {format_instant(options.until)}"
 
 
-class _Trying:
+class _StayTrials:
     """Searches for changed requests one after the other, within a time limit."""
 
     def __init__(
         self,
         env: DecideEnvironment,
         proposal: Proposal,
-        ask: DecisionOptions,
+        options: DecisionOptions,
         observation: Observation,
     ) -> None:
-        self._parts = env
+        self._env = env
         self._proposal = without_outranking(proposal)
-        self._ask = ask
-        self._sight = observation
+        self._options = options
+        self._observation = observation
         self.sure = True
         """Whether every search so far was finished in time."""
-        self._last = env.stopwatch() + env.limits.explanation_budget / SECOND / _SHARE
+        self._deadline = env.stopwatch() + env.limits.explanation_budget / SECOND / _SHARE
 
     def longest(self, begins: set[Instant]) -> Instant | None:
         """The latest of these instants up to which the stay fits; None: none.
 
         They are starts of other bookings and of planned absences.
         """
-        now, end = self._sight.snapshot.taken_at, self._ask.until or FOREVER
-        soonest = now + self._parts.limits.notice
+        now, end = self._observation.snapshot.taken_at, self._options.until or FOREVER
+        soonest = now + self._env.limits.notice
         starts = sorted(one for one in begins if soonest <= one < end)
-        last = self._last
+        last = self._deadline
         # First without concessions, which is fast; then by all strategies in the remaining time.
         fit = _reached(starts, 0, self._plainly_until)
-        self._last -= (last - self._parts.stopwatch()) / _SHARE
+        self._deadline -= (last - self._env.stopwatch()) / _SHARE
         fit = _reached(starts, fit, self._until)
-        self._last = last
+        self._deadline = last
         return starts[fit - 1] if fit else None
 
     def shorter(
         self, promise: LeasePromise, ends: set[Instant], begins: set[Instant]
     ) -> Iterator[Relaxation]:
         """The relaxations of a lease to a shorter lead, a shorter cleaning, or an earlier end."""
-        if not self._sight.stand.places:  # lead and cleaning of a placed lease do not change
+        if (
+            not self._observation.member_places.places
+        ):  # lead and cleaning of a placed lease do not change
             for field, has, fits in (
                 ("lead", promise.lead, self._longest_lead(promise, ends)),
                 ("cleaning", promise.cleaning, self._longest_cleaning(promise, begins)),
@@ -253,7 +257,7 @@ class _Trying:
         """
         period = promise.period
         start = period.start + promise.lead
-        least = max(start, self._sight.snapshot.taken_at) + promise.cleaning
+        least = max(start, self._observation.snapshot.taken_at) + promise.cleaning
         has = max((one.period.end for one in self._own()), default=least)
         if has < period.end:
             least = max(least, has)
@@ -262,7 +266,7 @@ class _Trying:
         return ends[reached - 1] if reached else None
 
     def _own(self) -> Iterator[Booking]:
-        for some in self._sight.stand.bookings.values():
+        for some in self._observation.member_places.bookings.values():
             yield from some
 
     def _to(self, promise: LeasePromise, end: Instant) -> bool:
@@ -272,15 +276,17 @@ class _Trying:
         return self._promised(replace(promise, period=period, expires_at=expires_at))
 
     def _promised(self, less: LeasePromise) -> bool:
-        return self._fits(self._ask, replace(self._proposal, promise=less))
+        return self._fits(self._options, replace(self._proposal, promise=less))
 
     def relaxations(self, until: Instant | None, leases: list[Lease]) -> Iterator[Relaxation]:
         """The changes of the stay that make it fit, the smallest first."""
-        ask, now = self._ask, self._sight.snapshot.taken_at
+        options, now = self._options, self._observation.snapshot.taken_at
         if until is not None:
-            before = None if ask.until is None else format_instant(ask.until)
+            before = None if options.until is None else format_instant(options.until)
             yield _relaxation("until", before, format_instant(until), 1)
-        if not ask.preemptible and self._fits(replace(ask, preemptible=True), self._proposal):
+        if not options.preemptible and self._fits(
+            replace(options, preemptible=True), self._proposal
+        ):
             yield _relaxation("preemptible", False, True, 2)  # noqa: FBT003 - before and after
         start = self._start(leases)
         if start is not None:
@@ -288,33 +294,33 @@ class _Trying:
             yield _relaxation("start", format_instant(now), after, 3, "fits then")
 
     def _until(self, until: Instant) -> bool:
-        return self._fits(replace(self._ask, until=until), self._proposal)
+        return self._fits(replace(self._options, until=until), self._proposal)
 
     def _plainly_until(self, until: Instant) -> bool:
-        return self._fits(replace(self._ask, until=until), self._proposal, plainly=True)
+        return self._fits(replace(self._options, until=until), self._proposal, plainly=True)
 
     def _start(self, leases: list[Lease]) -> Instant | None:
         """The first end of a lease after which the whole stay fits; only if no member is placed."""
-        if self._sight.stand.places:
+        if self._observation.member_places.places:
             return None
-        end = self._ask.until or FOREVER
-        now = self._sight.snapshot.taken_at
-        rough = self._parts.limits.disclosure
+        end = self._options.until or FOREVER
+        now = self._observation.snapshot.taken_at
+        rough = self._env.limits.disclosure
         ends = sorted({rough.until(one.terms.occupied.end) for one in leases})
         for start in [one for one in ends if now < one < end][:_LATER]:
             # Tried like an offer, which displaces no server: a later stay may not displace any.
             later = LeasePromise("", Period(start, end), FOREVER, offered=True)
-            if self._fits(self._ask, replace(self._proposal, promise=later)):
+            if self._fits(self._options, replace(self._proposal, promise=later)):
                 return start
         return None
 
-    def _fits(self, ask: DecisionOptions, proposal: Proposal, *, plainly: bool = False) -> bool:
+    def _fits(self, options: DecisionOptions, proposal: Proposal, *, plainly: bool = False) -> bool:
         """Whether a placement is found; `plainly`: without concessions."""
-        left = int((self._last - self._parts.stopwatch()) * SECOND)
+        left = int((self._deadline - self._env.stopwatch()) * SECOND)
         if left > 0:
-            looking = SearchPlan(self._parts, proposal, ask, left)
+            plan = SearchPlan(self._env, proposal, options, left)
             try:
-                result = looking.search(self._sight, plainly=plainly)
+                result = plan.search(self._observation, plainly=plainly)
             except Busy:
                 pass  # neither a placement nor a proof in time
             else:

@@ -71,7 +71,7 @@ class Trial:
     proposal: Proposal
     promise: LeasePromise
     """The terms, with a period that is replaced by that of each window."""
-    ask: DecisionOptions
+    options: DecisionOptions
     observation: Observation
 
     @property
@@ -87,12 +87,12 @@ class Trial:
             seconds: time limit of the search.
         """
         proposal = replace(self.proposal, promise=replace(self.promise, period=period))
-        return granted(self.env, proposal, self.ask, self.observation, seconds)
+        return granted(self.env, proposal, self.options, self.observation, seconds)
 
     def at(self, period: Period) -> ChangedRequestTrial:
         """A trial of changed requests in one window."""
         proposal = replace(self.proposal, promise=replace(self.promise, period=period))
-        return ChangedRequestTrial(self.env, proposal, self.ask, self.observation)
+        return ChangedRequestTrial(self.env, proposal, self.options, self.observation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,15 +101,15 @@ class ChangedRequestTrial:
 
     env: DecideEnvironment
     proposal: Proposal
-    ask: DecisionOptions
+    options: DecisionOptions
     observation: Observation
 
     def helps(self, request: EnsembleRequest) -> bool:
         """Whether any strategy could make room for the request, so that trials are worthwhile."""
-        if not self.proposal.allowed.reader.asked:
+        if not self.proposal.allowed.reader.client_reads:
             return False
         snapshot = self.observation.snapshot
-        if self.ask.preemptible or (self.proposal.promise and snapshot.preemptible.any()):
+        if self.options.preemptible or (self.proposal.promise and snapshot.preemptible.any()):
             return True
         planned = movable_periods(snapshot, request.own_consumers).values()
         return any(one.overlaps(request.period) for one in planned)
@@ -122,13 +122,13 @@ class ChangedRequestTrial:
             seconds: time limit of the search.
         """
         proposal = _asking(self.env, self.proposal, request)
-        return granted(self.env, proposal, self.ask, self.observation, seconds)
+        return granted(self.env, proposal, self.options, self.observation, seconds)
 
 
 def granted(
     env: DecideEnvironment,
     proposal: Proposal,
-    ask: DecisionOptions,
+    options: DecisionOptions,
     observation: Observation,
     seconds: float,
 ) -> bool | None:
@@ -137,7 +137,7 @@ def granted(
     if limit <= 0:
         return None
     try:
-        result = search_once(env, ask, proposal, observation, limit)
+        result = search_once(env, options, proposal, observation, limit)
     except Busy:
         return None
     if result.found is not None:
@@ -155,7 +155,7 @@ def _asking(env: DecideEnvironment, proposal: Proposal, request: EnsembleRequest
     def also(
         anew: Callable[[MemberPlaces], frozenset[MemberName]],
     ) -> Callable[[MemberPlaces], frozenset[MemberName]]:
-        return lambda stand: (anew(stand) & names) | more
+        return lambda member_places: (anew(member_places) & names) | more
 
     return replace(
         proposal,

@@ -72,8 +72,8 @@ class Displacement:
 
 def preemption_pool(snapshot: Snapshot, notice: Duration, own: frozenset[str]) -> PreemptionPool:
     """All consumers that could be displaced for a lease that begins later."""
-    ahead = Period(snapshot.taken_at + notice, FOREVER)
-    return PreemptionPool(displaceable(snapshot, ahead, notice, own), notice)
+    from_notice = Period(snapshot.taken_at + notice, FOREVER)
+    return PreemptionPool(displaceable(snapshot, from_notice, notice, own), notice)
 
 
 def bookings_until(snapshot: Snapshot, consumer: str, end: Instant) -> tuple[Booking, ...]:

@@ -32,7 +32,7 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER
 from moorage.engine.state.overlay import first_shortage
 from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
-from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.effects import notifications
 from moorage.usecases.ports import Page
 
@@ -124,7 +124,7 @@ def _without_room(
             yield one
 
 
-def late_members(
+def members_in_grace(
     snapshot: Snapshot, now: Instant, grace: Duration
 ) -> tuple[frozenset[str], Instant]:
     """Members whose place is taken by a server past its end, but within its grace period.
@@ -222,20 +222,20 @@ def unplaced(store: Store, snapshot: Snapshot, lease: Lease) -> frozenset[str]:
         return frozenset()
     places = decision.places
     keeps_unclaimed = decision.state is DecisionState.HELD
-    stand = member_places(snapshot, ensemble)
+    member_places = locate_members(snapshot, ensemble)
     without = [
         one
         for one in ensemble.members
         if one.name in places
         and (keeps_unclaimed or one.server_id is not None)
-        and stand.of(one.name) is MemberStatus.UNPLACED
+        and member_places.of(one.name) is MemberStatus.UNPLACED
     ]
     if not without:
         return frozenset()
     moving = {
         booking.provider
         for consumer, booking in store.bookings(decision=lease.decision_id)
-        if booking.state is BookingState.ALLOCATED and consumer.uuid not in stand.consumers
+        if booking.state is BookingState.ALLOCATED and consumer.uuid not in member_places.consumers
     }
     return frozenset(one.uuid for one in without if moving.isdisjoint(places[one.name].allocations))
 

@@ -18,7 +18,7 @@ from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, Period
 from moorage.usecases.decide.closed_hosts import disabled_hosts
-from moorage.usecases.decide.member_places import MemberStatus, member_places
+from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.search_result import Concession
 from moorage.usecases.decide.writes import hold_bookings, member_consumer
 from moorage.usecases.preemption.eviction import warnings
@@ -52,12 +52,12 @@ class MovableLease:
     lease: Lease
     decision: Decision
     ensemble: Ensemble
-    stand: MemberPlaces
+    member_places: MemberPlaces
 
     @property
     def consumers(self) -> frozenset[str]:
         """UUIDs of the consumers that hold its places."""
-        return frozenset(one[0].consumer for one in self.stand.bookings.values())
+        return frozenset(one[0].consumer for one in self.member_places.bookings.values())
 
     def bookings(self, places: Mapping[MemberName, Place]) -> dict[str, tuple[Booking, ...]]:
         """Its members' bookings in other places, by consumer."""
@@ -133,7 +133,7 @@ class LeaseMove(Concession):
         """Moved and displaced consumers, with providers on which each must still be booked."""
         return dict(self.evicted) | {
             bookings[0].consumer: frozenset(one.provider for one in bookings)
-            for name, bookings in self.planned.stand.bookings.items()
+            for name, bookings in self.planned.member_places.bookings.items()
             if name in self.places
         }
 
@@ -207,7 +207,7 @@ def _few(some: Sequence[MovableLease]) -> Sequence[MovableLease]:
     """The first of these leases, within the limits of one request."""
     members = 0
     for number, one in enumerate(some):
-        members += len(one.stand.places)
+        members += len(one.member_places.places)
         if number == MOST or members > MOST_MEMBERS:
             return some[:number]
     return some
@@ -230,10 +230,10 @@ def movable(store: Store, snapshot: Snapshot, decision_id: str) -> MovableLease 
         or ensemble.keeps_others_out
     ):
         return None
-    stand = member_places(snapshot, ensemble)
-    if any(stand.of(name) is not MemberStatus.HELD for name in decision.places):
+    member_places = locate_members(snapshot, ensemble)
+    if any(member_places.of(name) is not MemberStatus.HELD for name in decision.places):
         return None
-    if disabled_hosts(snapshot) & {place.host for place in stand.places.values()}:
+    if disabled_hosts(snapshot) & {place.host for place in member_places.places.values()}:
         # A lease on a disabled host needs other places itself, and must not make this request fail.
         return None
-    return MovableLease(lease, decision, ensemble, stand)
+    return MovableLease(lease, decision, ensemble, member_places)

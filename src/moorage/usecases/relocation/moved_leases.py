@@ -93,9 +93,9 @@ def _moving(
         observation.snapshot,
         refused.built,
         observation.keepers,
-        rebooked(refused.staying, observation.stand),
+        rebooked(refused.staying, observation.member_places),
         time_limit=context.time_limit,
-        seed=context.ask.seed,
+        seed=context.options.seed,
         giving=giving,
     )
     aided = replace(refused, plain=False)

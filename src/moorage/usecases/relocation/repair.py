@@ -29,11 +29,11 @@ from moorage.domain.errors import (
 )
 from moorage.domain.explain import Explanation
 from moorage.domain.period import FOREVER
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.relocation.lease_health import (
     NOTHING,
     UnhealthyLease,
-    late_members,
+    members_in_grace,
     unhealthy_leases,
     write_health,
 )
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 
 BUDGET: Final = 2.0
 """Seconds of one round after which no further repair is started."""
-REST: Final = 20
+BACKOFF: Final = 20
 """After a failed repair, the lease rests this many times as long as the failed repairs of all
 leases took: they use at most a twentieth of a worker's time."""
-SHORTEST_REST: Final = 5.0
+SHORTEST_BACKOFF: Final = 5.0
 """Seconds."""
 
 _log = logging.getLogger(__name__)
@@ -64,12 +64,12 @@ _log = logging.getLogger(__name__)
 class RepairAttempt:
     """The last failed repair of a lease."""
 
-    hurt: UnhealthyLease
-    looked: tuple[int, int]
+    unhealthy: UnhealthyLease
+    snapshot_key: tuple[int, int]
     """Revision and validity of the snapshot; see `RepairWorker`."""
     took: float
     """Seconds."""
-    rests_until: float
+    retry_at: float
     """On the stopwatch."""
 
 
@@ -78,73 +78,79 @@ class RepairWorker:
 
     def __init__(self, env: DecideEnvironment, degraded: frozenset[str]) -> None:
         """`degraded` are ids of leases stored as degraded."""
-        self._parts = env
+        self._env = env
         self._known = set(degraded)
         self._tried: dict[str, RepairAttempt] = {}
-        self._hurt: dict[str, UnhealthyLease] = {}
-        self._looked = (-1, 0)
+        self._unhealthy: dict[str, UnhealthyLease] = {}
+        self._snapshot_key = (-1, 0)
         """Revision and end of validity of the last snapshot read."""
-        self._late: frozenset[str] = frozenset()
+        self._in_grace: frozenset[str] = frozenset()
         """Members whose place is taken by a server within its grace period."""
-        self._over: Instant = FOREVER
+        self._grace_ends: Instant = FOREVER
         """When the first of these grace periods ends."""
 
-    def know(self, degraded: frozenset[str]) -> None:
+    def add_degraded(self, degraded: frozenset[str]) -> None:
         """Add leases that are stored as degraded."""
         if not degraded <= self._known:
             self._known |= degraded
-            self._looked = (-1, 0)
+            self._snapshot_key = (-1, 0)
 
-    def look(self, snapshot: Snapshot) -> bool:
+    def run_round(self, snapshot: Snapshot) -> bool:
         """Repair leases with missing places; True if the time was over before all were tried.
 
         Raises:
             MoorageError: the ledger is out of reach.
         """
-        looked = (snapshot.revision, snapshot.valid_until)
-        now, grace = self._parts.store.now(), self._parts.limits.notice
-        if looked != self._looked or now >= self._over:
-            self._late, self._over = late_members(snapshot, now, grace)
-            self._hurt = self._without_late(
-                unhealthy_leases(self._parts.store, snapshot, self._known)
+        snapshot_key = (snapshot.revision, snapshot.valid_until)
+        now, grace = self._env.store.now(), self._env.limits.notice
+        if snapshot_key != self._snapshot_key or now >= self._grace_ends:
+            self._in_grace, self._grace_ends = members_in_grace(snapshot, now, grace)
+            self._unhealthy = self._without_members_in_grace(
+                unhealthy_leases(self._env.store, snapshot, self._known)
             )
-            self._looked = looked
-        self._mend()
-        due = [one for one in self._hurt if self._is_due(one)]
-        due.sort(key=lambda one: self._hurt[one].turn)
-        ends = self._parts.stopwatch() + BUDGET
+            self._snapshot_key = snapshot_key
+        self._record_recovered()
+        due = [one for one in self._unhealthy if self._is_due(one)]
+        due.sort(key=lambda one: self._unhealthy[one].turn)
+        ends = self._env.stopwatch() + BUDGET
         for number, one in enumerate(due):
-            if number and self._parts.stopwatch() >= ends:
+            if number and self._env.stopwatch() >= ends:
                 self._note_waiting(due[number:])
                 return True
-            self._heal(one)
+            self._repair(one)
         return False
 
-    def _without_late(self, found: Mapping[str, UnhealthyLease]) -> dict[str, UnhealthyLease]:
+    def _without_members_in_grace(
+        self, found: Mapping[str, UnhealthyLease]
+    ) -> dict[str, UnhealthyLease]:
         """The unhealthy leases without late members, if a service deletes servers."""
-        if not self._parts.limits.grace:
+        if not self._env.limits.grace:
             return dict(found)
-        rest = {id_: replace(one, members=one.members - self._late) for id_, one in found.items()}
-        return {id_: one for id_, one in rest.items() if one.members or one.servers}
+        pause = {
+            id_: replace(one, members=one.members - self._in_grace) for id_, one in found.items()
+        }
+        return {id_: one for id_, one in pause.items() if one.members or one.servers}
 
-    def _mend(self) -> None:
+    def _record_recovered(self) -> None:
         """Mark leases as healthy whose members have their places again."""
-        for one in sorted(self._known - self._hurt.keys()):
+        for one in sorted(self._known - self._unhealthy.keys()):
             self._tried.pop(one, None)
-            if write_health(self._parts, one, 0):
+            if write_health(self._env, one, 0):
                 self._known.discard(one)
 
     def _lost(self, lease_id: str) -> UnhealthyLease:
         """The lease's missing members without those that wait for a grace period."""
-        found = self._hurt[lease_id]
-        return replace(found, members=found.members - self._late)
+        found = self._unhealthy[lease_id]
+        return replace(found, members=found.members - self._in_grace)
 
     def _is_due(self, lease_id: str) -> bool:
         tried = self._tried.get(lease_id)
         return (
             tried is None
-            or tried.hurt != self._lost(lease_id)
-            or (tried.looked != self._looked and self._parts.stopwatch() >= tried.rests_until)
+            or tried.unhealthy != self._lost(lease_id)
+            or (
+                tried.snapshot_key != self._snapshot_key and self._env.stopwatch() >= tried.retry_at
+            )
         )
 
     def _note_waiting(self, leases: list[str]) -> None:
@@ -152,23 +158,23 @@ class RepairWorker:
         for one in leases:
             if one not in self._known:
                 self._known.add(one)
-                self._note(one, len(self._hurt[one].members))
+                self._note(one, len(self._unhealthy[one].members))
 
     def _note(self, lease_id: str, missing: int, proposal: Mapping[str, object] = NOTHING) -> bool:
         """Record the health of a lease: `missing` members, and its servers on disabled hosts."""
-        servers = self._hurt[lease_id].servers
-        return write_health(self._parts, lease_id, missing + len(servers), proposal, servers)
+        servers = self._unhealthy[lease_id].servers
+        return write_health(self._env, lease_id, missing + len(servers), proposal, servers)
 
-    def _heal(self, lease_id: str) -> None:
-        lost, began = self._lost(lease_id), self._parts.stopwatch()
-        waiting = len(self._hurt[lease_id].members) - len(lost.members)
+    def _repair(self, lease_id: str) -> None:
+        lost, began = self._lost(lease_id), self._env.stopwatch()
+        waiting = len(self._unhealthy[lease_id].members) - len(lost.members)
         self._known.add(lease_id)
         if not lost.members:
             if self._note(lease_id, waiting) and not waiting:
-                self._rest(lease_id, lost, 0.0)
+                self._back_off(lease_id, lost, 0.0)
             return
         try:
-            found = repair_lease(self._parts, lease_id, lost.members, lost.servers)
+            found = repair_lease(self._env, lease_id, lost.members, lost.servers)
         except (ConcurrentUpdate, DuplicateName, NotFound):
             # Changed by another process: the next snapshot shows it.
             return
@@ -177,12 +183,12 @@ class RepairWorker:
                 _log.exception("could not repair lease %s", lease_id)
             found = UnrepairedMembers(len(lost.members))
         if found is not None and self._note(lease_id, found.missing + waiting, found.proposal):
-            self._rest(lease_id, lost, self._parts.stopwatch() - began)
+            self._back_off(lease_id, lost, self._env.stopwatch() - began)
 
-    def _rest(self, lease_id: str, lost: UnhealthyLease, took: float) -> None:
-        rest = REST * (took + sum(one.took for one in self._tried.values()))
-        until = self._parts.stopwatch() + max(rest, SHORTEST_REST)
-        self._tried[lease_id] = RepairAttempt(lost, self._looked, took, until)
+    def _back_off(self, lease_id: str, lost: UnhealthyLease, took: float) -> None:
+        pause = BACKOFF * (took + sum(one.took for one in self._tried.values()))
+        until = self._env.stopwatch() + max(pause, SHORTEST_BACKOFF)
+        self._tried[lease_id] = RepairAttempt(lost, self._snapshot_key, took, until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,17 +224,17 @@ def repair_lease(
     """
     lease = env.store.lease(lease_id)
     ensemble = env.store.ensemble(lease.ensemble_id)
-    patient = LeaseRepair(env, lease, ensemble, env.store.decision(lease.decision_id), servers)
-    stand = member_places(env.store.snapshot(), ensemble)
+    repair = LeaseRepair(env, lease, ensemble, env.store.decision(lease.decision_id), servers)
+    member_places = locate_members(env.store.snapshot(), ensemble)
     lost = frozenset(
         one.name
         for one in ensemble.members
-        if one.uuid in members and stand.of(one.name) in PLACEABLE
+        if one.uuid in members and member_places.of(one.name) in PLACEABLE
     )
     if not lost:
         return None
     try:
-        patient.place(lost)
+        repair.place(lost)
     except Infeasible as error:
         changes = _relaxing(error.explanation)
     else:
@@ -236,12 +242,12 @@ def repair_lease(
     left = left_out(lost, changes)
     if 0 < len(left) < len(lost):
         try:
-            patient.place(lost - left, without=frozenset(left))
+            repair.place(lost - left, without=frozenset(left))
         except (Busy, Infeasible):
             # A member left on a failed host may keep others from being placed, by a policy.
-            return UnrepairedMembers(len(lost), patient.proposed(changes, lost))
+            return UnrepairedMembers(len(lost), repair.proposed(changes, lost))
         return None
-    return UnrepairedMembers(len(lost), patient.proposed(changes, lost))
+    return UnrepairedMembers(len(lost), repair.proposed(changes, lost))
 
 
 def _relaxing(explanation: object) -> tuple[EnsembleChange, ...]:

@@ -80,8 +80,10 @@ class LeaseRepair:
             self.ensemble,
             self.ensemble.generation,
             (
-                lambda stand: _placeable(members, stand),
-                lambda stand: (_unclaimed(stand) | _placeable(members, stand)) - without,
+                lambda member_places: _placeable(members, member_places),
+                lambda member_places: (
+                    (_unclaimed(member_places) | _placeable(members, member_places)) - without
+                ),
             ),
             promise=replace(unchanged_promise(self.lease, self.decision), gives_back=True),
             allowed=DecisionHooks(also=partial(self._also, len(without)), reader=_UNREAD),
@@ -107,7 +109,7 @@ class LeaseRepair:
         proposal = Proposal(
             replace(self.ensemble, policies=policies),
             self.ensemble.generation,
-            (lambda stand: _placeable(lost, stand),),
+            (lambda member_places: _placeable(lost, member_places),),
             promise=unchanged_promise(self.lease, self.decision),
             restated=frozenset({change.name}),
             allowed=DecisionHooks(reader=_UNREAD),
@@ -119,9 +121,9 @@ class LeaseRepair:
         return {str(name): places[name].host for name in sorted(lost)}
 
     def _settled(self, proposal: Proposal, *, dry_run: bool) -> DecisionResult:
-        ask = DecisionOptions(objective=self.decision.objective, seed=self.decision.solve.seed)
-        naming = RequestIdentity(self.env.ids.uuid())
-        return decide_proposal(self.env, proposal, ask, naming, dry_run=dry_run)
+        options = DecisionOptions(objective=self.decision.objective, seed=self.decision.solve.seed)
+        identity = RequestIdentity(self.env.ids.uuid())
+        return decide_proposal(self.env, proposal, options, identity, dry_run=dry_run)
 
     def _also(self, missing: int, made: Decision) -> tuple[Change, ...]:
         """The lease with its new placement, and the notice to its owner."""
@@ -149,12 +151,14 @@ def _changed(policy: PolicyStatement, change: EnsembleChange) -> PolicyStatement
     return replace(policy, parameters=MappingProxyType(parameters))
 
 
-def _unclaimed(stand: MemberPlaces) -> frozenset[MemberName]:
-    return frozenset(n for n, status in stand.status.items() if status is MemberStatus.HELD)
+def _unclaimed(member_places: MemberPlaces) -> frozenset[MemberName]:
+    return frozenset(n for n, status in member_places.status.items() if status is MemberStatus.HELD)
 
 
-def _placeable(members: frozenset[MemberName], stand: MemberPlaces) -> frozenset[MemberName]:
-    return frozenset(name for name in members if stand.of(name) in PLACEABLE)
+def _placeable(
+    members: frozenset[MemberName], member_places: MemberPlaces
+) -> frozenset[MemberName]:
+    return frozenset(name for name in members if member_places.of(name) in PLACEABLE)
 
 
 def _best(changes: Sequence[EnsembleChange]) -> EnsembleChange | None:

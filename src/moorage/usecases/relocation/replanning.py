@@ -173,12 +173,12 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     """
     view = with_bookings(snapshot, staying)
     released = built.request.released.union(*(one.consumers for one in planned))
-    asked = replace(built.request, released=released)
+    request = replace(built.request, released=released)
     # Terrains and time slots of all parties are cut from one fleet without the released consumers.
     bare = with_bookings(view, dict.fromkeys(released, ()))
-    terrain = cut_terrain(bare, replace(asked, released=_NOBODY))
+    terrain = cut_terrain(bare, replace(request, released=_NOBODY))
     parties = [
-        TimedProblem(build_on_terrain(asked, terrain, closed=built.closed), MappingProxyType({})),
+        TimedProblem(build_on_terrain(request, terrain, closed=built.closed), MappingProxyType({})),
         *(lease_party(view, one, released, keepers, bare) for one in planned),
     ]
     problem = join_problems(parties, bare)
@@ -326,7 +326,7 @@ def moved_places(planned: MovableLease, found: VerifiedPlacement) -> Mapping[Mem
         {
             name: found.place(name)
             for name in found.built.request.members
-            if found.hosts[name] != planned.stand.places[name].host
+            if found.hosts[name] != planned.member_places.places[name].host
         }
     )
 
@@ -342,14 +342,15 @@ def lease_party(
     if bare is None:
         bare = with_bookings(snapshot, dict.fromkeys(released, ()))
     period = planned.decision.period
-    ahead = Period(max(period.start, snapshot.taken_at), period.end)
-    everyone = frozenset(planned.stand.places)
+    remaining = Period(max(period.start, snapshot.taken_at), period.end)
+    everyone = frozenset(planned.member_places.places)
     objective = planned.decision.objective
     request = replace(
-        request_for(planned.ensemble, planned.stand, everyone, ahead, objective), released=released
+        request_for(planned.ensemble, planned.member_places, everyone, remaining, objective),
+        released=released,
     )
-    closed = closed_hosts(keepers, snapshot, planned.ensemble, ahead)
+    closed = closed_hosts(keepers, snapshot, planned.ensemble, remaining)
     terrain = cut_terrain(bare, replace(request, released=_NOBODY))
     built = build_on_terrain(request, terrain, closed=closed)
-    stood = {name: place.host for name, place in planned.stand.places.items()}
+    stood = {name: place.host for name, place in planned.member_places.places.items()}
     return TimedProblem(built, MappingProxyType(stood))

@@ -15,7 +15,7 @@ from moorage.domain.leases import Lease, LeaseState
 from moorage.domain.period import SECOND
 from moorage.domain.recurrence import dates, instant_of_local_time
 from moorage.usecases.decide.loop import unplaced
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import (
     DecisionHooks,
     LeasePromise,
@@ -54,35 +54,35 @@ def without_refused_dates(
 
 
 def other_starts(
-    env: UseCaseEnvironment, wanted: OccurrencesRequest, refused: Collection[OccurrenceRefusal]
+    env: UseCaseEnvironment, occurrences: OccurrencesRequest, refused: Collection[OccurrenceRefusal]
 ) -> Iterator[SeriesAlternative]:
     """Alternatives with another first start, for which as many occurrences fit as requested.
 
     Args:
         env: solver and explanation budget.
-        wanted: the refused request; none of its occurrences is held any more.
+        occurrences: the refused request; none of its occurrences is held any more.
         refused: occurrences that do not fit; at least one.
     """
     numbers = {one.slot.index for one in refused}
     for way in (_other_clock, _later):
-        start = way(_Trying(env, wanted), numbers)
+        start = way(_Trying(env, occurrences), numbers)
         if start is not None:
-            yield SeriesAlternative(len(wanted.slots), start=start)
+            yield SeriesAlternative(len(occurrences.slots), start=start)
 
 
 class _Trying:
     """Searches for single occurrences, within a time budget."""
 
-    def __init__(self, env: UseCaseEnvironment, wanted: OccurrencesRequest) -> None:
-        self.series = series = wanted.series
-        self.every = wanted.slots
-        self._within = wanted.within
+    def __init__(self, env: UseCaseEnvironment, occurrences: OccurrencesRequest) -> None:
+        self.series = series = occurrences.series
+        self.every = occurrences.slots
+        self._within = occurrences.within
         self._env = env
         store = env.store
         keepers = store.keepers()
         snapshot = store.snapshot()
         model = series.model
-        self._sight = Observation(snapshot, member_places(snapshot, model), keepers.ensembles)
+        self._sight = Observation(snapshot, locate_members(snapshot, model), keepers.ensembles)
         self._last = env.stopwatch() + env.limits.explanation_budget / SECOND / _EACH
         self._known: dict[Instant, bool] = {}
 
@@ -117,9 +117,9 @@ class _Trying:
         )
         unread = DecisionHooks(reader=RefusalReader(detail=RefusalDetail.UNSTORED))
         proposal = Proposal(model, None, (unplaced(model),), promise=promise, allowed=unread)
-        ask = DecisionOptions(objective=self.series.objective, seed=self.series.seed)
+        options = DecisionOptions(objective=self.series.objective, seed=self.series.seed)
         try:
-            result = SearchPlan(self._env, proposal, ask, self._left()).search(self._sight)
+            result = SearchPlan(self._env, proposal, options, self._left()).search(self._sight)
         except Busy:
             return False
         return self._known.setdefault(period.start, result.found is not None)

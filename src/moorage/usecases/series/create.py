@@ -68,8 +68,8 @@ _FIRST_YEAR, _LAST_YEAR = (to_datetime(one).year for one in (EARLIEST, LATEST - 
 def create_series(
     env: UseCaseEnvironment,
     caller: Caller,
-    asked: SeriesRequest,
-    naming: RequestIdentity,
+    request: SeriesRequest,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> SeriesResult:
@@ -90,24 +90,24 @@ def create_series(
         Busy: time ran out, there were too many conflicting commits, the check did not answer, or
             another request is creating the same series.
     """
-    if (made := _made_before(env, caller, naming)) is not None:
+    if (made := _made_before(env, caller, identity)) is not None:
         return made
-    series, every = _described(env, caller, asked, naming)
+    series, every = _described(env, caller, request, identity)
     check_stored(env, series.project_id, QuotaName.SERIES)
-    within = quota_limits(env.limits, any_priority=asked.any_priority)
-    wanted = OccurrencesRequest(
-        series, every, within, as_many_as_fit=asked.as_many_as_fit, dry_run=dry_run
+    within = quota_limits(env.limits, any_priority=request.any_priority)
+    occurrences = OccurrencesRequest(
+        series, every, within, as_many_as_fit=request.as_many_as_fit, dry_run=dry_run
     )
     if dry_run:
-        return _Granting(env, caller, wanted).made()
+        return _Granting(env, caller, occurrences).made()
     try:
         with exclusive_series(env, series.id):
-            if (made := _made_before(env, caller, naming)) is not None:
+            if (made := _made_before(env, caller, identity)) is not None:
                 return made
-            return _Granting(env, caller, wanted).made()
+            return _Granting(env, caller, occurrences).made()
     except (DuplicateName, SeriesInfeasible):
         # The same request was granted on another connection meanwhile: return that series.
-        if (made := _made_before(env, caller, naming)) is not None:
+        if (made := _made_before(env, caller, identity)) is not None:
             return made
         raise
 
@@ -116,7 +116,7 @@ def extend_series(
     env: UseCaseEnvironment,
     caller: Caller,
     series_id: str,
-    asked: Extension,
+    request: Extension,
     generation: int | None,
     *,
     dry_run: bool = False,
@@ -130,14 +130,14 @@ def extend_series(
         MoorageError: as `create_series`.
     """
     with nullcontext() if dry_run else exclusive_series(env, series_id):
-        return _extended(env, caller, series_id, asked, generation, dry_run=dry_run)
+        return _extended(env, caller, series_id, request, generation, dry_run=dry_run)
 
 
 def _extended(
     env: UseCaseEnvironment,
     caller: Caller,
     series_id: str,
-    asked: Extension,
+    request: Extension,
     generation: int | None,
     *,
     dry_run: bool,
@@ -151,27 +151,29 @@ def _extended(
         env.limits,
         series.recurrence,
         series.terms,
-        asked.extent,
+        request.extent,
         after=series.reach,
         now=store.now(),
     )
     if every[0].period.start < store.now():
         start = format_instant(every[0].period.start)
         raise InvalidDescription(f"the next occurrence, at {start}, lies in the past")
-    within = quota_limits(env.limits, any_priority=asked.any_priority)
-    wanted = OccurrencesRequest(
-        series, every, within, series.generation, asked.as_many_as_fit, dry_run
+    within = quota_limits(env.limits, any_priority=request.any_priority)
+    occurrences = OccurrencesRequest(
+        series, every, within, series.generation, request.as_many_as_fit, dry_run
     )
-    return _Granting(env, caller, wanted).made()
+    return _Granting(env, caller, occurrences).made()
 
 
 class _Granting:
     """One request for occurrences: holds each, then grants them."""
 
-    def __init__(self, env: UseCaseEnvironment, caller: Caller, wanted: OccurrencesRequest) -> None:
+    def __init__(
+        self, env: UseCaseEnvironment, caller: Caller, occurrences: OccurrencesRequest
+    ) -> None:
         self._env = env
         self._caller = caller
-        self._wanted = wanted
+        self._occurrences = occurrences
 
     def made(self) -> SeriesResult:
         """The series with its leases; with `dry_run`, the leases that would be granted."""
@@ -183,25 +185,25 @@ class _Granting:
         raise Busy("holds of occurrences lapsed before all were decided; retry, or request fewer")
 
     def _made(self) -> SeriesResult:
-        env, store, wanted = self._env, self._env.store, self._wanted
-        if not wanted.dry_run:
+        env, store, occurrences = self._env, self._env.store, self._occurrences
+        if not occurrences.dry_run:
             # Withdraw offers left by an interrupted request, which would be in the way of this one.
-            for one in abandoned_offers(env, wanted.series.id):
+            for one in abandoned_offers(env, occurrences.series.id):
                 give_up_offer(env, one.id)
             self._check_that_it_is_as_it_was()
-        making = OccurrenceHolds(env, self._caller, wanted)
+        making = OccurrenceHolds(env, self._caller, occurrences)
         leases = making.kept()
-        if making.refused and not (wanted.as_many_as_fit and leases):
+        if making.refused and not (occurrences.as_many_as_fit and leases):
             raise self._refusal(making.refused)
         now = store.now()
         series = replace(
-            wanted.series,
-            reach=wanted.slots[-1].index,
-            left_out=(*wanted.series.left_out, *_left_out(making.refused)),
-            created_at=wanted.series.created_at or now,
+            occurrences.series,
+            reach=occurrences.slots[-1].index,
+            left_out=(*occurrences.series.left_out, *_left_out(making.refused)),
+            created_at=occurrences.series.created_at or now,
             updated_at=now,
         )
-        if wanted.dry_run:
+        if occurrences.dry_run:
             return SeriesResult(series, leases, store.snapshot(), dry_run=True)
         making.grant(series)
         return series_with_leases(store, store.series(series.id))
@@ -213,7 +215,7 @@ class _Granting:
             DuplicateName: the series exists now.
             ConcurrentUpdate: the series has changed.
         """
-        series, generation = self._wanted.series, self._wanted.generation
+        series, generation = self._occurrences.series, self._occurrences.generation
         try:
             now = self._env.store.series(series.id).generation
         except NotFound:
@@ -224,7 +226,7 @@ class _Granting:
             raise ConcurrentUpdate("the series has changed meanwhile", subject=series.id)
 
     def _refusal(self, refused: Sequence[OccurrenceRefusal]) -> SeriesInfeasible:
-        count, of = len(refused), len(self._wanted.slots)
+        count, of = len(refused), len(self._occurrences.slots)
         verb = "does" if count == 1 else "do"
         told = f"{count} of {of} occurrences {verb} not fit"
         return SeriesInfeasible(
@@ -232,10 +234,10 @@ class _Granting:
         )
 
     def _instead(self, refused: Sequence[OccurrenceRefusal]) -> Iterable[SeriesAlternative]:
-        wanted = self._wanted
-        yield from without_refused_dates(wanted.slots, refused)
-        if wanted.generation is None and all(one.explanation for one in refused):
-            yield from other_starts(self._env, wanted, refused)
+        occurrences = self._occurrences
+        yield from without_refused_dates(occurrences.slots, refused)
+        if occurrences.generation is None and all(one.explanation for one in refused):
+            yield from other_starts(self._env, occurrences, refused)
 
 
 def _left_out(refused: Iterable[OccurrenceRefusal]) -> Iterable[SkippedOccurrence]:
@@ -246,65 +248,70 @@ def _left_out(refused: Iterable[OccurrenceRefusal]) -> Iterable[SkippedOccurrenc
 
 
 def _described(
-    env: UseCaseEnvironment, caller: Caller, asked: SeriesRequest, naming: RequestIdentity
+    env: UseCaseEnvironment, caller: Caller, request: SeriesRequest, identity: RequestIdentity
 ) -> tuple[Series, Sequence[Slot]]:
     """The series to store, and its occurrences."""
     store, limits = env.store, env.limits
     now = store.now()
-    recurrence, terms = _calendar(asked, now)
+    recurrence, terms = _calendar(request, now)
     check_margins(limits, lead=terms.lead, cleaning=terms.cleaning)
-    every = list(slots(limits, recurrence, terms, asked.extent, after=0, now=now))
+    every = list(slots(limits, recurrence, terms, request.extent, after=0, now=now))
     every[0] = replace(every[0], period=terms.period)
     checked_lead(terms, now)
-    if asked.time_limit is not None:
-        time_limit_within(limits, asked.time_limit)
-    if len(asked.name) + len(f"-{limits.occurrences}") > _LONGEST_NAME:
+    if request.time_limit is not None:
+        time_limit_within(limits, request.time_limit)
+    if len(request.name) + len(f"-{limits.occurrences}") > _LONGEST_NAME:
         raise InvalidDescription("the name is too long for names of its leases", path="series.name")
     model = ensemble_from_description(
-        env, caller, asked.description, RequestIdentity(env.ids.uuid())
+        env, caller, request.description, RequestIdentity(env.ids.uuid())
     )
     check_policies(store.snapshot().topology, model)
     check_names(env, caller, store.snapshot(), model)
     check_members(limits, model)
     series = Series(
-        id=naming.id,
+        id=identity.id,
         project_id=caller.project_id,
         user_id=caller.user_id,
-        name=asked.name,
+        name=request.name,
         recurrence=recurrence,
         terms=terms,
         model=model,
         reach=0,
-        actions=read_actions(asked.actions),
-        objective=asked.objective,
-        seed=asked.seed,
-        time_limit=asked.time_limit,
-        digest=naming.digest,
+        actions=read_actions(request.actions),
+        objective=request.objective,
+        seed=request.seed,
+        time_limit=request.time_limit,
+        digest=identity.digest,
     )
     return series, every
 
 
-def _calendar(asked: SeriesRequest, now: Instant) -> tuple[Recurrence, Terms]:
+def _calendar(request: SeriesRequest, now: Instant) -> tuple[Recurrence, Terms]:
     """The calendar of the series, and the terms of its first occurrence.
 
     Raises:
         InvalidDescription: an unknown zone, no duration, a year out of range, or as for a lease.
     """
-    zone = zone_of(asked.zone)
-    if asked.duration <= 0:
+    zone = zone_of(request.zone)
+    if request.duration <= 0:
         raise InvalidDescription("the duration must be greater than 0", path="series.duration")
-    wall = local_time_at(now, zone) if asked.start is None else asked.start
+    wall = local_time_at(now, zone) if request.start is None else request.start
     if not _FIRST_YEAR < wall.year < _LAST_YEAR:
         raise InvalidDescription(
             f"the start is out of range: {wall.isoformat()}", path="series.start"
         )
     if wall.tzinfo is not None:
         wall = wall.astimezone(zone).replace(tzinfo=None, fold=0)
-    recurrence = Recurrence(wall, asked.zone, asked.every)
+    recurrence = Recurrence(wall, request.zone, request.every)
     start = next(recurrence.starts(zone))
-    period = Period(start, start + asked.duration)
+    period = Period(start, start + request.duration)
     terms = Terms(
-        period, asked.lead, asked.cleaning, asked.expiry, asked.priority, asked.before_start
+        period,
+        request.lead,
+        request.cleaning,
+        request.expiry,
+        request.priority,
+        request.before_start,
     )
     try:
         return recurrence, checked_start(terms, now)
@@ -313,9 +320,9 @@ def _calendar(asked: SeriesRequest, now: Instant) -> tuple[Recurrence, Terms]:
 
 
 def _made_before(
-    env: UseCaseEnvironment, caller: Caller, naming: RequestIdentity
+    env: UseCaseEnvironment, caller: Caller, identity: RequestIdentity
 ) -> SeriesResult | None:
-    known = made_by_request(caller, "series", naming.id, naming.digest, env.store.series)
+    known = made_by_request(caller, "series", identity.id, identity.digest, env.store.series)
     if known is None:
         return None
     return series_with_leases(env.store, known)

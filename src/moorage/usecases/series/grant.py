@@ -27,7 +27,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.leases import LeaseState, LeaseStep, lease_after
 from moorage.domain.quotas import QuotaName
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.writes import member_consumer
 from moorage.usecases.effects.lease_timers import timers_after_change
 from moorage.usecases.preemption.eviction import warnings
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def grant_occurrences(
-    env: UseCaseEnvironment, kept: Sequence[Lease], series: Series, wanted: OccurrencesRequest
+    env: UseCaseEnvironment, kept: Sequence[Lease], series: Series, occurrences: OccurrencesRequest
 ) -> None:
     """Write a series and turn its held occurrences into leases.
 
@@ -59,7 +59,7 @@ def grant_occurrences(
         env: ports and limits.
         kept: the held leases, marked if the operator's check has allowed them.
         series: as it will be stored.
-        wanted: the request for the occurrences.
+        occurrences: the request for the occurrences.
 
     Raises:
         HoldExpired: the hold of an occurrence has lapsed or was withdrawn.
@@ -73,11 +73,11 @@ def grant_occurrences(
         every: dict[type, list[Change]] = {kind: [] for kind in _ORDER}
         snapshot, now = env.store.snapshot(), env.store.now()
         for one in kept:
-            for change in _Granting(env, snapshot, one, wanted.within, now).changes():
+            for change in _Granting(env, snapshot, one, occurrences.within, now).changes():
                 every[type(change)].append(change)
-        fresh = PutSeries(replace(series, updated_at=now), wanted.generation)
+        fresh = PutSeries(replace(series, updated_at=now), occurrences.generation)
         changes = [change for kind in _ORDER for change in every[kind]]
-        first = wanted.generation is None
+        first = occurrences.generation is None
         bound = (bound_stored(env, series.project_id, QuotaName.SERIES),) if first else ()
         try:
             env.store.commit(Changeset((*changes, fresh, *bound)))
@@ -124,12 +124,12 @@ class _Granting:
         decision = store.decision(stored.decision_id)
         lasting = replace(decision, expires_at=ends, hold=ends - now, updated_at=now)
         yield PutDecision(lasting, decision.generation, not_after=decision.expires_at)
-        stand = member_places(self.snapshot, ensemble)
+        member_places = locate_members(self.snapshot, ensemble)
         for member in ensemble.members:
-            if member.name not in stand.bookings:
+            if member.name not in member_places.bookings:
                 raise HoldExpired("the hold of an occurrence has lapsed")
             lasting_there = tuple(
-                replace(one, lapses_at=ends) for one in stand.bookings[member.name]
+                replace(one, lapses_at=ends) for one in member_places.bookings[member.name]
             )
             yield PutBookings(member_consumer(ensemble, member), lasting_there)
         yield PutLease(lease, stored.generation, self.within)

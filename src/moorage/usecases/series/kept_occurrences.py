@@ -60,13 +60,15 @@ _LEAST: Final[Duration] = SECOND // 20
 class OccurrenceHolds:
     """Holds and grants the occurrences of one series."""
 
-    def __init__(self, env: UseCaseEnvironment, caller: Caller, wanted: OccurrencesRequest) -> None:
+    def __init__(
+        self, env: UseCaseEnvironment, caller: Caller, occurrences: OccurrencesRequest
+    ) -> None:
         self.refused: list[OccurrenceRefusal] = []
         self._env = env
         self._caller = caller
-        self._wanted = wanted
-        self._series = wanted.series
-        self._partly = wanted.as_many_as_fit
+        self._occurrences = occurrences
+        self._series = occurrences.series
+        self._partly = occurrences.as_many_as_fit
         self._kept: list[Lease] = []
         self._hosts: Mapping[MemberName, str] = {}
         self._left = self._allowance()
@@ -82,7 +84,7 @@ class OccurrenceHolds:
         if not self._partly:
             self._check_quota()
         try:
-            for slot in self._wanted.slots:
+            for slot in self._occurrences.slots:
                 self._look_for(slot)
         except BaseException:
             self.let_go()
@@ -97,7 +99,7 @@ class OccurrenceHolds:
             MoorageError: see `grant_occurrences`.
         """
         try:
-            grant_occurrences(self._env, self._kept, series, self._wanted)
+            grant_occurrences(self._env, self._kept, series, self._occurrences)
         except BaseException:
             self.let_go()
             raise
@@ -112,16 +114,16 @@ class OccurrenceHolds:
 
     def _check_quota(self) -> None:
         allowance = self._allowance()
-        for slot in self._wanted.slots:
+        for slot in self._occurrences.slots:
             lease = self._lease(slot)
             if (refusal := allowance.refusal(lease)) is not None:
                 raise _of_occurrence(slot, refusal)
             allowance.take(lease)
 
     def _allowance(self) -> Allowance:
-        wanted = self._wanted
-        first = wanted.slots[0].period.start
-        return Allowance(self._env, self._series.project_id, first, wanted.within)
+        occurrences = self._occurrences
+        first = occurrences.slots[0].period.start
+        return Allowance(self._env, self._series.project_id, first, occurrences.within)
 
     def _look_for(self, slot: Slot) -> None:
         lease = self._lease(slot)
@@ -143,7 +145,7 @@ class OccurrenceHolds:
             return
         stored = self._env.store.lease(lease.id)
         self._kept.append(stored)
-        self._ask(slot, stored, ensemble)
+        self._options(slot, stored, ensemble)
 
     def _refuse(self, slot: Slot, infeasible: Infeasible) -> None:
         why = infeasible.explanation
@@ -153,11 +155,11 @@ class OccurrenceHolds:
             # The rest is searched for only to list all occurrences that do not fit.
             self.let_go()
 
-    def _ask(self, slot: Slot, lease: Lease, ensemble: Ensemble) -> None:
+    def _options(self, slot: Slot, lease: Lease, ensemble: Ensemble) -> None:
         """Call the operator's check for an occurrence."""
         try:
-            asked = replace(lease, state=LeaseState.PENDING, units=len(ensemble.members))
-            allowed = CheckRequest(self._env, self._caller, CREATE).put(asked, ensemble)
+            pending = replace(lease, state=LeaseState.PENDING, units=len(ensemble.members))
+            allowed = CheckRequest(self._env, self._caller, CREATE).put(pending, ensemble)
         except CheckRefused as refused:
             if not self._partly:
                 raise
@@ -171,7 +173,7 @@ class OccurrenceHolds:
         """Decide an occurrence and hold it; with `dry_run`, or after a refusal, decide it only."""
         budget = max(self._explaining, _LEAST)
         env = replace(self._env, limits=replace(self._env.limits, explanation_budget=budget))
-        only_look = self._wanted.dry_run or (bool(self.refused) and not self._partly)
+        only_look = self._occurrences.dry_run or (bool(self.refused) and not self._partly)
         with deadline.anew():  # a series' time limit is that of each occurrence
             return run_decision(env, partial(self._reading, lease, ensemble), dry_run=only_look)
 
@@ -213,11 +215,11 @@ class OccurrenceHolds:
                 reader=RefusalReader(operator=self._caller.operator),
             ),
         )
-        ask = DecisionOptions(
+        options = DecisionOptions(
             time_limit=series.time_limit, objective=series.objective, seed=series.seed
         )
-        naming = RequestIdentity(env.ids.uuid(), explained=not self._wanted.dry_run)
-        return (yield DecisionRequest(proposal, ask, naming))
+        identity = RequestIdentity(env.ids.uuid(), explained=not self._occurrences.dry_run)
+        return (yield DecisionRequest(proposal, options, identity))
 
     def _lease(self, slot: Slot) -> Lease:
         series, ids, now = self._series, self._env.ids, self._env.store.now()

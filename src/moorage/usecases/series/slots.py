@@ -67,14 +67,14 @@ def slots(
         LimitExceeded: too many, too long, or too far ahead.
     """
     found = list(_found(limits, recurrence, terms, extent, after))
-    wanted = found if not after else found[1:]
-    if not wanted:
+    chosen = found if not after else found[1:]
+    if not chosen:
         raise InvalidDescription(_none(recurrence, extent, after), path="series.until_date")
-    for one in wanted:
+    for one in chosen:
         checked_end(limits, terms.moved(one.period), now)
     for one, other in pairwise(found):
         _check_apart(one, other, terms)
-    return tuple(wanted)
+    return tuple(chosen)
 
 
 def _found(
@@ -84,11 +84,11 @@ def _found(
     zone = zone_of(recurrence.zone)
     length = terms.period.end - terms.period.start
     found: list[Slot] = []
-    wanted = None if extent.times is None else after + extent.times
-    if wanted is not None and wanted > limits.occurrences:
-        raise _too_many(limits, wanted, after)
+    chosen = None if extent.times is None else after + extent.times
+    if chosen is not None and chosen > limits.occurrences:
+        raise _too_many(limits, chosen, after)
     for index, start in enumerate(recurrence.starts(zone), 1):
-        if wanted is not None and index > wanted:
+        if chosen is not None and index > chosen:
             break
         if extent.until is not None and local_time_at(start, zone).date() > extent.until:
             break
@@ -112,10 +112,10 @@ def _none(recurrence: Recurrence, extent: Extent, after: int) -> str:
     return f"no further occurrence until then: {there}{follows}"
 
 
-def _too_many(limits: Limits, wanted: int, after: int) -> LimitExceeded:
+def _too_many(limits: Limits, requested: int, after: int) -> LimitExceeded:
     most = limits.occurrences
     return LimitExceeded(
-        "occurrences of a series", limit=most, used=after, requested=wanted - after
+        "occurrences of a series", limit=most, used=after, requested=requested - after
     )
 
 

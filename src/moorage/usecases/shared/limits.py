@@ -110,16 +110,16 @@ class Limits:
         return self.disclosure.count(min(count, self.tenant_additional))
 
 
-def hold_within(limits: Limits, asked: Duration | None) -> Duration:
+def hold_within(limits: Limits, requested: Duration | None) -> Duration:
     """The duration of a hold: the requested one, or the default.
 
     Raises:
         LimitExceeded: longer than the longest hold, or not positive.
     """
-    return _within(("hold", "longest_hold"), asked, limits.default_hold, limits.longest_hold)
+    return _within(("hold", "longest_hold"), requested, limits.default_hold, limits.longest_hold)
 
 
-def claim_within(limits: Limits, asked: Duration | None) -> Duration:
+def claim_within(limits: Limits, requested: Duration | None) -> Duration:
     """The lifetime of a claim: the requested one, or the default.
 
     Raises:
@@ -127,20 +127,23 @@ def claim_within(limits: Limits, asked: Duration | None) -> Duration:
     """
     return _within(
         ("lifetime of a claim", "longest_claim"),
-        asked,
+        requested,
         limits.claim_lifetime,
         limits.longest_claim,
     )
 
 
-def time_limit_within(limits: Limits, asked: Duration | None) -> Duration:
+def time_limit_within(limits: Limits, requested: Duration | None) -> Duration:
     """The time limit of a request: the requested one, or the default.
 
     Raises:
         LimitExceeded: longer than the longest time limit, or not positive.
     """
     return _within(
-        ("time limit", "longest_time_limit"), asked, limits.time_limit, limits.longest_time_limit
+        ("time limit", "longest_time_limit"),
+        requested,
+        limits.time_limit,
+        limits.longest_time_limit,
     )
 
 
@@ -150,13 +153,13 @@ def check_stay(limits: Limits, until: Instant, now: Instant) -> None:
     Raises:
         LimitExceeded: it ends further ahead than `limits.horizon`.
     """
-    ahead = until - now
-    if until != FOREVER and ahead > limits.horizon:
+    distance = until - now
+    if until != FOREVER and distance > limits.horizon:
         raise too_long(
             "a stay ends ahead of now",
             "lease_horizon",
             limit=limits.horizon,
-            requested=ahead,
+            requested=distance,
             unit=DAY,
         )
 
@@ -245,15 +248,15 @@ def too_long(
 ) -> LimitExceeded:
     """The error of a duration above its limit; its numbers are in `unit`, rounded up."""
     told = f"{what}: {say_duration(limit)} at most ({setting}), not {say_duration(requested)}"
-    most, asked = (-(-one // unit) for one in (limit, requested))
-    return LimitExceeded(what, limit=most, requested=asked, told=told)
+    most, requested = (-(-one // unit) for one in (limit, requested))
+    return LimitExceeded(what, limit=most, requested=requested, told=told)
 
 
 def _within(
-    named: tuple[str, str], asked: Duration | None, default: Duration, longest: Duration
+    named: tuple[str, str], requested: Duration | None, default: Duration, longest: Duration
 ) -> Duration:
-    if asked is None:
+    if requested is None:
         return min(default, longest)
-    if not 0 < asked <= longest:
-        raise too_long(*named, limit=longest, requested=max(asked, 0))
-    return asked
+    if not 0 < requested <= longest:
+        raise too_long(*named, limit=longest, requested=max(requested, 0))
+    return requested

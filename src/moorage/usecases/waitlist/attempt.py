@@ -51,7 +51,7 @@ def try_entry(env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> 
         entry: as read from the store.
         seconds: time limit of the search.
     """
-    mark = env.line.see(env.store.snapshot(), env.store.keepers().revision)
+    mark = env.waitlist_memory.see(env.store.snapshot(), env.store.keepers().revision)
     one = env.store.waitlist_entry(entry.id)
     if one.state is not EntryState.WAITING:
         return True
@@ -62,18 +62,18 @@ def try_entry(env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> 
             return False
         granted = _granted(_hurried(env, seconds), one)
     except QuotaExceeded as refused:
-        env.line.unsure(one, mark, env.stopwatch() + UNSURE)
+        env.waitlist_memory.unsure(one, mark, env.stopwatch() + UNSURE)
         note_waiting(env, one, WaitsFor.QUOTA, refused.message)
     except Infeasible as refused:
-        env.line.refused(one, mark)
+        env.waitlist_memory.refused(one, mark)
         note_waiting(env, one, WaitsFor.CAPACITY, refused.message)
     except (Busy, ConcurrentUpdate):
-        env.line.unsure(one, mark, env.stopwatch() + UNSURE)
+        env.waitlist_memory.unsure(one, mark, env.stopwatch() + UNSURE)
     except MoorageError as problem:
         return _failed(env, one, problem)
     except Exception:  # noqa: BLE001 - one that cannot be judged must not keep others from being granted
         _log.exception("could not try waitlist entry %s", one.id)
-        env.line.unsure(one, mark, env.stopwatch() + UNSURE)
+        env.waitlist_memory.unsure(one, mark, env.stopwatch() + UNSURE)
     else:
         _log.info("lease %s is granted from the waitlist", granted.lease.id)
         return True
@@ -131,7 +131,7 @@ def _granted(env: UseCaseEnvironment, entry: WaitlistEntry) -> LeaseResult:
     caller, length = asker(entry), entry.terms.period.end - entry.terms.period.start
 
     def create(start: Instant) -> LeaseResult:
-        asked = LeaseRequest(
+        request = LeaseRequest(
             name=entry.name,
             terms=entry.terms.moved(Period(start, start + length)),
             ensemble_id=None if entry.ensemble is not None else entry.ensemble_id,
@@ -142,7 +142,7 @@ def _granted(env: UseCaseEnvironment, entry: WaitlistEntry) -> LeaseResult:
             objective=entry.objective,
             seed=entry.seed,
         )
-        return create_lease(env, caller, asked, RequestIdentity(entry.id))
+        return create_lease(env, caller, request, RequestIdentity(entry.id))
 
     first = entry.first_at(env.store.now())
     if first >= entry.latest:

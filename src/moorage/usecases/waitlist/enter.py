@@ -48,9 +48,9 @@ class WaitRequest:
 def create_or_wait(
     env: UseCaseEnvironment,
     caller: Caller,
-    asked: LeaseRequest,
+    request: LeaseRequest,
     wait: WaitRequest,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool = False,
 ) -> LeaseResult | ListedEntry:
@@ -65,14 +65,14 @@ def create_or_wait(
         QuotaExceeded: the project has too many entries, or may not use the priority.
         NotFound, WrongState, DuplicateName, CheckRefused, Busy: as for a lease.
     """
-    if (made := made_before(env.store, caller, naming)) is not None:
+    if (made := made_before(env.store, caller, identity)) is not None:
         return made
-    if (known := _entered_before(env.store, caller, naming)) is not None:
+    if (known := _entered_before(env.store, caller, identity)) is not None:
         return known
     now = env.store.now()
-    asked, entry = _entry(env, caller, asked, wait, naming, now)
+    request, entry = _entry(env, caller, request, wait, identity, now)
     try:
-        return _at_once(env, caller, asked, entry, naming, dry_run=dry_run)
+        return _at_once(env, caller, request, entry, identity, dry_run=dry_run)
     except QuotaExceeded as refused:
         if refused.what == QuotaName.PRIORITY:  # its place in the list would be one it may not have
             raise
@@ -84,7 +84,7 @@ def create_or_wait(
             raise
         kept = why.id if refused.stored else None
         entry = replace(entry, why=refused.message, explanation=kept)
-    entry = _with_ensemble(env, caller, asked, entry)
+    entry = _with_ensemble(env, caller, request, entry)
     if dry_run:
         return listed_entry(env.store, entry, dry_run=True)
     env.store.commit(Changeset((PutEntry(entry, None, _limit(env)),)))
@@ -100,23 +100,23 @@ def _limit(env: UseCaseEnvironment) -> int:
 def _at_once(
     env: UseCaseEnvironment,
     caller: Caller,
-    asked: LeaseRequest,
+    request: LeaseRequest,
     entry: WaitlistEntry,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     *,
     dry_run: bool,
 ) -> LeaseResult:
     """Grant the lease now; a refusal is that of its first start."""
-    length = asked.terms.period.end - asked.terms.period.start
+    length = request.terms.period.end - request.terms.period.start
 
     def create(start: Instant) -> LeaseResult:
-        terms = asked.terms.moved(Period(start, start + length))
-        one = replace(asked, terms=terms, unasked=True)
-        return create_lease(unexplained(env), caller, one, naming, dry_run=dry_run)
+        terms = request.terms.moved(Period(start, start + length))
+        one = replace(request, terms=terms, unasked=True)
+        return create_lease(unexplained(env), caller, one, identity, dry_run=dry_run)
 
     first = entry.first_at(env.store.now())
-    if entry.latest > asked.terms.period.start:
-        ensemble = _wanted(env, caller, asked)
+    if entry.latest > request.terms.period.start:
+        ensemble = _requested_ensemble(env, caller, request)
         try:
             if first <= entry.latest:
                 return first_that_fits(
@@ -125,21 +125,21 @@ def _at_once(
         except NoWindow:
             pass  # said of the first start, with what is in the way there
         first = min(first, entry.latest)
-        asked = replace(asked, terms=asked.terms.moved(Period(first, first + length)))
-    return create_lease(env, caller, asked, naming, dry_run=dry_run)
+        request = replace(request, terms=request.terms.moved(Period(first, first + length)))
+    return create_lease(env, caller, request, identity, dry_run=dry_run)
 
 
 def _entry(
     env: UseCaseEnvironment,
     caller: Caller,
-    asked: LeaseRequest,
+    request: LeaseRequest,
     wait: WaitRequest,
-    naming: RequestIdentity,
+    identity: RequestIdentity,
     now: Instant,
 ) -> tuple[LeaseRequest, WaitlistEntry]:
     """The request with a start that is not in the past, and the entry it would become."""
-    check_margins(env.limits, lead=asked.terms.lead, cleaning=asked.terms.cleaning)
-    terms = checked_start(asked.terms, now)
+    check_margins(env.limits, lead=request.terms.lead, cleaning=request.terms.cleaning)
+    terms = checked_start(request.terms, now)
     length = terms.period.end - terms.period.start
     first, horizon = terms.period.start, now + env.limits.horizon - length - terms.cleaning
     last = first if wait.latest is None else wait.latest
@@ -155,58 +155,58 @@ def _entry(
     if until <= now:
         raise InvalidDescription("the end of the wait lies in the past", path="lease.wait.until")
     checked_end(env.limits, terms.moved(Period(last, last + length)), now)
-    asked = replace(asked, terms=terms)
+    request = replace(request, terms=terms)
     entry = WaitlistEntry(
-        id=naming.id,
+        id=identity.id,
         project_id=caller.project_id,
         user_id=caller.user_id,
-        name=asked.name,
+        name=request.name,
         terms=terms,
         latest=last,
         until=until,
         entered_at=now,
-        ensemble_id=asked.ensemble_id or "",
+        ensemble_id=request.ensemble_id or "",
         roles=caller.roles,
-        any_priority=asked.any_priority,
+        any_priority=request.any_priority,
         asked_from=caller.project_id,
-        actions=asked.actions,
-        annotations=asked.annotations,
-        objective=asked.objective,
-        seed=asked.seed,
-        digest=naming.digest,
+        actions=request.actions,
+        annotations=request.annotations,
+        objective=request.objective,
+        seed=request.seed,
+        digest=identity.digest,
         created_at=now,
         updated_at=now,
     )
-    return asked, entry
+    return request, entry
 
 
-def _wanted(env: UseCaseEnvironment, caller: Caller, asked: LeaseRequest) -> Ensemble:
+def _requested_ensemble(env: UseCaseEnvironment, caller: Caller, request: LeaseRequest) -> Ensemble:
     """The ensemble to place."""
-    if asked.description is not None:
+    if request.description is not None:
         return ensemble_from_description(
-            env, caller, asked.description, RequestIdentity(env.ids.uuid())
+            env, caller, request.description, RequestIdentity(env.ids.uuid())
         )
-    assert asked.ensemble_id is not None, "a lease is of one of them"
-    return own_ensemble(env.store, caller, asked.ensemble_id)
+    assert request.ensemble_id is not None, "a lease is of one of them"
+    return own_ensemble(env.store, caller, request.ensemble_id)
 
 
 def _with_ensemble(
-    env: UseCaseEnvironment, caller: Caller, asked: LeaseRequest, entry: WaitlistEntry
+    env: UseCaseEnvironment, caller: Caller, request: LeaseRequest, entry: WaitlistEntry
 ) -> WaitlistEntry:
-    ensemble = _wanted(env, caller, asked)
+    ensemble = _requested_ensemble(env, caller, request)
     return replace(
         entry,
         project_id=ensemble.project_id,
         ensemble_id=ensemble.id,
-        ensemble=None if asked.description is None else ensemble,
+        ensemble=None if request.description is None else ensemble,
         units=len(ensemble.members),
         classes=needed(ensemble),
     )
 
 
-def _entered_before(store: Store, caller: Caller, naming: RequestIdentity) -> ListedEntry | None:
+def _entered_before(store: Store, caller: Caller, identity: RequestIdentity) -> ListedEntry | None:
     """The entry that the same request made before, in any state, or None."""
-    known = made_by_request(caller, "lease", naming.id, naming.digest, store.waitlist_entry)
+    known = made_by_request(caller, "lease", identity.id, identity.digest, store.waitlist_entry)
     if known is None:
         return None
     return listed_entry(store, known)

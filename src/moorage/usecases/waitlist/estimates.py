@@ -25,7 +25,7 @@ from moorage.usecases.refusals.explanation import refused_because
 from moorage.usecases.refusals.obstacles import present_obstacles
 from moorage.usecases.waitlist.attempt import asker
 from moorage.usecases.waitlist.queries import basis, line_of
-from moorage.usecases.waitlist.starts import ahead_of, placeable, quota_refusal, starts_of
+from moorage.usecases.waitlist.starts import placeable, quota_refusal, starts_of, window_request_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +49,8 @@ def entry_obstacle(env: UseCaseEnvironment, entry: WaitlistEntry, snapshot: Snap
         ensemble = placeable(env, caller, entry)
         starts = starts_of(entry, first, first)
         keepers = env.store.keepers().ensembles
-        ahead = ahead_of(env, ensemble, starts, (snapshot, keepers), entry)
-        built = ahead.stated(starts, starts.first, snapshot)
+        window_request = window_request_of(env, ensemble, starts, (snapshot, keepers), entry)
+        built = window_request.stated(starts, starts.first, snapshot)
         why = present_obstacles(env, built, snapshot, operator=caller.operator)
     except MoorageError:
         return None  # what it needs is gone: whoever tries it will find that out
@@ -76,7 +76,7 @@ class EstimateWorker:
     _next: float = 0.0
     _seen: bytes = b""
 
-    def look(self, entries: Sequence[WaitlistEntry]) -> None:
+    def run_round(self, entries: Sequence[WaitlistEntry]) -> None:
         """Estimate the entries again, if it is time and the ledger or the list has changed."""
         began = self.env.stopwatch()
         if began < self._next:
@@ -136,8 +136,8 @@ def _estimate(
             last = max(first, _last(env, entry, view))
             starts = starts_of(entry, first, last, env.limits.disclosure)
             keepers = env.store.keepers().ensembles
-            ahead = ahead_of(env, ensemble, starts, (view, keepers), entry)
-            sought = earliest_start(env, ahead, starts, time_limit=EACH)
+            window_request = window_request_of(env, ensemble, starts, (view, keepers), entry)
+            sought = earliest_start(env, window_request, starts, time_limit=EACH)
             if sought.start is None:
                 return None, _why_none(starts, proved=sought.proved), view
             refused = quota_refusal(env, entry, sought.start + entry.terms.lead)
@@ -157,7 +157,7 @@ def _estimate(
     found = Estimate(
         window.start + entry.terms.lead, window.end - entry.terms.cleaning, sought.proved
     )
-    return found, note, _taken(env, ensemble, ahead, window, view)
+    return found, note, _taken(env, ensemble, window_request, window, view)
 
 
 def _last(env: UseCaseEnvironment, entry: WaitlistEntry, view: Snapshot) -> Instant:
@@ -174,15 +174,15 @@ def _why_none(starts: Starts, *, proved: bool) -> str:
 def _taken(
     env: UseCaseEnvironment,
     ensemble: Ensemble,
-    ahead: WindowRequest,
+    window_request: WindowRequest,
     window: Period,
     view: Snapshot,
 ) -> Snapshot:
     """The fleet with the places of one estimate taken."""
     starts = Starts(window.start, window.start, window.end - window.start)
-    built = ahead.stated(starts, window.start, view)
+    built = window_request.stated(starts, window.start, view)
     try:
-        found = solve_and_verify(env.solver, built, time_limit=EACH, seed=ahead.seed)
+        found = solve_and_verify(env.solver, built, time_limit=EACH, seed=window_request.seed)
     except Busy:
         found = None
     if found is None:  # there for one who may displace: then nobody after it is kept waiting

@@ -71,10 +71,10 @@ def listed_entry(store: Store, entry: WaitlistEntry, *, dry_run: bool = False) -
     now = store.now()
     before, current = 0, False
     if entry.state_at(now) is EntryState.WAITING:
-        ahead = takewhile(
+        earlier = takewhile(
             lambda one: one.id != entry.id, store.waiting_entries(entry.whole, COUNTED)
         )
-        before = sum(bool(one.classes & entry.classes) and not one.over_at(now) for one in ahead)
+        before = sum(bool(one.classes & entry.classes) and not one.over_at(now) for one in earlier)
         if entry.estimate is not None:
             found = basis(store, store.snapshot(), line_of(store), entry)
             current = entry.estimated_from == found

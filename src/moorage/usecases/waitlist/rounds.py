@@ -39,7 +39,7 @@ class WaitlistWorker:
     def __post_init__(self) -> None:
         self._estimates = EstimateWorker(self.env)
 
-    def look(self) -> bool:
+    def run_round(self) -> bool:
         """Try entries for which capacity was freed, in the list's order; True if time ran out.
 
         Raises:
@@ -48,10 +48,10 @@ class WaitlistWorker:
         env = self.env
         entries = env.store.waiting_entries(Period(0, FOREVER), TRIED)
         if not entries:
-            env.line.forget()
+            env.waitlist_memory.forget()
             return False
         until = env.stopwatch() + env.limits.waitlist_time / SECOND
-        env.line.see(env.store.snapshot(), env.store.keepers().revision)
+        env.waitlist_memory.see(env.store.snapshot(), env.store.keepers().revision)
         left = False
         for one in self._due(entries):
             if env.stopwatch() >= until:
@@ -59,7 +59,7 @@ class WaitlistWorker:
             left |= self._tried(one, until - env.stopwatch())
         if left:
             entries = env.store.waiting_entries(Period(0, FOREVER), ESTIMATED)
-        self._estimates.look(entries[:ESTIMATED])
+        self._estimates.run_round(entries[:ESTIMATED])
         return False
 
     def _due(self, entries: Sequence[WaitlistEntry]) -> list[WaitlistEntry]:
@@ -74,7 +74,9 @@ class WaitlistWorker:
             for one in entries
             if one.over_at(now)
             or one.id in some
-            or (one.waits_for is WaitsFor.CAPACITY and env.line.due(one, env.stopwatch()))
+            or (
+                one.waits_for is WaitsFor.CAPACITY and env.waitlist_memory.due(one, env.stopwatch())
+            )
         ]
 
     def _tried(self, entry: WaitlistEntry, seconds: float) -> bool:

@@ -11,7 +11,7 @@ from moorage.domain.leases import Lease, LeaseState
 from moorage.domain.period import FOREVER, Period
 from moorage.engine.capacity.starts import Starts
 from moorage.usecases.decide.loop import unplaced
-from moorage.usecases.decide.member_places import member_places
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import LeasePromise, Proposal
 from moorage.usecases.decide.search_result import Observation
 from moorage.usecases.decide.solution import DecisionOptions, request_for
@@ -75,7 +75,7 @@ def quota_refusal(
     return None
 
 
-def ahead_of(
+def window_request_of(
     env: UseCaseEnvironment,
     ensemble: Ensemble,
     starts: Starts,
@@ -85,7 +85,7 @@ def ahead_of(
     """The window request of an entry over a range of starts."""
     snapshot, keepers = seen
     members = frozenset(one.name for one in ensemble.members)
-    stand, terms = member_places(snapshot, ensemble), entry.terms
+    member_places, terms = locate_members(snapshot, ensemble), entry.terms
     promise = LeasePromise(
         *(entry.id, starts.whole, FOREVER),
         cleaning=terms.cleaning,
@@ -94,15 +94,17 @@ def ahead_of(
         outranks=terms.priority,
     )
     proposal = Proposal(ensemble, None, (unplaced(ensemble),))
-    ask = DecisionOptions(objective=entry.objective, seed=entry.seed)
+    options = DecisionOptions(objective=entry.objective, seed=entry.seed)
     return WindowRequest(
         ensemble,
-        request_for(ensemble, stand, members, starts.whole, entry.objective),
+        request_for(ensemble, member_places, members, starts.whole, entry.objective),
         snapshot,
         keepers,
         displacing_from=snapshot.taken_at + 2 * env.limits.notice,
         seed=entry.seed,
-        trial=Trial(env, proposal, promise, ask, Observation(snapshot, stand, tuple(keepers))),
+        trial=Trial(
+            env, proposal, promise, options, Observation(snapshot, member_places, tuple(keepers))
+        ),
     )
 
 
@@ -146,9 +148,11 @@ def first_that_fits(
         keepers = env.store.keepers().ensembles
         told = env.told_to(operator=operator).limits.disclosure
         starts = starts_of(entry, first, entry.latest, told)
-        ahead = ahead_of(env, ensemble, starts, (env.store.snapshot(), keepers), entry)
+        window_request = window_request_of(
+            env, ensemble, starts, (env.store.snapshot(), keepers), entry
+        )
         sought = disclosed_earliest_start(
-            env, ahead, starts, time_limit=env.limits.time_limit, later=later
+            env, window_request, starts, time_limit=env.limits.time_limit, later=later
         )
         known = known and sought.proved_without_relocation
         if sought.start is None:

@@ -33,7 +33,10 @@ class FeasibilityResult:
 
 
 def judge_feasibility(
-    env: UseCaseEnvironment, caller: Caller, description: EnsembleDescription, ask: DecisionOptions
+    env: UseCaseEnvironment,
+    caller: Caller,
+    description: EnsembleDescription,
+    options: DecisionOptions,
 ) -> FeasibilityResult:
     """Judge a request as a decision would; only an explanation is stored.
 
@@ -41,8 +44,8 @@ def judge_feasibility(
         InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as for an ensemble.
         Busy: time ran out before a placement or a proof.
     """
-    naming = RequestIdentity(env.ids.uuid(), explained=True)
-    ensemble = ensemble_from_description(env, caller, description, naming)
+    identity = RequestIdentity(env.ids.uuid(), explained=True)
+    ensemble = ensemble_from_description(env, caller, description, identity)
     snapshot = env.store.snapshot()
     check_policies(snapshot.topology, ensemble)
     check_names(env, caller, snapshot, ensemble)
@@ -53,7 +56,7 @@ def judge_feasibility(
         allowed=DecisionHooks(reader=RefusalReader(operator=caller.operator)),
     )
     try:
-        settled = decide_proposal(env, proposal, ask, naming, dry_run=True)
+        settled = decide_proposal(env, proposal, options, identity, dry_run=True)
     except Infeasible as error:
         found = error.explanation
         assert isinstance(found, Explanation)

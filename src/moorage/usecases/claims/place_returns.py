@@ -112,7 +112,7 @@ def _with_returns(
         for one in changeset.changes
         if not (isinstance(one, PutEnsemble) and one.ensemble.id in again)
     )
-    return replace(changeset, changes=(*changes, *back.changes()), lets_go=True)
+    return replace(changeset, changes=(*changes, *back.changes()), releases_places=True)
 
 
 def _is_bound(booking: Booking) -> bool:
@@ -139,12 +139,12 @@ def _is_given_to(
 
     A reverted migration does so.
     """
-    wanted = {uuid: dict(amounts) for uuid, amounts in afterwards[consumer].items()}
+    allocations = {uuid: dict(amounts) for uuid, amounts in afterwards[consumer].items()}
     for other, stays in afterwards.items():
         if other == consumer or stays:
             continue
         had = [one for one in bookings_of(snapshot, other) if one.state is BookingState.ALLOCATED]
-        if had and _amounts(place_of(snapshot, had)) == wanted:
+        if had and _amounts(place_of(snapshot, had)) == allocations:
             return True
     return False
 

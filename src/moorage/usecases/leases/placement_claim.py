@@ -34,7 +34,7 @@ from moorage.domain.resources import total
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.state.bounded_view import with_period
 from moorage.usecases.claims.presented import ATTEMPTS, without_consumer
-from moorage.usecases.claims.server_stay import with_virtual_classes
+from moorage.usecases.claims.stay_terms import with_virtual_classes
 from moorage.usecases.leases.placement_reservation import leases_of_classes, reserved_places
 from moorage.usecases.relocation.lease_health import without_place
 
@@ -77,15 +77,15 @@ def reservation_candidates(
     use the room of one such place besides what is free until the lease's end. There are none unless
     the lease is active.
     """
-    wish = query.virtual_terms
-    if wish is None or not wish.reservations:
+    declared = query.virtual_terms
+    if declared is None or not declared.reservations:
         return None
-    asked = wish.reservations
-    leases = leases_of_classes(store, asked)
+    classes = declared.reservations
+    leases = leases_of_classes(store, classes)
     if not leases:
         return None
     (name, lease), *others = leases.items()
-    if others or asked[name] != 1:
+    if others or classes[name] != 1:
         return ReservationCandidates(snapshot, ())
     try:
         found = reserved_places(store, snapshot, name, lease)
@@ -199,7 +199,7 @@ def take_places(
     store: Store,
     ids: Ids,
     writes: Sequence[ReplaceAllocations],
-    asked: Sequence[Mapping[ResourceClass, int]],
+    reservation_classes: Sequence[Mapping[ResourceClass, int]],
 ) -> Iterator[Changeset]:
     """Changesets in which each write for a reservation's class takes one of its places.
 
@@ -212,16 +212,16 @@ def take_places(
         store: the ledger.
         ids: makes the ids of claims.
         writes: requested allocations, with the units of reservation classes still in them.
-        asked: for each write, its reservation classes with their units.
+        reservation_classes: for each write, its reservation classes with their units.
 
     Raises:
         WrongState: a write cannot get a place; the message has the reason.
     """
     for _ in range(ATTEMPTS):
         taking = _Taking(store.snapshot(), {}, set(), [])
-        for write, wanted in zip(writes, asked, strict=True):
-            if wanted:
-                _take(store, ids, taking, write, wanted)
+        for write, classes in zip(writes, reservation_classes, strict=True):
+            if classes:
+                _take(store, ids, taking, write, classes)
             else:
                 taking.changes.append(write)
         ensembles = (PutEnsemble(new, old.generation) for old, new in taking.ensembles.values())
@@ -240,12 +240,12 @@ def _take(
     ids: Ids,
     taking: _Taking,
     write: ReplaceAllocations,
-    wanted: Mapping[ResourceClass, int],
+    classes: Mapping[ResourceClass, int],
 ) -> None:
-    if list(wanted.values()) != [1]:
-        raise WrongState(f"{ONE_PLACE}, not {sum(wanted.values())}")
-    (name,) = wanted
-    lease = leases_of_classes(store, wanted).get(name)
+    if list(classes.values()) != [1]:
+        raise WrongState(f"{ONE_PLACE}, not {sum(classes.values())}")
+    (name,) = classes
+    lease = leases_of_classes(store, classes).get(name)
     if lease is None:
         raise WrongState(f"no lease has {name} any more")
     snapshot, now = taking.snapshot, taking.snapshot.taken_at
@@ -321,7 +321,7 @@ def _claim(
 ) -> Claim:
     lease: Lease = found.lease
     held = total(found.unclaimed[member].allocations.values())
-    asked = total(write.allocations.values()) or held
+    requested = total(write.allocations.values()) or held
     return Claim(
         id=claim_id,
         decision_id=lease.decision_id,
@@ -332,8 +332,8 @@ def _claim(
         lapses_at=lease.terms.occupied.end,
         server_id=write.consumer.uuid,
         description={
-            "server": {"resources": dict(asked)},
-            "verdict": "matches" if asked == held else "differs",
+            "server": {"resources": dict(requested)},
+            "verdict": "matches" if requested == held else "differs",
             "diff": [],
         },
         created_at=now,

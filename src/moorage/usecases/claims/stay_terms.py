@@ -63,9 +63,9 @@ def fleet_for_query(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifeti
 
     A query names no project, so one without a lifetime is judged over the default lifetime.
     """
-    wish = query.virtual_terms
-    life = lifetimes.default if wish is None or wish.life is None else wish.life
-    if wish is not None and wish.preemptible:
+    declared = query.virtual_terms
+    life = lifetimes.default if declared is None or declared.life is None else declared.life
+    if declared is not None and declared.preemptible:
         # It needs capacity at least for the notice; after that it can be evicted.
         life = lifetimes.notice if life is None else min(life, lifetimes.notice)
     if life is not None:
@@ -79,14 +79,14 @@ def with_virtual_classes(snapshot: Snapshot, query: CandidateQuery) -> Snapshot:
 
     Only for searches: a snapshot made from this one by `with_states` has less of them.
     """
-    wish = query.virtual_terms
-    if wish is None or not wish.terms:
+    declared = query.virtual_terms
+    if declared is None or not declared.terms:
         return snapshot
-    return with_unlimited(snapshot, {name: MOST[name] for name in wish.terms})
+    return with_unlimited(snapshot, {name: MOST[name] for name in declared.terms})
 
 
 def with_declared_stay(
-    write: ReplaceAllocations, wish: DeclaredTerms | None, lifetimes: Lifetimes
+    write: ReplaceAllocations, declared: DeclaredTerms | None, lifetimes: Lifetimes
 ) -> ReplaceAllocations:
     """The write without its virtual classes, with the stay that they or the default state.
 
@@ -94,22 +94,22 @@ def with_declared_stay(
         ConstraintViolated: more units of a virtual class than one server may have.
         InvalidDescription: the allocations consist of virtual classes only.
     """
-    if wish is None and not lifetimes.bounded:
+    if declared is None and not lifetimes.bounded:
         return write
-    if wish is not None and wish.terms:
+    if declared is not None and declared.terms:
         _check_units(write)
-        rest = _without(write.allocations, wish.terms)
+        rest = _without(write.allocations, declared.terms)
         if not rest:
             raise InvalidDescription(
                 "the allocations have virtual resource classes only: add real ones",
                 path="allocations",
             )
         write = replace(write, allocations=rest)
-    if wish is not None and wish.life is not None:
-        life: Duration | None = wish.life
+    if declared is not None and declared.life is not None:
+        life: Duration | None = declared.life
     else:
         life = lifetimes.of(write.consumer.project_id)
-    preemptible = wish is not None and wish.preemptible
+    preemptible = declared is not None and declared.preemptible
     if life is None and not preemptible:
         return write
     return replace(write, stay=Stay(life=life, preemptible=preemptible))
@@ -198,9 +198,11 @@ def _alone(
     owner = write.consumer
     rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
     stranger = Occupant(owner.uuid, owner.project_id)
-    ahead = exclusive_periods(lease_of, snapshot, stranger, keepers, stay)
+    exclusive = exclusive_periods(lease_of, snapshot, stranger, keepers, stay)
     try:
-        return end_before_exclusive(ahead, snapshot.root[rows].tolist(), snapshot.taken_at, notice)
+        return end_before_exclusive(
+            exclusive, snapshot.root[rows].tolist(), snapshot.taken_at, notice
+        )
     except NotALease:
         return None
 

@@ -73,7 +73,7 @@ AHEAD: Final = 6
 """How long before the first victim's end the search begins, in notices."""
 _LIMIT: Final = SECOND
 """Time limit of each of the three searches."""
-REST: Final = 20
+BACKOFF: Final = 20
 """After a failed search, the lease rests this many times as long as the failed searches of all
 leases took: they use at most a twentieth of a worker's time."""
 BUDGET: Final = 2.0
@@ -89,7 +89,7 @@ class ReplanAttempt:
     revision: int
     took: float
     """Seconds."""
-    rests_until: float
+    retry_at: float
     """On the stopwatch."""
     over: Instant
     """The first victim's end, after which the record is dropped."""
@@ -99,16 +99,16 @@ class ReplanWorker:
     """Runs in one worker. Its cache only saves work."""
 
     def __init__(self, env: Environment) -> None:
-        self._parts = env
+        self._env = env
         self._tried: dict[str, ReplanAttempt] = {}
 
-    def look(self, snapshot: Snapshot) -> bool:
+    def run_round(self, snapshot: Snapshot) -> bool:
         """Replan leases whose victims end soon; True if the time was over before all were tried.
 
         Raises:
             MoorageError: the ledger is out of reach.
         """
-        env, now = self._parts, snapshot.taken_at
+        env, now = self._env, snapshot.taken_at
         self._tried = {one: tried for one, tried in self._tried.items() if tried.over > now}
         soon = leases_with_departures(snapshot, now + AHEAD * env.limits.notice)
         due = [
@@ -119,20 +119,20 @@ class ReplanWorker:
             if number and env.stopwatch() >= began + BUDGET:
                 return True
             at = env.stopwatch()
-            if not _reprieve(env, lease_id):
-                self._rest(lease_id, snapshot, env.stopwatch() - at, soon[lease_id])
+            if not _replan(env, lease_id):
+                self._back_off(lease_id, snapshot, env.stopwatch() - at, soon[lease_id])
         return False
 
-    def _rest(self, lease_id: str, snapshot: Snapshot, took: float, over: Instant) -> None:
+    def _back_off(self, lease_id: str, snapshot: Snapshot, took: float, over: Instant) -> None:
         self._tried.pop(lease_id, None)
-        rest = REST * (took + sum(one.took for one in self._tried.values()))
-        until = self._parts.stopwatch() + rest
+        pause = BACKOFF * (took + sum(one.took for one in self._tried.values()))
+        until = self._env.stopwatch() + pause
         self._tried[lease_id] = ReplanAttempt(snapshot.revision, took, until, over)
 
     def _is_due(self, lease_id: str, snapshot: Snapshot) -> bool:
         tried = self._tried.get(lease_id)
         return tried is None or (
-            tried.revision != snapshot.revision and self._parts.stopwatch() >= tried.rests_until
+            tried.revision != snapshot.revision and self._env.stopwatch() >= tried.retry_at
         )
 
 
@@ -148,7 +148,7 @@ def leases_with_departures(snapshot: Snapshot, until: Instant) -> dict[str, Inst
     return found
 
 
-def _reprieve(env: Environment, lease_id: str) -> bool:
+def _replan(env: Environment, lease_id: str) -> bool:
     """Replan one lease; True if the ledger has changed."""
     try:
         fewer = replan_lease(env, lease_id)
@@ -211,7 +211,7 @@ def replan_lease(env: Environment, lease_id: str) -> int:
     if fewer <= 0:
         return 0
     beside = frozenset[str]().union(*(one.providers() for one in moved))
-    relied = reliance(snapshot, better.found, planned.stand, giving_way, beside)
+    relied = reliance(snapshot, better.found, planned.member_places, giving_way, beside)
     changes = (
         *(one for each in moved for one in each.changes(now)),
         *back,
@@ -309,7 +309,7 @@ class _Search:
         New victims have no higher priority than any of the present ones.
         """
         period, notice = self._built(staying).request.period, self.env.limits.notice
-        own = self.planned.stand.consumers
+        own = self.planned.member_places.consumers
         who = {one.consumer for one in self.going}
         most = min(one.priority for one in self.going)
         may_go = {
@@ -321,8 +321,8 @@ class _Search:
         if end is None:
             return None
         bare = self._built(without_candidates(staying, may_go.keys()))
-        asked = _counted(prefer_vacant_hosts(bare, [staying]), staying, may_go.values())
-        found = solve_and_verify(self.env.solver, asked, time_limit=_LIMIT, seed=self._seed)
+        weighted = _counted(prefer_vacant_hosts(bare, [staying]), staying, may_go.values())
+        found = solve_and_verify(self.env.solver, weighted, time_limit=_LIMIT, seed=self._seed)
         if found is None:
             return None
         empty = with_bookings(staying, dict.fromkeys(self.planned.consumers, ()))
