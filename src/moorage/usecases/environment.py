@@ -33,5 +33,5 @@ class UseCaseEnvironment(DecideEnvironment):
     """Limits how many expensive requests this process runs at once."""
     waitlist_memory: WaitlistMemory = field(default_factory=WaitlistMemory, compare=False)
     """Failed attempts at waitlist entries, as this process remembers them."""
-    under_way: SeriesInProgress = field(default_factory=SeriesInProgress, compare=False)
+    series_in_progress: SeriesInProgress = field(default_factory=SeriesInProgress, compare=False)
     """The series that this process is creating."""

@@ -45,10 +45,10 @@ class WaitlistTurn:
     """The entry that is tried; None: a new request, after all entries of its priority."""
     rounds: int = 0
 
-    def __call__(self, snapshot: Snapshot, keepers: Keepers, *, merely: bool = False) -> bool:
+    def __call__(self, snapshot: Snapshot, keepers: Keepers, *, detect_only: bool = False) -> bool:
         """Whether no earlier entry is due; entries made after `keepers` was read come later.
 
-        Due entries are tried first, unless `merely`. See `WaitlistGate`.
+        Due entries are tried first, unless `detect_only`. See `WaitlistGate`.
         """
         env = self.env
         competing = self._competing() if keepers.waited and self.rounds < _ROUNDS else []
@@ -60,7 +60,7 @@ class WaitlistTurn:
             for one in competing
             if one.waits_for is WaitsFor.CAPACITY and env.waitlist_memory.due(one, env.stopwatch())
         ]
-        if merely:
+        if detect_only:
             return not due
         self.rounds += bool(due)
         until = env.stopwatch() + env.limits.waitlist_time / SECOND

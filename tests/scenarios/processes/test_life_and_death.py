@@ -92,7 +92,7 @@ def test_requests_under_way_are_finished_before_the_end_and_idle_clients_left(
     idle = service.raw(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
     assert idle.recv(4096).startswith(b"HTTP/1.1 200")
     half_a_head = service.raw(b"GET /healthz HTTP/1.1\r\nHo")
-    under_way = service.raw(
+    series_in_progress = service.raw(
         b"POST /placement/resource_providers HTTP/1.1\r\nHost: a\r\nX-Auth-Token: admin\r\n"
         b'Content-Type: application/json\r\nContent-Length: 16\r\n\r\n{"name":'
     )
@@ -102,11 +102,11 @@ def test_requests_under_way_are_finished_before_the_end_and_idle_clients_left(
     service.eventually(lambda: not service.answers())
     assert service.process.poll() is None
     socket.create_server(("127.0.0.1", service.port)).close()
-    under_way.sendall(b' "last"}')
-    assert under_way.recv(4096).startswith(b"HTTP/1.1 201")
+    series_in_progress.sendall(b' "last"}')
+    assert series_in_progress.recv(4096).startswith(b"HTTP/1.1 201")
     assert service.ended() == 0
     assert "HTTP worker 1 did not exit after SIGTERM" not in service.log.read_text()
-    for connection in (idle, half_a_head, under_way):
+    for connection in (idle, half_a_head, series_in_progress):
         connection.close()
     # Whoever copies the file of a stopped service has everything.
     database = tmp_path / "data" / "moorage" / "moorage.db"

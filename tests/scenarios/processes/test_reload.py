@@ -101,7 +101,7 @@ def test_a_request_under_way_is_answered_by_the_process_that_took_it(start: Any)
     idle = service.raw(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
     assert b"connection: close" not in idle.recv(4096)
     body = b'{"name": "last"}'
-    under_way = service.raw(
+    series_in_progress = service.raw(
         b"POST /placement/resource_providers HTTP/1.1\r\nHost: a\r\nX-Auth-Token: admin\r\n"
         b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body[:-1])
     )
@@ -121,12 +121,12 @@ def test_a_request_under_way_is_answered_by_the_process_that_took_it(start: Any)
     assert service.get("/healthz") == (200, {"status": "alive"})  # by its successor
     assert idle.recv(4096) == b""  # closed: nothing came on it for some seconds
     assert service.alive(worker)
-    under_way.sendall(body[-1:])
-    answer = under_way.recv(4096)
+    series_in_progress.sendall(body[-1:])
+    answer = series_in_progress.recv(4096)
     assert answer.startswith(b"HTTP/1.1 201")
     assert b"connection: close" in answer
     service.eventually(lambda: not service.alive(worker))
-    for connection in (idle, kept, under_way):
+    for connection in (idle, kept, series_in_progress):
         connection.close()
 
 

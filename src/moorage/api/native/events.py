@@ -25,12 +25,12 @@ def listing(call: Call) -> Reply:
     """GET: the page after a cursor; with `wait` it waits for events."""
     query = call.query
     patterns = tuple(filter(None, query.get("type", "").split(",")))
-    wanted = EventFilter(
+    event_filter = EventFilter(
         tuple(check_pattern(one, "type") for one in patterns), query.get("subject") or None
     )
     ask = EventQuery(
         after=_after(query.get("after")),
-        wanted=wanted,
+        event_filter=event_filter,
         limit=call.page().limit if "limit" in query else 100,
         wait=_wait(query.get("wait")),
         project_id=query.get("project_id"),

@@ -70,7 +70,7 @@ def lease_sizes(lease: GrantedLease, offered: OfferedResources, snapshot: Snapsh
     )
     annotations = {} if lease.before_end is None else {BEFORE_END: lease.before_end}
     ids = {role: kept_id(one.id) for role, one in named.items()}
-    brought = ExistingGrant(ids, _servers(snapshot, ids))
+    existing_grant = ExistingGrant(ids, _servers(snapshot, ids))
     every = separate_hosts(parts, offered)
 
     def ask(number: int) -> LeaseRequest:
@@ -78,7 +78,7 @@ def lease_sizes(lease: GrantedLease, offered: OfferedResources, snapshot: Snapsh
         requested = BlazarLeaseRequest(
             lease.name, Terms(lease.period), some, MappingProxyType(annotations)
         )
-        return replace(requested.ask(), brought=brought)
+        return replace(requested.ask(), existing_grant=existing_grant)
 
     return LeaseSizes(count_sizes(every), ask)
 

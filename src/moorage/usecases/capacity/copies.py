@@ -59,7 +59,7 @@ def fit_described(
     snapshot = env.store.snapshot()
     check_policies(snapshot.topology, ensemble)
     check_names(env, caller, snapshot, ensemble)
-    told = env.told_to(operator=caller.operator)
+    told = env.with_disclosure_for(operator=caller.operator)
     return fit_copies(told, ensemble, window, time_limit=time_limit)
 
 

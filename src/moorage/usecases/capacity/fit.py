@@ -100,7 +100,7 @@ def fit_members(
         NotFound: no such ensemble for this caller.
         InvalidDescription: the ensemble has no such role, or the window is in the past.
     """
-    env = env.told_to(operator=caller.operator)
+    env = env.with_disclosure_for(operator=caller.operator)
     limit = time_limit_within(env.limits, time_limit)
     ensemble = own_ensemble(env.store, caller, ensemble_id)
     role = next((one for one in ensemble.roles if one.name == role_name), None)
@@ -204,7 +204,7 @@ def _moving(  # noqa: PLR0913, PLR0917 - what one more member would be asked for
             result = SearchPlan(env, proposal, options, time_limit).search(observation)
         except Busy:
             return AdditionalMembers(count, exact=False)
-        if result.found is None:
+        if result.placement is None:
             return AdditionalMembers(count, exact=True)
         count += 1
         if env.stopwatch() > ends:

@@ -34,7 +34,7 @@ from moorage.usecases.relocation.replanning import (
     moved_places,
     placements_hold,
     prefer_untouched_hosts,
-    wanted_places,
+    required_places,
 )
 
 if TYPE_CHECKING:
@@ -169,13 +169,13 @@ def _one_by_one(
     """Move leases one by one, the earliest first; return moves, and the first that cannot move."""
     moved: list[LeaseMove] = []
     for planned in moving:
-        hurt = frozenset(
+        affected = frozenset(
             name
             for name, bookings in planned.member_places.bookings.items()
             if bookings[0].consumer in consumers
         )
         everyone = frozenset(planned.member_places.places)
-        for anew in dict.fromkeys((hurt, everyone)):
+        for anew in dict.fromkeys((affected, everyone)):
             built = _built(view, planned, anew, keepers)
             try:
                 found = solve_and_verify(env.solver, built, time_limit=time_limit, seed=0)
@@ -211,7 +211,7 @@ def _together(
     moving: Sequence[MovableLease],
     keepers: Sequence[Ensemble],
     time_limit: Duration,
-    giving: PreemptionPool | None = None,
+    pool: PreemptionPool | None = None,
 ) -> tuple[LeaseMove, ...] | None:
     """Move all of them jointly with other movable leases of their period; None if impossible."""
     if any(role.groups for one in moving for role in one.ensemble.roles):
@@ -221,11 +221,11 @@ def _together(
     own = frozenset[str]().union(*(one.consumers for one in moving))
     planned = [*moving, *movable_in(env.store, view, Period(first, last), own)]
     released = frozenset[str]().union(*(one.consumers for one in planned))
-    there = view if giving is None else giving.soon(view)
+    there = view if pool is None else pool.soon(view)
     bare = with_bookings(there, dict.fromkeys(released, ()))
     parties = [lease_party(there, one, released, keepers, bare) for one in planned]
     problem = join_problems(parties, bare)
-    if giving is not None:
+    if pool is not None:
         problem = prefer_untouched_hosts(
             problem, parties, with_bookings(view, dict.fromkeys(released, ()))
         )
@@ -244,11 +244,11 @@ def _together(
         for one, found in zip(planned, founds, strict=True)
         if (places := moved_places(one, found))
     )
-    if giving is None:
+    if pool is None:
         return moved
     instead = {who: some for one in moved for who, some in one.planned.bookings(one.places).items()}
-    wanting = [wanted_places(one, view.taken_at) for one in moved]
-    gone = displace_for(view, instead, wanting, giving)
+    required = [required_places(one, view.taken_at) for one in moved]
+    gone = displace_for(view, instead, required, pool)
     if gone is None or not placements_hold(view, gone[1], planned, founds, keepers):
         return None
     return tuple(
@@ -265,15 +265,15 @@ def _with_ends(
     time_limit: Duration,
 ) -> tuple[LeaseMove, ...] | None:
     """As `_together`, with preemptible consumers displaced for moved leases."""
-    giving = preemption_pool(view, env.limits.notice, frozenset())
-    if not giving.candidates:
+    pool = preemption_pool(view, env.limits.notice, frozenset())
+    if not pool.candidates:
         return None
 
     def jointly(few: Mapping[str, PreemptionCandidate]) -> tuple[LeaseMove, ...] | None:
-        some = replace(giving, candidates=few)
+        some = replace(pool, candidates=few)
         return _together(env, view, moving, keepers, time_limit, some)
 
-    every = giving.candidates
+    every = pool.candidates
     return with_least_priority(every, jointly(every), jointly)
 
 

@@ -243,17 +243,17 @@ def _fail_and_redecide(
         ensemble.generation,
         (lambda _: member,),
         promise=carried.promise,
-        known=KnownHosts(
+        known_hosts=KnownHosts(
             barred={"failed": frozenset() if place is None else frozenset({place.host})}
         ),
-        allowed=DecisionHooks(
-            also=lambda made: (
+        hooks=DecisionHooks(
+            further_changes=lambda made: (
                 PutClaim(
                     replace(failed, decision_id=made.id),
                     ClaimState.BUILDING.value,
                     not_after=claim.lapses_at,
                 ),
-                *carried.also(made),
+                *carried.further_changes(made),
             )
         ),
     )

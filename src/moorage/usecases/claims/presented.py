@@ -91,18 +91,20 @@ def presented_claim(store: Store, request_id: str | None) -> PresentedClaim | No
 
 
 def candidates_for(
-    snapshot: Snapshot, query: CandidateQuery, shown: PresentedClaim
+    snapshot: Snapshot, query: CandidateQuery, presented: PresentedClaim
 ) -> Iterator[Candidate]:
     """Candidates on the claim's host that use every provider of the claim's place.
 
     All bookings count but the claim's own. Rows are the given snapshot's.
     """
-    rows = {snapshot.row_of[uuid] for uuid in shown.providers if uuid in snapshot.row_of}
+    rows = {snapshot.row_of[uuid] for uuid in presented.providers if uuid in snapshot.row_of}
     free = snapshot.with_states(
-        without_consumer(snapshot.state(row), shown.member.uuid) for row in rows
+        without_consumer(snapshot.state(row), presented.member.uuid) for row in rows
     )
-    if not shown.stay.period.open_ended:
-        free = with_period(free, query.classes, Period(snapshot.taken_at, shown.stay.period.end))
+    if not presented.stay.period.open_ended:
+        free = with_period(
+            free, query.classes, Period(snapshot.taken_at, presented.stay.period.end)
+        )
     free = with_virtual_classes(free, query)
     there = replace(query, anchors=frozenset(int(snapshot.root[row]) for row in rows))
     for found in candidates(free, there):
@@ -194,15 +196,17 @@ def repeated_write(
 def _take_place(
     store: Store, request_id: str, writes: Sequence[ReplaceAllocations]
 ) -> Committed | None:
-    shown = presented_claim(store, request_id)
-    taking = next((one for one in writes if shown is not None and _fits(store, shown, one)), None)
-    if shown is None or taking is None:
+    presented = presented_claim(store, request_id)
+    taking = next(
+        (one for one in writes if presented is not None and _fits(store, presented, one)), None
+    )
+    if presented is None or taking is None:
         return None
-    active = active_claim(shown.claim, taking.consumer.uuid, store.now())
-    written = (_staying(one, shown.stay) if one is taking else one for one in writes)
-    exchange: tuple[Change, ...] = (TakeHold(shown.member.uuid), *written)
+    active = active_claim(presented.claim, taking.consumer.uuid, store.now())
+    written = (_staying(one, presented.stay) if one is taking else one for one in writes)
+    exchange: tuple[Change, ...] = (TakeHold(presented.member.uuid), *written)
     return commit_with_returns(
-        store, Changeset(activation_changes(store, shown.ensemble, active, exchange))
+        store, Changeset(activation_changes(store, presented.ensemble, active, exchange))
     )
 
 
@@ -223,12 +227,12 @@ def _staying(write: ReplaceAllocations, held: Booking) -> ReplaceAllocations:
     )
 
 
-def _fits(store: Store, shown: PresentedClaim, write: ReplaceAllocations) -> bool:
+def _fits(store: Store, presented: PresentedClaim, write: ReplaceAllocations) -> bool:
     """Whether the write may take the claim's place; see `take_place`."""
     server = write.consumer
     return (
-        server.project_id == shown.claim.project_id
-        and shown.providers <= write.allocations.keys()
-        and all(one.server_id != server.uuid for one in shown.ensemble.members)
+        server.project_id == presented.claim.project_id
+        and presented.providers <= write.allocations.keys()
+        and all(one.server_id != server.uuid for one in presented.ensemble.members)
         and store.consumer(server.uuid) is None
     )

@@ -101,10 +101,10 @@ def _redecide(
     check_lease_active(env.store, decision, snapshot.taken_at)
     carried = continuation_of(env, decision)
 
-    def also(fresh: Decision) -> tuple[Change, ...]:
+    def further_changes(fresh: Decision) -> tuple[Change, ...]:
         life = Period(fresh.created_at, fresh.created_at + lifetime)
         made[:] = [new_claim(fresh, second, comparison, identity, life)]
-        return (PutClaim(made[0], None), *carried.also(fresh))
+        return (PutClaim(made[0], None), *carried.further_changes(fresh))
 
     roles = _roles(ensemble, role, requested)
     proposal = Proposal(
@@ -113,14 +113,17 @@ def _redecide(
         (lambda _: frozenset({second.member}),),
         roles=roles,
         promise=carried.promise,
-        known=KnownHosts(barred={"availability_zone": _elsewhere(snapshot, requested.zone)}),
-        allowed=DecisionHooks(turn=_turn(env, ensemble, roles, decision, carried.lease), also=also),
+        known_hosts=KnownHosts(barred={"availability_zone": _elsewhere(snapshot, requested.zone)}),
+        hooks=DecisionHooks(
+            waitlist_gate=_turn(env, ensemble, roles, decision, carried.lease),
+            further_changes=further_changes,
+        ),
     )
     settled = yield DecisionRequest(
         proposal, options_like(decision), RequestIdentity(env.ids.uuid())
     )
     if dry_run:
-        also(settled.decision)
+        further_changes(settled.decision)
     taken = made[0] if dry_run else env.store.claim(identity.id)
     return ClaimResult(taken, settled.ensemble, _accepted(comparison), settled, dry_run)
 

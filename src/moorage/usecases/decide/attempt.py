@@ -87,17 +87,19 @@ class AttemptMaker:
         before = None if new else current_decision(store, proposal.ensemble)
         _check_lease(env, proposal, before)
         snapshot = store.snapshot()
-        if not self.dry_run and not proposal.allowed.turn(snapshot, keepers, merely=alone):
+        if not self.dry_run and not proposal.hooks.waitlist_gate(
+            snapshot, keepers, detect_only=alone
+        ):
             return None
         member_places = locate_members(snapshot, proposal.ensemble)
         there = tuple(one for one in keepers.ensembles if not _is_freed(one, proposal))
         observation = self._observation = Observation(snapshot, member_places, there)
         with deadline.leaving(_PROPOSING + len(proposal.ensemble.members) * _PROPOSING_ONE):
             result = self._plan.search(observation)
-        if result.found is None:
+        if result.placement is None:
             return Attempt(observation, result)
         deadline.check()
-        answer = DecisionBasis(snapshot, member_places, result.found, before, result)
+        answer = DecisionBasis(snapshot, member_places, result.placement, before, result)
         decision = decision_for(env, proposal, self.options, answer, self.identity, self.hold)
         if self.dry_run:
             return Attempt(observation, result, decision)
@@ -155,7 +157,7 @@ def _relied(answer: DecisionBasis) -> Reliance:
         giving_way |= one.relied()
     beside = frozenset[str]().union(*(one.providers() for one in result.concessions))
     return reliance(
-        answer.snapshot, answer.found, answer.member_places, giving_way, beside, result.ends_by
+        answer.snapshot, answer.placement, answer.member_places, giving_way, beside, result.ends_by
     )
 
 

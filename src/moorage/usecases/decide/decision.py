@@ -34,11 +34,11 @@ class DecisionBasis:
 
     snapshot: Snapshot
     member_places: MemberPlaces
-    found: VerifiedPlacement
+    placement: VerifiedPlacement
     before: Decision | None
     """The newest decision about the ensemble, in any state."""
     result: SearchResult
-    """The search result that contains `found`."""
+    """The search result that contains `placement`."""
 
 
 def decision_for(
@@ -54,7 +54,7 @@ def decision_for(
     Raises:
         QuotaExceeded: the project holds too many places.
     """
-    snapshot, member_places, found = answer.snapshot, answer.member_places, answer.found
+    snapshot, member_places, found = answer.snapshot, answer.member_places, answer.placement
     request, outcome = found.built.request, found.outcome
     ensemble = proposal.ensemble
     held = _to_hold(found, member_places)
@@ -207,7 +207,7 @@ def held_quota_conditions(
     """
     if decision.lease_id is not None:
         return ()
-    requested = _to_hold(answer.found, answer.member_places)
+    requested = _to_hold(answer.placement, answer.member_places)
     limit = env.limits.held_members
     return (BoundHeld(decision.project_id, limit, requested),) if requested else ()
 

@@ -65,10 +65,10 @@ class SelectsMembers(Protocol):
 class WaitlistGate(Protocol):
     """Decides whether a request may proceed, or competing waitlist entries come first."""
 
-    def __call__(self, snapshot: Snapshot, keepers: Keepers, *, merely: bool = False) -> bool:
+    def __call__(self, snapshot: Snapshot, keepers: Keepers, *, detect_only: bool = False) -> bool:
         """Whether the request may proceed. False: entries before it were tried; read again.
 
-        With `merely` they are not tried: False only says that there are some.
+        With `detect_only` they are not tried: False only says that there are some.
         """
 
 
@@ -76,7 +76,7 @@ def ignore_waitlist(
     snapshot: Snapshot,  # noqa: ARG001 - the protocol's
     keepers: Keepers,  # noqa: ARG001
     *,
-    merely: bool = False,  # noqa: ARG001
+    detect_only: bool = False,  # noqa: ARG001
 ) -> bool:
     """A `WaitlistGate` that ignores the waitlist."""
     return True
@@ -124,9 +124,9 @@ class RefusalReader:
 class DecisionHooks:
     """Hooks of a decision: the waitlist gate, further changes, and the audience of a refusal."""
 
-    turn: WaitlistGate = ignore_waitlist
+    waitlist_gate: WaitlistGate = ignore_waitlist
     """Tries the waitlist entries that come before the request."""
-    also: Callable[[Decision], tuple[Change, ...]] = lambda decision: ()  # noqa: ARG005 - nothing
+    further_changes: Callable[[Decision], tuple[Change, ...]] = lambda decision: ()  # noqa: ARG005 - nothing
     """Further changes for the same changeset. A claim that they create takes its member's place at
     once; a claim of the former decision that they end is not moved to the new decision."""
     reader: RefusalReader = RefusalReader()
@@ -150,8 +150,8 @@ class Proposal:
     """Consumers of removed members: their holds are dropped, and their exclusive policies end."""
     restated: frozenset[str] = frozenset()
     """Names of new or changed policies: they must also hold for members that are not placed now."""
-    known: KnownHosts = KnownHosts()
-    allowed: DecisionHooks = DecisionHooks()
+    known_hosts: KnownHosts = KnownHosts()
+    hooks: DecisionHooks = DecisionHooks()
 
 
 @dataclass(frozen=True, slots=True)

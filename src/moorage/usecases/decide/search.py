@@ -94,7 +94,7 @@ class Search:
     options: DecisionOptions
     known: Mapping[MemberName, str]
     """See `KnownHosts.places`."""
-    found: VerifiedPlacement | None = None
+    placement: VerifiedPlacement | None = None
     broken: int = 0
     """How many placements no longer held on a newer snapshot."""
 
@@ -111,18 +111,18 @@ class Search:
             context: the time limit and the contended hosts.
             prefer: adds a preference to the problem; tried first, for `_PREFERRING` at most.
         """
-        if self.found is not None:
-            self.found = recheck_placement(self.found, built)
-            self.broken += self.found is None
+        if self.placement is not None:
+            self.placement = recheck_placement(self.placement, built)
+            self.broken += self.placement is None
         elif self.known:
-            self.found, self.known = placement_on_hosts(self.known, built), MappingProxyType({})
-        if self.found is None and self.broken > 1 and context.busy:
+            self.placement, self.known = placement_on_hosts(self.known, built), MappingProxyType({})
+        if self.placement is None and self.broken > 1 and context.busy:
             closed = {**built.closed, BUSY_HOST: context.busy}
             avoiding = build_on_terrain(built.request, built.terrain, closed=closed)
-            self.found = self._find(avoiding, context.time_limit, prefer)
-        if self.found is None:
-            self.found = self._find(built, context.time_limit, prefer)
-        return self.found
+            self.placement = self._find(avoiding, context.time_limit, prefer)
+        if self.placement is None:
+            self.placement = self._find(built, context.time_limit, prefer)
+        return self.placement
 
     def _find(
         self,
@@ -171,7 +171,7 @@ class SearchContext:
     def search(self, *key: Hashable) -> Search:
         """The search with this key, with its last placement."""
         if key not in self._searches:
-            self._searches[key] = Search(self.env, self.options, self.proposal.known.places)
+            self._searches[key] = Search(self.env, self.options, self.proposal.known_hosts.places)
         return self._searches[key]
 
     def period(self, observation: Observation) -> Period:
@@ -203,7 +203,7 @@ class SearchContext:
             restated=proposal.restated,
         )
 
-    def stated(
+    def state_problem(
         self,
         request: EnsembleRequest,
         observation: Observation,
@@ -230,7 +230,7 @@ class SearchContext:
             closed = closed_hosts(
                 observation.keepers, observation.snapshot, self.proposal.ensemble, request.period
             )
-        built = _built(request, view, run, {**self.proposal.known.barred, **closed})
+        built = _built(request, view, run, {**self.proposal.known_hosts.barred, **closed})
         clash = bool(instead) and worsens_overage(fleet, instead)
         return SearchResult(built, None, period, staying, clash=clash), view
 

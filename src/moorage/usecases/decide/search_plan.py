@@ -79,13 +79,13 @@ class PlaceUnaided:
         """See `RoomMaker`: one search for each of the proposal's selections of members."""
         for number, anew in enumerate(context.proposal.selections):
             request = context.request(anew, observation)
-            stated, _ = context.stated(request, observation, observation.snapshot)
+            stated, _ = context.state_problem(request, observation, observation.snapshot)
             stated = replace(stated, plain=True)
             if stated.clash:
                 yield stated
                 continue
             found = context.search("unaided", number).answer(stated.built, context)
-            yield replace(stated, found=found)
+            yield replace(stated, placement=found)
 
 
 class SearchPlan:
@@ -107,21 +107,23 @@ class SearchPlan:
         """Set the time limit of further searches."""
         self._context.time_limit = time_limit
 
-    def search(self, observation: Observation, *, plainly: bool = False) -> SearchResult:
-        """The first placement that a strategy finds; without `found`, the refused problem.
+    def search(
+        self, observation: Observation, *, without_concessions: bool = False
+    ) -> SearchResult:
+        """The first placement that a strategy finds; without `placement`, the refused problem.
 
-        With `plainly` only strategies without concessions are tried. The refused problem is chosen
-        by `refusal_to_explain`.
+        `without_concessions` leaves out the strategies with concessions. The refused problem is
+        chosen by `refusal_to_explain`.
         """
         context = self._context
         observation = visible(context.env, context.proposal, context.options, observation)
         refused: list[SearchResult] = []
         unsure = False
         for maker in self._strategies.room_makers:
-            if plainly and maker.concedes:
+            if without_concessions and maker.concedes:
                 continue
             for result in maker.attempts(context, observation, tuple(refused)):
-                if result.found is not None:
+                if result.placement is not None:
                     return result
                 if result.plain:
                     refused.append(result)

@@ -97,7 +97,7 @@ class SearchResult:
     """The result of one search: a placement, or the problem without one."""
 
     built: BuiltProblem
-    found: VerifiedPlacement | None
+    placement: VerifiedPlacement | None
     period: Period
     """The period for which the places are booked."""
     staying: Mapping[MemberName, tuple[Booking, ...]]
@@ -107,7 +107,7 @@ class SearchResult:
     concessions: tuple[Concession, ...] = ()
     """What other leases and servers give up for the placement."""
     unsure: bool = False
-    """Without `found`: whether it is not proved that no strategy can make room."""
+    """Without `placement`: whether it is not proved that no strategy can make room."""
     clash: bool = False
     """Whether fixed members cannot stay for the whole period; then no search was made."""
     plain: bool = False

@@ -64,7 +64,7 @@ def decision_changes(
         ConcurrentUpdate: a place was claimed after the snapshot.
     """
     store, concessions = env.store, answer.result.concessions
-    more = proposal.allowed.also(decision)
+    more = proposal.hooks.further_changes(decision)
     claims = tuple(one.claim for one in more if isinstance(one, PutClaim))
     return (
         *(change for one in concessions for change in one.frees(env, decision.updated_at)),
@@ -300,7 +300,7 @@ def _holds(
     ensemble, result = proposal.ensemble, answer.result
     claimed = {one.member: one.lapses_at for one in claims if one.state is ClaimState.BUILDING}
     lapsed = _lapsed(store, answer)
-    fixed = answer.found.built.request.fixed
+    fixed = answer.placement.built.request.fixed
     binding = Binding.BOUND if proposal.promise is None else proposal.promise.binding
     for member in ensemble.members:
         name = member.name

@@ -182,9 +182,11 @@ def _change(
             promise=None
             if lease is None or decision is None
             else unchanged_promise(lease, decision),
-            allowed=DecisionHooks(
-                turn=turn_of_stay(env, changed, None if options is None else options.until),
-                also=lambda made: (*condition, *carried.also(made)),
+            hooks=DecisionHooks(
+                waitlist_gate=turn_of_stay(
+                    env, changed, None if options is None else options.until
+                ),
+                further_changes=lambda made: (*condition, *carried.further_changes(made)),
             ),
         )
         settled = yield DecisionRequest(

@@ -140,8 +140,10 @@ def _store(
             ensemble,
             None,
             (unplaced_or_held(ensemble),),
-            allowed=DecisionHooks(
-                turn=turn, also=lambda _: conditions, reader=RefusalReader(operator=caller.operator)
+            hooks=DecisionHooks(
+                waitlist_gate=turn,
+                further_changes=lambda _: conditions,
+                reader=RefusalReader(operator=caller.operator),
             ),
         )
         own = RequestIdentity(env.ids.uuid(), within=identity)

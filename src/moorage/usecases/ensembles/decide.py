@@ -66,8 +66,10 @@ def decide_ensemble(
             ensemble,
             ensemble.generation,
             (unplaced_or_held(ensemble),),
-            allowed=DecisionHooks(
-                turn=turn, also=lambda _: named, reader=RefusalReader(operator=caller.operator)
+            hooks=DecisionHooks(
+                waitlist_gate=turn,
+                further_changes=lambda _: named,
+                reader=RefusalReader(operator=caller.operator),
             ),
         )
         lasting = replace(options, hold_end=HoldEnd.AT_LEAST_PRESENT)

@@ -53,7 +53,7 @@ def judge_feasibility(
         ensemble,
         None,
         (unplaced_or_held(ensemble),),
-        allowed=DecisionHooks(reader=RefusalReader(operator=caller.operator)),
+        hooks=DecisionHooks(reader=RefusalReader(operator=caller.operator)),
     )
     try:
         settled = decide_proposal(env, proposal, options, identity, dry_run=True)

@@ -86,14 +86,16 @@ class DeliveryRound:
 NOTHING: Final = DeliveryRound()
 
 
-def deliver(env: UseCaseEnvironment, delivery: Delivery, one: Subscription) -> DeliveryRound:
+def deliver(
+    env: UseCaseEnvironment, delivery: Delivery, subscription: Subscription
+) -> DeliveryRound:
     """Deliver the events that are due to a subscription.
 
     Raises:
         MoorageError: the ledger is out of reach; a started attempt is repeated later.
     """
     try:
-        return _Turn(env, delivery, one).take()
+        return _Turn(env, delivery, subscription).take()
     except (ConcurrentUpdate, NotFound):
         return NOTHING  # another worker delivers, or the subscription was deleted
 
@@ -101,14 +103,16 @@ def deliver(env: UseCaseEnvironment, delivery: Delivery, one: Subscription) -> D
 class _Turn:
     """One delivery round of one subscription."""
 
-    def __init__(self, env: UseCaseEnvironment, delivery: Delivery, one: Subscription) -> None:
+    def __init__(
+        self, env: UseCaseEnvironment, delivery: Delivery, subscription: Subscription
+    ) -> None:
         self._env = env
         self._delivery = delivery
-        self._one = one
+        self._subscription = subscription
         self._delivered = 0
 
     def take(self) -> DeliveryRound:
-        log, one = self._env.store.event_log, self._one
+        log, one = self._env.store.event_log, self._subscription
         letters = log.dead_letters(one.id, Page(BURST), queued=True)
         pending = log.pending(one, BURST)
         events = pending.events
@@ -124,18 +128,18 @@ class _Turn:
             if not good:
                 return self._failed(events[events.index(event) :], outcome)
             self._heard(event, outcome)
-        done = replace(self._one, reached=max(self._one.reached, pending.reached))
+        done = replace(self._subscription, reached=max(self._subscription.reached, pending.reached))
         self._write(replace(done, not_before=self._now()))
         return DeliveryRound(self._delivered)
 
     # --- one attempt ------------------------------------------------------------------------
 
     def _taken(self) -> None:
-        one, until = self._one, self._now() + self._delivery.timeout
+        one, until = self._subscription, self._now() + self._delivery.timeout
         self._write(replace(one, attempts=one.attempts + 1, not_before=until))
 
     def _sent(self, event: Event) -> tuple[str, bool]:
-        one = self._one
+        one = self._subscription
         sending = OutgoingEvent(event.id, one.url, one.secret, self._now(), body_of(one, event))
         try:
             return self._delivery.send(sending), True
@@ -148,27 +152,27 @@ class _Turn:
     def _heard(self, event: Event, outcome: str) -> None:
         """Record a delivered event; written with the next change."""
         self._delivered += 1
-        self._one = replace(
-            self._one,
-            reached=max(self._one.reached, event.position),
+        self._subscription = replace(
+            self._subscription,
+            reached=max(self._subscription.reached, event.position),
             attempts=0,
             failing_since=None,
             outcome=outcome,
-            delivered=self._one.delivered + 1,
+            delivered=self._subscription.delivered + 1,
         )
 
     def _failed(self, events: Sequence[Event], problem: str) -> DeliveryRound:
-        now, one = self._now(), self._one
+        now, one = self._now(), self._subscription
         since = now if one.failing_since is None else one.failing_since
         one = replace(one, failing_since=since, outcome=problem)
         _log.warning("subscription %s, attempt %d: %s", one.id, one.attempts, problem)
         pause = self._delivery.retry.pause_of(one.id, one.attempts)
-        self._one = replace(one, not_before=now + pause)
+        self._subscription = replace(one, not_before=now + pause)
         given_up = 0
         if now - since >= self._delivery.patience:
             given_up = self._give_up(events, problem, now - self._delivery.patience)
         if not given_up:
-            self._write(self._one)
+            self._write(self._subscription)
         return DeliveryRound(self._delivered, given_up, failed=True)
 
     def _give_up(self, events: Sequence[Event], problem: str, before: Instant) -> int:
@@ -180,7 +184,7 @@ class _Turn:
                 break
             number += len(old)
             letters = tuple(self._dead(event, problem) for event in old)
-            one = self._one
+            one = self._subscription
             keep = PutDeadLetters(one.id, letters, self._env.limits.dead_letters)
             self._write(
                 replace(
@@ -192,31 +196,36 @@ class _Turn:
             )
             if len(old) < len(events):
                 break
-            events = self._env.store.event_log.pending(self._one, BURST).events
+            events = self._env.store.event_log.pending(self._subscription, BURST).events
         if number:
-            _log.error("subscription %s: %d events are given up: %s", self._one.id, number, problem)
+            _log.error(
+                "subscription %s: %d events are given up: %s",
+                self._subscription.id,
+                number,
+                problem,
+            )
         return number
 
     # --- dead letters -----------------------------------------------------------------------
 
     def _dead(self, event: Event, problem: str) -> DeadLetter:
-        one = self._one
+        one = self._subscription
         id_ = letter_id(one.id, event.id)
         return DeadLetter(id_, one.id, event, problem, one.attempts, self._now())
 
     def _again(self, letter: DeadLetter) -> None:
         """Send a dead letter once; delete it if it was delivered, else keep it."""
-        one = self._one
+        one = self._subscription
         self._write(replace(one, not_before=self._now() + self._delivery.timeout))
         outcome, good = self._sent(letter.event)
         after: Change = DropDeadLetters(one.id, (letter.id,))
         if good:
-            self._one = replace(self._one, attempts=0, failing_since=None)
+            self._subscription = replace(self._subscription, attempts=0, failing_since=None)
         else:
             kept = replace(letter, queued=False, problem=outcome, attempts=letter.attempts + 1)
             after = PutDeadLetters(one.id, (kept,), self._env.limits.dead_letters)
         self._delivered += good
-        soon = replace(self._one, not_before=one.not_before, outcome=outcome)
+        soon = replace(self._subscription, not_before=one.not_before, outcome=outcome)
         self._write(replace(soon, delivered=soon.delivered + good), after)
 
     # --- the ledger -------------------------------------------------------------------------
@@ -224,13 +233,15 @@ class _Turn:
     def _now(self) -> Instant:
         return self._env.store.now()
 
-    def _write(self, one: Subscription, *also: Change) -> None:
-        put = PutSubscription(replace(one, updated_at=self._now()), self._one.generation)
+    def _write(self, subscription: Subscription, *also: Change) -> None:
+        put = PutSubscription(
+            replace(subscription, updated_at=self._now()), self._subscription.generation
+        )
         self._env.store.commit(Changeset((put, *also)))
-        self._one = replace(put.subscription, generation=put.subscription.generation + 1)
+        self._subscription = replace(put.subscription, generation=put.subscription.generation + 1)
 
 
-def body_of(one: Subscription, event: Event) -> bytes:
+def body_of(subscription: Subscription, event: Event) -> bytes:
     """The JSON body: `type`, `timestamp` and `data` as in the Standard Webhooks convention."""
     return json.dumps(
         {
@@ -240,22 +251,22 @@ def body_of(one: Subscription, event: Event) -> bytes:
             "project_id": event.project_id,
             "subject": event.subject,
             "generation": event.generation,
-            "subscription": one.id,
+            "subscription": subscription.id,
             "data": dict(event.body),
         },
         separators=(",", ":"),
     ).encode()
 
 
-def _lost(one: Subscription, upto: EventCursor) -> Event:
+def _lost(subscription: Subscription, upto: EventCursor) -> Event:
     """The event that reports deleted, undelivered events."""
     return Event(
-        fact_id("events lost", one.id, upto.position),
+        fact_id("events lost", subscription.id, upto.position),
         "events.lost",
-        one.project_id,
-        one.id,
+        subscription.project_id,
+        subscription.id,
         upto.at,
-        one.generation,
+        subscription.generation,
         upto.position,
-        {"before": format_instant(upto.at), "subscription": one.id},
+        {"before": format_instant(upto.at), "subscription": subscription.id},
     )

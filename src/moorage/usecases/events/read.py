@@ -28,7 +28,7 @@ class EventQuery:
     """A query of events; `after` None: from now on."""
 
     after: EventCursor | None = BEGINNING
-    wanted: EventFilter = EVERYTHING
+    event_filter: EventFilter = EVERYTHING
     limit: int = 100
     wait: Duration = 0
     """How long to wait if there are none yet, at most `LONGEST_WAIT`."""
@@ -36,7 +36,7 @@ class EventQuery:
     all_projects: bool = False
 
 
-def read_events(env: UseCaseEnvironment, caller: Caller, ask: EventQuery) -> EventPage:
+def read_events(env: UseCaseEnvironment, caller: Caller, query: EventQuery) -> EventPage:
     """The next events after a cursor, in the order of the ledger.
 
     If too many requests wait already (`Admission.waiting`), this one is answered at once.
@@ -45,24 +45,24 @@ def read_events(env: UseCaseEnvironment, caller: Caller, ask: EventQuery) -> Eve
         Forbidden: a tenant asked for another project's events.
         EventsLost: some events after the cursor are deleted, or the cursor is another ledger's.
     """
-    project = visible_project(caller, all_projects=ask.all_projects, project_id=ask.project_id)
+    project = visible_project(caller, all_projects=query.all_projects, project_id=query.project_id)
     if not caller.operator:
-        ask = replace(ask, wanted=replace(ask.wanted, hidden=OPERATORS_ONLY))
+        query = replace(query, event_filter=replace(query.event_filter, hidden=OPERATORS_ONLY))
     log = env.store.event_log
-    if ask.after is None:
+    if query.after is None:
         return EventPage((), log.newest(), more=False)
-    found = log.page(project, ask.after, ask.wanted, ask.limit)
+    found = log.page(project, query.after, query.event_filter, query.limit)
     waiting = env.admission.waiting
-    if found.events or found.more or not ask.wait or not waiting.acquire(blocking=False):
+    if found.events or found.more or not query.wait or not waiting.acquire(blocking=False):
         return found
     try:
-        deadline = env.stopwatch() + min(ask.wait, LONGEST_WAIT) / SECOND
+        deadline = env.stopwatch() + min(query.wait, LONGEST_WAIT) / SECOND
         while not found.events and not found.more:
             left = deadline - env.stopwatch()
             if left <= 0:
                 break
             env.pause(min(_PAUSE, left))
-            found = log.page(project, found.cursor, ask.wanted, ask.limit)
+            found = log.page(project, found.cursor, query.event_filter, query.limit)
     finally:
         waiting.release()
     return found

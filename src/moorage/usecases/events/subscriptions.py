@@ -45,7 +45,7 @@ class SubscriptionRequest:
 
 
 def subscribe(
-    env: UseCaseEnvironment, caller: Caller, ask: SubscriptionRequest, *, dry_run: bool = False
+    env: UseCaseEnvironment, caller: Caller, request: SubscriptionRequest, *, dry_run: bool = False
 ) -> Subscription:
     """Create a subscription to events from now on.
 
@@ -57,24 +57,24 @@ def subscribe(
         NotFound: no such lease, ensemble or flavor for this caller.
     """
     wants = replace(
-        ask.wants,
-        types=tuple(dict.fromkeys(check_pattern(one, _EVENTS) for one in ask.wants.types)),
+        request.wants,
+        types=tuple(dict.fromkeys(check_pattern(one, _EVENTS) for one in request.wants.types)),
     )
     if not wants.types:
         raise InvalidDescription("say which events", path=_EVENTS)
-    check_target(ask.url, public_only=env.limits.public_targets)
-    _check_threshold(env, caller, wants, ask.threshold)
-    _check_things(env, caller, wants, ask.threshold)
+    check_target(request.url, public_only=env.limits.public_targets)
+    _check_threshold(env, caller, wants, request.threshold)
+    _check_things(env, caller, wants, request.threshold)
     now, newest = env.store.now(), env.store.event_log.newest()
     made = Subscription(
         id=env.ids.uuid(),
         project_id=caller.project_id,
         user_id=caller.user_id,
-        name=ask.name,
+        name=request.name,
         wants=wants,
-        url=ask.url,
-        secret=_secret(env, ask.secret),
-        threshold=ask.threshold,
+        url=request.url,
+        secret=_secret(env, request.secret),
+        threshold=request.threshold,
         operator=caller.operator,
         began=newest.position,
         reached=newest.position,

@@ -63,23 +63,23 @@ Last: TypeAlias = "MutableMapping[str, float]"
 # --- time left --------------------------------------------------------------------------------
 
 
-def time_left(env: UseCaseEnvironment, one: Subscription) -> Iterator[Crossing]:
+def time_left(env: UseCaseEnvironment, subscription: Subscription) -> Iterator[Crossing]:
     """Crossings of leases whose edge is less than `threshold.before` away."""
-    before = one.threshold.before
-    if before is None or not one.wants.has(TIME):
+    before = subscription.threshold.before
+    if before is None or not subscription.wants.has(TIME):
         return
     now = env.store.now()
-    for lease in _leases(env, one):
+    for lease in _leases(env, subscription):
         period = lease.terms.period
-        at = period.start if one.threshold.edge is LeaseEdge.START else period.end
+        at = period.start if subscription.threshold.edge is LeaseEdge.START else period.end
         if not now < at <= now + before:
             continue
         body = {
             "name": lease.name,
-            "edge": one.threshold.edge.value,
+            "edge": subscription.threshold.edge.value,
             "at": format_instant(at),
             "left": format_duration(at - now),
-            "subscription": one.id,
+            "subscription": subscription.id,
         }
         yield Crossing(
             f"{TIME} {lease.id}",
@@ -88,9 +88,9 @@ def time_left(env: UseCaseEnvironment, one: Subscription) -> Iterator[Crossing]:
         )
 
 
-def _leases(env: UseCaseEnvironment, one: Subscription) -> Iterator[Lease]:
-    if one.wants.lease is not None:
-        lease = env.store.lease(one.wants.lease)
+def _leases(env: UseCaseEnvironment, subscription: Subscription) -> Iterator[Lease]:
+    if subscription.wants.lease is not None:
+        lease = env.store.lease(subscription.wants.lease)
         if lease.state in ALIVE:
             yield lease
         return
@@ -98,9 +98,11 @@ def _leases(env: UseCaseEnvironment, one: Subscription) -> Iterator[Lease]:
         marker: str | None = None
         while True:
             page = env.store.leases(
-                project_id=one.project_id, state=state_, page=Page(_MOST, marker)
+                project_id=subscription.project_id, state=state_, page=Page(_MOST, marker)
             )
-            yield from (lease for lease in page if one.wants.ensemble in {None, lease.ensemble_id})
+            yield from (
+                lease for lease in page if subscription.wants.ensemble in {None, lease.ensemble_id}
+            )
             if len(page) < _MOST:
                 break
             marker = page[-1].id
@@ -109,51 +111,55 @@ def _leases(env: UseCaseEnvironment, one: Subscription) -> Iterator[Lease]:
 # --- room -------------------------------------------------------------------------------------
 
 
-def ensembles(env: UseCaseEnvironment, one: Subscription) -> Iterator[Ensemble]:
+def ensembles(env: UseCaseEnvironment, subscription: Subscription) -> Iterator[Ensemble]:
     """The ensembles that a subscription watches: with its role, in its project."""
-    if one.wants.ensemble is not None:
-        yield env.store.ensemble(one.wants.ensemble)
+    if subscription.wants.ensemble is not None:
+        yield env.store.ensemble(subscription.wants.ensemble)
         return
-    for ensemble in env.store.ensembles(project_id=one.project_id, page=Page(_MOST)):
-        if any(role.name == one.wants.role for role in ensemble.roles):
+    for ensemble in env.store.ensembles(project_id=subscription.project_id, page=Page(_MOST)):
+        if any(role.name == subscription.wants.role for role in ensemble.roles):
             yield ensemble
 
 
 def room(
-    env: UseCaseEnvironment, one: Subscription, ensemble: Ensemble, snapshot: Snapshot, last: Last
+    env: UseCaseEnvironment,
+    subscription: Subscription,
+    ensemble: Ensemble,
+    snapshot: Snapshot,
+    last_values: Last,
 ) -> Iterator[Crossing]:
     """The standing of `max_additional` against `threshold.below`; only for placed ensembles."""
-    role = next((role for role in ensemble.roles if role.name == one.wants.role), None)
-    below = one.threshold.below
+    role = next((role for role in ensemble.roles if role.name == subscription.wants.role), None)
+    below = subscription.threshold.below
     if role is None or below is None:
         return
     few = env.limits.tenant_additional
-    most = max(below, few) if one.operator else few
+    most = max(below, few) if subscription.operator else few
     count = max_additional(env, ensemble, role, snapshot, most=most)
     if count is None:
         return
-    if not one.operator:
+    if not subscription.operator:
         # Compare the rounded count, or a tenant could find the exact one by varying `below`.
         count = env.limits.told_additional(count)
     key = f"{ROOM} {ensemble.id}"
-    was = one.standing.get(key)
-    if was is not None and not one.operator:
+    was = subscription.standing.get(key)
+    if was is not None and not subscription.operator:
         was = env.limits.told_additional(was)  # noted before counts were rounded
     if (count < below) == (was is not None and was < below):
-        last[f"{one.id} {key}"] = count
+        last_values[f"{subscription.id} {key}"] = count
         yield Crossing(key, count if was is None else was)
         return
     body = {
         "name": ensemble.name,
         "role": role.name,
-        "before": last.get(f"{one.id} {key}", was),
+        "before": last_values.get(f"{subscription.id} {key}", was),
         "now": count,
         "below": below,
         "crossed": "below" if count < below else "back",
-        "subscription": one.id,
+        "subscription": subscription.id,
     }
     event = DerivedEvent(ROOM, ensemble.project_id, ensemble.id, ensemble.generation, body)
-    last[f"{one.id} {key}"] = count
+    last_values[f"{subscription.id} {key}"] = count
     yield Crossing(key, count, event)
 
 
@@ -183,11 +189,11 @@ def max_additional(
 
 
 def capacity(
-    env: UseCaseEnvironment, one: Subscription, snapshot: Snapshot, last: Last
+    env: UseCaseEnvironment, subscription: Subscription, snapshot: Snapshot, last_values: Last
 ) -> Iterator[Crossing]:
     """The standing of free capacity against `below`, or of the used share against `above_share`."""
-    threshold = one.threshold
-    if not one.wants.has(CAPACITY) or (
+    threshold = subscription.threshold
+    if not subscription.wants.has(CAPACITY) or (
         threshold.flavor is None and threshold.resource_class is None
     ):
         return
@@ -204,9 +210,9 @@ def capacity(
         )
         measured = count_fitting(snapshot, amounts, among)
         crossed, side = measured < (threshold.below or 0), "below"
-    before = last.get(f"{one.id} {CAPACITY}")
-    last[f"{one.id} {CAPACITY}"] = measured
-    if bool(one.standing.get(CAPACITY, 0)) == crossed:
+    before = last_values.get(f"{subscription.id} {CAPACITY}")
+    last_values[f"{subscription.id} {CAPACITY}"] = measured
+    if bool(subscription.standing.get(CAPACITY, 0)) == crossed:
         yield Crossing(CAPACITY, int(crossed))
         return
     body = {
@@ -218,9 +224,11 @@ def capacity(
         "below": threshold.below,
         "above_share": threshold.above_share,
         "crossed": side if crossed else "back",
-        "subscription": one.id,
+        "subscription": subscription.id,
     }
-    event = DerivedEvent(CAPACITY, one.project_id, one.id, one.generation, body)
+    event = DerivedEvent(
+        CAPACITY, subscription.project_id, subscription.id, subscription.generation, body
+    )
     yield Crossing(CAPACITY, int(crossed), event)
 
 
@@ -287,20 +295,28 @@ class ThresholdWatcher:
         self._seen = known
 
     def _one(
-        self, one: Subscription, snapshot: Snapshot, fleet: bytes, *, due: bool
+        self, subscription: Subscription, snapshot: Snapshot, fleet: bytes, *, due: bool
     ) -> tuple[object, ...]:
         env = self.env
-        some = list(ensembles(env, one)) if one.wants.has(ROOM) and _asks_for_room(one) else []
-        basis = (fleet, one.threshold, tuple((each.id, each.generation) for each in some))
-        crossings = list(time_left(env, one))
+        some = (
+            list(ensembles(env, subscription))
+            if subscription.wants.has(ROOM) and _asks_for_room(subscription)
+            else []
+        )
+        basis = (fleet, subscription.threshold, tuple((each.id, each.generation) for each in some))
+        crossings = list(time_left(env, subscription))
         kept: Mapping[str, int] = {}
-        if due or self._seen.get(one.id) != basis:
+        if due or self._seen.get(subscription.id) != basis:
             for each in some:
-                crossings += room(env, one, each, snapshot, self._last)
-            crossings += capacity(env, one, snapshot, self._last)
+                crossings += room(env, subscription, each, snapshot, self._last)
+            crossings += capacity(env, subscription, snapshot, self._last)
         else:
-            kept = {key: value for key, value in one.standing.items() if not key.startswith(TIME)}
-        _write(env, one, crossings, kept)
+            kept = {
+                key: value
+                for key, value in subscription.standing.items()
+                if not key.startswith(TIME)
+            }
+        _write(env, subscription, crossings, kept)
         return basis
 
 
@@ -310,21 +326,24 @@ def _digest(snapshot: Snapshot) -> bytes:
     return sha256(revisions + b"%d" % snapshot.topology_revision).digest()
 
 
-def _asks_for_room(one: Subscription) -> bool:
-    return one.wants.role is not None and one.threshold.below is not None
+def _asks_for_room(subscription: Subscription) -> bool:
+    return subscription.wants.role is not None and subscription.threshold.below is not None
 
 
 def _write(
-    env: UseCaseEnvironment, one: Subscription, crossings: list[Crossing], kept: Mapping[str, int]
+    env: UseCaseEnvironment,
+    subscription: Subscription,
+    crossings: list[Crossing],
+    kept: Mapping[str, int],
 ) -> None:
     """Commit the subscription's new standing and the events; nothing if it is unchanged."""
     stands = {**kept, **{each.key: each.stands for each in crossings}}
-    if stands == dict(one.standing):
+    if stands == dict(subscription.standing):
         return
     told = [
         PutEvent(each.event)
         for each in crossings
-        if each.event is not None and one.standing.get(each.key) != each.stands
+        if each.event is not None and subscription.standing.get(each.key) != each.stands
     ]
-    after = replace(one, standing=stands, updated_at=env.store.now())
-    env.store.commit(Changeset((PutSubscription(after, one.generation), *told)))
+    after = replace(subscription, standing=stands, updated_at=env.store.now())
+    env.store.commit(Changeset((PutSubscription(after, subscription.generation), *told)))

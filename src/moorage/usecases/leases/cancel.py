@@ -110,13 +110,13 @@ def _ended(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, 
     A lease that started at this very instant and has no claims would have an empty period: it is
     closed with its original period, as if it had not started.
     """
-    walk = progress_of(env, replace(lease, terms=_over(lease.terms, now)))
-    if now > lease.terms.period.start or walk.used:
-        walk.to(LeaseStep.END)
+    progress = progress_of(env, replace(lease, terms=_over(lease.terms, now)))
+    if now > lease.terms.period.start or progress.used:
+        progress.advance_to(LeaseStep.END)
     else:
-        walk.to(LeaseStep.CLOSE)
-        walk.lease = replace(walk.lease, terms=lease.terms)
-    return walk.lease, walk.changes()
+        progress.advance_to(LeaseStep.CLOSE)
+        progress.lease = replace(progress.lease, terms=lease.terms)
+    return progress.lease, progress.changes()
 
 
 def _closed(lease: Lease, state: LeaseState, now: Instant) -> Lease:

@@ -204,7 +204,7 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
 
     question = CheckRequest(env, caller, UPDATE, lease_for_check(before, ensemble))
 
-    def also(made: Decision) -> tuple[Change, ...]:
+    def further_changes(made: Decision) -> tuple[Change, ...]:
         placed = replace(after, decision_id=made.id, updated_at=made.updated_at)
         placed = question.put(placed, changed)
         return (
@@ -223,8 +223,10 @@ def _replaced(  # noqa: PLR0913 - what was, what shall be, and how it is asked f
         freed=frozenset(one.uuid for one in ensemble.members)
         - {one.uuid for one in changed.members},
         promise=replace(promised, outranks=after.terms.priority, gives_back=True),
-        allowed=DecisionHooks(
-            turn=turn_of_window(env, changed, after.terms), also=also, reader=reader
+        hooks=DecisionHooks(
+            waitlist_gate=turn_of_window(env, changed, after.terms),
+            further_changes=further_changes,
+            reader=reader,
         ),
     )
     options = DecisionOptions(objective=decision.objective, seed=decision.solve.seed)

@@ -122,7 +122,7 @@ def _create(
     now = env.store.now()
     request = _renewed(env.store, request)
     terms = request.terms
-    if request.brought is None:
+    if request.existing_grant is None:
         check_margins(env.limits, lead=terms.lead, cleaning=terms.cleaning)
         terms = checked_lead(checked_start(terms, now), now)
     terms = checked_end(env.limits, terms, now)
@@ -130,23 +130,25 @@ def _create(
     check_members(env.limits, ensemble)
     lease = _lease(env, caller, request, identity, terms, ensemble)
     within = None
-    if request.brought is None:  # what another service has granted stands
+    if request.existing_grant is None:  # what another service has granted stands
         within = quota_limits(env.limits, any_priority=request.any_priority)
         check_quota(env, lease, None, within)
     question = CheckRequest(env, caller, CREATE)
     # A waitlist entry or an imported lease keeps its ensemble even if the name was taken since.
-    again_named = generation is not None and request.entry is None and request.brought is None
+    again_named = (
+        generation is not None and request.entry is None and request.existing_grant is None
+    )
     named = reclaimed_name_condition(env.store, ensemble) if again_named else ()
 
-    def also(decision: Decision) -> tuple[Change, ...]:
+    def further_changes(decision: Decision) -> tuple[Change, ...]:
         placed = _placed(lease, decision)
-        if request.brought is None:
+        if request.existing_grant is None:
             placed = question.put(placed, ensemble)
         return (
             *named,
             PutLease(placed, None, within),
             *first_timers(placed, env.ids, decision.created_at),
-            *_ended_with(ensemble, terms, request.brought),
+            *_ended_with(ensemble, terms, request.existing_grant),
             *_left(request.entry, decision.created_at),
         )
 
@@ -154,10 +156,10 @@ def _create(
         ensemble,
         generation,
         (unplaced(ensemble),),
-        promise=replace(promise(lease), outranks=0 if request.brought else terms.priority),
-        allowed=DecisionHooks(
-            turn=_turn(env, lease, ensemble, request),
-            also=also,
+        promise=replace(promise(lease), outranks=0 if request.existing_grant else terms.priority),
+        hooks=DecisionHooks(
+            waitlist_gate=_turn(env, lease, ensemble, request),
+            further_changes=further_changes,
             reader=RefusalReader(operator=caller.operator, detail=_detail(request)),
         ),
     )
@@ -186,7 +188,7 @@ def _lease(
     ensemble: Ensemble,
 ) -> Lease:
     """The lease to store, without a placement yet."""
-    brought = request.brought.reservations if request.brought else {}
+    existing_grant = request.existing_grant.reservations if request.existing_grant else {}
     return Lease(
         id=identity.id,
         project_id=ensemble.project_id,
@@ -197,7 +199,7 @@ def _lease(
         terms=terms,
         state=LeaseState.PENDING,
         reservations=tuple(
-            Reservation(brought.get(role.name) or env.ids.uuid(), role.name)
+            Reservation(existing_grant.get(role.name) or env.ids.uuid(), role.name)
             for role in ensemble.roles
         ),
         units=len(ensemble.members),
@@ -211,7 +213,7 @@ def _turn(
     env: UseCaseEnvironment, lease: Lease, ensemble: Ensemble, request: LeaseRequest
 ) -> WaitlistGate:
     """The waitlist gate of the request; a lease that another service granted skips it."""
-    if request.brought is not None:
+    if request.existing_grant is not None:
         return ignore_waitlist
     turn = turn_of_window(env, ensemble, lease.terms)
     return turn if request.entry is None else replace(turn, entry=request.entry.id)
@@ -223,7 +225,7 @@ def _detail(request: LeaseRequest) -> RefusalDetail:
         return RefusalDetail.NONE
     return (
         RefusalDetail.UNSTORED
-        if request.unasked or request.entry is not None
+        if request.refusal_unstored or request.entry is not None
         else RefusalDetail.FULL
     )
 
@@ -272,7 +274,7 @@ def _ensemble(
         )
         check_policies(snapshot.topology, ensemble, own=not request.compiled)
         check_names(env, caller, snapshot, ensemble, compiled=request.compiled)
-        return _with_servers(ensemble, request.brought), None
+        return _with_servers(ensemble, request.existing_grant), None
     assert request.ensemble_id is not None
     ensemble = own_ensemble(env.store, caller, request.ensemble_id)
     check_placeless(env.store, snapshot, ensemble)
@@ -292,11 +294,11 @@ def check_placeless(store: Store, snapshot: Snapshot, ensemble: Ensemble) -> Non
         raise WrongState("already placed; release it first, or lease from its description")
 
 
-def _with_servers(ensemble: Ensemble, brought: ExistingGrant | None) -> Ensemble:
+def _with_servers(ensemble: Ensemble, existing_grant: ExistingGrant | None) -> Ensemble:
     """The ensemble with the servers of an imported lease assigned to its members."""
-    if brought is None:
+    if existing_grant is None:
         return ensemble
-    waiting = {role: list(servers) for role, servers in brought.servers.items()}
+    waiting = {role: list(servers) for role, servers in existing_grant.servers.items()}
     members = tuple(
         replace(one, server_id=some.pop(0)) if (some := waiting.get(one.name.role)) else one
         for one in ensemble.members
@@ -305,10 +307,10 @@ def _with_servers(ensemble: Ensemble, brought: ExistingGrant | None) -> Ensemble
 
 
 def _ended_with(
-    ensemble: Ensemble, terms: Terms, brought: ExistingGrant | None
+    ensemble: Ensemble, terms: Terms, existing_grant: ExistingGrant | None
 ) -> tuple[Change, ...]:
     """The change that ends an imported lease's servers at the end of its cleaning time."""
-    if brought is None:
+    if existing_grant is None:
         return ()
     servers = frozenset(one.server_id for one in ensemble.members if one.server_id is not None)
     return (EndBookings(servers, terms.occupied.end),) if servers else ()

@@ -48,7 +48,7 @@ class OverrunScan:
     """The progress of a worker's scan for overrun servers."""
 
     after: tuple[Instant, str] = (0, "")
-    more_repairs: bool = False
+    more: bool = False
     """Whether the next page should be read at once."""
     known: Mapping[str, Instant] = field(default_factory=lambda: MappingProxyType({}))
     """Ids of effects that are written already, with the ends of the bookings they are about."""
@@ -58,17 +58,17 @@ def report_overrun(env: UseCaseEnvironment, seen: OverrunScan) -> OverrunScan:
     """Write the effects of servers whose end has passed since the last scan."""
     now, notice = env.store.now(), env.limits.notice
     after = seen.after
-    if not seen.more_repairs:
+    if not seen.more:
         after = (max(min(after[0], now) - max(_BACK, 2 * notice), 0), "")
     page = env.store.overrun(after, PAGE)
-    known = {one: end for one, end in seen.known.items() if end >= after[0] or seen.more_repairs}
+    known = {one: end for one, end in seen.known.items() if end >= after[0] or seen.more}
     for one in page:
         first, deletion = _due(one, now, _patience(env.limits, one.yields_to))
         if first.effect.id not in known:
             _write(env, first, deletion)
             known[first.effect.id] = one.end
     if len(page) == PAGE:
-        return OverrunScan((page[-1].end, page[-1].consumer.uuid), more_repairs=True, known=known)
+        return OverrunScan((page[-1].end, page[-1].consumer.uuid), more=True, known=known)
     return OverrunScan((now, ""), known=known)
 
 
@@ -183,4 +183,4 @@ class LeaseSweeper:
         self._seen = report_overrun(self.env, self._seen)
         more_repairs = self._repairs.run_round(self.env.store.snapshot())
         more_replans = self._replanning.run_round(self.env.store.snapshot())
-        return self._seen.more_repairs or more_repairs or more_replans
+        return self._seen.more or more_repairs or more_replans

@@ -73,20 +73,20 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
         ConcurrentUpdate, NotFound: another process changed the effect or the lease first.
     """
     try:
-        walk = progress_of(env, env.store.lease(effect.subject))
+        progress = progress_of(env, env.store.lease(effect.subject))
     except NotFound:
         return finish(env.store, effect, "the lease is gone")
     if effect.kind is EffectKind.ACT:
-        return _act(env, effect, walk)
-    if walk.lease.state is LeaseState.CLOSED:
+        return _act(env, effect, progress)
+    if progress.lease.state is LeaseState.CLOSED:
         return finish(env.store, effect, "the lease is closed")
-    edge = edge_instant(walk.lease, effect.kind)
-    if edge > walk.now:
-        env.store.commit(Changeset((postponed(effect, edge, walk.now),)))
+    edge = edge_instant(progress.lease, effect.kind)
+    if edge > progress.now:
+        env.store.commit(Changeset((postponed(effect, edge, progress.now),)))
         return "not yet"
     step = _STEPS.get(effect.kind)
-    outcome = walk.expire() if step is None else walk.to(step)
-    return _commit(env, effect, walk, outcome)
+    outcome = progress.expire() if step is None else progress.advance_to(step)
+    return _commit(env, effect, progress, outcome)
 
 
 def progress_of(env: UseCaseEnvironment, lease: Lease) -> LeaseProgress:
@@ -105,14 +105,14 @@ def progress_of(env: UseCaseEnvironment, lease: Lease) -> LeaseProgress:
     return LeaseProgress(lease, decision, ensemble, member_places, snapshot.taken_at)
 
 
-def _commit(env: UseCaseEnvironment, effect: Effect, walk: LeaseProgress, outcome: str) -> str:
+def _commit(env: UseCaseEnvironment, effect: Effect, progress: LeaseProgress, outcome: str) -> str:
     """Write the changes, and the effect as done.
 
     The changeset names the generations of lease and decision, so a concurrent claim or change makes
     it conflict and the step is tried again.
     """
-    done = effect_finished(effect, outcome, walk.now)
-    env.store.commit(Changeset((*walk.changes(), done)))
+    done = effect_finished(effect, outcome, progress.now)
+    env.store.commit(Changeset((*progress.changes(), done)))
     return outcome
 
 
@@ -130,10 +130,10 @@ class LeaseProgress:
     """The stored generation of the lease, once a step has changed it; None before."""
     _decision: int | None = None
 
-    def to(self, last: LeaseStep) -> str:
+    def advance_to(self, step: LeaseStep) -> str:
         """Take the steps up to this one that the lease has not taken yet."""
         taken = []
-        for number in range(_FROM[self.lease.state], _ORDER.index(last) + 1):
+        for number in range(_FROM[self.lease.state], _ORDER.index(step) + 1):
             step = _ORDER[number]
             self._become(step)
             told = {
@@ -273,26 +273,26 @@ class LeaseProgress:
         return [one for one in self.ensemble.members if self.member_places.of(one.name) is status]
 
 
-def _act(env: UseCaseEnvironment, effect: Effect, walk: LeaseProgress) -> str:
+def _act(env: UseCaseEnvironment, effect: Effect, progress: LeaseProgress) -> str:
     """Carry out an owner's action before an edge, unless the edge has moved."""
     edge = Edge(str(effect.details["edge"]))
     action = read_action(str(effect.details["action"]), edge)
-    period = walk.lease.terms.period
+    period = progress.lease.terms.period
     at = period.start if edge is Edge.ON_START else period.end
-    if walk.lease.state is LeaseState.CLOSED or at != effect.details["at"]:
+    if progress.lease.state is LeaseState.CLOSED or at != effect.details["at"]:
         return finish(env.store, effect, "the lease has another edge")
-    if effect.due > walk.now:
-        env.store.commit(Changeset((postponed(effect, effect.due, walk.now),)))
+    if effect.due > progress.now:
+        env.store.commit(Changeset((postponed(effect, effect.due, progress.now),)))
         return "not yet"
-    walk.follows += notifications.action_effects(walk.lease, edge, action, at, walk.now)
+    progress.follows += notifications.action_effects(progress.lease, edge, action, at, progress.now)
     outcome = "notified"
     if action.kind is ActionKind.RELEASE:
-        outcome = walk.release()
+        outcome = progress.release()
     elif action.kind is ActionKind.DELETE:
-        ended = walk.delete("its owner wants it ended", effect.due)
+        ended = progress.delete("its owner wants it ended", effect.due)
         outcome = f"{_servers(ended)} to be ended"
     try:
-        return _commit(env, effect, walk, outcome)
+        return _commit(env, effect, progress, outcome)
     except DuplicateName:
         # The same notice was written before the lease was changed.
         return finish(env.store, effect, "notified before")

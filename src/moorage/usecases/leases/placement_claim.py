@@ -184,7 +184,7 @@ def _rounds(unclaimed: Mapping[Member, Place]) -> Iterator[list[tuple[Member, Pl
 
 
 @dataclass(slots=True)
-class _Taking:
+class _TakenPlaces:
     """The places taken so far by the writes of one request."""
 
     snapshot: Snapshot
@@ -218,7 +218,7 @@ def take_places(
         WrongState: a write cannot get a place; the message has the reason.
     """
     for _ in range(ATTEMPTS):
-        taking = _Taking(store.snapshot(), {}, set(), [])
+        taking = _TakenPlaces(store.snapshot(), {}, set(), [])
         for write, classes in zip(writes, reservation_classes, strict=True):
             if classes:
                 _take(store, ids, taking, write, classes)
@@ -238,7 +238,7 @@ def is_retryable(error: Exception) -> bool:
 def _take(
     store: Store,
     ids: Ids,
-    taking: _Taking,
+    taking: _TakenPlaces,
     write: ReplaceAllocations,
     classes: Mapping[ResourceClass, int],
 ) -> None:

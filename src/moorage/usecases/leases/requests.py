@@ -44,10 +44,10 @@ class LeaseRequest:
     actions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     annotations: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     """Annotations to store with the lease; see `Lease.annotations`."""
-    brought: ExistingGrant | None = None
+    existing_grant: ExistingGrant | None = None
     entry: WaitlistEntry | None = None
     """The waitlist entry that is being tried; its ensemble is used then."""
-    unasked: bool = False
+    refusal_unstored: bool = False
     """The explanation of a refusal is not stored, because another start is tried then."""
     unexplained: bool = False
     """A refusal has no explanation, and nothing is stored: the caller only needs to know whether it

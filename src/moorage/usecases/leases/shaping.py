@@ -211,14 +211,16 @@ class _Shrinking:
         gone: set[MemberName] = set()
         for _ in range(surplus):
             standing = RemovalCandidates(self._request.roles, self._ground, stay, free)
-            required, preferred = self._hurt(standing)
+            required, preferred = self._violations(standing)
             least = int(np.lexsort((preferred, required))[0])
             gone.add(free[least])
             del stay[free[least]]
             free = free[:least] + free[least + 1 :]
         return gone
 
-    def _hurt(self, standing: RemovalCandidates) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _violations(
+        self, standing: RemovalCandidates
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """[n] The violations of required and of preferred policies without each candidate."""
         required = np.zeros(len(standing.candidates), dtype=np.int64)
         preferred = np.zeros_like(required)

@@ -180,8 +180,8 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
         ensemble,
         ensemble.generation,
         (lambda member_places: _unplaced(member_places, lost),),
-        allowed=DecisionHooks(
-            also=lambda made: (effect_finished(effect, outcome, made.updated_at),),
+        hooks=DecisionHooks(
+            further_changes=lambda made: (effect_finished(effect, outcome, made.updated_at),),
             reader=RefusalReader(detail=RefusalDetail.UNSTORED),
         ),
     )

@@ -86,9 +86,9 @@ def accept_offer(
     def attempt() -> DecisionFlow[LeaseResult]:
         now = env.store.now()
         lease, offer = open_offer(env.store, caller, offer_id, now)
-        taking = _Taking(env, caller, lease, offer, _terms(env, lease, accepted, now))
+        acceptance = _Acceptance(env, caller, lease, offer, _terms(env, lease, accepted, now))
         try:
-            return (yield from taking.granted(accepted, dry_run=dry_run))
+            return (yield from acceptance.granted(accepted, dry_run=dry_run))
         except NotFound as gone:
             offer_lost(env.store, caller, offer_id, gone)
 
@@ -116,7 +116,7 @@ def _terms(env: UseCaseEnvironment, lease: Lease, accepted: AcceptanceTerms, now
 
 
 @dataclass(frozen=True, eq=False)
-class _Taking:
+class _Acceptance:
     """The acceptance of one offer."""
 
     env: UseCaseEnvironment
@@ -147,7 +147,7 @@ class _Taking:
         promised = promise(taken)
         question = CheckRequest(env, self.caller, CREATE)
 
-        def also(made: Decision) -> tuple[Change, ...]:
+        def further_changes(made: Decision) -> tuple[Change, ...]:
             at = made.updated_at
             placed = replace(taken, decision_id=made.id, updated_at=at)
             placed = question.put(placed, ensemble)
@@ -166,12 +166,12 @@ class _Taking:
             (unplaced_or_held(ensemble),),
             promise=replace(promised, outranks=self.terms.priority),
             freed=frozenset(one.uuid for one in kept.members) if copied else frozenset(),
-            known=KnownHosts(
+            known_hosts=KnownHosts(
                 MappingProxyType({name: one.host for name, one in held.places.items()})
             ),
-            allowed=DecisionHooks(
-                turn=self._turn(ensemble),
-                also=also,
+            hooks=DecisionHooks(
+                waitlist_gate=self._turn(ensemble),
+                further_changes=further_changes,
                 reader=RefusalReader(operator=self.caller.operator),
             ),
         )

@@ -101,7 +101,7 @@ def create_offers(
     if not dry_run and (refused := known_refusal(env, caller, identity)) is not None:
         raise refused
     try:
-        return _Making(env, caller, request, identity, dry_run=dry_run).offers()
+        return _OfferSearch(env, caller, request, identity, dry_run=dry_run).offers()
     except DuplicateName:
         # The same request may have been granted on another connection: give the same answer.
         if (made := _made_before(env.store, caller, identity)) is not None:
@@ -109,7 +109,7 @@ def create_offers(
         raise
 
 
-class _Making:
+class _OfferSearch:
     """Creates the offers of one request, one after the other."""
 
     def __init__(
@@ -229,7 +229,7 @@ class _Making:
     @property
     def _told(self) -> Disclosure:
         """The disclosure of starts: a tenant's offers begin on the grid after others' ends."""
-        env = self._env.told_to(operator=self._caller.operator)
+        env = self._env.with_disclosure_for(operator=self._caller.operator)
         return env.limits.disclosure
 
     def _starts(self, first: Instant) -> Starts:
@@ -291,7 +291,7 @@ class _Making:
 
         check_quota(env, replace(lease, units=offer.places), None)
 
-        def also(decision: Decision) -> tuple[Change, ...]:
+        def further_changes(decision: Decision) -> tuple[Change, ...]:
             placed = _placed(lease, decision)
             return (
                 PutLease(placed, None),
@@ -306,9 +306,9 @@ class _Making:
             promise=LeasePromise(
                 lease.id, terms.occupied, expires_at, lead=request.lead, offered=True
             ),
-            allowed=DecisionHooks(
-                turn=turn_of_window(env, ensemble, terms),
-                also=also,
+            hooks=DecisionHooks(
+                waitlist_gate=turn_of_window(env, ensemble, terms),
+                further_changes=further_changes,
                 reader=RefusalReader(operator=self._caller.operator, detail=RefusalDetail.UNSTORED),
             ),
         )

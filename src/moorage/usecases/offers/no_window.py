@@ -54,8 +54,8 @@ def no_window_refusal(  # noqa: PLR0913 - the request, its range, its reader and
         operator: whether the explanation may name other projects' leases by their ids.
         stored: whether the explanation is stored.
     """
-    env = env.told_to(operator=operator)
-    built = window_request.stated(starts, starts.first, window_request.snapshot)
+    env = env.with_disclosure_for(operator=operator)
+    built = window_request.problem_at(starts, starts.first, window_request.snapshot)
     if (never := _never(env, window_request, built)) is not None:
         return refusal(env, built, never, identity, ensemble=window_request.ensemble, stored=stored)
     why = explain_request(env, built, window_request.snapshot, seed=window_request.seed)

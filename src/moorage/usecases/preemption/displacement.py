@@ -155,9 +155,9 @@ def with_fewest(
 
     def answer(few: Candidates) -> SearchResult | None:
         found = search(few)
-        return None if found.found is None else found
+        return None if found.placement is None else found
 
-    first = None if best.found is None else best
+    first = None if best.placement is None else best
     return with_least_priority(candidates, first, answer) or best
 
 
@@ -196,7 +196,7 @@ def _displacing(
     """The answer without these candidates, reduced to the displacements that it needs."""
     snapshot = observation.snapshot
     fleet = without_candidates(snapshot, candidates.keys())
-    stated, _ = context.stated(request, observation, fleet)
+    stated, _ = context.state_problem(request, observation, fleet)
     if stated.clash:
         return stated
     there = with_bookings(snapshot, rebooked(stated.staying, observation.member_places))
@@ -257,7 +257,7 @@ def _judged(
         {one: candidates[one].providers for one in sorted(out)},
     )
     concessions = (gone,) if out else ()
-    return replace(stated, built=judged.built, found=judged, concessions=concessions)
+    return replace(stated, built=judged.built, placement=judged, concessions=concessions)
 
 
 def _without(

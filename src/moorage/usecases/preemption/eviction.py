@@ -137,14 +137,14 @@ def early_end_warnings(
 
 
 def _warned(
-    store: Store, one: DisplacedConsumer, lease_id: str, now: Instant, **more: object
+    store: Store, displaced: DisplacedConsumer, lease_id: str, now: Instant, **more: object
 ) -> Iterator[Change]:
     """The warning of a consumer that ends for a lease; none if the lease is gone."""
     try:
         placement = store.decision(store.lease(lease_id).decision_id)
     except NotFound:
         return
-    yield from warnings(store, (one,), replace(placement, created_at=now), **more)
+    yield from warnings(store, (displaced,), replace(placement, created_at=now), **more)
 
 
 def _eviction(store: Store, consumer: str) -> Effect | None:
@@ -222,7 +222,7 @@ def deletion_details(effect: Effect) -> dict[str, object]:
 
 
 def later_end_notice(
-    store: Store, one: DisplacedConsumer, yields_to: str | None, now: Instant
+    store: Store, displaced: DisplacedConsumer, yields_to: str | None, now: Instant
 ) -> Iterator[Change]:
     """The notice of a later end to a consumer that was warned of an earlier one.
 
@@ -231,43 +231,43 @@ def later_end_notice(
 
     Args:
         store: reads stored warnings.
-        one: a server, or a member without one, with its new end.
+        displaced: a server, or a member without one, with its new end.
         yields_to: the lease that it still ends early for; None if it does not.
         now: the time of the change.
     """
-    known, ends = _eviction(store, one.consumer), format_instant(one.end)
-    if known is None or parse_instant(str(known.details["ends"])) > one.end:
+    known, ends = _eviction(store, displaced.consumer), format_instant(displaced.end)
+    if known is None or parse_instant(str(known.details["ends"])) > displaced.end:
         if yields_to is not None:
-            yield from _warned(store, one, yields_to, now)
+            yield from _warned(store, displaced, yields_to, now)
         return
     if known.details["ends"] == ends:
         return
-    yield DropEffects(one.consumer, frozenset({EffectKind.EVICT}))
+    yield DropEffects(displaced.consumer, frozenset({EffectKind.EVICT}))
     if yields_to is not None:
         yield notifications.idempotent_effect(
             EffectKind.EVICT,
-            one.consumer,
-            one.project_id,
-            due=one.end,
+            displaced.consumer,
+            displaced.project_id,
+            due=displaced.end,
             now=now,
             details={**known.details, "lease": yields_to, "ends": ends},
-            same=(known.id, one.end, now),
+            same=(known.id, displaced.end, now),
         )
     names = (name for name in ("ensemble", "member") if name in known.details)
     details = {
         **{name: known.details[name] for name in names},
-        "server": known.details.get("server", one.consumer),
-        "ends": None if one.end == FOREVER else ends,
-        "declared_end": format_instant(one.declared_end),
+        "server": known.details.get("server", displaced.consumer),
+        "ends": None if displaced.end == FOREVER else ends,
+        "declared_end": format_instant(displaced.declared_end),
     }
     yield notifications.idempotent_effect(
         EffectKind.REPRIEVE,
-        one.consumer,
+        displaced.consumer,
         known.project_id,
         due=now,
         now=now,
         details=details,
-        same=(known.id, one.end, now),
+        same=(known.id, displaced.end, now),
     )
 
 

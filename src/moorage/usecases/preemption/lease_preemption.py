@@ -87,7 +87,7 @@ class PreemptLeases:
         )
         found = None if removal is None else removal.lightest()
         result = None if removal is None or found is None else removal.search(found)
-        if removal is None or found is None or result is None or result.found is None:
+        if removal is None or found is None or result is None or result.placement is None:
             yield in_vain
             return
         chosen = [removal.there[one] for one in sorted(found)]
@@ -184,7 +184,7 @@ class RemovalOfLeases:
     def enough(self, some: frozenset[int]) -> bool | None:
         """Whether there is an answer without these leases; None if time ran out."""
         result = self.search(some)
-        return None if result is None else result.found is not None
+        return None if result is None else result.placement is not None
 
     def search(self, some: frozenset[int]) -> SearchResult | None:
         """The search's result without these leases; None if time ran out."""
@@ -206,7 +206,7 @@ class RemovalOfLeases:
 
 def _afterwards(view: Snapshot, proposal: Proposal, answer: SearchResult) -> Snapshot:
     """The fleet with the new lease's places, and with the consumers it moves or displaces."""
-    found = answer.found
+    found = answer.placement
     assert found is not None, "only an answer has places"
     uuid_of = {one.name: one.uuid for one in proposal.ensemble.members}
     request = found.built.request

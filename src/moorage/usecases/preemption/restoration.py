@@ -119,7 +119,7 @@ def ends_restored_by(
         leases.insert(0, decision.lease_id)
     if not leases:
         return
-    ensemble, fixed = proposal.ensemble, answer.found.built.request.fixed
+    ensemble, fixed = proposal.ensemble, answer.placement.built.request.fixed
     instead = {
         one.uuid: hold_bookings(one, decision.places[one.name], decision)
         for one in ensemble.members

@@ -89,7 +89,7 @@ def _for_a_while(context: SearchContext, observation: Observation, run: Duration
         stay,
         brief(stay, run),
     )
-    stated, view = context.stated(request, observation, snapshot, run=run, closed=closed)
+    stated, view = context.state_problem(request, observation, snapshot, run=run, closed=closed)
     if stated.clash:
         return stated
     found = context.search("short stay", run).answer(stated.built, context)
@@ -135,4 +135,4 @@ def _until(
         return stated
     kept = MappingProxyType(endings)
     concessions = (MemberEarlyEnds(kept),) if endings else ()
-    return replace(stated, found=found, endings=kept, concessions=concessions)
+    return replace(stated, placement=found, endings=kept, concessions=concessions)

@@ -132,7 +132,7 @@ def earlier_start_by_moves(
 def _problem(
     window_request: WindowRequest, starts: Starts, start: Instant, view: Snapshot
 ) -> Problem:
-    return window_request.stated(starts, start, view).problem
+    return window_request.problem_at(starts, start, view).problem
 
 
 @dataclass(eq=False)
@@ -162,7 +162,7 @@ class _Search:
         window_request = (
             replace(self.window_request, keepers=()) if self._outranks else self.window_request
         )
-        built = window_request.stated(starts, starts.first, view)
+        built = window_request.problem_at(starts, starts.first, view)
         ends = [one.end for one in giving.values() if starts.first < one.end <= starts.last]
         others = disclosed_starts(starts, np.array(ends, dtype=np.int64))
         at = np.union1d(candidate_starts(built, view, starts), others)
@@ -178,7 +178,9 @@ class _Search:
             return one.decision in giving and one.state is BookingState.RESERVED
 
         bare = without_bookings(view, np.flatnonzero(view.next_change < FOREVER).tolist(), gives)
-        at = at[not_refuted(window_request.stated(starts, starts.first, bare), bare, starts, at)]
+        at = at[
+            not_refuted(window_request.problem_at(starts, starts.first, bare), bare, starts, at)
+        ]
         oracle = Oracle(self.env.solver, self.remaining, window_request.seed)
         proved = True
         for start in at.tolist():
@@ -326,7 +328,7 @@ def _among(
     *,
     later: bool,
 ) -> EarliestStart:
-    built = window_request.stated(starts, starts.first, view)
+    built = window_request.problem_at(starts, starts.first, view)
     at = candidate_starts(built, view, starts)
     at = at[1:] if later else at
     if not len(at):
@@ -336,7 +338,7 @@ def _among(
     return first_fitting(
         left,
         lambda start: oracle.feasible_if_time(
-            lambda: window_request.stated(starts, start, view).problem
+            lambda: window_request.problem_at(starts, start, view).problem
         ),
         remaining,
     )

@@ -150,8 +150,8 @@ def _conflict(
     counts = _counts(there, snapshot, built.request.project_id)
     firm = [what for what, _ in counts if what != _YIELDING]
     named = firm if firm or leases else [what for what, _ in counts]
-    told = Recipient(env.limits.disclosure, built.request.project_id, operator=operator)
-    elements = (*lease_elements(leases, named, told), *more)
+    recipient = Recipient(env.limits.disclosure, built.request.project_id, operator=operator)
+    elements = (*lease_elements(leases, named, recipient), *more)
     return Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
 
 
@@ -224,15 +224,15 @@ def _when(lease: Lease, rough: Disclosure, *, ends: bool) -> str:
 
 
 def lease_elements(
-    leases: list[Lease], others: Iterable[str], told: Recipient
+    leases: list[Lease], others: Iterable[str], recipient: Recipient
 ) -> tuple[Element, ...]:
     """Leases and sorts of consumers as elements of a conflict."""
-    return (*told.leases(leases, ends=True), *(Element(BOOKED, name) for name in others))
+    return (*recipient.leases(leases, ends=True), *(Element(BOOKED, name) for name in others))
 
 
-def starting_lease_elements(leases: list[Lease], told: Recipient) -> tuple[Element, ...]:
+def starting_lease_elements(leases: list[Lease], recipient: Recipient) -> tuple[Element, ...]:
     """Leases of which only the start is an obstacle, as elements of a conflict."""
-    return told.leases(leases, ends=False)
+    return recipient.leases(leases, ends=False)
 
 
 def _beside(

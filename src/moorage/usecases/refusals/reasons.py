@@ -60,7 +60,7 @@ def sufficient_priority(
 ) -> Relaxation | None:
     """The lowest priority with which a refused lease would be granted, verified by searches."""
     promise = proposal.promise
-    if promise is None or promise.offered or not proposal.allowed.reader.client_reads:
+    if promise is None or promise.offered or not proposal.hooks.reader.client_reads:
         return None
     budget = env.limits.explanation_budget // SHARE
     removal = removal_of_leases(
@@ -79,7 +79,7 @@ def sufficient_priority(
     highest = max(one.terms.priority for one in chosen)
     if highest < promise.priority:
         return None  # its own priority suffices; the refused search only ran out of time
-    operator = proposal.allowed.reader.operator
+    operator = proposal.hooks.reader.operator
     change = EnsembleChange("lease", "terms", "priority", promise.priority, highest + 1)
     return Relaxation(change, 4, result=_displacing(env, chosen, operator=operator))
 
@@ -107,7 +107,7 @@ def explain_refusal(  # noqa: PLR0913 - the request, its result and the environm
 ) -> Infeasible:
     """The error of a request that no strategy can place; see `ExplainsRefusal`."""
     ensemble = proposal.ensemble
-    reader = proposal.allowed.reader
+    reader = proposal.hooks.reader
     if reader.detail is RefusalDetail.NONE:
         why = unexplained(env, result.built, observation.snapshot)
         return refusal(env, result.built, why, identity, ensemble=ensemble, stored=False)
@@ -133,7 +133,7 @@ def reasons(
         result: the search result without a placement; see `SearchPlan.search`.
         observation: the ledger as that search read it.
     """
-    env = env.told_to(operator=proposal.allowed.reader.operator)
+    env = env.with_disclosure_for(operator=proposal.hooks.reader.operator)
     observation = visible(env, proposal, options, observation)
     why = _but_as_it_is(proposal, _reasons(env, proposal, options, result, observation))
 
@@ -146,7 +146,7 @@ def reasons(
     if why.stage is Stage.TIME:
         why = in_time(why, enough)
     stands = result.clash or result.built.request.fixed
-    if stands or not proposal.allowed.reader.client_reads or why.stage is Stage.STATIC:
+    if stands or not proposal.hooks.reader.client_reads or why.stage is Stage.STATIC:
         return why
     return in_time(
         why,
@@ -156,7 +156,7 @@ def reasons(
 
 def _but_as_it_is(proposal: Proposal, why: Explanation) -> Explanation:
     """The explanation without the relaxation to the present count, if one role is resized."""
-    resized_from = proposal.allowed.reader.resized_from
+    resized_from = proposal.hooks.reader.resized_from
     if len(resized_from) != 1:
         return why
     ((role, count),) = resized_from.items()
@@ -195,7 +195,7 @@ def _with_alternatives_in_time(
         observation.snapshot,
         observation.keepers,
         displacing_from=since,
-        barred=proposal.known.barred,
+        barred=proposal.known_hosts.barred,
         seed=options.seed,
         trial=Trial(env, proposal, promise, options, observation),
     )
@@ -250,7 +250,7 @@ def _reasons(
     observation: Observation,
 ) -> Explanation:
     built, snapshot = result.built, observation.snapshot
-    operator = proposal.allowed.reader.operator
+    operator = proposal.hooks.reader.operator
     if result.clash:
         why = stay_obstacles(env, built, snapshot, result.staying, result.period, operator=operator)
         less = _timely(lambda: shorter(env, proposal, options, built, observation))

@@ -93,10 +93,10 @@ def stay_alternatives(
     starting = starting or _starting(env, planned, until)
     if not (starting and sure):
         return StayAlternatives(found, sure=trials.sure)
-    project, operator = built.request.project_id, proposal.allowed.reader.operator
-    told = Recipient(env.limits.disclosure, project, operator=operator)
+    project, operator = built.request.project_id, proposal.hooks.reader.operator
+    recipient = Recipient(env.limits.disclosure, project, operator=operator)
     elements = (
-        *starting_lease_elements(starting, told),
+        *starting_lease_elements(starting, recipient),
         Element(
             STAY, _requested_stay(options, len(built.request.members) - len(built.request.fixed))
         ),
@@ -146,7 +146,7 @@ def shorter(
         observation: the ledger that it was built from.
     """
     promise = proposal.promise
-    if promise is None or not proposal.allowed.reader.client_reads:
+    if promise is None or not proposal.hooks.reader.client_reads:
         return StayAlternatives(())
     promise = replace(promise, outranks=0)
     trials = _StayTrials(env, proposal, options, observation)
@@ -297,7 +297,9 @@ class _StayTrials:
         return self._fits(replace(self._options, until=until), self._proposal)
 
     def _plainly_until(self, until: Instant) -> bool:
-        return self._fits(replace(self._options, until=until), self._proposal, plainly=True)
+        return self._fits(
+            replace(self._options, until=until), self._proposal, without_concessions=True
+        )
 
     def _start(self, leases: list[Lease]) -> Instant | None:
         """The first end of a lease after which the whole stay fits; only if no member is placed."""
@@ -314,18 +316,20 @@ class _StayTrials:
                 return start
         return None
 
-    def _fits(self, options: DecisionOptions, proposal: Proposal, *, plainly: bool = False) -> bool:
-        """Whether a placement is found; `plainly`: without concessions."""
+    def _fits(
+        self, options: DecisionOptions, proposal: Proposal, *, without_concessions: bool = False
+    ) -> bool:
+        """Whether a placement is found."""
         left = int((self._deadline - self._env.stopwatch()) * SECOND)
         if left > 0:
             plan = SearchPlan(self._env, proposal, options, left)
             try:
-                result = plan.search(self._observation, plainly=plainly)
+                result = plan.search(self._observation, without_concessions=without_concessions)
             except Busy:
                 pass  # neither a placement nor a proof in time
             else:
-                if result.found is not None or not result.unsure:
-                    return result.found is not None
+                if result.placement is not None or not result.unsure:
+                    return result.placement is not None
         self.sure = False
         return False
 

@@ -55,7 +55,7 @@ class WindowRequest:
     """Tries windows with all strategies; None: without relocation, and then a result is proved only
     if no lease could move."""
 
-    def stated(self, starts: Starts, start: Instant, view: Snapshot) -> BuiltProblem:
+    def problem_at(self, starts: Starts, start: Instant, view: Snapshot) -> BuiltProblem:
         """The problem of the window that begins at `start`, on the fleet `view`."""
         period = starts.window(start)
         closed = closed_hosts(self.keepers, self.snapshot, self.ensemble, period)
@@ -106,7 +106,7 @@ class ChangedRequestTrial:
 
     def helps(self, request: EnsembleRequest) -> bool:
         """Whether any strategy could make room for the request, so that trials are worthwhile."""
-        if not self.proposal.allowed.reader.client_reads:
+        if not self.proposal.hooks.reader.client_reads:
             return False
         snapshot = self.observation.snapshot
         if self.options.preemptible or (self.proposal.promise and snapshot.preemptible.any()):
@@ -121,7 +121,7 @@ class ChangedRequestTrial:
             request: the changed joint request.
             seconds: time limit of the search.
         """
-        proposal = _asking(self.env, self.proposal, request)
+        proposal = _changed_proposal(self.env, self.proposal, request)
         return granted(self.env, proposal, self.options, self.observation, seconds)
 
 
@@ -140,19 +140,21 @@ def granted(
         result = search_once(env, options, proposal, observation, limit)
     except Busy:
         return None
-    if result.found is not None:
+    if result.placement is not None:
         return True
     return None if result.unsure else False
 
 
-def _asking(env: DecideEnvironment, proposal: Proposal, request: EnsembleRequest) -> Proposal:
+def _changed_proposal(
+    env: DecideEnvironment, proposal: Proposal, request: EnsembleRequest
+) -> Proposal:
     """The proposal with the roles, members and policies of a changed request."""
     ensemble, names = proposal.ensemble, frozenset(request.members)
     have = {one.name: one for one in ensemble.members}
     more = names - have.keys()
     members = tuple(have.get(one) or Member(one, env.ids.uuid()) for one in request.members)
 
-    def also(
+    def selecting(
         anew: Callable[[MemberPlaces], frozenset[MemberName]],
     ) -> Callable[[MemberPlaces], frozenset[MemberName]]:
         return lambda member_places: (anew(member_places) & names) | more
@@ -160,8 +162,8 @@ def _asking(env: DecideEnvironment, proposal: Proposal, request: EnsembleRequest
     return replace(
         proposal,
         ensemble=replace(ensemble, roles=request.roles, members=members, policies=request.policies),
-        selections=tuple(also(one) for one in proposal.selections),
+        selections=tuple(selecting(one) for one in proposal.selections),
         roles=None if proposal.roles is None else request.roles,
         restated=request.restated,
-        known=KnownHosts(barred=proposal.known.barred),
+        known_hosts=KnownHosts(barred=proposal.known_hosts.barred),
     )

@@ -49,7 +49,7 @@ class PreemptionPool:
 
 
 @dataclass(frozen=True, eq=False)
-class WantedPlaces:
+class RequiredPlaces:
     """Places that are needed, their period, and the consumers they are for."""
 
     places: Sequence[Place]
@@ -88,48 +88,48 @@ def bookings_until(snapshot: Snapshot, consumer: str, end: Instant) -> tuple[Boo
 def displace_for(
     snapshot: Snapshot,
     instead: Mapping[str, tuple[Booking, ...]],
-    wanting: Sequence[WantedPlaces],
-    giving: PreemptionPool,
+    required: Sequence[RequiredPlaces],
+    pool: PreemptionPool,
 ) -> tuple[Sequence[Displacement], Mapping[str, tuple[Booking, ...]]] | None:
     """The displacement for each group of places, and `instead` with the new ends; None if no room.
 
     Args:
         snapshot: the fleet as it is.
         instead: new bookings of consumers that move or stay for another period, by consumer.
-        wanting: the groups of places.
-        giving: the candidates for displacement.
+        required: the groups of places.
+        pool: the candidates for displacement.
     """
     found: dict[int, Displacement] = {}
     then = dict(instead)
-    for number in sorted(range(len(wanting)), key=lambda i: wanting[i].period.start):
-        gone = _gone(snapshot, then, wanting[number], giving)
+    for number in sorted(range(len(required)), key=lambda i: required[i].period.start):
+        gone = _displacement(snapshot, then, required[number], pool)
         if gone is None:
             return None
         found[number] = gone
         then |= ended_bookings(snapshot, gone.displaced)
-    return [found[number] for number in range(len(wanting))], then
+    return [found[number] for number in range(len(required))], then
 
 
-def _gone(
+def _displacement(
     snapshot: Snapshot,
     instead: Mapping[str, tuple[Booking, ...]],
-    one: WantedPlaces,
-    giving: PreemptionPool,
+    one: RequiredPlaces,
+    pool: PreemptionPool,
 ) -> Displacement | None:
     used = total_demand(one.places).keys()
-    there = [who for who in giving.candidates.values() if used & who.providers]
+    there = [who for who in pool.candidates.values() if used & who.providers]
     may_go: Mapping[str, PreemptionCandidate] = {}
     if there and not one.offered:
         view = with_bookings(snapshot, instead)
-        every = displaceable(view, one.period, giving.notice, one.own)
-        may_go = {who: some for who, some in every.items() if who in giving.candidates}
+        every = displaceable(view, one.period, pool.notice, one.own)
+        may_go = {who: some for who, some in every.items() if who in pool.candidates}
     bare = with_bookings(snapshot, {**instead, **dict.fromkeys(one.consumers, ())})
     out = victims(bare, one.places, may_go, one.period)
     if out is None:
         return None
     if not out:
         return Displacement()
-    end = last_end(snapshot.taken_at, one.period.start, giving.notice)
+    end = last_end(snapshot.taken_at, one.period.start, pool.notice)
     assert end is not None, "nobody may go who cannot be warned"
     return Displacement(
         displacements_of(may_go, out, end), {who: may_go[who].providers for who in sorted(out)}

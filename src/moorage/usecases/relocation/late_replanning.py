@@ -168,7 +168,7 @@ class BetterPlacement:
     """Better places for a lease, with the leases moved and the consumers displaced for them."""
 
     moved: tuple[LeaseMove, ...]
-    found: VerifiedPlacement
+    placement: VerifiedPlacement
     """The lease's placement, checked with all consumers that stay."""
     fresh: tuple[DisplacedConsumer, ...] = ()
     """New victims, displaced instead of the old ones."""
@@ -211,7 +211,7 @@ def replan_lease(env: Environment, lease_id: str) -> int:
     if fewer <= 0:
         return 0
     beside = frozenset[str]().union(*(one.providers() for one in moved))
-    relied = reliance(snapshot, better.found, planned.member_places, giving_way, beside)
+    relied = reliance(snapshot, better.placement, planned.member_places, giving_way, beside)
     changes = (
         *(one for each in moved for one in each.changes(now)),
         *back,
@@ -300,7 +300,7 @@ class _Search:
                 seed=self._seed,
             )
             if isinstance(together, ReplanResult):
-                return self._better(together.found, together.moved)
+                return self._better(together.placement, together.moved)
         return self._fewer(staying)
 
     def _fewer(self, staying: Snapshot) -> BetterPlacement | None:

@@ -27,7 +27,7 @@ class LeaseContinuation:
         """The promise of the next decision; None without a lease."""
         return None if self.lease is None else promise(self.lease)
 
-    def also(self, fresh: Decision) -> tuple[Change, ...]:
+    def further_changes(self, fresh: Decision) -> tuple[Change, ...]:
         """The change that gives the lease its new decision."""
         if self.lease is None:
             return ()

@@ -63,28 +63,28 @@ class MoveLeasesAndEndPreemptible:
             request = one.built.request
             if last_end(observation.snapshot.taken_at, request.period.start, notice) is None:
                 continue
-            giving = preemption_pool(observation.snapshot, notice, request.own_consumers)
-            if giving.candidates:
-                search = partial(_with_ends, context, observation, one, giving)
-                best = _moving(context, observation, one, giving)
-                yield with_fewest(giving.candidates, best, search)
+            pool = preemption_pool(observation.snapshot, notice, request.own_consumers)
+            if pool.candidates:
+                search = partial(_with_ends, context, observation, one, pool)
+                best = _moving(context, observation, one, pool)
+                yield with_fewest(pool.candidates, best, search)
 
 
 def _with_ends(
     context: SearchContext,
     observation: Observation,
     refused: SearchResult,
-    giving: PreemptionPool,
+    pool: PreemptionPool,
     few: Mapping[str, PreemptionCandidate],
 ) -> SearchResult:
-    return _moving(context, observation, refused, replace(giving, candidates=few))
+    return _moving(context, observation, refused, replace(pool, candidates=few))
 
 
 def _moving(
     context: SearchContext,
     observation: Observation,
     refused: SearchResult,
-    giving: PreemptionPool | None = None,
+    pool: PreemptionPool | None = None,
 ) -> SearchResult:
     """The answer with other leases moved; the refusal if there is none."""
     found = replan(
@@ -96,7 +96,7 @@ def _moving(
         rebooked(refused.staying, observation.member_places),
         time_limit=context.time_limit,
         seed=context.options.seed,
-        giving=giving,
+        pool=pool,
     )
     aided = replace(refused, plain=False)
     if not isinstance(found, ReplanResult):
@@ -104,5 +104,8 @@ def _moving(
     gone = found.gone
     ends = (DisplacementConcession(gone.displaced, gone.evicted),) if gone.displaced else ()
     return replace(
-        aided, built=found.found.built, found=found.found, concessions=(*ends, *found.moved)
+        aided,
+        built=found.placement.built,
+        placement=found.placement,
+        concessions=(*ends, *found.moved),
     )

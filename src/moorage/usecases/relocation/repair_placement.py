@@ -86,7 +86,9 @@ class LeaseRepair:
                 ),
             ),
             promise=replace(unchanged_promise(self.lease, self.decision), gives_back=True),
-            allowed=DecisionHooks(also=partial(self._also, len(without)), reader=_UNREAD),
+            hooks=DecisionHooks(
+                further_changes=partial(self._further_changes, len(without)), reader=_UNREAD
+            ),
         )
         self._settled(proposal, dry_run=False)
 
@@ -112,7 +114,7 @@ class LeaseRepair:
             (lambda member_places: _placeable(lost, member_places),),
             promise=unchanged_promise(self.lease, self.decision),
             restated=frozenset({change.name}),
-            allowed=DecisionHooks(reader=_UNREAD),
+            hooks=DecisionHooks(reader=_UNREAD),
         )
         try:
             places = self._settled(proposal, dry_run=True).decision.places
@@ -125,7 +127,7 @@ class LeaseRepair:
         identity = RequestIdentity(self.env.ids.uuid())
         return decide_proposal(self.env, proposal, options, identity, dry_run=dry_run)
 
-    def _also(self, missing: int, made: Decision) -> tuple[Change, ...]:
+    def _further_changes(self, missing: int, made: Decision) -> tuple[Change, ...]:
         """The lease with its new placement, and the notice to its owner."""
         before, now = self.decision.places, made.updated_at
         moved = [

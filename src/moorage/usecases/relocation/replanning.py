@@ -40,7 +40,7 @@ from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.member_places import place_of
 from moorage.usecases.decide.solution import recheck_placement, request_for, verified_placement
 from moorage.usecases.preemption.displacement import SPARING, prefer_vacant_hosts
-from moorage.usecases.relocation.displacements import Displacement, WantedPlaces, displace_for
+from moorage.usecases.relocation.displacements import Displacement, RequiredPlaces, displace_for
 from moorage.usecases.relocation.movable_leases import LeaseMove, MovableLease, movable_sets
 
 if TYPE_CHECKING:
@@ -65,17 +65,17 @@ _NOTHING: Final[Mapping[str, tuple[Booking, ...]]] = MappingProxyType({})
 class ReplanResult:
     """The placement of a request, and the leases that move for it."""
 
-    found: VerifiedPlacement
+    placement: VerifiedPlacement
     moved: tuple[LeaseMove, ...]
     gone: Displacement = field(default_factory=Displacement)
     """The displacement for the request itself."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Jointly:
+class _JointPlacement:
     """An answer to the joint problem."""
 
-    found: VerifiedPlacement
+    placement: VerifiedPlacement
     """The placement of the request."""
     moved: tuple[LeaseMove, ...]
     founds: tuple[VerifiedPlacement, ...]
@@ -101,7 +101,7 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
     *,
     time_limit: Duration,
     seed: int,
-    giving: PreemptionPool | None = None,
+    pool: PreemptionPool | None = None,
 ) -> ReplanResult | Verdict:
     """The answer to a request that has none while planned leases keep their places.
 
@@ -115,7 +115,7 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
             the present ones; other leases move out of their way as well.
         time_limit: for the joint problem.
         seed: the solver's.
-        giving: preemptible consumers that may be displaced for the request and for moved leases;
+        pool: preemptible consumers that may be displaced for the request and for moved leases;
             None for no displacement.
 
     Returns:
@@ -126,8 +126,8 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
     request, vain = built.request, Verdict.INFEASIBLE
     there, full = snapshot, None
     for planned in movable_sets(store, snapshot, request.period, request.own_consumers):
-        if giving is not None and full is None:
-            there, full = giving.soon(snapshot), with_bookings(snapshot, staying)
+        if pool is not None and full is None:
+            there, full = pool.soon(snapshot), with_bookings(snapshot, staying)
         if staying and worsens_overage(_without(there, planned), staying):
             continue
         jointly = _jointly(
@@ -146,8 +146,8 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
             continue
         found = (
             _judged(snapshot, built, jointly, staying)
-            if giving is None
-            else _with_ends(snapshot, built, jointly, staying, keepers, giving)
+            if pool is None
+            else _with_ends(snapshot, built, jointly, staying, keepers, pool)
         )
         if isinstance(found, ReplanResult):
             return found
@@ -166,7 +166,7 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     full: Snapshot | None,
     time_limit: Duration,
     seed: int,
-) -> _Jointly | Verdict:
+) -> _JointPlacement | Verdict:
     """The joint placement of the request and movable leases; see `replan`.
 
     `full` is the fleet with displaceable consumers, if `snapshot` leaves them out.
@@ -202,7 +202,7 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
         for one, found in zip(planned, founds[1:], strict=True)
         if (places := moved_places(one, found))
     )
-    return _Jointly(founds[0], moved, tuple(founds[1:]), tuple(planned), outcome)
+    return _JointPlacement(founds[0], moved, tuple(founds[1:]), tuple(planned), outcome)
 
 
 def prefer_untouched_hosts(
@@ -222,7 +222,7 @@ def prefer_untouched_hosts(
 def _judged(
     snapshot: Snapshot,
     built: BuiltProblem,
-    jointly: _Jointly,
+    jointly: _JointPlacement,
     staying: Mapping[str, tuple[Booking, ...]],
 ) -> ReplanResult | Verdict:
     """The answer, checked again on the fleet with all moves made."""
@@ -236,26 +236,26 @@ def _judged(
 def _with_ends(
     snapshot: Snapshot,
     built: BuiltProblem,
-    jointly: _Jointly,
+    jointly: _JointPlacement,
     staying: Mapping[str, tuple[Booking, ...]],
     keepers: Sequence[Ensemble],
-    giving: PreemptionPool,
+    pool: PreemptionPool,
 ) -> ReplanResult | Verdict:
     """The answer, reduced to the displacements it needs and checked again."""
     request = built.request
     stays = frozenset(staying)
-    mine = WantedPlaces(
+    mine = RequiredPlaces(
         (
-            *(jointly.found.place(one) for one in request.members if one not in request.fixed),
+            *(jointly.placement.place(one) for one in request.members if one not in request.fixed),
             *(place_of(snapshot, some) for some in staying.values() if some),
         ),
         request.period,
         request.released | stays,
         request.own_consumers,
     )
-    moving = (wanted_places(one, snapshot.taken_at) for one in jointly.moved)
+    moving = (required_places(one, snapshot.taken_at) for one in jointly.moved)
     instead = jointly.instead(staying)
-    gone = displace_for(snapshot, instead, (mine, *moving), giving)
+    gone = displace_for(snapshot, instead, (mine, *moving), pool)
     if gone is None:
         return Verdict.UNKNOWN
     (first, *others), then = gone
@@ -274,11 +274,11 @@ def _with_ends(
     return ReplanResult(found, moved, first)
 
 
-def wanted_places(moved: LeaseMove, now: Instant) -> WantedPlaces:
+def required_places(moved: LeaseMove, now: Instant) -> RequiredPlaces:
     """The new places of a lease that moves."""
     planned = moved.planned
     period = planned.decision.period
-    return WantedPlaces(
+    return RequiredPlaces(
         tuple(moved.places.values()),
         Period(max(period.start, now), period.end),
         frozenset(planned.bookings(moved.places)),
@@ -310,10 +310,12 @@ def _without(snapshot: Snapshot, planned: Sequence[MovableLease]) -> Snapshot:
     return with_bookings(snapshot, {name: () for one in planned for name in one.consumers})
 
 
-def _checked(view: Snapshot, built: BuiltProblem, jointly: _Jointly) -> VerifiedPlacement | None:
+def _checked(
+    view: Snapshot, built: BuiltProblem, jointly: _JointPlacement
+) -> VerifiedPlacement | None:
     """The answer, checked on this fleet; None if it does not hold."""
     there = build_on_terrain(built.request, cut_terrain(view, built.request), closed=built.closed)
-    found = recheck_placement(jointly.found, there)
+    found = recheck_placement(jointly.placement, there)
     if found is None:
         return None
     timed = replace(found.outcome, wall_ms=jointly.outcome.wall_ms)

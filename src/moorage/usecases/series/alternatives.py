@@ -44,12 +44,12 @@ _EACH = 2
 
 
 def without_refused_dates(
-    every: Sequence[Slot], refused: Collection[OccurrenceRefusal]
+    all_slots: Sequence[Slot], refused: Collection[OccurrenceRefusal]
 ) -> Iterator[SeriesAlternative]:
     """The alternative without the dates that do not fit; places were found for the others."""
-    if len(refused) < len(every):
+    if len(refused) < len(all_slots):
         yield SeriesAlternative(
-            len(every) - len(refused), without=tuple(one.slot.index for one in refused)
+            len(all_slots) - len(refused), without=tuple(one.slot.index for one in refused)
         )
 
 
@@ -64,33 +64,35 @@ def other_starts(
         refused: occurrences that do not fit; at least one.
     """
     numbers = {one.slot.index for one in refused}
-    for way in (_other_clock, _later):
-        start = way(_Trying(env, occurrences), numbers)
+    for find_start in (_other_clock, _later):
+        start = find_start(_StartTrials(env, occurrences), numbers)
         if start is not None:
             yield SeriesAlternative(len(occurrences.slots), start=start)
 
 
-class _Trying:
+class _StartTrials:
     """Searches for single occurrences, within a time budget."""
 
     def __init__(self, env: UseCaseEnvironment, occurrences: OccurrencesRequest) -> None:
         self.series = series = occurrences.series
-        self.every = occurrences.slots
+        self.all_slots = occurrences.slots
         self._within = occurrences.within
         self._env = env
         store = env.store
         keepers = store.keepers()
         snapshot = store.snapshot()
         model = series.model
-        self._sight = Observation(snapshot, locate_members(snapshot, model), keepers.ensembles)
-        self._last = env.stopwatch() + env.limits.explanation_budget / SECOND / _EACH
+        self._observation = Observation(
+            snapshot, locate_members(snapshot, model), keepers.ensembles
+        )
+        self._deadline = env.stopwatch() + env.limits.explanation_budget / SECOND / _EACH
         self._known: dict[Instant, bool] = {}
 
     def slots_from(self, start: datetime) -> Sequence[Slot]:
         """As many occurrences from another first start; empty if calendar or limits forbid it."""
         recurrence = replace(self.series.recurrence, start=start)
-        limits, now = self._env.limits, self._sight.snapshot.taken_at
-        extent = Extent(times=len(self.every))
+        limits, now = self._env.limits, self._observation.snapshot.taken_at
+        extent = Extent(times=len(self.all_slots))
         try:
             found = slots(limits, recurrence, self.series.terms, extent, after=0, now=now)
         except (InvalidDescription, LimitExceeded):
@@ -98,37 +100,39 @@ class _Trying:
         return found if found[0].period.start >= now else ()
 
     @property
-    def late(self) -> bool:
+    def out_of_time(self) -> bool:
         """Whether the time budget is used up."""
         return self._left() <= 0
 
     def _left(self) -> Duration:
-        return int((self._last - self._env.stopwatch()) * SECOND)
+        return int((self._deadline - self._env.stopwatch()) * SECOND)
 
     def fits(self, period: Period) -> bool:
         """Whether an occurrence fits; False also if time ran out."""
         if period.start in self._known:
             return self._known[period.start]
-        if self.late:
+        if self.out_of_time:
             return False
         terms, model = self.series.terms.moved(period), self.series.model
         promise = LeasePromise(
             "", terms.occupied, terms.expires_at, lead=terms.lead, priority=terms.priority
         )
         unread = DecisionHooks(reader=RefusalReader(detail=RefusalDetail.UNSTORED))
-        proposal = Proposal(model, None, (unplaced(model),), promise=promise, allowed=unread)
+        proposal = Proposal(model, None, (unplaced(model),), promise=promise, hooks=unread)
         options = DecisionOptions(objective=self.series.objective, seed=self.series.seed)
         try:
-            result = SearchPlan(self._env, proposal, options, self._left()).search(self._sight)
+            result = SearchPlan(self._env, proposal, options, self._left()).search(
+                self._observation
+            )
         except Busy:
             return False
-        return self._known.setdefault(period.start, result.found is not None)
+        return self._known.setdefault(period.start, result.placement is not None)
 
-    def allowed(self, every: Sequence[Slot]) -> bool:
+    def allowed(self, all_slots: Sequence[Slot]) -> bool:
         """Whether the project's quotas allow all of these occurrences."""
         series = self.series
-        allowance = Allowance(self._env, series.project_id, every[0].period.start, self._within)
-        for one in every:
+        allowance = Allowance(self._env, series.project_id, all_slots[0].period.start, self._within)
+        for one in all_slots:
             lease = Lease(
                 id=series.id,
                 project_id=series.project_id,
@@ -147,34 +151,38 @@ class _Trying:
         return True
 
 
-def _other_clock(trying: _Trying, refused: Collection[int]) -> datetime | None:
+def _other_clock(trials: _StartTrials, refused: Collection[int]) -> datetime | None:
     """The start on the same day, at the nearest other hour, for which all occurrences fit."""
-    first = trying.series.recurrence.start
+    first = trials.series.recurrence.start
     hours = sorted(range(_DAY), key=lambda hour: (abs(hour - first.hour), hour < first.hour))
     for hour in hours[1:]:
         start = first.replace(hour=hour)
-        every = trying.slots_from(start)
+        all_slots = trials.slots_from(start)
         # Refused occurrences first, as they are the most likely not to fit again.
-        likely = sorted(every, key=lambda one: one.index not in refused)
-        if every and all(trying.fits(one.period) for one in likely) and trying.allowed(every):
+        likely = sorted(all_slots, key=lambda one: one.index not in refused)
+        if (
+            all_slots
+            and all(trials.fits(one.period) for one in likely)
+            and trials.allowed(all_slots)
+        ):
             return start
     return None
 
 
-def _later(trying: _Trying, refused: Collection[int]) -> datetime | None:
+def _later(trials: _StartTrials, refused: Collection[int]) -> datetime | None:
     """The first date of the calendar from which all occurrences fit, after all refused ones."""
-    recurrence = trying.series.recurrence
+    recurrence = trials.series.recurrence
     zone, clock = zone_of(recurrence.zone), recurrence.start.time()
-    beyond = max(one.period.start for one in trying.every if one.index in refused)
+    beyond = max(one.period.start for one in trials.all_slots if one.index in refused)
     for day in dates(recurrence.every, recurrence.start.date()):
         start = datetime.combine(day, clock)
         if instant_of_local_time(start, zone) <= beyond:
             continue
-        every = trying.slots_from(start)
-        if not every or trying.late:
+        all_slots = trials.slots_from(start)
+        if not all_slots or trials.out_of_time:
             return None
-        unfit = [one.period.start for one in every if not trying.fits(one.period)]
-        if not unfit and trying.allowed(every):
+        unfit = [one.period.start for one in all_slots if not trials.fits(one.period)]
+        if not unfit and trials.allowed(all_slots):
             return start
         beyond = max(unfit, default=beyond)
     return None

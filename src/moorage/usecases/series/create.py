@@ -92,19 +92,19 @@ def create_series(
     """
     if (made := _made_before(env, caller, identity)) is not None:
         return made
-    series, every = _described(env, caller, request, identity)
+    series, all_slots = _described(env, caller, request, identity)
     check_stored(env, series.project_id, QuotaName.SERIES)
     within = quota_limits(env.limits, any_priority=request.any_priority)
     occurrences = OccurrencesRequest(
-        series, every, within, as_many_as_fit=request.as_many_as_fit, dry_run=dry_run
+        series, all_slots, within, as_many_as_fit=request.as_many_as_fit, dry_run=dry_run
     )
     if dry_run:
-        return _Granting(env, caller, occurrences).made()
+        return _SeriesGrant(env, caller, occurrences).made()
     try:
         with exclusive_series(env, series.id):
             if (made := _made_before(env, caller, identity)) is not None:
                 return made
-            return _Granting(env, caller, occurrences).made()
+            return _SeriesGrant(env, caller, occurrences).made()
     except (DuplicateName, SeriesInfeasible):
         # The same request was granted on another connection meanwhile: return that series.
         if (made := _made_before(env, caller, identity)) is not None:
@@ -147,7 +147,7 @@ def _extended(
     check_generation(series, generation)
     if status(store, series) is SeriesState.CLOSED:
         raise WrongState("the series is closed: all of its leases are")
-    every = slots(
+    all_slots = slots(
         env.limits,
         series.recurrence,
         series.terms,
@@ -155,17 +155,17 @@ def _extended(
         after=series.reach,
         now=store.now(),
     )
-    if every[0].period.start < store.now():
-        start = format_instant(every[0].period.start)
+    if all_slots[0].period.start < store.now():
+        start = format_instant(all_slots[0].period.start)
         raise InvalidDescription(f"the next occurrence, at {start}, lies in the past")
     within = quota_limits(env.limits, any_priority=request.any_priority)
     occurrences = OccurrencesRequest(
-        series, every, within, series.generation, request.as_many_as_fit, dry_run
+        series, all_slots, within, series.generation, request.as_many_as_fit, dry_run
     )
-    return _Granting(env, caller, occurrences).made()
+    return _SeriesGrant(env, caller, occurrences).made()
 
 
-class _Granting:
+class _SeriesGrant:
     """One request for occurrences: holds each, then grants them."""
 
     def __init__(
@@ -190,25 +190,25 @@ class _Granting:
             # Withdraw offers left by an interrupted request, which would be in the way of this one.
             for one in abandoned_offers(env, occurrences.series.id):
                 give_up_offer(env, one.id)
-            self._check_that_it_is_as_it_was()
-        making = OccurrenceHolds(env, self._caller, occurrences)
-        leases = making.kept()
-        if making.refused and not (occurrences.as_many_as_fit and leases):
-            raise self._refusal(making.refused)
+            self._check_unchanged()
+        holds = OccurrenceHolds(env, self._caller, occurrences)
+        leases = holds.kept()
+        if holds.refused and not (occurrences.as_many_as_fit and leases):
+            raise self._refusal(holds.refused)
         now = store.now()
         series = replace(
             occurrences.series,
             reach=occurrences.slots[-1].index,
-            left_out=(*occurrences.series.left_out, *_left_out(making.refused)),
+            left_out=(*occurrences.series.left_out, *_left_out(holds.refused)),
             created_at=occurrences.series.created_at or now,
             updated_at=now,
         )
         if occurrences.dry_run:
             return SeriesResult(series, leases, store.snapshot(), dry_run=True)
-        making.grant(series)
+        holds.grant(series)
         return series_with_leases(store, store.series(series.id))
 
-    def _check_that_it_is_as_it_was(self) -> None:
+    def _check_unchanged(self) -> None:
         """Check that no other request has created or extended the series meanwhile.
 
         Raises:
@@ -255,8 +255,8 @@ def _described(
     now = store.now()
     recurrence, terms = _calendar(request, now)
     check_margins(limits, lead=terms.lead, cleaning=terms.cleaning)
-    every = list(slots(limits, recurrence, terms, request.extent, after=0, now=now))
-    every[0] = replace(every[0], period=terms.period)
+    all_slots = list(slots(limits, recurrence, terms, request.extent, after=0, now=now))
+    all_slots[0] = replace(all_slots[0], period=terms.period)
     checked_lead(terms, now)
     if request.time_limit is not None:
         time_limit_within(limits, request.time_limit)
@@ -283,7 +283,7 @@ def _described(
         time_limit=request.time_limit,
         digest=identity.digest,
     )
-    return series, every
+    return series, all_slots
 
 
 def _calendar(request: SeriesRequest, now: Instant) -> tuple[Recurrence, Terms]:

@@ -73,7 +73,7 @@ def grant_occurrences(
         every: dict[type, list[Change]] = {kind: [] for kind in _ORDER}
         snapshot, now = env.store.snapshot(), env.store.now()
         for one in kept:
-            for change in _Granting(env, snapshot, one, occurrences.within, now).changes():
+            for change in _OccurrenceGrant(env, snapshot, one, occurrences.within, now).changes():
                 every[type(change)].append(change)
         fresh = PutSeries(replace(series, updated_at=now), occurrences.generation)
         changes = [change for kind in _ORDER for change in every[kind]]
@@ -92,7 +92,7 @@ _ORDER: Final = (PutDecision, PutBookings, PutLease, DropEffects, PutEffect)
 
 
 @dataclass(frozen=True, eq=False)
-class _Granting:
+class _OccurrenceGrant:
     """One held occurrence that becomes a lease."""
 
     env: UseCaseEnvironment

@@ -85,9 +85,9 @@ class OccurrenceHolds:
             self._check_quota()
         try:
             for slot in self._occurrences.slots:
-                self._look_for(slot)
+                self._hold_slot(slot)
         except BaseException:
-            self.let_go()
+            self.withdraw()
             raise
         return tuple(self._kept)
 
@@ -101,10 +101,10 @@ class OccurrenceHolds:
         try:
             grant_occurrences(self._env, self._kept, series, self._occurrences)
         except BaseException:
-            self.let_go()
+            self.withdraw()
             raise
 
-    def let_go(self) -> None:
+    def withdraw(self) -> None:
         """Withdraw the held occurrences; any that cannot be withdrawn lapse."""
         for one in self._kept:
             if one.offer is not None:
@@ -125,7 +125,7 @@ class OccurrenceHolds:
         first = occurrences.slots[0].period.start
         return Allowance(self._env, self._series.project_id, first, occurrences.within)
 
-    def _look_for(self, slot: Slot) -> None:
+    def _hold_slot(self, slot: Slot) -> None:
         lease = self._lease(slot)
         if self._partly and (refusal := self._left.refusal(lease)) is not None:
             self.refused.append(OccurrenceRefusal(slot, refusal.message))
@@ -153,7 +153,7 @@ class OccurrenceHolds:
         self.refused.append(OccurrenceRefusal(slot, _shortly(why), why, infeasible.stored))
         if not self._partly:
             # The rest is searched for only to list all occurrences that do not fit.
-            self.let_go()
+            self.withdraw()
 
     def _options(self, slot: Slot, lease: Lease, ensemble: Ensemble) -> None:
         """Call the operator's check for an occurrence."""
@@ -187,7 +187,7 @@ class OccurrenceHolds:
             lease, ensemble_id=ensemble.id, state=LeaseState.OFFERED, offer=offer, units=0
         )
 
-        def also(decision: Decision) -> tuple[Change, ...]:
+        def further_changes(decision: Decision) -> tuple[Change, ...]:
             placed = _placed(kept, decision)
             return (PutLease(placed, None), *first_timers(placed, env.ids, decision.created_at))
 
@@ -208,10 +208,10 @@ class OccurrenceHolds:
             promise=kept_for,
             # Keep the hosts of the previous occurrence, unless preferred policies may rate others
             # better.
-            known=KnownHosts({} if _prefers(ensemble) else self._hosts),
-            allowed=DecisionHooks(
-                turn=turn_of_window(env, ensemble, terms),
-                also=also,
+            known_hosts=KnownHosts({} if _prefers(ensemble) else self._hosts),
+            hooks=DecisionHooks(
+                waitlist_gate=turn_of_window(env, ensemble, terms),
+                further_changes=further_changes,
                 reader=RefusalReader(operator=self._caller.operator),
             ),
         )

@@ -35,7 +35,7 @@ def exclusive_series(env: UseCaseEnvironment, series_id: str) -> Iterator[None]:
     Raises:
         Busy: another request is working on the series, or too many are waiting.
     """
-    making = env.under_way
+    making = env.series_in_progress
     if not making.begin(series_id):
         if not making.wait():
             raise _busy()

@@ -25,7 +25,7 @@ class Environment:
     pause: Callable[[float], object]
     """Sleeps for so many seconds."""
 
-    def told_to(self, *, operator: bool) -> Self:
+    def with_disclosure_for(self, *, operator: bool) -> Self:
         """The environment with exact disclosure for an operator."""
         if not operator:
             return self

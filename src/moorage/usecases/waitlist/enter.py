@@ -111,7 +111,7 @@ def _at_once(
 
     def create(start: Instant) -> LeaseResult:
         terms = request.terms.moved(Period(start, start + length))
-        one = replace(request, terms=terms, unasked=True)
+        one = replace(request, terms=terms, refusal_unstored=True)
         return create_lease(unexplained(env), caller, one, identity, dry_run=dry_run)
 
     first = entry.first_at(env.store.now())

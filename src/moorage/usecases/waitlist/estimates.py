@@ -50,7 +50,7 @@ def entry_obstacle(env: UseCaseEnvironment, entry: WaitlistEntry, snapshot: Snap
         starts = starts_of(entry, first, first)
         keepers = env.store.keepers().ensembles
         window_request = window_request_of(env, ensemble, starts, (snapshot, keepers), entry)
-        built = window_request.stated(starts, starts.first, snapshot)
+        built = window_request.problem_at(starts, starts.first, snapshot)
         why = present_obstacles(env, built, snapshot, operator=caller.operator)
     except MoorageError:
         return None  # what it needs is gone: whoever tries it will find that out
@@ -180,7 +180,7 @@ def _taken(
 ) -> Snapshot:
     """The fleet with the places of one estimate taken."""
     starts = Starts(window.start, window.start, window.end - window.start)
-    built = window_request.stated(starts, window.start, view)
+    built = window_request.problem_at(starts, window.start, view)
     try:
         found = solve_and_verify(env.solver, built, time_limit=EACH, seed=window_request.seed)
     except Busy:

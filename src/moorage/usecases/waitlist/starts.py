@@ -146,7 +146,7 @@ def first_that_fits(
     later, known = False, True
     for _ in range(_TRIES):
         keepers = env.store.keepers().ensembles
-        told = env.told_to(operator=operator).limits.disclosure
+        told = env.with_disclosure_for(operator=operator).limits.disclosure
         starts = starts_of(entry, first, entry.latest, told)
         window_request = window_request_of(
             env, ensemble, starts, (env.store.snapshot(), keepers), entry
