@@ -99,15 +99,15 @@ types: install
 imports: install
 	$(BIN)/lint-imports --no-cache
 
-# The tests wait for processes as often as they compute, so a third worker keeps two cores busy.
-# tests/conftest.py puts the files in order, the long ones first; xdist's own order knows no time.
+# The tests wait for processes as often as they compute, so four workers keep two cores busy.
+# tests/distribution.py says what stays together and what comes first; xdist's own order knows no time.
 # A worker that dies is not replaced: xdist would wait for ever for what the file had left.
 # The longest tests are listed at the end, so that nobody has to look for them.
 # A test that fails is run once more, five in a run at most: thousands of tests that start processes
 # and wait for them do not all pass on a busy machine. What failed first is shown with its traceback
 # under "rerun test summary info", and is a defect of the test or of the code, to be mended.
 unit: install keystone  ## only pytest (ARGS="-k word" chooses, WORKERS=0 runs them in one process)
-	$(BIN)/python -m pytest --numprocesses=$(or $(WORKERS),3) --dist=loadfile --no-loadscope-reorder \
+	$(BIN)/python -m pytest --numprocesses=$(or $(WORKERS),4) --dist=loadfile --no-loadscope-reorder \
 	  --max-worker-restart=0 --reruns=1 --max-suite-reruns=5 --rerun-show-tracebacks \
 	  --durations=40 --durations-min=1 $(ARGS)
 

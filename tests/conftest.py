@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -34,9 +33,10 @@ pytest_plugins = [
     "tests.servers.mariadb",
     "tests.watchdog",
     "tests.schema_once",
+    "tests.distribution",
 ]
-"""Servers that tests in several places share, started when first asked for; who ends a test; and
-the schema, which is made once."""
+"""Servers that tests in several places share, started when first asked for; who ends a test; the
+schema, which is made once; and which worker runs what."""
 
 # A job that a shell starts in the background ignores Ctrl-C, and so does all that it starts; the
 # tests that send one to a program need the default.
@@ -49,26 +49,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--nightly", action="store_true", help=told)
 
 
-@pytest.hookimpl(trylast=True)  # after pytest-randomly
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave nightly tests out, and begin with files that take long.
-
-    Begun last, one would keep a single worker busy alone. Files with a test marked `slow` come
-    first, then those that start processes, of equal ones those with more tests. Within a file the
-    random order stays.
-    """
+    """Leave nightly tests out."""
     if not config.getoption("--nightly"):
         left_out = [one for one in items if one.get_closest_marker("nightly")]
         items[:] = [one for one in items if not one.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=left_out)
-    tests = Counter(item.path for item in items)
-    slow, starting = (
-        {item.path for item in items if item.get_closest_marker(name)}
-        for name in ("slow", "process")
-    )
-    items.sort(
-        key=lambda one: (one.path not in slow, one.path not in starting, -tests[one.path], one.path)
-    )
 
 
 def pytest_collection_finish() -> None:
