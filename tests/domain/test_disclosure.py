@@ -17,7 +17,7 @@ def test_a_count_is_never_more_than_there_is(count: int) -> None:
     told = USUAL.count(count)
     assert told <= count
     assert told in USUAL.counts
-    assert USUAL.said(count) == (f"{told}+" if told else "0")
+    assert USUAL.count_text(count) == (f"{told}+" if told else "0")
     assert USUAL.whole(count) is (told == count and USUAL.count(count + 1) == count + 1)
 
 

@@ -126,7 +126,7 @@ def test_eligible_hosts_are_those_that_would_do_if_they_were_empty() -> None:
         request(), snapshot(state(1, bookings=(full,)), state(2, vcpu=Inventory("VCPU", 2)))
     )
     assert not found.problem.allowed.any()
-    assert found.ground.eligible(WEB) == {0}
+    assert found.policy_view.eligible(WEB) == {0}
 
 
 def test_a_host_that_shares_its_inventory_is_no_place_to_stand() -> None:
@@ -136,11 +136,11 @@ def test_a_host_that_shares_its_inventory_is_no_place_to_stand() -> None:
     assert found.terrain.names == ("h1",)
 
 
-def test_foreigners_are_everybody_but_the_ensembles_own_consumers() -> None:
+def test_foreign_consumers_are_everybody_but_the_ensembles_own_consumers() -> None:
     bookings = (booking(1, 1, Period(NOW), "ours"), booking(1, 1, Period(NOW), "theirs"))
     asked = request(own_consumers=frozenset({"ours"}))
-    ground = build(asked, snapshot(state(1, bookings=bookings))).ground
-    assert [one.consumer for one in ground.foreigners(0)] == ["theirs"]
+    policy_view = build(asked, snapshot(state(1, bookings=bookings))).policy_view
+    assert [one.consumer for one in policy_view.foreign_consumers(0)] == ["theirs"]
 
 
 def test_foreigners_on_a_child_provider_stand_on_its_host() -> None:
@@ -153,9 +153,9 @@ def test_foreigners_on_a_child_provider_stand_on_its_host() -> None:
     root = state(1, bookings=(replace(lapsed, lapses_at=NOW),))
     found = build(request(), snapshot(root, nested))
     assert found.terrain.names == ("h1",)
-    assert [one.consumer for one in found.ground.foreigners(0)] == ["theirs"]
+    assert [one.consumer for one in found.policy_view.foreign_consumers(0)] == ["theirs"]
     alone = build(request(), snapshot(root))
-    assert list(alone.ground.foreigners(0)) == []
+    assert list(alone.policy_view.foreign_consumers(0)) == []
 
 
 def test_names_mean_hosts_domains_and_aggregates() -> None:
@@ -171,7 +171,7 @@ def test_names_mean_hosts_domains_and_aggregates() -> None:
             state(5, aggregates=frozenset({"agg"})),
         ),
     )
-    assert found.ground.hosts_in(frozenset({"h1", "r2", "agg"})) == {0, 1, 2, 4}
+    assert found.policy_view.hosts_in(frozenset({"h1", "r2", "agg"})) == {0, 1, 2, 4}
     assert found.problem.primitives[0].hosts == {0, 1, 2}  # type: ignore[union-attr]
 
 

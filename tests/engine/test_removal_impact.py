@@ -20,7 +20,7 @@ def asked_of_each(
 ) -> int:
     """The meaning itself, of a placement without one member."""
     left = {name: row for name, row in hosts.items() if name != one}
-    placement = Placement(built.ground, left)
+    placement = Placement(built.policy_view, left)
     return sum(
         violation.amount
         for edge in edges(rule.statement, built.request.roles, list(left))
@@ -41,7 +41,7 @@ def test_all_at_one_go_is_the_same_as_each_by_itself(seed: int, *, paired: bool)
         for rule in built.rules:
             some = replace(rule, statement=_paired(rule.statement)) if paired else rule
             found = violations_without(
-                some, RemovalCandidates(built.request.roles, built.ground, hosts, leaving)
+                some, RemovalCandidates(built.request.roles, built.policy_view, hosts, leaving)
             )
             expected = [asked_of_each(built, some, hosts, one) for one in leaving]
             assert found.tolist() == expected, (some, hosts, leaving)

@@ -184,7 +184,7 @@ def test_a_placement_holds_exactly_if_the_meanings_find_nothing_worse(chunk: int
 
 
 def amount(made: BuiltProblem, name: str, row: tuple[int, ...]) -> int:
-    placement = Placement(made.ground, dict(zip(made.problem.members, row, strict=True)))
+    placement = Placement(made.policy_view, dict(zip(made.problem.members, row, strict=True)))
     return sum(
         violation.amount
         for rule in made.rules

@@ -5,7 +5,7 @@ import pytest
 from moorage.domain.ensembles import MemberName, PolicyStatement
 from moorage.domain.placement import Occupant, Placement
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.engine.joint.policy_view import FleetGround
+from moorage.engine.joint.policy_view import TerrainView
 from moorage.policies import discover, parse
 from moorage.policies.contract import Example
 from moorage.testing.problems import OTHER_PROJECT, PROJECT, Host, terrain
@@ -17,7 +17,7 @@ EXAMPLES = [
 ]
 
 
-def example_ground(foreign: tuple[str, ...]) -> FleetGround:
+def example_fleet(foreign: tuple[str, ...]) -> TerrainView:
     """The fleet of `contract.Example`: racks r1..r3 of h1..h3, zones z1 (r1, r2) and z2 (r3)."""
     racks = {"r1": "z1", "r2": "z1", "r3": "z2"}
     names = [f"{rack}/h{i}" for rack in racks for i in (1, 2, 3)]
@@ -36,17 +36,17 @@ def example_ground(foreign: tuple[str, ...]) -> FleetGround:
     ]
     fleet = terrain(hosts, topology)
     everywhere = fleet.capacity[:, 0] > 0
-    return FleetGround(fleet, PROJECT, frozenset(), {"m": everywhere})
+    return TerrainView(fleet, PROJECT, frozenset(), {"m": everywhere})
 
 
 @pytest.mark.parametrize(("type_", "example"), EXAMPLES)
 def test_an_example_is_as_good_as_it_says(type_: str, example: Example) -> None:
-    ground = example_ground(example.foreign)
+    fleet = example_fleet(example.foreign)
     policy = parse(PolicyStatement("p", type_, (), parameters=example.parameters))
-    policy.check(ground.topology)
+    policy.check(fleet.topology)
     edge = tuple(MemberName("m", i) for i in range(len(example.hosts)))
-    rows = [ground.terrain.row_of[name] for name in example.hosts]
-    placement = Placement(ground, dict(zip(edge, rows, strict=True)))
+    rows = [fleet.terrain.row_of[name] for name in example.hosts]
+    placement = Placement(fleet, dict(zip(edge, rows, strict=True)))
     found = policy.violations(edge, placement)
     assert (not found) == example.good, [violation.text for violation in found]
 

@@ -20,7 +20,7 @@ def test_violations_amount_to_the_excess_of_the_primitives(seed: int) -> None:
     dice = random.Random(seed)
     for _ in range(20):
         rows = [dice.randrange(len(problem.hosts)) for _ in problem.members]
-        placement = Placement(built.ground, dict(zip(problem.members, rows, strict=True)))
+        placement = Placement(built.policy_view, dict(zip(problem.members, rows, strict=True)))
         for rule in built.rules:
             meant = sum(
                 violation.amount
@@ -29,7 +29,7 @@ def test_violations_amount_to_the_excess_of_the_primitives(seed: int) -> None:
             )
             posted = sum(
                 int(excess(problem, one, problem.fixed[None, :] * 0 + rows)[0])
-                for one in rule.post(built.ground)
+                for one in rule.post(built.policy_view)
             )
             assert meant == posted, (rule, rows)
 
@@ -39,7 +39,7 @@ def test_slack_is_below_zero_exactly_where_the_measure_is_violated(seed: int) ->
     built = random_built(seed, policies=6)
     dice = random.Random(seed)
     rows = [dice.randrange(len(built.problem.hosts)) for _ in built.problem.members]
-    placement = Placement(built.ground, dict(zip(built.problem.members, rows, strict=True)))
+    placement = Placement(built.policy_view, dict(zip(built.problem.members, rows, strict=True)))
     for rule in built.rules:
         for edge in rule.edges:
             slack = rule.policy.slack(edge, placement)
@@ -64,7 +64,7 @@ def test_weaker_forms_are_few_and_can_be_read(seed: int) -> None:
                 assert bool(step.parameters) != bool(step.grow)
                 changed = dict(rule.statement.parameters) | dict(step.parameters)
                 type(rule.policy).parse(changed, path="p")
-            assert rule.policy.needs(edge, built.ground)
+            assert rule.policy.requirement(edge, built.policy_view)
 
 
 def test_the_random_problems_know_every_policy() -> None:

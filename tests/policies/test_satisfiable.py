@@ -13,7 +13,7 @@ from moorage.domain.errors import Contradiction, InvalidDescription, UnknownName
 from moorage.domain.placement import Placement
 from moorage.domain.topology import Level
 from moorage.policies.contradiction import refuse_contradictions
-from moorage.policies.ideal_fleet import IdealGround
+from moorage.policies.ideal_fleet import IdealFleet
 from moorage.policies.registry import parse
 from moorage.policies.satisfiable import LeastDomains
 from moorage.policies.satisfiable import least_domains as count
@@ -138,12 +138,12 @@ def any_statement(name: str) -> st.SearchStrategy[PolicyStatement]:
 def brute(statements: Sequence[PolicyStatement], racks: int) -> bool:
     """Whether any of all placements of two a and two b on so many racks meets every policy."""
     roles, members = described(a=2, b=2)
-    ground = IdealGround(LEVELS, {RACK: racks}, 1)
+    fleet = IdealFleet(LEVELS, {RACK: racks}, 1)
     policies = [(parse(one), edges(one, roles, members)) for one in statements]
     return any(
         not any(policy.violations(edge, placement) for policy, found in policies for edge in found)
         for hosts in product(range(racks), repeat=len(members))
-        for placement in [Placement(ground, dict(zip(members, hosts, strict=True)))]
+        for placement in [Placement(fleet, dict(zip(members, hosts, strict=True)))]
     )
 
 
@@ -168,15 +168,15 @@ def test_the_verdict_is_what_trying_everything_says(
 def test_domains_of_lower_levels_nest_in_higher_ones() -> None:
     zone = Level("location", "zone")
     feed = Level("power", "feed")
-    ground = IdealGround(
+    fleet = IdealFleet(
         {"location": ("zone", "rack"), "power": ("feed",)}, {zone: 2, RACK: 5, feed: 2}, 3
     )
-    assert ground.host_count == 30
+    assert fleet.host_count == 30
     parents: dict[int, set[int]] = {}
-    for rack, above in zip(ground.domains(RACK), ground.domains(zone), strict=True):
+    for rack, above in zip(fleet.domains(RACK), fleet.domains(zone), strict=True):
         parents.setdefault(rack, set()).add(above)
     assert {rack: len(found) for rack, found in parents.items()} == dict.fromkeys(range(5), 1)
-    crossed = set(zip(ground.domains(RACK), ground.domains(feed), strict=True))
+    crossed = set(zip(fleet.domains(RACK), fleet.domains(feed), strict=True))
     assert len(crossed) == 10
 
 

@@ -10,7 +10,7 @@ from moorage.domain.period import SECOND
 from moorage.domain.topology import Level
 from moorage.engine.joint.problem import Verdict
 from moorage.policies.contradiction import refuse_contradictions as check
-from moorage.policies.hypothetical_fleet import HypotheticalGround
+from moorage.policies.hypothetical_fleet import HypotheticalFleet
 from moorage.solver.exhaustive import Exhaustive
 from moorage.testing.problems import random_built, request, shop, statement
 
@@ -144,12 +144,12 @@ def test_joins_are_looked_for_once_a_level(inner: str, monkeypatch: pytest.Monke
         ],
     )
     looks: list[Level] = []
-    real = HypotheticalGround.implies
+    real = HypotheticalFleet.implies
 
-    def implies(ground: HypotheticalGround, fine: Level, coarse: Level) -> bool:
+    def implies(fleet: HypotheticalFleet, fine: Level, coarse: Level) -> bool:
         looks.append(coarse)
-        return real(ground, fine, coarse)
+        return real(fleet, fine, coarse)
 
-    monkeypatch.setattr(HypotheticalGround, "implies", implies)
+    monkeypatch.setattr(HypotheticalFleet, "implies", implies)
     check(asked.roles, asked.members, asked.policies)
     assert len(looks) <= 3 * 200, "200 joins, at three levels"

@@ -57,7 +57,9 @@ def _told(rule: PolicyRule, placement: Placement) -> list[Violation]:
 
 def _posted(built: BuiltProblem, rule: PolicyRule, rows: list[int]) -> int:
     problem = built.problem
-    return sum(int(excess(problem, one, np.array([rows]))[0]) for one in rule.post(built.ground))
+    return sum(
+        int(excess(problem, one, np.array([rows]))[0]) for one in rule.post(built.policy_view)
+    )
 
 
 @given(seed=st.integers(0, 10**6))
@@ -103,7 +105,7 @@ def _granted(built: BuiltProblem) -> set[tuple[int, ...]]:
 
 
 def _at(built: BuiltProblem, rows: list[int]) -> Placement:
-    return Placement(built.ground, dict(zip(built.problem.members, rows, strict=True)))
+    return Placement(built.policy_view, dict(zip(built.problem.members, rows, strict=True)))
 
 
 def _with(built: BuiltProblem, changed: PolicyStatement) -> BuiltProblem:

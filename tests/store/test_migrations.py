@@ -72,7 +72,7 @@ def test_defaults_partial_indexes_and_rowids_are_those_of_the_code(tmp_path: Pat
     assert ("effects", "lane", "VARCHAR(8)", 1, "'life'", 0) in created
 
 
-@pytest.mark.parametrize("revision", ["0001", "0025"])
+@pytest.mark.parametrize("revision", ["0001", "0025", "0001_ledger"])
 def test_a_schema_from_before_the_first_release_is_refused(empty_url: str, revision: str) -> None:
     store, other = open_store(empty_url), connect(empty_url)
     stamp = text("UPDATE alembic_version SET version_num = :revision")

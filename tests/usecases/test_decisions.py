@@ -133,8 +133,8 @@ def test_growth_keeps_everybody_where_they_are(service: Service, held: dict[str,
 def test_an_exclusive_host_stays_closed_to_strangers(
     service: Service, against: str, closed: int
 ) -> None:
-    keeper = {
-        "name": "keeper",
+    owner = {
+        "name": "exclusive",
         "members": [{"name": "vm", "count": 6, "resources": {"VCPU": 1}}],
         "policies": [
             {"name": "alone", "type": "exclusive", "members": ["vm"], "against": against},
@@ -142,7 +142,7 @@ def test_an_exclusive_host_stays_closed_to_strangers(
         ],
         "decide": {},
     }
-    kept = service.call("POST", "/ensembles", {"ensemble": keeper})
+    kept = service.call("POST", "/ensembles", {"ensemble": owner})
     assert kept.status_code == 201, kept.text
     stranger = {
         "name": "stranger",
@@ -156,8 +156,8 @@ def test_an_exclusive_host_stays_closed_to_strangers(
 
 
 def test_only_members_with_the_tag_are_kept_out(service: Service) -> None:
-    keeper = {
-        "name": "keeper",
+    owner = {
+        "name": "exclusive",
         "members": [{"name": "vm", "count": 9, "resources": {"VCPU": 1}}],
         "policies": [
             {"name": "quiet", "type": "exclusive", "members": ["vm"], "against": "tag:noisy"},
@@ -165,7 +165,7 @@ def test_only_members_with_the_tag_are_kept_out(service: Service) -> None:
         ],
         "decide": {},
     }
-    kept = service.call("POST", "/ensembles", {"ensemble": keeper})
+    kept = service.call("POST", "/ensembles", {"ensemble": owner})
     assert kept.status_code == 201, kept.text
 
     def asked(*roles: str) -> int:

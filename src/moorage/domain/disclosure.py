@@ -51,7 +51,7 @@ class Disclosure:
             return number
         return self.counts[max(bisect_right(self.counts, number) - 1, 0)]
 
-    def said(self, number: int) -> str:
+    def count_text(self, number: int) -> str:
         """The rounded count as text: `0`, `5+`."""
         told = self.count(number)
         return str(told) if self.exact or not told else f"{told}+"

@@ -1,7 +1,7 @@
 """A placement: the total assignment of members to hosts, as policies look at it.
 
 Hosts are integers (rows of the problem), so that meanings stay cheap; what a host is called
-is the engine's affair. `Ground` is what policies may ask about the fleet.
+is the engine's affair. `PolicyView` is what policies may ask about the fleet.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Occupant:
     tags: frozenset[str] = frozenset()
 
 
-class Ground(Protocol):
+class PolicyView(Protocol):
     """The fleet as policies see it. Host arguments and results are row numbers."""
 
     @property
@@ -61,26 +61,26 @@ class Ground(Protocol):
     def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
         """Hosts whose own name or UUID, or any domain (of any tree), or aggregate UUID is named."""
 
-    def said(self, names: frozenset[str]) -> str:
+    def names_text(self, names: frozenset[str]) -> str:
         """Names of hosts, domains and aggregates for texts that tenants read."""
 
     def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:
         """Hosts that have every one of the traits."""
 
-    def foreigners(self, host: int) -> Sequence[Occupant]:
+    def foreign_consumers(self, host: int) -> Sequence[Occupant]:
         """Consumers booked on the host's tree that are not of this ensemble."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The host of every member, on one ground."""
+    """The host of every member, on one fleet."""
 
-    ground: Ground
+    fleet: PolicyView
     hosts: Mapping[MemberName, int]
 
     def domain(self, member: MemberName, level: Level) -> int:
         """The number of the member's domain at `level`, or -1 where its host has none."""
-        return self.ground.domains(level)[self.hosts[member]]
+        return self.fleet.domains(level)[self.hosts[member]]
 
     def counts(self, members: Sequence[MemberName], level: Level) -> dict[int, int]:
         """How many of `members` each domain of `level` holds; domain -1 is left out."""

@@ -14,7 +14,7 @@ from moorage.policies.primitives import SameDomain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.contract import Edge, Weaker
     from moorage.policies.primitives import Primitive
@@ -69,14 +69,14 @@ class Affinity:
         """None: the policy is met or not, with no measure in between."""
 
     def post(
-        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+        self, edge: Edge, fleet: PolicyView, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
         """The same domain, on hosts that have one."""
         level = Level(self.tree, self.level)
         yield SameDomain(policy=name, members=edge, weight=weight, level=level)
-        yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
+        yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
 
-    def needs(self, edge: Edge, ground: Ground) -> str:
+    def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """One domain with room for all."""
         return f"one {Level(self.tree, self.level)} with room for {members_text(edge)}"
 

@@ -19,7 +19,7 @@ from moorage.policies.primitives import AtMost
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
@@ -83,7 +83,7 @@ class AntiAffinity:
         whole = members_text(edge)
         for domain, members in placement.by_domain(edge, level).items():
             if (count := len(members)) > self.max_per_domain:
-                name = placement.ground.domain_name(level, domain)
+                name = placement.fleet.domain_name(level, domain)
                 text = f"{level} {name} holds {count} of {whole}, more than {self.max_per_domain}"
                 yield Violation(members, text, count - self.max_per_domain)
 
@@ -93,15 +93,15 @@ class AntiAffinity:
         return self.max_per_domain - max(counts.values(), default=0)
 
     def post(
-        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+        self, edge: Edge, fleet: PolicyView, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
         """At most so many in each domain, on hosts that have one."""
         level = Level(self.tree, self.level)
         limit = self.max_per_domain
         yield AtMost(policy=name, members=edge, weight=weight, level=level, limit=limit)
-        yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
+        yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
 
-    def needs(self, edge: Edge, ground: Ground) -> str:
+    def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """Enough domains: members over the limit, rounded up."""
         level = Level(self.tree, self.level)
         least = -(-len(edge) // self.max_per_domain)

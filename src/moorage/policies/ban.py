@@ -14,7 +14,7 @@ from moorage.policies.primitives import NeverOn
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
@@ -61,37 +61,37 @@ class Ban:
 
     def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
         """One for each member on a banned host."""
-        banned = self._banned(placement.ground)
+        banned = self._banned(placement.fleet)
         return tuple(
             Violation((member,), f"{member} stands on a banned host")
             for member in edge
             if placement.hosts[member] in banned
         )
 
-    def _banned(self, ground: Ground) -> frozenset[int]:
-        banned = ground.hosts_in(self.domains) if self.domains else frozenset[int]()
+    def _banned(self, fleet: PolicyView) -> frozenset[int]:
+        banned = fleet.hosts_in(self.domains) if self.domains else frozenset[int]()
         for trait in self.traits:
-            banned |= ground.hosts_with_traits(frozenset({trait}))
+            banned |= fleet.hosts_with_traits(frozenset({trait}))
         return banned
 
     def slack(self, edge: Edge, placement: Placement) -> None:
         """None: the policy is met or not, with no measure in between."""
 
     def post(
-        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+        self, edge: Edge, fleet: PolicyView, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
         """One ban for what is named and one for each trait, no host counted twice."""
         seen = frozenset[int]()
-        groups = [ground.hosts_in(self.domains)] if self.domains else []
-        groups += [ground.hosts_with_traits(frozenset({trait})) for trait in sorted(self.traits)]
+        groups = [fleet.hosts_in(self.domains)] if self.domains else []
+        groups += [fleet.hosts_with_traits(frozenset({trait})) for trait in sorted(self.traits)]
         for hosts in groups:
             if hosts - seen:
                 yield NeverOn(policy=name, members=edge, weight=weight, hosts=hosts - seen)
             seen |= hosts
 
-    def needs(self, edge: Edge, ground: Ground) -> str:
+    def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """Hosts that are not banned."""
-        named = (ground.said(self.domains),) if self.domains else ()
+        named = (fleet.names_text(self.domains),) if self.domains else ()
         words = ", ".join((*named, *sorted(self.traits)))
         return f"hosts outside {words} for {members_text(edge)}"
 

@@ -2,7 +2,7 @@
 
 A policy is a frozen dataclass of parameters with a docstring. Everything else follows from
 its file: the API schema and the reference page (fields, docstring, `examples`), explanation
-texts (`needs`), relaxations (`weaker`), and the generic tests that run its examples, compare
+texts (`requirement`), relaxations (`weaker`), and the generic tests that run its examples, compare
 `violations` with `post` and every solver with the exhaustive one.
 
 Meaning and compilation are written independently: `violations` looks at a finished placement
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.domain.ensembles import MemberName
-    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.primitives import Primitive
 
@@ -70,8 +70,8 @@ class Example:
 class Policy(Protocol):
     """A typed rule over hyperedges of members.
 
-    A parameter called `domains` holds names as `Ground.hosts_in` takes them. Tenants may not name
-    hosts or providers in it (see `usecases.soundness`).
+    A parameter called `domains` holds names as `PolicyView.hosts_in` takes them. Tenants may not
+    name hosts or providers in it (see `usecases.soundness`).
     """
 
     type: ClassVar[str]
@@ -98,11 +98,11 @@ class Policy(Protocol):
         """By how much the policy's measure may change before it is violated; None: no measure."""
 
     def post(
-        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+        self, edge: Edge, fleet: PolicyView, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
         """Compile for one edge: the primitives that are together equivalent to the policy."""
 
-    def needs(self, edge: Edge, ground: Ground) -> str:
+    def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """What the policy needs of this fleet, as a phrase: `4 racks for 4 x db`.
 
         It is shown to tenants unchanged, so it must not contain the number of hosts or domains of

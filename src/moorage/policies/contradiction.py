@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import Phase, edges
 from moorage.domain.errors import Contradiction
-from moorage.policies.hypothetical_fleet import HypotheticalGround
+from moorage.policies.hypothetical_fleet import HypotheticalFleet
 from moorage.policies.registry import parse
 from moorage.policies.satisfiable import impossible
 from moorage.policies.static_check import contradictory
@@ -30,12 +30,12 @@ def refuse_contradictions(
     statements: Sequence[PolicyStatement],
     *,
     levels: Mapping[str, tuple[str, ...]] | None = None,
-    fleet: Topology | None = None,
+    topology: Topology | None = None,
 ) -> None:
     """Refuse required policies that contradict each other or are impossible by themselves.
 
     `levels` are the trees' levels from the top down, if known; otherwise the usual ones are
-    assumed, and others cannot be compared. `fleet` is the topology of the fleet, if there is one:
+    assumed, and others cannot be compared. `topology` is that of the fleet, if there is one:
     then names are shown as tenants may see them.
 
     Raises:
@@ -55,9 +55,9 @@ def refuse_contradictions(
         others = [other for other in asked if other is not one]
         if others and contradict(others):
             asked = others
-    ground = HypotheticalGround(levels, fleet=fleet)
+    fleet = HypotheticalFleet(levels, real_topology=topology)
     raise Contradiction(
-        f"conflict (minimal): {_needs(roles, members, asked, ground)}",
+        f"conflict (minimal): {_needs(roles, members, asked, fleet)}",
         policies=tuple(one.name for one in asked),
     )
 
@@ -66,10 +66,10 @@ def _needs(
     roles: Sequence[Role],
     members: Sequence[MemberName],
     statements: Sequence[PolicyStatement],
-    ground: HypotheticalGround,
+    fleet: HypotheticalFleet,
 ) -> str:
     return "  <->  ".join(
-        f"{one.name} needs {parse(one).needs(edge, ground)}"
+        f"{one.name} needs {parse(one).requirement(edge, fleet)}"
         for one in statements
         for edge in edges(one, roles, members)[:1]
     )

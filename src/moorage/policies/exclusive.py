@@ -20,7 +20,7 @@ from moorage.policies.primitives import NeverOn
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from moorage.domain.placement import Ground, Occupant, Placement
+    from moorage.domain.placement import Occupant, Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
@@ -106,45 +106,45 @@ class Exclusive:
         )
 
     def _shared(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
-        ground = placement.ground
+        fleet = placement.fleet
         used = set(placement.counts(edge, level))
         taken = {
             domain
-            for host, domain in enumerate(ground.domains(level))
-            if domain in used and self._foreign(ground, host)
+            for host, domain in enumerate(fleet.domains(level))
+            if domain in used and self._foreign(fleet, host)
         }
         for member in edge:
             domain = placement.domain(member, level)
             if domain in taken:
-                name = ground.domain_name(level, domain)
+                name = fleet.domain_name(level, domain)
                 yield Violation((member,), f"{member} shares {level} {name} with foreigners")
 
-    def _foreign(self, ground: Ground, host: int) -> bool:
-        return any(self.forbids(one, ground.project_id) for one in ground.foreigners(host))
+    def _foreign(self, fleet: PolicyView, host: int) -> bool:
+        return any(self.forbids(one, fleet.project_id) for one in fleet.foreign_consumers(host))
 
     def slack(self, edge: Edge, placement: Placement) -> None:
         """None: the policy is met or not, with no measure in between."""
 
     def post(
-        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+        self, edge: Edge, fleet: PolicyView, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
         """Bans the hosts of domains that hold a foreign consumer."""
         level = Level(self.tree, self.level)
-        hosts = self._closed(ground, level)
+        hosts = self._closed(fleet, level)
         if hosts:
             yield NeverOn(policy=name, members=edge, weight=weight, hosts=hosts)
-        yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
+        yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
 
-    def _closed(self, ground: Ground, level: Level) -> frozenset[int]:
-        domains = ground.domains(level)
+    def _closed(self, fleet: PolicyView, level: Level) -> frozenset[int]:
+        domains = fleet.domains(level)
         taken = {
             domains[host]
-            for host in range(ground.host_count)
-            if domains[host] >= 0 and self._foreign(ground, host)
+            for host in range(fleet.host_count)
+            if domains[host] >= 0 and self._foreign(fleet, host)
         }
         return frozenset(host for host, domain in enumerate(domains) if domain in taken)
 
-    def needs(self, edge: Edge, ground: Ground) -> str:
+    def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """Domains without foreign consumers."""
         level = Level(self.tree, self.level)
         domains = domains_text(level, 2).removeprefix("2 ")

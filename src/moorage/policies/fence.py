@@ -14,7 +14,7 @@ from moorage.policies.primitives import OnlyOn
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
@@ -61,40 +61,40 @@ class Fence:
 
     def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
         """One for each member outside."""
-        inside = self._inside(placement.ground)
+        inside = self._inside(placement.fleet)
         return tuple(
-            Violation((member,), f"{member} stands outside {self._words(placement.ground)}")
+            Violation((member,), f"{member} stands outside {self._words(placement.fleet)}")
             for member in edge
             if placement.hosts[member] not in inside
         )
 
-    def _inside(self, ground: Ground) -> frozenset[int]:
-        inside = frozenset(range(ground.host_count))
+    def _inside(self, fleet: PolicyView) -> frozenset[int]:
+        inside = frozenset(range(fleet.host_count))
         if self.domains:
-            inside &= ground.hosts_in(self.domains)
+            inside &= fleet.hosts_in(self.domains)
         if self.traits:
-            inside &= ground.hosts_with_traits(self.traits)
+            inside &= fleet.hosts_with_traits(self.traits)
         return inside
 
-    def _words(self, ground: Ground) -> str:
-        named = (ground.said(self.domains),) if self.domains else ()
+    def _words(self, fleet: PolicyView) -> str:
+        named = (fleet.names_text(self.domains),) if self.domains else ()
         return ", ".join((*named, *sorted(self.traits)))
 
     def slack(self, edge: Edge, placement: Placement) -> None:
         """None: the policy is met or not, with no measure in between."""
 
     def post(
-        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+        self, edge: Edge, fleet: PolicyView, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
         """Only on the hosts inside."""
-        named = ground.hosts_in(self.domains)
-        fast = ground.hosts_with_traits(self.traits)
+        named = fleet.hosts_in(self.domains)
+        fast = fleet.hosts_with_traits(self.traits)
         hosts = fast if not self.domains else named if not self.traits else named & fast
         yield OnlyOn(policy=name, members=edge, weight=weight, hosts=hosts)
 
-    def needs(self, edge: Edge, ground: Ground) -> str:
+    def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """Hosts inside the fence."""
-        return f"hosts in {self._words(ground)} for {members_text(edge)}"
+        return f"hosts in {self._words(fleet)} for {members_text(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:
         """One trait less."""

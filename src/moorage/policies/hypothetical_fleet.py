@@ -25,13 +25,13 @@ MAX_NAMES: Final = 10
 
 
 @dataclass(eq=False)
-class HypotheticalGround:
-    """A `domain.placement.Ground`; `names` grow as policies refer to them."""
+class HypotheticalFleet:
+    """A `domain.placement.PolicyView`; `names` grow as policies refer to them."""
 
     levels: Mapping[str, tuple[str, ...]] | None = None
     names: dict[str, int] = field(default_factory=dict)
     """Name or `trait:<name>` -> its bit: host `i` has the names whose bits are set in `i`."""
-    fleet: Topology | None = None
+    real_topology: Topology | None = None
     """The topology of the real fleet, if there is one; used for texts only."""
 
     @property
@@ -75,16 +75,20 @@ class HypotheticalGround:
         bits = sum(1 << self._bit(name) for name in names)
         return frozenset(row for row in range(self.host_count) if row & bits)
 
-    def said(self, names: frozenset[str]) -> str:
+    def names_text(self, names: frozenset[str]) -> str:
         """The names for texts; all of them where no fleet is known."""
-        return ", ".join(sorted(names)) if self.fleet is None else said_names(self.fleet, names)
+        return (
+            ", ".join(sorted(names))
+            if self.real_topology is None
+            else said_names(self.real_topology, names)
+        )
 
     def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:
         """Hosts that have all of the traits."""
         bits = sum(1 << self._bit(f"trait:{trait}") for trait in traits)
         return frozenset(row for row in range(self.host_count) if row & bits == bits)
 
-    def foreigners(self, host: int) -> Sequence[Occupant]:
+    def foreign_consumers(self, host: int) -> Sequence[Occupant]:
         """None."""
         return ()
 

@@ -53,8 +53,8 @@ def usual_rank(name: str) -> tuple[int, str]:
 
 
 @dataclass(frozen=True)
-class IdealGround:
-    """A `domain.placement.Ground` of an ideal fleet.
+class IdealFleet:
+    """A `domain.placement.PolicyView` of an ideal fleet.
 
     `counts` gives the number of domains of every level but `host`; the domains of a lower level
     are dealt out evenly under those of the next higher one. Parallel trees cross: every
@@ -136,7 +136,7 @@ class IdealGround:
         """Every host: names refer to something only in a real fleet."""
         return frozenset(range(self.host_count))
 
-    def said(self, names: frozenset[str]) -> str:
+    def names_text(self, names: frozenset[str]) -> str:
         """All names unchanged."""
         return ", ".join(sorted(names))
 
@@ -144,6 +144,6 @@ class IdealGround:
         """Every host."""
         return frozenset(range(self.host_count))
 
-    def foreigners(self, host: int) -> Sequence[Occupant]:
+    def foreign_consumers(self, host: int) -> Sequence[Occupant]:
         """None."""
         return ()

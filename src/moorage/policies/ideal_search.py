@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName
     from moorage.domain.topology import Level
-    from moorage.policies.ideal_fleet import IdealGround
+    from moorage.policies.ideal_fleet import IdealFleet
     from moorage.policies.primitives import Primitive
 
 MAX_STEPS: Final = 8_000
@@ -74,7 +74,7 @@ class _ConstraintState:
 
 
 def search(
-    ground: IdealGround, members: Sequence[MemberName], primitives: Sequence[Primitive]
+    fleet: IdealFleet, members: Sequence[MemberName], primitives: Sequence[Primitive]
 ) -> Mapping[MemberName, int] | None:
     """A placement that satisfies all primitives, or None if there is none.
 
@@ -82,13 +82,13 @@ def search(
         BudgetExceeded: neither was found within `MAX_STEPS` steps.
     """
     states = [
-        _ConstraintState(one, ground.domains(one.level), len(one.members))
+        _ConstraintState(one, fleet.domains(one.level), len(one.members))
         for one in primitives
         if not isinstance(one, OnlyOn | NeverOn)
     ]
     if any(state.infeasible() for state in states):
         return None
-    return _Search(ground, _search_order(members, states), states).run()
+    return _Search(fleet, _search_order(members, states), states).run()
 
 
 def _search_order(
@@ -115,9 +115,9 @@ class _Search:
     """One depth-first search."""
 
     def __init__(
-        self, ground: IdealGround, order: Sequence[MemberName], states: Sequence[_ConstraintState]
+        self, fleet: IdealFleet, order: Sequence[MemberName], states: Sequence[_ConstraintState]
     ) -> None:
-        self._ground = ground
+        self._fleet = fleet
         self._order = order
         self._hosts: dict[MemberName, int] = {}
         self._on: dict[int, int] = {}
@@ -174,7 +174,7 @@ class _Search:
 
     def _candidates(self, member: MemberName) -> Iterator[int]:
         """Hosts to try: one of each set of equivalent hosts, the least used first."""
-        leaves = self._ground.leaf_count
+        leaves = self._fleet.leaf_count
         used: dict[int, list[int]] = {}
         for host in self._on:
             used.setdefault(host % leaves, []).append(host)
@@ -192,27 +192,27 @@ class _Search:
 
     def _first_free(self, leaf: int, hosts: Sequence[int]) -> list[int]:
         taken = set(hosts)
-        leaves = self._ground.leaf_count
-        rows = range(leaf, self._ground.host_count, leaves)
+        leaves = self._fleet.leaf_count
+        rows = range(leaf, self._fleet.host_count, leaves)
         return [next(row for row in rows if row not in taken)] if len(taken) < len(rows) else []
 
     def _fresh_leaves(self, used: set[int]) -> list[int]:
         """The first host of one unused leaf for each combination of the domains above it."""
         found: dict[tuple[object, ...], int] = {}
         touched = {
-            (level, self._ground.domains(level)[leaf]) for leaf in used for level in self._above
+            (level, self._fleet.domains(level)[leaf]) for leaf in used for level in self._above
         }
-        for leaf in range(self._ground.leaf_count):
+        for leaf in range(self._fleet.leaf_count):
             if leaf in used:
                 continue
             place = tuple(
                 domain if (level, domain) in touched else None
                 for level in self._above
-                for domain in (self._ground.domains(level)[leaf],)
+                for domain in (self._fleet.domains(level)[leaf],)
             )
             found.setdefault(place, leaf)
         return list(found.values())
 
     @property
     def _above(self) -> list[Level]:
-        return list(self._ground.counts)
+        return list(self._fleet.counts)

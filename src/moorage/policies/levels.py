@@ -10,7 +10,7 @@ from moorage.policies.primitives import OnlyOn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Level
     from moorage.policies.contract import Edge
 
@@ -38,10 +38,10 @@ def members_without_domain(edge: Edge, placement: Placement, level: Level) -> It
 
 
 def hosts_with_domain(
-    edge: Edge, ground: Ground, level: Level, *, name: str, weight: int | None
+    edge: Edge, fleet: PolicyView, level: Level, *, name: str, weight: int | None
 ) -> Iterator[OnlyOn]:
     """Restrict the members to hosts in a domain of the level; nothing if all hosts are in one."""
-    domains = ground.domains(level)
+    domains = fleet.domains(level)
     if -1 in domains:
         hosts = frozenset(host for host, domain in enumerate(domains) if domain >= 0)
         yield OnlyOn(policy=name, members=edge, weight=weight, hosts=hosts)

@@ -15,7 +15,7 @@ from moorage.policies.primitives import SameDomain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
@@ -67,7 +67,7 @@ class Proximity:
 
     def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
         """One for members without a domain, and one for the domains beyond the first."""
-        level = self._level(placement.ground.topology)
+        level = self._level(placement.fleet.topology)
         if level is None:
             return ()
         return (*members_without_domain(edge, placement, level), *self._far(edge, placement, level))
@@ -88,17 +88,17 @@ class Proximity:
         """None: the policy is met or not, with no measure in between."""
 
     def post(
-        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+        self, edge: Edge, fleet: PolicyView, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
         """The same domain of the level that stands for the distance."""
-        level = self._level(ground.topology)
+        level = self._level(fleet.topology)
         if level is not None:
             yield SameDomain(policy=name, members=edge, weight=weight, level=level)
-            yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
+            yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
 
-    def needs(self, edge: Edge, ground: Ground) -> str:
+    def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """One domain with room for all."""
-        level = self._level(ground.topology)
+        level = self._level(fleet.topology)
         return f"one {level or self.tree} with room for {members_text(edge)}"
 
     def weaker(self, edge: Edge) -> Iterable[Weaker]:

@@ -15,7 +15,7 @@ from moorage.domain.ensembles import Phase, edges
 from moorage.domain.errors import UnknownName
 from moorage.domain.placement import Placement
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level
-from moorage.policies.ideal_fleet import LEVEL_ORDER, IdealGround, levels_by_tree, usual_rank
+from moorage.policies.ideal_fleet import LEVEL_ORDER, IdealFleet, levels_by_tree, usual_rank
 from moorage.policies.ideal_search import BudgetExceeded, search
 from moorage.policies.registry import parse
 
@@ -246,11 +246,11 @@ def _is_satisfiable(
     Raises:
         BudgetExceeded: undecided.
     """
-    ground = _ground(rules, counts)
-    found = _search_placement(ground, rules, members)
+    fleet = _ideal_fleet(rules, counts)
+    found = _search_placement(fleet, rules, members)
     if found is None:
         return False
-    placement = Placement(ground, found)
+    placement = Placement(fleet, found)
     broken = [
         violation
         for rule in rules
@@ -263,15 +263,15 @@ def _is_satisfiable(
 
 
 def _search_placement(
-    ground: IdealGround, rules: Sequence[_Rule], members: Sequence[MemberName]
+    fleet: IdealFleet, rules: Sequence[_Rule], members: Sequence[MemberName]
 ) -> Mapping[MemberName, int] | None:
     posted = [
         primitive
         for rule in rules
         for edge in rule.edges
-        for primitive in rule.policy.post(edge, ground, name=rule.statement.name, weight=None)
+        for primitive in rule.policy.post(edge, fleet, name=rule.statement.name, weight=None)
     ]
-    return search(ground, members, posted)
+    return search(fleet, members, posted)
 
 
 def _with_hosts(counts: Mapping[Level, int], rules: Sequence[_Rule]) -> dict[Level, int]:
@@ -302,19 +302,19 @@ def _least_hosts(rules: Sequence[_Rule]) -> int:
             continue
         for edge in rule.edges:
             only = [_Rule(rule.statement, rule.policy, (edge,))]
-            grounds = (IdealGround({level.tree: ()}, {}, n) for n in range(1, len(edge) + 1))
+            fleets = (IdealFleet({level.tree: ()}, {}, n) for n in range(1, len(edge) + 1))
             needed = (
-                ground.per_leaf
-                for ground in grounds
-                if _search_placement(ground, only, edge) is not None
+                fleet.per_leaf
+                for fleet in fleets
+                if _search_placement(fleet, only, edge) is not None
             )
             least = max(least, next(needed, least))
     return least
 
 
-def _ground(rules: Sequence[_Rule], counts: Mapping[Level, int]) -> IdealGround:
+def _ideal_fleet(rules: Sequence[_Rule], counts: Mapping[Level, int]) -> IdealFleet:
     """An ideal fleet with these domains, and enough hosts in each for the rules at host level."""
-    return IdealGround(levels_by_tree(_levels(rules) | set(counts)), counts, _separate_hosts(rules))
+    return IdealFleet(levels_by_tree(_levels(rules) | set(counts)), counts, _separate_hosts(rules))
 
 
 def _separate_hosts(rules: Sequence[_Rule]) -> int:

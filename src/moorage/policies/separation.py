@@ -20,7 +20,7 @@ from moorage.policies.primitives import AtMost, NeverOn
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
@@ -78,7 +78,7 @@ class Separation:
 
     def violations(self, edge: Edge, placement: Placement) -> tuple[Violation, ...]:
         """One for each domain that holds several members."""
-        level = self._level(placement.ground.topology)
+        level = self._level(placement.fleet.topology)
         if level is None:
             return self._impossible(edge)
         return (
@@ -93,7 +93,7 @@ class Separation:
     def _close(self, edge: Edge, placement: Placement, level: Level) -> Iterator[Violation]:
         for domain, together in placement.by_domain(edge, level).items():
             if len(together) > 1:
-                name = placement.ground.domain_name(level, domain)
+                name = placement.fleet.domain_name(level, domain)
                 yield Violation(together, self._words(together, level, name), len(together) - 1)
 
     def _words(self, together: Edge, level: Level, name: str) -> str:
@@ -113,20 +113,20 @@ class Separation:
         """None: the policy is met or not, with no measure in between."""
 
     def post(
-        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+        self, edge: Edge, fleet: PolicyView, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
         """At most one in each domain of the level that the distance implies."""
-        level = self._level(ground.topology)
+        level = self._level(fleet.topology)
         if level is None:
-            nowhere = frozenset(range(ground.host_count))
+            nowhere = frozenset(range(fleet.host_count))
             yield NeverOn(policy=name, members=edge[1:], weight=weight, hosts=nowhere)
         else:
             yield AtMost(policy=name, members=edge, weight=weight, level=level, limit=1)
-            yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
+            yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
 
-    def needs(self, edge: Edge, ground: Ground) -> str:
+    def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """As many domains as members."""
-        level = self._level(ground.topology)
+        level = self._level(fleet.topology)
         if level is None:
             return f"hosts {self.min_distance} apart for {members_text(edge)}"
         return f"{domains_text(level, len(edge))} for {members_text(edge)} (max 1 per {level})"

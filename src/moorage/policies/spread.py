@@ -20,7 +20,7 @@ from moorage.policies.primitives import AtLeastDomains, Skew
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
@@ -136,18 +136,18 @@ class Spread:
             yield Violation(edge, text, skew - self.max_skew)
 
     def _skew(self, edge: Edge, placement: Placement, counts: dict[int, int]) -> int:
-        eligible = self._eligible(edge, placement.ground)
+        eligible = self._eligible(edge, placement.fleet)
         emptiest = min((counts.get(domain, 0) for domain in eligible), default=0)
         return max(counts.values(), default=0) - emptiest
 
-    def _eligible(self, edge: Edge, ground: Ground) -> frozenset[int]:
+    def _eligible(self, edge: Edge, fleet: PolicyView) -> frozenset[int]:
         """The domains among which the emptiest is looked for."""
         level = Level(self.tree, self.level)
-        every = eligible_domains(edge, ground, level)
+        every = eligible_domains(edge, fleet, level)
         if self.fenced_domains == COUNT:
             return every
         # Where the fences leave nothing, they refuse the members by themselves.
-        return eligible_domains(edge, ground, level, fenced=True) or every
+        return eligible_domains(edge, fleet, level, fenced=True) or every
 
     def slack(self, edge: Edge, placement: Placement) -> int:
         """The smaller of domains to spare and skew to spare."""
@@ -160,7 +160,7 @@ class Spread:
         return min(spare)
 
     def post(
-        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+        self, edge: Edge, fleet: PolicyView, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
         """Enough domains; a bounded skew over the eligible ones; on hosts that have one."""
         level = Level(self.tree, self.level)
@@ -173,12 +173,12 @@ class Spread:
                 members=edge,
                 weight=weight,
                 level=level,
-                domains=tuple(sorted(self._eligible(edge, ground))),
+                domains=tuple(sorted(self._eligible(edge, fleet))),
                 limit=self.max_skew,
             )
-        yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
+        yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
 
-    def needs(self, edge: Edge, ground: Ground) -> str:
+    def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """The domains asked for, and what evenness means for them."""
         level = Level(self.tree, self.level)
         parts = []
@@ -206,16 +206,16 @@ class Spread:
 
 
 def eligible_domains(
-    edge: Edge, ground: Ground, level: Level, *, fenced: bool = False
+    edge: Edge, fleet: PolicyView, level: Level, *, fenced: bool = False
 ) -> frozenset[int]:
     """Domains with at least one host that could hold one of the members if it were empty.
 
     With `fenced` only hosts count on which the request's fences and bans let the member stand.
     """
-    domains = ground.domains(level)
+    domains = fleet.domains(level)
     if fenced:
-        both = {(ground.eligible(member), ground.fenced(member)) for member in edge}
+        both = {(fleet.eligible(member), fleet.fenced(member)) for member in edge}
         hosts = frozenset[int]().union(*(suits & inside for suits, inside in both))
     else:
-        hosts = frozenset[int]().union(*{ground.eligible(member) for member in edge})
+        hosts = frozenset[int]().union(*{fleet.eligible(member) for member in edge})
     return frozenset(domains[host] for host in hosts) - {-1}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import Phase, edges
 from moorage.domain.topology import HOST, Level
-from moorage.policies.hypothetical_fleet import HypotheticalGround
+from moorage.policies.hypothetical_fleet import HypotheticalFleet
 from moorage.policies.primitives import (
     Apart,
     AtLeastDomains,
@@ -48,38 +48,38 @@ def contradictory(
     Raises:
         UnknownPolicy, InvalidDescription: a policy is of an unknown type or invalid.
     """
-    ground = HypotheticalGround(levels)
-    posted = _post(list(roles), list(members), list(statements), ground)
+    fleet = HypotheticalFleet(levels)
+    posted = _post(list(roles), list(members), list(statements), fleet)
 
     @cache
     def together(level: Level) -> _JoinedMembers:
-        return _JoinedMembers.at(level, posted, ground)
+        return _JoinedMembers.at(level, posted, fleet)
 
     counted = (one for one in posted if not isinstance(one, OnlyOn | NeverOn | SameDomain | Skew))
     if any(_violates_counts(one, together(one.level)) for one in counted):
         return True
-    return ground.complete and _has_no_host(posted, together(Level("", HOST)), ground)
+    return fleet.complete and _has_no_host(posted, together(Level("", HOST)), fleet)
 
 
 def _post(
     roles: list[Role],
     members: list[MemberName],
     statements: list[PolicyStatement],
-    ground: HypotheticalGround,
+    fleet: HypotheticalFleet,
 ) -> list[Primitive]:
     rules = [
         (one, parse(one), edges(one, roles, members))
         for one in statements
         if one.required and Phase.CREATE in one.phases
     ]
-    # The first round collects the names in the ground; only the second one counts.
+    # The first round collects the names in the fleet; only the second one counts.
     posted: list[Primitive] = []
     for _ in range(2):
         posted = [
             primitive
             for statement, policy, found in rules
             for edge in found
-            for primitive in policy.post(edge, ground, name=statement.name, weight=None)
+            for primitive in policy.post(edge, fleet, name=statement.name, weight=None)
         ]
     return posted
 
@@ -91,9 +91,7 @@ class _JoinedMembers:
     head: Mapping[MemberName, MemberName]
 
     @classmethod
-    def at(
-        cls, level: Level, posted: list[Primitive], ground: HypotheticalGround
-    ) -> _JoinedMembers:
+    def at(cls, level: Level, posted: list[Primitive], fleet: HypotheticalFleet) -> _JoinedMembers:
         head: dict[MemberName, MemberName] = {}
 
         def find(member: MemberName) -> MemberName:
@@ -105,7 +103,7 @@ class _JoinedMembers:
             return member
 
         for one in posted:
-            if isinstance(one, SameDomain) and ground.implies(one.level, level):
+            if isinstance(one, SameDomain) and fleet.implies(one.level, level):
                 for member in one.members[1:]:
                     head[find(member)] = find(one.members[0])
         return cls({member: find(member) for member in head})
@@ -137,11 +135,11 @@ def _violates_counts(
 
 
 def _has_no_host(
-    posted: list[Primitive], together: _JoinedMembers, ground: HypotheticalGround
+    posted: list[Primitive], together: _JoinedMembers, fleet: HypotheticalFleet
 ) -> bool:
     """Whether all hosts are excluded for a member, or for members joined on one host."""
     left: dict[MemberName, frozenset[int]] = {}
-    every = frozenset(range(ground.host_count))
+    every = frozenset(range(fleet.host_count))
     for one in posted:
         if not isinstance(one, OnlyOn | NeverOn):
             continue

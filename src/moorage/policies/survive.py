@@ -19,7 +19,7 @@ from moorage.policies.primitives import AtMostTogether
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from moorage.domain.placement import Ground, Placement
+    from moorage.domain.placement import Placement, PolicyView
     from moorage.domain.topology import Topology
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
@@ -110,7 +110,7 @@ class Survive:
         return self._remain(edge, placement) - self.keep
 
     def post(
-        self, edge: Edge, ground: Ground, *, name: str, weight: int | None
+        self, edge: Edge, fleet: PolicyView, *, name: str, weight: int | None
     ) -> Iterable[Primitive]:
         """The domains lost may together hold only what need not remain."""
         level = Level(self.tree, self.level)
@@ -122,9 +122,9 @@ class Survive:
             domains=self.lose,
             limit=len(edge) - self.keep,
         )
-        yield from hosts_with_domain(edge, ground, level, name=name, weight=weight)
+        yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
 
-    def needs(self, edge: Edge, ground: Ground) -> str:
+    def requirement(self, edge: Edge, fleet: PolicyView) -> str:
         """The least number of domains that the goal takes."""
         level = Level(self.tree, self.level)
         each = (len(edge) - self.keep) // self.lose

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from moorage.store.changelog.answers import Connections
     from moorage.store.changelog.local_commits import Ended
     from moorage.store.watch import Watch
-    from moorage.usecases.ports import Clock, Keepers
+    from moorage.usecases.ports import Clock, ExclusiveEnsembles
 
     T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         super().__init__(backend, clock)
         self._watch = watch
         self._feed = Feed(backend, clock, watch)
-        self._keepers: Keepers | None = None
+        self._exclusive: ExclusiveEnsembles | None = None
         self._turns = FifoLock(WAIT)
         self.event_log = EventStore(backend, self.now)
         """See `Store`."""
@@ -108,12 +108,12 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         """See `Store`."""
         return provider_states.provider(self._backend, uuid)
 
-    def keepers(self) -> Keepers:
+    def exclusive_ensembles(self) -> ExclusiveEnsembles:
         """See `Store`. Read in again only after one of them has changed."""
-        known = self._keepers
-        revision, waited = stored_values.keepers_revision(self._backend)
+        known = self._exclusive
+        revision, waited = stored_values.exclusive_revision(self._backend)
         if known is None or known.revision != revision:
-            known = self._keepers = self._backend.read(stored_values.keepers)
+            known = self._exclusive = self._backend.read(stored_values.exclusive_ensembles)
         return replace(known, waited=waited)
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:

@@ -69,7 +69,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Keepers:
+class ExclusiveEnsembles:
     """The ensembles that keep others out (see `Ensemble.keeps_others_out`) at one revision."""
 
     revision: int
@@ -271,11 +271,11 @@ class Store(Protocol):
     def ensemble_named(self, project_id: str, name: str) -> str | None:
         """The id of the project's oldest ensemble of a name; see `ExpectUniqueName`."""
 
-    def keepers(self) -> Keepers:
+    def exclusive_ensembles(self) -> ExclusiveEnsembles:
         """Every project's ensembles that keep others out, by creation, and their revision.
 
-        Read it before the snapshot: then a commit that relies on the revision fails if a keeper was
-        written after this read.
+        Read it before the snapshot: then a commit that relies on the revision fails if an exclusive
+        ensemble was written after this read.
         """
 
     def held(self, project_id: str | None) -> int:

@@ -179,4 +179,4 @@ def _named(call: Call, element: domain.Element) -> str:
 
 
 def _count(call: Call, count: int) -> int | str:
-    return count if call.caller.operator else call.env.limits.disclosure.said(count)
+    return count if call.caller.operator else call.env.limits.disclosure.count_text(count)

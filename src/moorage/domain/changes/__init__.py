@@ -221,7 +221,7 @@ class Changeset:
     """Changes applied in order, in one transaction, or not at all.
 
     `relies_on` maps provider UUID to the revision seen; `topology_revision`, if given, is the
-    topology's, and `keepers_revision` that of all ensembles that keep others out. Any that moved
+    topology's, and `exclusive_revision` that of all exclusive ensembles. Any that moved
     is a ProviderConflict, and nothing is written.
 
     A provider in `seen` may move all the same, as long as its name, tree, traits and aggregates
@@ -239,7 +239,7 @@ class Changeset:
     standing: Mapping[str, frozenset[str]] = field(default_factory=_none)
     """Consumer -> providers; each of these is in `relies_on`."""
     topology_revision: int | None = None
-    keepers_revision: int | None = None
+    exclusive_revision: int | None = None
     releases_places: bool = False
 
 

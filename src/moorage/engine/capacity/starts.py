@@ -169,7 +169,7 @@ def enough_total_capacity(
 
 def _eligible_hosts(built: BuiltProblem) -> Bools:
     """[H] hosts that could hold a member of some role if they were empty."""
-    masks = list(built.ground.eligible_rows.values())
+    masks = list(built.policy_view.eligible_rows.values())
     nowhere = np.zeros(built.terrain.host_count, dtype=np.bool_)
     found: Bools = np.logical_or.reduce([nowhere, *masks])
     return found
@@ -192,7 +192,7 @@ def _necessary_conditions(
     built: BuiltProblem, snapshot: Snapshot, starts: Starts, role: Role, count: int
 ) -> Iterator[tuple[Tallies, int]]:
     """Necessary conditions for a role: (step function of the start, least value it must have)."""
-    eligible = built.ground.eligible_rows[role.name]
+    eligible = built.policy_view.eligible_rows[role.name]
     required = [one for one in built.problem.primitives if one.weight is None]
     share = {number: _member_count(one, role.name) for number, one in enumerate(required)}
     most = min([count, *(_per_host(one, share[n], count) for n, one in enumerate(required))])

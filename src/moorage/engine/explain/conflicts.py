@@ -115,13 +115,15 @@ def elements(built: BuiltProblem) -> tuple[Element, ...]:
 def without_elements(built: BuiltProblem, aside: Elements) -> BuiltProblem:
     """The request without these elements; the meaning of its other policies stays."""
     changed, closed = _request_without(built, aside), _remaining_closed_hosts(built, aside)
-    return build_on_terrain(changed, built.terrain, closed=closed, ground=built.ground)
+    return build_on_terrain(changed, built.terrain, closed=closed, policy_view=built.policy_view)
 
 
 def _problem_of(built: BuiltProblem, request: EnsembleRequest) -> Callable[[], Problem]:
     """A function that builds the problem of a request with fewer requirements."""
     return lambda: (
-        build_on_terrain(request, built.terrain, closed=built.closed, ground=built.ground).problem
+        build_on_terrain(
+            request, built.terrain, closed=built.closed, policy_view=built.policy_view
+        ).problem
     )
 
 

@@ -69,7 +69,9 @@ def demand_text(built: BuiltProblem, element: Element, binding: Binding) -> str:
 def _policy_demand(built: BuiltProblem, rule: PolicyRule) -> str:
     apart = _excludes_violated_domains(built, rule.statement.name)
     edges = [_compliant_members(built, rule, edge) if apart else edge for edge in rule.edges]
-    texts = list(dict.fromkeys(rule.policy.needs(edge, built.ground) for edge in edges if edge))
+    texts = list(
+        dict.fromkeys(rule.policy.requirement(edge, built.policy_view) for edge in edges if edge)
+    )
     more = len(texts) - _MAX_EDGES
     text = "; ".join(texts[:_MAX_EDGES]) + (f"; and {more} more" if more > 0 else "")
     broken = built.standing.get(rule.statement.name)

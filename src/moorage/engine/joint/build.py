@@ -14,7 +14,7 @@ from moorage.domain.errors import InvalidDescription
 from moorage.engine.joint.cost import preference_scale
 from moorage.engine.joint.device_constraints import device_constraints, device_filters, empty_proof
 from moorage.engine.joint.policy_rules import fence_rules, resolve_policies
-from moorage.engine.joint.policy_view import FleetGround
+from moorage.engine.joint.policy_view import TerrainView
 from moorage.engine.joint.problem import Problem
 from moorage.engine.joint.standing_violations import relax_for_standing
 from moorage.engine.joint.terrain import cut_terrain
@@ -65,7 +65,7 @@ class BuiltProblem:
     closed: Closed
     """Reason id -> UUIDs of hosts that may not be used, such as those exclusive to another
     ensemble. Under the key `closed_to_role(role, reason)`: hosts closed to one role only."""
-    ground: FleetGround
+    policy_view: TerrainView
     rules: tuple[PolicyRule, ...]
     problem: Problem
     standing: Mapping[str, StandingViolation]
@@ -99,25 +99,25 @@ def build_on_terrain(
     terrain: Terrain,
     *,
     closed: Closed = NO_CLOSED_HOSTS,
-    ground: FleetGround | None = None,
+    policy_view: TerrainView | None = None,
 ) -> BuiltProblem:
     """Build the joint problem of a request on a terrain made for it or for a larger request.
 
-    If `ground` is given, it decides eligibility instead of the request's own roles: explanations
-    leave out parts of a request without changing the meaning of its policies.
+    If `policy_view` is given, it decides eligibility instead of the request's own roles:
+    explanations leave out parts of a request without changing the meaning of its policies.
     """
     roles = _used_roles(request)
     devices = _device_constraints(request, terrain, roles)
     passes = _filters_by_role(terrain, roles, devices, closed)
     resolved = resolve_policies(request, terrain.topology)
-    ground = ground or _ground(request, terrain, roles, devices, resolved)
+    policy_view = policy_view or _policy_view(request, terrain, roles, devices, resolved)
     problem, broken = relax_for_standing(
         _problem(
             request,
             terrain,
             roles,
             allowed=[passes[role.name].mask for role in roles],
-            primitives=tuple(_primitives(resolved, ground)),
+            primitives=tuple(_primitives(resolved, policy_view)),
             devices=devices,
         ),
         request.restated,
@@ -127,7 +127,7 @@ def build_on_terrain(
         request=request,
         terrain=terrain,
         closed=closed,
-        ground=ground,
+        policy_view=policy_view,
         rules=resolved,
         problem=_with_scaled_weights(problem),
         standing=broken,
@@ -136,21 +136,23 @@ def build_on_terrain(
     )
 
 
-def ground_for(request: EnsembleRequest, terrain: Terrain) -> FleetGround:
+def policy_view_of(request: EnsembleRequest, terrain: Terrain) -> TerrainView:
     """The policies' view of the fleet for a request."""
     roles = _used_roles(request)
     resolved = resolve_policies(request, terrain.topology)
-    return _ground(request, terrain, roles, _device_constraints(request, terrain, roles), resolved)
+    return _policy_view(
+        request, terrain, roles, _device_constraints(request, terrain, roles), resolved
+    )
 
 
-def _ground(
+def _policy_view(
     request: EnsembleRequest,
     terrain: Terrain,
     roles: list[Role],
     devices: DeviceConstraints | None,
     resolved: tuple[PolicyRule, ...],
-) -> FleetGround:
-    return FleetGround(
+) -> TerrainView:
+    return TerrainView(
         terrain=terrain,
         project_id=request.project_id,
         own=request.own_consumers | request.released,
@@ -311,11 +313,11 @@ def _equality_key(role: Role, number: int, devices: DeviceConstraints | None) ->
     return frozenset(role.resources.items()), role.required, role.forbidden, role.member_of
 
 
-def _primitives(resolved: tuple[PolicyRule, ...], ground: FleetGround) -> Iterator[Primitive]:
+def _primitives(resolved: tuple[PolicyRule, ...], policy_view: TerrainView) -> Iterator[Primitive]:
     """The primitives that the policies post."""
     for rule in resolved:
         deadline.check()
-        yield from rule.post(ground)
+        yield from rule.post(policy_view)
 
 
 def _role_filters(

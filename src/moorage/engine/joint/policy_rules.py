@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from moorage.domain.ensembles import PolicyStatement
-    from moorage.domain.placement import Ground
+    from moorage.domain.placement import PolicyView
     from moorage.domain.requests import EnsembleRequest
     from moorage.domain.topology import Topology
     from moorage.policies.contract import Edge, Policy
@@ -29,11 +29,11 @@ class PolicyRule:
     policy: Policy
     edges: tuple[Edge, ...]
 
-    def post(self, ground: Ground) -> Iterator[Primitive]:
+    def post(self, policy_view: PolicyView) -> Iterator[Primitive]:
         """The primitives that the policy posts for all edges."""
         for edge in self.edges:
             yield from self.policy.post(
-                edge, ground, name=self.statement.name, weight=self.statement.weight
+                edge, policy_view, name=self.statement.name, weight=self.statement.weight
             )
 
 

@@ -1,4 +1,4 @@
-"""The policies' view of the fleet (`domain.placement.Ground`), implemented on a terrain."""
+"""The policies' view of the fleet (`domain.placement.PolicyView`), implemented on a terrain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class FleetGround:
+class TerrainView:
     """A terrain with what depends on the request: eligible hosts and foreign consumers."""
 
     terrain: Terrain
@@ -40,7 +40,7 @@ class FleetGround:
     """The required fences and bans of the request."""
     _cache: dict[object, object] = field(default_factory=dict)
     read_occupants_of: set[int] = field(default_factory=set)
-    """Rows whose occupants were read through `foreigners`; the answers depend on them."""
+    """Rows whose occupants were read through `foreign_consumers`; the answers depend on them."""
 
     @property
     def topology(self) -> Topology:
@@ -94,7 +94,7 @@ class FleetGround:
             mask |= self.terrain.rows_named(name)
         return frozenset(np.flatnonzero(mask).tolist())
 
-    def said(self, names: frozenset[str]) -> str:
+    def names_text(self, names: frozenset[str]) -> str:
         """The names as shown in texts."""
         return said_names(self.terrain.topology, names)
 
@@ -105,7 +105,7 @@ class FleetGround:
             mask &= self.terrain.has_trait(trait)
         return frozenset(np.flatnonzero(mask).tolist())
 
-    def foreigners(self, host: int) -> Sequence[Occupant]:
+    def foreign_consumers(self, host: int) -> Sequence[Occupant]:
         """Occupants of the host's tree that do not belong to this ensemble."""
         self.read_occupants_of.add(host)
         return [one for one in self.terrain.occupants_of(host) if one.consumer not in self.own]

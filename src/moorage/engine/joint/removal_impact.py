@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName, Role
     from moorage.domain.topology import Level
     from moorage.engine.joint.policy_rules import PolicyRule
-    from moorage.engine.joint.policy_view import FleetGround
+    from moorage.engine.joint.policy_view import TerrainView
     from moorage.policies.contract import Edge
     from moorage.policies.primitives import Primitive
 
@@ -49,7 +49,7 @@ class RemovalCandidates:
     """A placement, and the members of one role of which one is to be removed."""
 
     roles: Sequence[Role]
-    ground: FleetGround
+    policy_view: TerrainView
     hosts: Mapping[MemberName, int]
     """Host row of every placed member."""
     candidates: Sequence[MemberName]
@@ -58,7 +58,7 @@ class RemovalCandidates:
     @property
     def placement(self) -> Placement:
         """The placement as policies see it."""
-        return Placement(self.ground, self.hosts)
+        return Placement(self.policy_view, self.hosts)
 
 
 def violations_without(rule: PolicyRule, removal: RemovalCandidates) -> Ints:
@@ -99,7 +99,7 @@ def _edge_without_one(rule: PolicyRule, edge: Edge, removal: RemovalCandidates) 
     found = np.zeros(len(removal.candidates), dtype=np.int64)
     if not rest:
         return found
-    for one in rule.policy.post(rest, removal.ground, name=rule.statement.name, weight=None):
+    for one in rule.policy.post(rest, removal.policy_view, name=rule.statement.name, weight=None):
         found += np.maximum(0, _excess_without(one, removal))
     return found
 
@@ -108,7 +108,7 @@ def _excess_without(primitive: Primitive, removal: RemovalCandidates) -> Ints:
     """[n] the excess without each candidate; the primitive is posted without the first one."""
     match primitive:
         case OnlyOn() | NeverOn():
-            named = np.zeros(removal.ground.host_count, dtype=np.bool_)
+            named = np.zeros(removal.policy_view.host_count, dtype=np.bool_)
             named[list(primitive.hosts)] = True
             on = named if isinstance(primitive, NeverOn) else ~named
             there, goes = _rows(primitive.members, removal)
@@ -140,7 +140,7 @@ def _rows(members: Edge, removal: RemovalCandidates) -> tuple[Ints, Ints]:
 
 def _domain_counts(members: Edge, level: Level, removal: RemovalCandidates) -> tuple[Ints, Ints]:
     """[D] counts per domain with the first candidate; [n] the domain to subtract from."""
-    domain_of = removal.ground.terrain.domains(level)
+    domain_of = removal.policy_view.terrain.domains(level)
     there, goes = _rows(members, removal)
     domains = domain_of[there]
     size = int(domain_of.max(initial=-1)) + 1

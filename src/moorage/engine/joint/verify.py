@@ -57,7 +57,7 @@ def verify(built: BuiltProblem, hosts: Sequence[int] | Ints) -> tuple[PolicyStat
     rows = np.asarray(hosts, dtype=np.int64)
     if faults := tuple(_assignment_faults(problem, rows)):
         raise WrongAnswer(faults)
-    placement = Placement(built.ground, dict(zip(problem.members, rows.tolist(), strict=True)))
+    placement = Placement(built.policy_view, dict(zip(problem.members, rows.tolist(), strict=True)))
     statuses, broken = policy_statuses(built.rules, placement, built.standing)
     if faults := (*_capacity_faults(problem, rows), *broken, *_proof_faults(problem, rows)):
         raise WrongAnswer(faults)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST: Final = 200
 """Locks of one commit; who needs more takes the one lock over all of them."""
 
-KEEPERS: Final = "keepers"
+EXCLUSIVE: Final = "exclusive ensembles"
 """Locked like a provider: all ensembles that keep others out. That one no longer does, harms
 nobody, so only those that do say that they are changed."""
 
@@ -53,8 +53,8 @@ class Footprint:
 def footprint(changeset: Changeset) -> Footprint:
     """What a changeset touches."""
     found = Footprint(relied=set(changeset.relies_on))
-    if changeset.keepers_revision is not None:
-        found.relied.add(KEEPERS)
+    if changeset.exclusive_revision is not None:
+        found.relied.add(EXCLUSIVE)
     # Whoever changes the topology is alone; to rely on it, it is enough not to be.
     for change in changeset.changes:
         note = _NOTES.get(type(change))
@@ -112,7 +112,7 @@ def _put_ensemble(found: Footprint, change: changes.PutEnsemble) -> None:
     ensemble = change.ensemble
     found.ensembles.add(ensemble.id)
     if ensemble.keeps_others_out:
-        found.providers.add(KEEPERS)
+        found.providers.add(EXCLUSIVE)
     tagged = {role.name for role in ensemble.roles if role.tags}
     for member in ensemble.members:
         # What policies read of an occupant changes, so the hosts under such members do too.

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _p, _b, _l = tables.providers.c, tables.bookings.c, tables.ledger.c
 _SOME: Final[Any] = bindparam("some", expanding=True)
-_WHOLE = select(_l.topology_revision, _l.keepers_revision)
+_WHOLE = select(_l.topology_revision, _l.exclusive_revision)
 _REVISIONS = (
-    select(_p.uuid, _p.revision, _l.topology_revision, _l.keepers_revision)
+    select(_p.uuid, _p.revision, _l.topology_revision, _l.exclusive_revision)
     .select_from(tables.providers.join(tables.ledger, true()))
     .where(_p.uuid.in_(_SOME))
 )
@@ -39,10 +39,14 @@ def check_reliance(batch: Batch, changeset: Changeset) -> None:
     """Let a changeset pass of which nothing that it relied on has changed.
 
     Raises:
-        ProviderConflict: something has; `subject` names a provider, the topology or the keepers.
+        ProviderConflict: something has; `subject` names a provider, `topology` or
+            `exclusive ensembles`.
     """
-    whole = {"topology": changeset.topology_revision, "keepers": changeset.keepers_revision}
-    relies_on_whole = any(relied is not None for relied in whole.values())
+    whole = (
+        ("topology", "topology_revision", changeset.topology_revision),
+        ("exclusive ensembles", "exclusive_revision", changeset.exclusive_revision),
+    )
+    relies_on_whole = any(relied is not None for _, _, relied in whole)
     if not (changeset.relies_on or relies_on_whole):
         return
     rows = _revisions(batch, changeset)
@@ -53,8 +57,8 @@ def check_reliance(batch: Batch, changeset: Changeset) -> None:
     if not relies_on_whole:
         return
     stands = rows[-1] if rows else batch.connection.execute(_WHOLE).one()
-    for subject, relied in whole.items():
-        stored = getattr(stands, f"{subject}_revision")
+    for subject, column, relied in whole:
+        stored = getattr(stands, column)
         if relied is not None and stored != relied:
             raise ProviderConflict(
                 f"{subject}: relied on revision {relied}, found {stored}", subject=subject

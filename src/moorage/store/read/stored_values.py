@@ -25,7 +25,7 @@ from moorage.domain.waitlist import EntryState
 from moorage.store.database.chunks import chunks
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
-from moorage.usecases.ports import Keepers, NamedRecord
+from moorage.usecases.ports import ExclusiveEnsembles, NamedRecord
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -67,8 +67,8 @@ _DUE_CLAIMS = whose_time_has_come(tables.claims.c.lapses_at).where(
 _CLASSES = select(_classes.name, _classes.updated_at).order_by(
     _classes.place.is_(None), _classes.place, _classes.number
 )
-_KEEPERS_REVISION = select(
-    tables.ledger.c.keepers_revision,
+_EXCLUSIVE_REVISION = select(
+    tables.ledger.c.exclusive_revision,
     exists()
     .where(tables.waitlist.c.state == literal_column(f"'{EntryState.WAITING.value}'"))
     .label("waited"),
@@ -92,25 +92,25 @@ def traits(asked: Asked, names: Collection[str] | None) -> list[NamedRecord]:
     ]
 
 
-def keepers_revision(asked: Asked) -> tuple[int, bool]:
+def exclusive_revision(asked: Asked) -> tuple[int, bool]:
     """The revision of all ensembles that keep others out, and whether anybody waits."""
-    row = asked.ask((_KEEPERS_REVISION, {}))[0].one()
-    return int(row.keepers_revision), bool(row.waited)
+    row = asked.ask((_EXCLUSIVE_REVISION, {}))[0].one()
+    return int(row.exclusive_revision), bool(row.waited)
 
 
-def keepers(connection: Session) -> Keepers:
+def exclusive_ensembles(connection: Session) -> ExclusiveEnsembles:
     """Every ensemble that keeps others out, and their revision, in one look."""
-    ensembles, keeping = tables.ensembles.c, tables.keepers.c
+    ensembles, keeping = tables.ensembles.c, tables.exclusive_ensembles.c
     query = (
-        select(tables.ledger.c.keepers_revision, ensembles.body)
+        select(tables.ledger.c.exclusive_revision, ensembles.body)
         .select_from(tables.ledger)
-        .outerjoin(tables.keepers, true())
+        .outerjoin(tables.exclusive_ensembles, true())
         .outerjoin(tables.ensembles, ensembles.id == keeping.ensemble_id)
         .order_by(ensembles.number)
     )
     found = connection.execute(query).all()
-    return Keepers(
-        revision=found[0].keepers_revision,
+    return ExclusiveEnsembles(
+        revision=found[0].exclusive_revision,
         ensembles=tuple(stored_bodies.ENSEMBLE.decode(row.body) for row in found if row.body),
     )
 

@@ -67,7 +67,7 @@ ledger = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("revision", BigInteger, nullable=False),  # MariaDB's; elsewhere the log tells it
     Column("topology_revision", BigInteger, nullable=False),
-    Column("keepers_revision", BigInteger, nullable=False, server_default="0"),
+    Column("exclusive_revision", BigInteger, nullable=False, server_default="0"),
     Column("log_start", BigInteger, nullable=False),
     Column("events_start", BigInteger, nullable=False, server_default="0"),
     Column("events_start_at", BigInteger, nullable=False, server_default="0"),
@@ -204,8 +204,8 @@ ensembles = Table(
     Column("body", _LONG, nullable=False),
 )
 
-keepers = Table(
-    "keepers",
+exclusive_ensembles = Table(
+    "exclusive_ensembles",
     metadata,
     Column("ensemble_id", _UUID, primary_key=True),
     comment="Ensembles that keep others out: with a required policy of the type exclusive.",

@@ -29,7 +29,7 @@ _ONE_AT_A_TIME: Final = Lock()
 """Alembic keeps the running migration in module globals."""
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _REACHED: Final = text("SELECT version_num FROM alembic_version")
-_UNRELEASED: Final = frozenset(f"{number:04}" for number in range(1, 26))
+_UNRELEASED: Final = frozenset({*(f"{number:04}" for number in range(1, 26)), "0001_ledger"})
 """Schemas from before the first release, which nothing upgrades."""
 
 

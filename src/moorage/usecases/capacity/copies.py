@@ -103,7 +103,7 @@ def fit_copies(
         Busy: time ran out before it was known whether one fits.
     """
     limit = time_limit_within(env.limits, time_limit)
-    keepers = env.store.keepers()
+    exclusive = env.store.exclusive_ensembles()
     snapshot = env.store.snapshot()
     if not ensemble.members:
         raise InvalidDescription("there is nothing to place: no role has members", path="fit")
@@ -111,7 +111,7 @@ def fit_copies(
     member_places = locate_members(snapshot, ensemble)
     everyone = frozenset(one.name for one in ensemble.members)
     request = request_for(ensemble, member_places, everyone, period, Objective.PACK)
-    closed = closed_hosts(keepers.ensembles, snapshot, ensemble, period)
+    closed = closed_hosts(exclusive.ensembles, snapshot, ensemble, period)
     built = build(request, snapshot, closed=closed)
     began, taken = env.stopwatch(), list[Place]()
     if len(ensemble.members) == 1 and not ensemble.policies:

@@ -106,7 +106,7 @@ def fit_members(
     role = next((one for one in ensemble.roles if one.name == role_name), None)
     if role is None:
         raise InvalidDescription(f"no role {role_name}", path="fit.role")
-    keepers = env.store.keepers()
+    exclusive = env.store.exclusive_ensembles()
     decision = current_decision(env.store, ensemble)
     snapshot = env.store.snapshot()
     member_places = locate_members(snapshot, ensemble)
@@ -114,7 +114,7 @@ def fit_members(
     objective = Objective.SPREAD if decision is None else decision.objective
     request = request_for(ensemble, member_places, frozenset(), period, objective)
     built = build(
-        request, snapshot, closed=closed_hosts(keepers.ensembles, snapshot, ensemble, period)
+        request, snapshot, closed=closed_hosts(exclusive.ensembles, snapshot, ensemble, period)
     )
     began = env.stopwatch()
     room = count_additional(
@@ -122,7 +122,7 @@ def fit_members(
     )
     count = room.count
     if window is None and room.exact and not _leased(env, decision):
-        observation = Observation(snapshot, member_places, keepers.ensembles)
+        observation = Observation(snapshot, member_places, exclusive.ensembles)
         room = _moving(env, ensemble, decision, role, room, observation, limit)
         count = room.count
     first = max((m.index for m in request.members if m.role == role.name), default=-1) + 1
@@ -274,6 +274,6 @@ def _away(
     states = [snapshot.state(row) for row in snapshot.roots.tolist()]
     going = [one for one in states if any(away.start == first for away in one.down)]
     rough = env.limits.disclosure
-    hosts = counted(len(going), "host") if rough.exact else f"{rough.said(len(going))} hosts"
+    hosts = counted(len(going), "host") if rough.exact else f"{rough.count_text(len(going))} hosts"
     since = format_instant(rough.since(first))
     return (LimitingFactor(None, None, (), f"{hosts} planned to be away from {since}", ()),)

@@ -114,7 +114,7 @@ def _plan(
     *,
     dry_run: bool,
 ) -> PlannedWindow:
-    keepers = env.store.keepers()
+    exclusive = env.store.exclusive_ensembles()
     snapshot = env.store.snapshot()
     now = snapshot.taken_at
     hosts = resolve_hosts(snapshot, planning.hosts, planning.domains)
@@ -130,10 +130,10 @@ def _plan(
         created_at=now,
     )
     found = clear_hosts(
-        env, snapshot, hosts, window.period, keepers.ensembles, env.limits.time_limit
+        env, snapshot, hosts, window.period, exclusive.ensembles, env.limits.time_limit
     )
     if found.stuck:
-        raise window_refusal(env, snapshot, window, found, keepers.ensembles)
+        raise window_refusal(env, snapshot, window, found, exclusive.ensembles)
     moved = tuple(one.planned.lease.id for one in found.moved)
     if not dry_run:
         changes: list[Change] = [change for one in found.moved for change in one.changes(now)]
@@ -160,7 +160,7 @@ def _plan(
             seen=MappingProxyType(seen),
             standing=MappingProxyType(standing),
             topology_revision=snapshot.topology_revision,
-            keepers_revision=keepers.revision,
+            exclusive_revision=exclusive.revision,
         )
         try:
             env.store.commit(changeset)

@@ -81,7 +81,7 @@ def window_refusal(
     snapshot: Snapshot,
     window: CapacityWindow,
     found: Clearance,
-    keepers: Sequence[Ensemble],
+    exclusive: Sequence[Ensemble],
 ) -> WouldBreakLease:
     """The refusal: the leases in the way, and the earliest window of the same length instead."""
     mine = window.project_id
@@ -99,7 +99,7 @@ def window_refusal(
     for at in (since, *lease_ends(env, snapshot, window.hosts, since))[:_EARLIEST]:
         other = Period(at, FOREVER if forever else at + length)
         if not clear_hosts(
-            env, snapshot, window.hosts, other, keepers, env.limits.time_limit
+            env, snapshot, window.hosts, other, exclusive, env.limits.time_limit
         ).stuck:
             said = f"earliest {what} {after}: {_minute(at)}"
             return WouldBreakLease(leases, earliest=at, instead=said)

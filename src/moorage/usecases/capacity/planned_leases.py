@@ -112,7 +112,7 @@ def clear_hosts(
     snapshot: Snapshot,
     hosts: Sequence[str],
     period: Period,
-    keepers: Sequence[Ensemble],
+    exclusive: Sequence[Ensemble],
     time_limit: Duration,
 ) -> Clearance:
     """Search for other places for all leases on these hosts in a period.
@@ -122,7 +122,7 @@ def clear_hosts(
         snapshot: the fleet as it is.
         hosts: UUIDs of the root providers that will be away.
         period: the absence.
-        keepers: exclusive ensembles.
+        exclusive: the exclusive ensembles.
         time_limit: for each solve.
     """
     bookings = [one for _, one in bookings_on(snapshot, hosts, period)]
@@ -141,12 +141,12 @@ def clear_hosts(
             moving.append(planned)
     if fixed:
         return Clearance((), tuple(fixed))
-    one_by_one, stuck = _one_by_one(env, view, moving, consumers, keepers, time_limit)
+    one_by_one, stuck = _one_by_one(env, view, moving, consumers, exclusive, time_limit)
     if stuck is None:
         return Clearance(tuple(one_by_one), ())
-    together = _together(env, view, moving, keepers, time_limit)
+    together = _together(env, view, moving, exclusive, time_limit)
     if together is None:
-        together = _with_ends(env, view, moving, keepers, time_limit)
+        together = _with_ends(env, view, moving, exclusive, time_limit)
     if together is not None:
         return Clearance(together, ())
     lease, built = stuck
@@ -163,7 +163,7 @@ def _one_by_one(
     view: Snapshot,
     moving: Sequence[MovableLease],
     consumers: frozenset[str],
-    keepers: Sequence[Ensemble],
+    exclusive: Sequence[Ensemble],
     time_limit: Duration,
 ) -> tuple[list[LeaseMove], tuple[Lease, BuiltProblem] | None]:
     """Move leases one by one, the earliest first; return moves, and the first that cannot move."""
@@ -176,7 +176,7 @@ def _one_by_one(
         )
         everyone = frozenset(planned.member_places.places)
         for anew in dict.fromkeys((affected, everyone)):
-            built = _built(view, planned, anew, keepers)
+            built = _built(view, planned, anew, exclusive)
             try:
                 found = solve_and_verify(env.solver, built, time_limit=time_limit, seed=0)
             except Busy:
@@ -189,12 +189,15 @@ def _one_by_one(
                 view = with_bookings(view, planned.bookings(moves.places))
                 break
         else:
-            return [], (planned.lease, _built(view, planned, everyone, keepers))
+            return [], (planned.lease, _built(view, planned, everyone, exclusive))
     return moved, None
 
 
 def _built(
-    view: Snapshot, planned: MovableLease, anew: frozenset[MemberName], keepers: Sequence[Ensemble]
+    view: Snapshot,
+    planned: MovableLease,
+    anew: frozenset[MemberName],
+    exclusive: Sequence[Ensemble],
 ) -> BuiltProblem:
     """A lease's own problem, with some of its members placed anew."""
     decision = planned.decision
@@ -202,14 +205,14 @@ def _built(
     request = request_for(
         planned.ensemble, planned.member_places, anew, remaining, decision.objective
     )
-    return build(request, view, closed=closed_hosts(keepers, view, planned.ensemble, remaining))
+    return build(request, view, closed=closed_hosts(exclusive, view, planned.ensemble, remaining))
 
 
 def _together(
     env: UseCaseEnvironment,
     view: Snapshot,
     moving: Sequence[MovableLease],
-    keepers: Sequence[Ensemble],
+    exclusive: Sequence[Ensemble],
     time_limit: Duration,
     pool: PreemptionPool | None = None,
 ) -> tuple[LeaseMove, ...] | None:
@@ -223,7 +226,7 @@ def _together(
     released = frozenset[str]().union(*(one.consumers for one in planned))
     there = view if pool is None else pool.soon(view)
     bare = with_bookings(there, dict.fromkeys(released, ()))
-    parties = [lease_party(there, one, released, keepers, bare) for one in planned]
+    parties = [lease_party(there, one, released, exclusive, bare) for one in planned]
     problem = join_problems(parties, bare)
     if pool is not None:
         problem = prefer_untouched_hosts(
@@ -249,7 +252,7 @@ def _together(
     instead = {who: some for one in moved for who, some in one.planned.bookings(one.places).items()}
     required = [required_places(one, view.taken_at) for one in moved]
     gone = displace_for(view, instead, required, pool)
-    if gone is None or not placements_hold(view, gone[1], planned, founds, keepers):
+    if gone is None or not placements_hold(view, gone[1], planned, founds, exclusive):
         return None
     return tuple(
         replace(one, displaced=end.displaced, evicted=end.evicted)
@@ -261,7 +264,7 @@ def _with_ends(
     env: UseCaseEnvironment,
     view: Snapshot,
     moving: Sequence[MovableLease],
-    keepers: Sequence[Ensemble],
+    exclusive: Sequence[Ensemble],
     time_limit: Duration,
 ) -> tuple[LeaseMove, ...] | None:
     """As `_together`, with preemptible consumers displaced for moved leases."""
@@ -271,7 +274,7 @@ def _with_ends(
 
     def jointly(few: Mapping[str, PreemptionCandidate]) -> tuple[LeaseMove, ...] | None:
         some = replace(pool, candidates=few)
-        return _together(env, view, moving, keepers, time_limit, some)
+        return _together(env, view, moving, exclusive, time_limit, some)
 
     every = pool.candidates
     return with_least_priority(every, jointly(every), jointly)

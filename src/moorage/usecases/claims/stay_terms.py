@@ -128,7 +128,7 @@ def preemptible_write(
     snapshot: Snapshot,
     write: ReplaceAllocations,
     notice: Duration,
-    keepers: Sequence[Ensemble] = (),
+    exclusive: Sequence[Ensemble] = (),
 ) -> PreemptibleWrite:
     """A preemptible server's write, ending in time for the first lease that needs its place.
 
@@ -142,7 +142,7 @@ def preemptible_write(
         snapshot: the fleet.
         write: the write of a preemptible server.
         notice: see `last_end`.
-        keepers: ensembles that keep others out.
+        exclusive: ensembles that keep others out.
     """
     now = snapshot.taken_at
     declared = FOREVER if write.stay.life is None else now + write.stay.life
@@ -155,7 +155,7 @@ def preemptible_write(
             return None
 
     stay = Period(now, declared)
-    alone = _alone(lease_of, snapshot, write, stay, notice, keepers) if keepers else None
+    alone = _alone(lease_of, snapshot, write, stay, notice, exclusive) if exclusive else None
     try:
         crowded = required_end(lease_of, snapshot, taken, stay, notice)
         found = min((one for one in (crowded, alone) if one is not None), key=by_end, default=None)
@@ -188,7 +188,7 @@ def _alone(
     write: ReplaceAllocations,
     stay: Period,
     notice: Duration,
-    keepers: Sequence[Ensemble],
+    exclusive: Sequence[Ensemble],
 ) -> ForcedEnd | None:
     """The end of the stay before a lease has one of its hosts exclusively; None if none does.
 
@@ -198,11 +198,9 @@ def _alone(
     owner = write.consumer
     rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
     stranger = Occupant(owner.uuid, owner.project_id)
-    exclusive = exclusive_periods(lease_of, snapshot, stranger, keepers, stay)
+    closed = exclusive_periods(lease_of, snapshot, stranger, exclusive, stay)
     try:
-        return end_before_exclusive(
-            exclusive, snapshot.root[rows].tolist(), snapshot.taken_at, notice
-        )
+        return end_before_exclusive(closed, snapshot.root[rows].tolist(), snapshot.taken_at, notice)
     except NotALease:
         return None
 

@@ -81,18 +81,18 @@ class AttemptMaker:
         env = self._hurried() if alone else self.env
         self._plan.allow(MOMENT if alone else self.time_limit)
         store, proposal = env.store, self.proposal
-        keepers = store.keepers()
+        exclusive = store.exclusive_ensembles()
         # A new ensemble has no decision yet.
         new = proposal.generation is None
         before = None if new else current_decision(store, proposal.ensemble)
         _check_lease(env, proposal, before)
         snapshot = store.snapshot()
         if not self.dry_run and not proposal.hooks.waitlist_gate(
-            snapshot, keepers, detect_only=alone
+            snapshot, exclusive, detect_only=alone
         ):
             return None
         member_places = locate_members(snapshot, proposal.ensemble)
-        there = tuple(one for one in keepers.ensembles if not _is_freed(one, proposal))
+        there = tuple(one for one in exclusive.ensembles if not _is_freed(one, proposal))
         observation = self._observation = Observation(snapshot, member_places, there)
         with deadline.leaving(_PROPOSING + len(proposal.ensemble.members) * _PROPOSING_ONE):
             result = self._plan.search(observation)
@@ -110,7 +110,7 @@ class AttemptMaker:
             seen=relied.seen,
             standing=relied.standing,
             topology_revision=snapshot.topology_revision,
-            keepers_revision=keepers.revision,
+            exclusive_revision=exclusive.revision,
         )
         return Attempt(observation, result, decision, changeset)
 
@@ -144,9 +144,9 @@ class AttemptMaker:
         )
 
 
-def _is_freed(keeper: Ensemble, proposal: Proposal) -> bool:
+def _is_freed(owner: Ensemble, proposal: Proposal) -> bool:
     """Whether the proposal frees every member of this exclusive ensemble."""
-    return bool(keeper.members) and all(one.uuid in proposal.freed for one in keeper.members)
+    return bool(owner.members) and all(one.uuid in proposal.freed for one in owner.members)
 
 
 def _relied(answer: DecisionBasis) -> Reliance:

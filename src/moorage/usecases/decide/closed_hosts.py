@@ -40,17 +40,17 @@ EXCLUSIVE: Final = "exclusive"
 
 
 def closed_hosts(
-    keepers: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble, period: Period
+    exclusive: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble, period: Period
 ) -> Mapping[str, frozenset[str]]:
     """Reason id -> UUIDs of hosts closed to the members of `newcomer` that are placed now.
 
     Args:
-        keepers: ensembles that keep others out; see `exclusive_hosts`.
+        exclusive: ensembles that keep others out; see `exclusive_hosts`.
         snapshot: the fleet.
         newcomer: the ensemble whose members are placed.
         period: when they are placed there.
     """
-    kept = exclusive_hosts(keepers, snapshot, newcomer, period)
+    kept = exclusive_hosts(exclusive, snapshot, newcomer, period)
     return MappingProxyType({**kept, DISABLED: disabled_hosts(snapshot)})
 
 
@@ -64,14 +64,14 @@ def disabled_hosts(snapshot: Snapshot) -> frozenset[str]:
 
 
 def exclusive_hosts(
-    keepers: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble, period: Period
+    exclusive: Iterable[Ensemble], snapshot: Snapshot, newcomer: Ensemble, period: Period
 ) -> Mapping[str, frozenset[str]]:
     """`EXCLUSIVE` -> UUIDs of hosts closed to the members of `newcomer` during `period`.
 
     Hosts closed only to some of its roles, because of their tags, are under the key that
     `engine.joint.build.closed_to_role` makes.
     """
-    others = [keeper for keeper in keepers if keeper.id != newcomer.id]
+    others = [owner for owner in exclusive if owner.id != newcomer.id]
     by_tags = {
         stranger: _hosts(snapshot, others, stranger, period)
         for stranger in {_stranger(newcomer, role) for role in newcomer.roles}
@@ -86,12 +86,12 @@ def exclusive_hosts(
 
 
 def _hosts(
-    snapshot: Snapshot, keepers: Iterable[Ensemble], stranger: Occupant, period: Period
+    snapshot: Snapshot, exclusive: Iterable[Ensemble], stranger: Occupant, period: Period
 ) -> frozenset[str]:
-    """UUIDs of the hosts that any of the keepers closes to the stranger."""
+    """UUIDs of the hosts that any exclusive ensemble closes to the stranger."""
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    for keeper in keepers:
-        closed |= providers_closed_to(stranger, keeper, snapshot, period)
+    for owner in exclusive:
+        closed |= providers_closed_to(stranger, owner, snapshot, period)
     roots = snapshot.roots
     return frozenset(snapshot.uuids[row] for row in roots[closed[roots]].tolist())
 
@@ -106,19 +106,19 @@ def _stranger(newcomer: Ensemble, role: Role) -> Occupant:
 
 
 def providers_closed_to(
-    stranger: Occupant, keeper: Ensemble, snapshot: Snapshot, period: Period
+    stranger: Occupant, owner: Ensemble, snapshot: Snapshot, period: Period
 ) -> Bools:
     """[P] whether an exclusive ensemble closes each provider to a stranger during `period`."""
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    for statement in keeper.policies:
+    for statement in owner.policies:
         if statement.required and statement.type == Exclusive.type:
-            closed |= _closed(snapshot, keeper, statement, stranger, period)
+            closed |= _closed(snapshot, owner, statement, stranger, period)
     return closed
 
 
 def _closed(
     snapshot: Snapshot,
-    keeper: Ensemble,
+    owner: Ensemble,
     statement: PolicyStatement,
     stranger: Occupant,
     period: Period,
@@ -127,9 +127,9 @@ def _closed(
     policy = parse(statement)
     assert isinstance(policy, Exclusive)
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
-    if policy.forbids(stranger, keeper.project_id):
-        selected = {member for edge in keeper.edges(statement) for member in edge}
-        members = (one for one in keeper.members if one.name in selected)
+    if policy.forbids(stranger, owner.project_id):
+        selected = {member for edge in owner.edges(statement) for member in edge}
+        members = (one for one in owner.members if one.name in selected)
         rows = hosts_of(snapshot, members, period)
         if rows:
             numbers = snapshot.domains(Level(policy.tree, policy.level))

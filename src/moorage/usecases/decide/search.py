@@ -228,7 +228,7 @@ class SearchContext:
         view = with_bookings(fleet, instead)
         if closed is None:
             closed = closed_hosts(
-                observation.keepers, observation.snapshot, self.proposal.ensemble, request.period
+                observation.exclusive, observation.snapshot, self.proposal.ensemble, request.period
             )
         built = _built(request, view, run, {**self.proposal.known_hosts.barred, **closed})
         clash = bool(instead) and worsens_overage(fleet, instead)

@@ -43,7 +43,7 @@ class Observation:
 
     snapshot: Snapshot
     member_places: MemberPlaces
-    keepers: tuple[Ensemble, ...]
+    exclusive: tuple[Ensemble, ...]
     """See `closed_hosts`."""
 
 

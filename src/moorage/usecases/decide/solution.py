@@ -172,14 +172,16 @@ def verified_placement(built: BuiltProblem, outcome: Outcome, rows: list[int]) -
     Raises:
         WrongAnswer: the placement violates the request.
     """
-    ground = replace(built.ground, read_occupants_of=set())
-    statuses = verify(replace(built, ground=ground), rows)
+    policy_view = replace(built.policy_view, read_occupants_of=set())
+    statuses = verify(replace(built, policy_view=policy_view), rows)
     hosts = (built.problem.hosts[row] for row in rows)
     return VerifiedPlacement(
         built=built,
         outcome=outcome,
         hosts=MappingProxyType(dict(zip(built.problem.members, hosts, strict=True))),
         policies=statuses,
-        inspected_hosts=frozenset(built.problem.hosts[row] for row in ground.read_occupants_of),
+        inspected_hosts=frozenset(
+            built.problem.hosts[row] for row in policy_view.read_occupants_of
+        ),
         places=MappingProxyType(dict(places(built, rows))),
     )

@@ -10,7 +10,7 @@ from moorage.domain.errors import InvalidDescription, LimitExceeded, UnknownName
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Placement
 from moorage.domain.requests import Objective
-from moorage.engine.joint.build import ground_for, row_of_host
+from moorage.engine.joint.build import policy_view_of, row_of_host
 from moorage.engine.joint.policy_rules import resolve_policies
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.policies.contradiction import refuse_contradictions
@@ -60,7 +60,7 @@ def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViola
     )
     terrain = cut_terrain(snapshot, request)
     placement = Placement(
-        ground_for(request, terrain),
+        policy_view_of(request, terrain),
         {member: row_of_host(request, terrain, member) for member in request.members},
     )
     return tuple(
@@ -114,7 +114,7 @@ def check_policies(topology: Topology, ensemble: Ensemble, *, own: bool = True) 
         [member.name for member in ensemble.members],
         ensemble.policies,
         levels=topology.levels,
-        fleet=None if own else topology,
+        topology=None if own else topology,
     )
 
 

@@ -176,7 +176,7 @@ def max_additional(
         return None
     period = Period(snapshot.taken_at)
     request = request_for(ensemble, member_places, frozenset(), period, Objective.SPREAD)
-    closed = closed_hosts(env.store.keepers().ensembles, snapshot, ensemble, period)
+    closed = closed_hosts(env.store.exclusive_ensembles().ensembles, snapshot, ensemble, period)
     limit = env.limits.time_limit // 2
     built = build_on_terrain(request, cut_terrain(snapshot, request), closed=closed)
     found = solve_and_verify(env.solver, built, time_limit=limit, seed=0)

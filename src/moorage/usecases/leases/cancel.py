@@ -58,11 +58,11 @@ def cancel_lease(
         cancelled, changes = end(env, lease, now)
         if dry_run:
             return cancelled
-        keepers = env.store.keepers().revision
+        exclusive = env.store.exclusive_ensembles().revision
         back = tuple(_given_back(env, lease))
         every = (*changes, *timers_after_change(cancelled, env.ids, now), *back)
         try:
-            env.store.commit(Changeset(every, keepers_revision=keepers if back else None))
+            env.store.commit(Changeset(every, exclusive_revision=exclusive if back else None))
         except (CapacityExceeded, ProviderConflict) as overtaken:
             # A booking has meanwhile taken capacity that a later end needs: compute again.
             raise ConcurrentUpdate(overtaken.message, subject=lease_id) from overtaken

@@ -13,7 +13,7 @@ from moorage.domain.leases import LeadTooLong
 from moorage.domain.period import DAY, MINUTE, Period, say_duration
 from moorage.domain.requests import Objective
 from moorage.domain.words import counted
-from moorage.engine.joint.build import ground_for, row_of_host
+from moorage.engine.joint.build import policy_view_of, row_of_host
 from moorage.engine.joint.policy_rules import resolve_policies
 from moorage.engine.joint.removal_impact import RemovalCandidates, violations_without
 from moorage.engine.joint.terrain import cut_terrain
@@ -180,7 +180,7 @@ class _Shrinking:
         nobody: frozenset[MemberName] = frozenset()
         self._request = request_for(ensemble, member_places, nobody, period, Objective.SPREAD)
         self._terrain = cut_terrain(snapshot, self._request)
-        self._ground = ground_for(self._request, self._terrain)
+        self._policy_view = policy_view_of(self._request, self._terrain)
         self._rules = resolve_policies(self._request, self._terrain.topology, Phase.STEADY)
 
     def by(self, role: str, surplus: int) -> Ensemble:
@@ -210,7 +210,7 @@ class _Shrinking:
         }
         gone: set[MemberName] = set()
         for _ in range(surplus):
-            standing = RemovalCandidates(self._request.roles, self._ground, stay, free)
+            standing = RemovalCandidates(self._request.roles, self._policy_view, stay, free)
             required, preferred = self._violations(standing)
             least = int(np.lexsort((preferred, required))[0])
             gone.add(free[least])

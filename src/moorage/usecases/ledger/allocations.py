@@ -168,14 +168,14 @@ def _make_way(
 ) -> Committed:
     """Write allocations, and end preemptible ones in time for leases that need their hosts."""
     for _ in range(ATTEMPTS):
-        keepers = store.keepers()
+        exclusive = store.exclusive_ensembles()
         snapshot = store.snapshot()
         made: list[Change] = []
         relies_on: dict[str, int] = {}
         for one in changes:
             if one.stay.preemptible and one.allocations:
                 bounded = preemptible_write(
-                    store, snapshot, one, lifetimes.notice, keepers.ensembles
+                    store, snapshot, one, lifetimes.notice, exclusive.ensembles
                 )
                 made += bounded.changes
                 relies_on |= bounded.relies_on
@@ -184,7 +184,7 @@ def _make_way(
         try:
             return commit_with_returns(
                 store,
-                Changeset(tuple(made), relies_on=relies_on, keepers_revision=keepers.revision),
+                Changeset(tuple(made), relies_on=relies_on, exclusive_revision=exclusive.revision),
             )
         except ProviderConflict:
             continue

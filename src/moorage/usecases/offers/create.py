@@ -241,7 +241,7 @@ class _OfferSearch:
 
     def _window_request(self) -> WindowRequest:
         env = self._env
-        keepers = env.store.keepers()
+        exclusive = env.store.exclusive_ensembles()
         snapshot = env.store.snapshot()
         members = frozenset(one.name for one in self._ensemble.members)
         member_places = locate_members(snapshot, self._ensemble)
@@ -250,12 +250,12 @@ class _OfferSearch:
         promise = LeasePromise("", whole, expires_at, lead=self._request.lead, offered=True)
         proposal = Proposal(self._ensemble, None, (unplaced(self._ensemble),))
         options = DecisionOptions(objective=self._request.objective, seed=self._request.seed)
-        observation = Observation(snapshot, member_places, keepers.ensembles)
+        observation = Observation(snapshot, member_places, exclusive.ensembles)
         return WindowRequest(
             self._ensemble,
             request_for(self._ensemble, member_places, members, whole, self._request.objective),
             snapshot,
-            keepers.ensembles,
+            exclusive.ensembles,
             displacing_from=expires_at + 2 * env.limits.notice,
             seed=self._request.seed,
             trial=Trial(env, proposal, promise, options, observation),

@@ -175,10 +175,12 @@ def _returned(env: UseCaseEnvironment, lease: Lease) -> Iterator[Change]:
 
 def _commit(env: UseCaseEnvironment, lease: Lease, changes: tuple[Change, ...]) -> None:
     """Commit the changes, and restore the ends of consumers displaced for the offer."""
-    keepers = env.store.keepers().revision
+    exclusive = env.store.exclusive_ensembles().revision
     back = tuple(_returned(env, lease))
     try:
-        env.store.commit(Changeset((*changes, *back), keepers_revision=keepers if back else None))
+        env.store.commit(
+            Changeset((*changes, *back), exclusive_revision=exclusive if back else None)
+        )
     except (CapacityExceeded, ProviderConflict) as overtaken:
         # Another booking took the capacity that a restored end needs: read again.
         raise ConcurrentUpdate(overtaken.message, subject=lease.id) from overtaken

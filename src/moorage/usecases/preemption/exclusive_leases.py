@@ -51,7 +51,7 @@ def exclusive_periods(
     lease_of: Callable[[str], str | None],
     view: Snapshot,
     stranger: Occupant,
-    keepers: Iterable[Ensemble],
+    exclusive: Iterable[Ensemble],
     stay: Period,
 ) -> Iterator[ExclusivePeriod]:
     """The ensembles that close hosts to a stranger during a stay, other than its own ensemble.
@@ -60,15 +60,15 @@ def exclusive_periods(
         lease_of: returns the id of a decision's lease, or None.
         view: the fleet.
         stranger: the consumer that would stay.
-        keepers: exclusive ensembles.
+        exclusive: the exclusive ensembles.
         stay: the requested stay.
     """
     now = view.taken_at
-    for keeper in keepers:
-        consumers = {name for m in keeper.members for name in (m.uuid, m.server_id) if name}
+    for owner in exclusive:
+        consumers = {name for m in owner.members for name in (m.uuid, m.server_id) if name}
         if stranger.consumer in consumers:
             continue
-        closed = providers_closed_to(stranger, keeper, view, stay)
+        closed = providers_closed_to(stranger, owner, view, stay)
         if not closed.any():
             continue
         there = [
@@ -113,7 +113,7 @@ def end_before_exclusive(
 
 def closed_before_run(
     store: Store,
-    keepers: Iterable[Ensemble],
+    exclusive: Iterable[Ensemble],
     snapshot: Snapshot,
     newcomer: Ensemble,
     stay: Period,
@@ -123,16 +123,16 @@ def closed_before_run(
 
     Args:
         store: reads leases.
-        keepers: exclusive ensembles.
+        exclusive: the exclusive ensembles.
         snapshot: the fleet.
         newcomer: the preemptible ensemble to place.
         stay: the requested stay.
         run: the first part of the stay, which is required.
     """
-    closed = closed_hosts(keepers, snapshot, newcomer, run)
+    closed = closed_hosts(exclusive, snapshot, newcomer, run)
     if run == stay:
         return closed
-    strict = [one for one in keepers if one.id != newcomer.id and not _lets_in(store, one)]
+    strict = [one for one in exclusive if one.id != newcomer.id and not _lets_in(store, one)]
     if not strict:
         return closed
     never = exclusive_hosts(strict, snapshot, newcomer, stay)
@@ -140,10 +140,10 @@ def closed_before_run(
     return {**closed, **both}
 
 
-def _lets_in(store: Store, keeper: Ensemble) -> bool:
+def _lets_in(store: Store, owner: Ensemble) -> bool:
     """Whether all open leases of the ensemble allow preemptible servers before their start."""
     return all(
         Yielding.PREEMPTIBLE in one.terms.before_start
-        for one in store.leases_of(keeper.id)
+        for one in store.leases_of(owner.id)
         if one.state is not LeaseState.CLOSED
     )

@@ -51,7 +51,7 @@ class NextWindow(Protocol):
         env: Environment,
         lease: OutrankableLease,
         view: Snapshot,
-        keepers: tuple[Ensemble, ...],
+        exclusive: tuple[Ensemble, ...],
         budget: Duration,
     ) -> Window | None:
         """The window; None if none was found within the budget."""
@@ -105,10 +105,11 @@ class PreemptLeases:
         """The preempted leases, each with the next window in which it fits on its own."""
         view = _afterwards(without_leases(observation.snapshot, chosen), proposal, answer)
         gone = {one.ensemble.id for one in chosen}
-        keepers = tuple(one for one in observation.keepers if one.id not in gone)
+        exclusive = tuple(one for one in observation.exclusive if one.id not in gone)
         budget = env.limits.explanation_budget // SHARE // len(chosen)
         return tuple(
-            PreemptedLease(one, self.next_window(env, one, view, keepers, budget)) for one in chosen
+            PreemptedLease(one, self.next_window(env, one, view, exclusive, budget))
+            for one in chosen
         )
 
 
@@ -196,7 +197,7 @@ class RemovalOfLeases:
         seen = replace(
             self.observation,
             snapshot=without_leases(self.observation.snapshot, away),
-            keepers=tuple(one for one in self.observation.keepers if one.id not in gone),
+            exclusive=tuple(one for one in self.observation.exclusive if one.id not in gone),
         )
         try:
             return self.search_for(without_outranking(self.proposal), seen, left)

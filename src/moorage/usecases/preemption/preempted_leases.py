@@ -242,7 +242,7 @@ def outrankable_leases(
 
 def _hosts(snapshot: Snapshot, refused: SearchResult) -> list[int]:
     """Rows of hosts that could hold some of the refused members, or that staying members are on."""
-    masks = list(refused.built.ground.eligible_rows.values())
+    masks = list(refused.built.policy_view.eligible_rows.values())
     rows = np.flatnonzero(np.logical_or.reduce(masks)).tolist() if masks else []
     hosts = {snapshot.row_of[refused.built.terrain.uuids[row]] for row in rows}
     for some in refused.staying.values():

@@ -68,7 +68,7 @@ def restored_ends(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what
     now = snapshot.taken_at
     view = with_bookings(snapshot, instead)
     yielding = [(of, one) for of in lease_ids for one in reversed(displaced_for(store, of))]
-    keepers = _keepers(store, changed) if yielding else ()
+    exclusive = _exclusive(store, changed) if yielding else ()
     for lease_id, one in yielding:
         if one.end <= now or one.declared_end <= one.end:
             continue
@@ -85,7 +85,7 @@ def restored_ends(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what
             continue
         try:
             crowded = required_end(lease_of, bare, taken, Period(now, last), notice)
-            shut = _shut_out(lease_of, view, one, mine, keepers, notice)
+            shut = _shut_out(lease_of, view, one, mine, exclusive, notice)
         except NotALease:
             continue
         bounds = (each for each in (crowded, shut) if each is not None and each.end <= last)
@@ -152,9 +152,9 @@ def _there_until(view: Snapshot, mine: Sequence[Booking]) -> Instant:
     return min((one.start for one in down if one.end > view.taken_at), default=FOREVER)
 
 
-def _keepers(store: Store, changed: Ensemble | None) -> tuple[Ensemble, ...]:
+def _exclusive(store: Store, changed: Ensemble | None) -> tuple[Ensemble, ...]:
     """The exclusive ensembles, with the changed one as it will be."""
-    stored = tuple(store.keepers().ensembles)
+    stored = tuple(store.exclusive_ensembles().ensembles)
     if changed is None or not changed.keeps_others_out:
         return stored
     return (*(one for one in stored if one.id != changed.id), changed)
@@ -165,7 +165,7 @@ def _shut_out(
     view: Snapshot,
     one: DisplacedConsumer,
     mine: Sequence[Booking],
-    keepers: Iterable[Ensemble],
+    exclusive: Iterable[Ensemble],
     notice: Duration,
 ) -> ForcedEnd | None:
     """The latest end before an exclusive lease closes one of the consumer's hosts.
@@ -175,12 +175,10 @@ def _shut_out(
     """
     rows = [view.row_of[booking.provider] for booking in mine]
     stranger = _stranger(view, one.consumer, rows)
-    exclusive = exclusive_periods(
-        lease_of, view, stranger, keepers, Period(one.end, one.declared_end)
+    closed = exclusive_periods(
+        lease_of, view, stranger, exclusive, Period(one.end, one.declared_end)
     )
-    return end_before_exclusive(
-        exclusive, np.unique(view.root[rows]).tolist(), view.taken_at, notice
-    )
+    return end_before_exclusive(closed, np.unique(view.root[rows]).tolist(), view.taken_at, notice)
 
 
 def _stranger(view: Snapshot, consumer: str, rows: Iterable[int]) -> Occupant:

@@ -83,7 +83,7 @@ def _for_a_while(context: SearchContext, observation: Observation, run: Duration
     stay = request.period
     closed = closed_before_run(
         context.env.store,
-        observation.keepers,
+        observation.exclusive,
         snapshot,
         proposal.ensemble,
         stay,
@@ -106,7 +106,7 @@ def _until(
     """The answer with an end for each member whose place a lease needs later."""
     request, notice = found.built.request, context.env.limits.notice
     ensemble, store = context.proposal.ensemble, context.env.store
-    others = [one for one in observation.keepers if one.id != ensemble.id]
+    others = [one for one in observation.exclusive if one.id != ensemble.id]
 
     def lease_of(decision: str) -> str | None:
         return store.decision(decision).lease_id

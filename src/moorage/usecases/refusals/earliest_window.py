@@ -57,7 +57,7 @@ def next_window(
     env: Environment,
     lease: OutrankableLease,
     view: Snapshot,
-    keepers: tuple[Ensemble, ...],
+    exclusive: tuple[Ensemble, ...],
     budget: Duration,
 ) -> Window | None:
     """The earliest window in which a lease fits on `view`, no earlier than its own window."""
@@ -69,7 +69,7 @@ def next_window(
     first = terms.occupied.start
     last = max(first, view.taken_at + env.limits.horizon - length)
     window_request = WindowRequest(
-        lease.ensemble, request, view, keepers, seed=lease.decision.solve.seed
+        lease.ensemble, request, view, exclusive, seed=lease.decision.solve.seed
     )
     told = replace(env.limits.disclosure, exact=False)  # its owner reads it, whoever displaces it
     try:
@@ -160,7 +160,7 @@ class _Search:
     ) -> EarliestStart:
         """The first start at which the request is granted if the leases in `giving` make room."""
         window_request = (
-            replace(self.window_request, keepers=()) if self._outranks else self.window_request
+            replace(self.window_request, exclusive=()) if self._outranks else self.window_request
         )
         built = window_request.problem_at(starts, starts.first, view)
         ends = [one.end for one in giving.values() if starts.first < one.end <= starts.last]

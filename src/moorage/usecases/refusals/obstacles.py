@@ -210,7 +210,7 @@ class Recipient:
     def _several(self, name: str, count: int) -> str:
         if count == 1:
             return name
-        return f"{name} ({replace(self.disclosure, exact=False).said(count)} of them)"
+        return f"{name} ({replace(self.disclosure, exact=False).count_text(count)} of them)"
 
 
 def _kind(lease: Lease) -> str:
@@ -288,7 +288,7 @@ def planned_absences(built: BuiltProblem, snapshot: Snapshot) -> set[Instant]:
 
 def _rows(built: BuiltProblem, snapshot: Snapshot) -> Iterator[int]:
     """Rows of the trees of hosts that could hold some of the request if empty, a bounded number."""
-    masks = list(built.ground.eligible_rows.values())
+    masks = list(built.policy_view.eligible_rows.values())
     if not masks:
         return
     changing = {

@@ -92,7 +92,7 @@ def _displacing(env: Environment, leases: Sequence[Lease], *, operator: bool) ->
         )
     if len(leases) == 1:
         return "displaces 1 lease"
-    return f"displaces {env.limits.disclosure.said(len(leases))} leases"
+    return f"displaces {env.limits.disclosure.count_text(len(leases))} leases"
 
 
 def explain_refusal(  # noqa: PLR0913 - the request, its result and the environment
@@ -193,7 +193,7 @@ def _with_alternatives_in_time(
         proposal.ensemble,
         result.built.request,
         observation.snapshot,
-        observation.keepers,
+        observation.exclusive,
         displacing_from=since,
         barred=proposal.known_hosts.barred,
         seed=options.seed,

@@ -45,7 +45,7 @@ class WindowRequest:
     request: EnsembleRequest
     """All of its members are to be placed; its period is replaced by that of each window."""
     snapshot: Snapshot
-    keepers: Sequence[Ensemble]
+    exclusive: Sequence[Ensemble]
     """Ensembles with exclusive policies."""
     displacing_from: Instant | None = None
     """Windows that start then or later may displace preemptible consumers; None: no window may."""
@@ -58,7 +58,7 @@ class WindowRequest:
     def problem_at(self, starts: Starts, start: Instant, view: Snapshot) -> BuiltProblem:
         """The problem of the window that begins at `start`, on the fleet `view`."""
         period = starts.window(start)
-        closed = closed_hosts(self.keepers, self.snapshot, self.ensemble, period)
+        closed = closed_hosts(self.exclusive, self.snapshot, self.ensemble, period)
         request = replace(self.request, period=period)
         return build(request, view, closed={**(self.barred or NOBODY), **closed})
 

@@ -188,14 +188,14 @@ def replan_lease(env: Environment, lease_id: str) -> int:
             meanwhile.
     """
     store = env.store
-    keepers = store.keepers()
+    exclusive = store.exclusive_ensembles()
     snapshot = store.snapshot()
     planned = movable(store, snapshot, store.lease(lease_id).decision_id)
     now, notice = snapshot.taken_at, env.limits.notice
     going = [one for one in displaced_for(store, lease_id) if now < one.end < one.declared_end]
     if planned is None or not going:
         return 0
-    better = _Search(env, snapshot, keepers.ensembles, planned, going).answer()
+    better = _Search(env, snapshot, exclusive.ensembles, planned, going).answer()
     if better is None:
         return 0
     moved = better.moved
@@ -225,7 +225,7 @@ def replan_lease(env: Environment, lease_id: str) -> int:
             seen=relied.seen,
             standing=relied.standing,
             topology_revision=snapshot.topology_revision,
-            keepers_revision=keepers.revision,
+            exclusive_revision=exclusive.revision,
         )
     )
     return fewer
@@ -271,7 +271,7 @@ class _Search:
 
     env: Environment
     snapshot: Snapshot
-    keepers: Sequence[Ensemble]
+    exclusive: Sequence[Ensemble]
     planned: MovableLease
     going: Sequence[DisplacedConsumer]
 
@@ -295,7 +295,7 @@ class _Search:
                 self.env.solver,
                 staying,
                 built,
-                self.keepers,
+                self.exclusive,
                 time_limit=_LIMIT,
                 seed=self._seed,
             )
@@ -343,7 +343,7 @@ class _Search:
         return self.planned.decision.solve.seed
 
     def _built(self, view: Snapshot) -> BuiltProblem:
-        return lease_party(view, self.planned, self.planned.consumers, self.keepers).built
+        return lease_party(view, self.planned, self.planned.consumers, self.exclusive).built
 
     def _better(
         self, found: VerifiedPlacement, others: tuple[LeaseMove, ...] = ()

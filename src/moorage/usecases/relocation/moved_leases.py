@@ -92,7 +92,7 @@ def _moving(
         context.env.solver,
         observation.snapshot,
         refused.built,
-        observation.keepers,
+        observation.exclusive,
         rebooked(refused.staying, observation.member_places),
         time_limit=context.time_limit,
         seed=context.options.seed,

@@ -96,7 +96,7 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
     solver: Solver,
     snapshot: Snapshot,
     built: BuiltProblem,
-    keepers: Sequence[Ensemble],
+    exclusive: Sequence[Ensemble],
     staying: Mapping[str, tuple[Booking, ...]] = _NOTHING,
     *,
     time_limit: Duration,
@@ -110,7 +110,7 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
         solver: solves the joint problem.
         snapshot: the whole fleet.
         built: the request's problem, stated with its staying members' new bookings.
-        keepers: exclusive ensembles.
+        exclusive: the exclusive ensembles.
         staying: new bookings of the request's staying members, by consumer, where they differ from
             the present ones; other leases move out of their way as well.
         time_limit: for the joint problem.
@@ -134,7 +134,7 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
             solver,
             there,
             built,
-            keepers,
+            exclusive,
             staying,
             planned,
             full=full,
@@ -147,7 +147,7 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
         found = (
             _judged(snapshot, built, jointly, staying)
             if pool is None
-            else _with_ends(snapshot, built, jointly, staying, keepers, pool)
+            else _with_ends(snapshot, built, jointly, staying, exclusive, pool)
         )
         if isinstance(found, ReplanResult):
             return found
@@ -159,7 +159,7 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     solver: Solver,
     snapshot: Snapshot,
     built: BuiltProblem,
-    keepers: Sequence[Ensemble],
+    exclusive: Sequence[Ensemble],
     staying: Mapping[str, tuple[Booking, ...]],
     planned: Sequence[MovableLease],
     *,
@@ -179,7 +179,7 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     terrain = cut_terrain(bare, replace(request, released=_NOBODY))
     parties = [
         TimedProblem(build_on_terrain(request, terrain, closed=built.closed), MappingProxyType({})),
-        *(lease_party(view, one, released, keepers, bare) for one in planned),
+        *(lease_party(view, one, released, exclusive, bare) for one in planned),
     ]
     problem = join_problems(parties, bare)
     if full is not None:
@@ -238,7 +238,7 @@ def _with_ends(
     built: BuiltProblem,
     jointly: _JointPlacement,
     staying: Mapping[str, tuple[Booking, ...]],
-    keepers: Sequence[Ensemble],
+    exclusive: Sequence[Ensemble],
     pool: PreemptionPool,
 ) -> ReplanResult | Verdict:
     """The answer, reduced to the displacements it needs and checked again."""
@@ -262,7 +262,7 @@ def _with_ends(
     ends = {who: then[who] for one in (first, *others) for who in one.evicted}
     if staying and worsens_overage(with_bookings(snapshot, ends), instead):
         return Verdict.UNKNOWN
-    if not placements_hold(snapshot, then, jointly.planned, jointly.founds, keepers):
+    if not placements_hold(snapshot, then, jointly.planned, jointly.founds, exclusive):
         return Verdict.UNKNOWN
     found = _checked(with_bookings(snapshot, then), built, jointly)
     if found is None:
@@ -292,14 +292,14 @@ def placements_hold(
     then: Mapping[str, tuple[Booking, ...]],
     planned: Sequence[MovableLease],
     founds: Sequence[VerifiedPlacement],
-    keepers: Sequence[Ensemble],
+    exclusive: Sequence[Ensemble],
 ) -> bool:
     """Whether the leases' placements hold with the bookings `then`, by consumer."""
     view = with_bookings(snapshot, then)
     for one, was in zip(planned, founds, strict=True):
         bare = with_bookings(snapshot, {**then, **dict.fromkeys(one.consumers, ())})
         if (
-            recheck_placement(was, lease_party(view, one, one.consumers, keepers, bare).built)
+            recheck_placement(was, lease_party(view, one, one.consumers, exclusive, bare).built)
             is None
         ):
             return False
@@ -337,7 +337,7 @@ def lease_party(
     snapshot: Snapshot,
     planned: MovableLease,
     released: frozenset[str],
-    keepers: Sequence[Ensemble],
+    exclusive: Sequence[Ensemble],
     bare: Snapshot | None = None,
 ) -> TimedProblem:
     """A lease's own problem on the fleet without the released consumers, `bare`."""
@@ -351,7 +351,7 @@ def lease_party(
         request_for(planned.ensemble, planned.member_places, everyone, remaining, objective),
         released=released,
     )
-    closed = closed_hosts(keepers, snapshot, planned.ensemble, remaining)
+    closed = closed_hosts(exclusive, snapshot, planned.ensemble, remaining)
     terrain = cut_terrain(bare, replace(request, released=_NOBODY))
     built = build_on_terrain(request, terrain, closed=closed)
     stood = {name: place.host for name, place in planned.member_places.places.items()}

@@ -79,11 +79,11 @@ class _StartTrials:
         self._within = occurrences.within
         self._env = env
         store = env.store
-        keepers = store.keepers()
+        exclusive = store.exclusive_ensembles()
         snapshot = store.snapshot()
         model = series.model
         self._observation = Observation(
-            snapshot, locate_members(snapshot, model), keepers.ensembles
+            snapshot, locate_members(snapshot, model), exclusive.ensembles
         )
         self._deadline = env.stopwatch() + env.limits.explanation_budget / SECOND / _EACH
         self._known: dict[Instant, bool] = {}

@@ -26,14 +26,14 @@ class WaitlistMemory:
 
     _log: FreedLog = field(default_factory=FreedLog)
     _last: Snapshot | None = None
-    _keepers: int = -1
+    _exclusive: int = -1
     _tried: dict[str, int] = field(default_factory=dict)
     """Entry id -> the mark of the log before the snapshot in which it was refused."""
     _again: dict[str, float] = field(default_factory=dict)
     """Entry id -> stopwatch time at which it is tried again even if nothing was freed."""
     _lock: Lock = field(default_factory=Lock)
 
-    def see(self, snapshot: Snapshot, keepers: int) -> int:
+    def see(self, snapshot: Snapshot, exclusive: int) -> int:
         """Log the capacity freed up to this snapshot; returns the mark of the log after it."""
         with self._lock:
             last = self._last
@@ -41,10 +41,10 @@ class WaitlistMemory:
                 if last is not None:
                     self._log.add(freed(last, snapshot))
                 self._last = snapshot
-            if keepers != self._keepers:
+            if exclusive != self._exclusive:
                 # Exclusive ensembles have changed, which can free hosts without any booking.
                 self._log.add(iter([(ALL_CLASSES, 0, FOREVER)]))
-                self._keepers = keepers
+                self._exclusive = exclusive
             return self._log.mark
 
     def refused(self, entry: WaitlistEntry, mark: int) -> None:

@@ -51,7 +51,7 @@ def try_entry(env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> 
         entry: as read from the store.
         seconds: time limit of the search.
     """
-    mark = env.waitlist_memory.see(env.store.snapshot(), env.store.keepers().revision)
+    mark = env.waitlist_memory.see(env.store.snapshot(), env.store.exclusive_ensembles().revision)
     one = env.store.waitlist_entry(entry.id)
     if one.state is not EntryState.WAITING:
         return True

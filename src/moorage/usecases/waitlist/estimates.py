@@ -48,8 +48,8 @@ def entry_obstacle(env: UseCaseEnvironment, entry: WaitlistEntry, snapshot: Snap
     try:
         ensemble = placeable(env, caller, entry)
         starts = starts_of(entry, first, first)
-        keepers = env.store.keepers().ensembles
-        window_request = window_request_of(env, ensemble, starts, (snapshot, keepers), entry)
+        exclusive = env.store.exclusive_ensembles().ensembles
+        window_request = window_request_of(env, ensemble, starts, (snapshot, exclusive), entry)
         built = window_request.problem_at(starts, starts.first, snapshot)
         why = present_obstacles(env, built, snapshot, operator=caller.operator)
     except MoorageError:
@@ -135,8 +135,8 @@ def _estimate(
         for _ in range(_TRIES):
             last = max(first, _last(env, entry, view))
             starts = starts_of(entry, first, last, env.limits.disclosure)
-            keepers = env.store.keepers().ensembles
-            window_request = window_request_of(env, ensemble, starts, (view, keepers), entry)
+            exclusive = env.store.exclusive_ensembles().ensembles
+            window_request = window_request_of(env, ensemble, starts, (view, exclusive), entry)
             sought = earliest_start(env, window_request, starts, time_limit=EACH)
             if sought.start is None:
                 return None, _why_none(starts, proved=sought.proved), view

@@ -45,7 +45,7 @@ def basis(
     before = takewhile(lambda one: one.id != entry.id, line)
     ids = " ".join(one.id for one in before if not one.over_at(now))
     booked = f"{int(snapshot.revisions[alive].sum())} {int(alive.sum())} {snapshot.valid_until}"
-    text = f"{booked} {store.keepers().revision} {ids}"
+    text = f"{booked} {store.exclusive_ensembles().revision} {ids}"
     return sha256(text.encode()).hexdigest()[:16]
 
 

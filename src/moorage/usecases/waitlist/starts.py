@@ -83,7 +83,7 @@ def window_request_of(
     entry: WaitlistEntry,
 ) -> WindowRequest:
     """The window request of an entry over a range of starts."""
-    snapshot, keepers = seen
+    snapshot, exclusive = seen
     members = frozenset(one.name for one in ensemble.members)
     member_places, terms = locate_members(snapshot, ensemble), entry.terms
     promise = LeasePromise(
@@ -99,11 +99,11 @@ def window_request_of(
         ensemble,
         request_for(ensemble, member_places, members, starts.whole, entry.objective),
         snapshot,
-        keepers,
+        exclusive,
         displacing_from=snapshot.taken_at + 2 * env.limits.notice,
         seed=entry.seed,
         trial=Trial(
-            env, proposal, promise, options, Observation(snapshot, member_places, tuple(keepers))
+            env, proposal, promise, options, Observation(snapshot, member_places, tuple(exclusive))
         ),
     )
 
@@ -145,11 +145,11 @@ def first_that_fits(
     """
     later, known = False, True
     for _ in range(_TRIES):
-        keepers = env.store.keepers().ensembles
+        exclusive = env.store.exclusive_ensembles().ensembles
         told = env.with_disclosure_for(operator=operator).limits.disclosure
         starts = starts_of(entry, first, entry.latest, told)
         window_request = window_request_of(
-            env, ensemble, starts, (env.store.snapshot(), keepers), entry
+            env, ensemble, starts, (env.store.snapshot(), exclusive), entry
         )
         sought = disclosed_earliest_start(
             env, window_request, starts, time_limit=env.limits.time_limit, later=later

@@ -63,11 +63,15 @@ OVER: Final = frozenset(
 )
 """States of decisions in which nothing is held, nor kept for claims that are building."""
 
-_KEEPER: Final = select(tables.keepers).where(tables.keepers.c.ensemble_id == OF)
-_NEW_KEEPER: Final = insert(tables.keepers)
-_NO_KEEPER: Final = delete(tables.keepers).where(tables.keepers.c.ensemble_id == OF)
-_KEEPERS_MOVED: Final = update(tables.ledger).values(
-    keepers_revision=tables.ledger.c.keepers_revision + 1
+_EXCLUSIVE: Final = select(tables.exclusive_ensembles).where(
+    tables.exclusive_ensembles.c.ensemble_id == OF
+)
+_NEW_EXCLUSIVE: Final = insert(tables.exclusive_ensembles)
+_NO_EXCLUSIVE: Final = delete(tables.exclusive_ensembles).where(
+    tables.exclusive_ensembles.c.ensemble_id == OF
+)
+_EXCLUSIVE_MOVED: Final = update(tables.ledger).values(
+    exclusive_revision=tables.ledger.c.exclusive_revision + 1
 )
 
 _m, _b, _e = tables.members.c, tables.bookings.c, tables.explanations.c
@@ -125,23 +129,23 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
         kept = False
     else:
         _list_members(batch, ensemble.id, _tags(ensemble))
-        kept = _is_keeper(batch, ensemble.id)
-    _list_keeper(batch, ensemble.id, kept=kept, keeps=ensemble.keeps_others_out)
+        kept = _is_exclusive(batch, ensemble.id)
+    _list_exclusive(batch, ensemble.id, kept=kept, keeps=ensemble.keeps_others_out)
 
 
-def _is_keeper(batch: Batch, ensemble_id: str) -> bool:
-    return batch.connection.execute(_KEEPER, {"of": ensemble_id}).first() is not None
+def _is_exclusive(batch: Batch, ensemble_id: str) -> bool:
+    return batch.connection.execute(_EXCLUSIVE, {"of": ensemble_id}).first() is not None
 
 
-def _list_keeper(batch: Batch, ensemble_id: str, *, kept: bool, keeps: bool) -> None:
+def _list_exclusive(batch: Batch, ensemble_id: str, *, kept: bool, keeps: bool) -> None:
     """Say whether an ensemble keeps others out; whoever relies on all that do sees it move."""
     mine = {"of": ensemble_id}
     if keeps and not kept:
-        batch.connection.do(_NEW_KEEPER, {"ensemble_id": ensemble_id})
+        batch.connection.do(_NEW_EXCLUSIVE, {"ensemble_id": ensemble_id})
     elif kept and not keeps:
-        batch.connection.do(_NO_KEEPER, mine)
+        batch.connection.do(_NO_EXCLUSIVE, mine)
     if kept or keeps:
-        batch.connection.do(_KEEPERS_MOVED)
+        batch.connection.do(_EXCLUSIVE_MOVED)
 
 
 def _tags(ensemble: Ensemble) -> dict[str, str]:
@@ -200,7 +204,7 @@ def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
 def drop_ensemble(batch: Batch, ensemble_id: str) -> None:
     """Delete an ensemble that is there."""
     _list_members(batch, ensemble_id, {})
-    _list_keeper(batch, ensemble_id, kept=_is_keeper(batch, ensemble_id), keeps=False)
+    _list_exclusive(batch, ensemble_id, kept=_is_exclusive(batch, ensemble_id), keeps=False)
     batch.connection.do(_ENSEMBLE.delete, {"of": ensemble_id})
 
 

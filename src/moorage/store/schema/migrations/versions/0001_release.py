@@ -7,8 +7,8 @@ would meet its own columns already. So nothing here is imported from Moorage, an
 changes any more. Later migrations are operations of Alembic's.
 
 The order of columns is the one in which they were added. Revisions are named in full: bare
-numbers, 0001 to 0025, are databases made before the release, which `upgrade.py` refuses. There
-are no downgrades: to go back, an operator restores a backup.
+numbers, 0001 to 0025, and 0001_ledger are databases made before the release, which `upgrade.py`
+refuses. There are no downgrades: to go back, an operator restores a backup.
 """
 
 from typing import Any, Final
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.mysql import LONGTEXT
 
-revision = "0001_ledger"
+revision = "0001_release"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -86,7 +86,7 @@ _LEDGER: Final = _table(
     "ledger",
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     *_required(_COUNT, "revision", "topology_revision", "log_start"),
-    *_required(_COUNT, "keepers_revision", "events_start", "events_start_at", server_default="0"),
+    *_required(_COUNT, "exclusive_revision", "events_start", "events_start_at", server_default="0"),
     comment="One row: the newest revision; the log holds every revision after log_start.",
 )
 _table(
@@ -175,7 +175,7 @@ _table(
     *_required(_LONG, "body"),
 )
 _table(
-    "keepers",
+    "exclusive_ensembles",
     sa.Column("ensemble_id", _UUID, primary_key=True),
     comment="Ensembles that keep others out: with a required policy of the type exclusive.",
 )
