@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 KILLS = int(os.environ.get("MOORAGE_CRASH_KILLS", "0"))
 """On each database; 0: few, as many as a test among others may take."""
-FEW = {"sqlite": 4, "postgresql": 3, "mariadb": 3}
+FEW = 3
 REPORT = os.environ.get("MOORAGE_CRASH_REPORT")
 TOGETHER = 3
 """Walks that one kill hits."""
@@ -120,7 +120,7 @@ def crashes(folder: Path, kind: str) -> None:
             closing(open_store(url)) as store,
             services(folder, [url], 2, "--planners", "1") as served,
         ):
-            while kills.done.total() < (KILLS or FEW[kind]):
+            while kills.done.total() < (KILLS or FEW):
                 service = served[len(walks) // TOGETHER % 2]
                 fresh = round_of(len(walks) // TOGETHER, service, dice, kills, told)
                 walks += fresh
@@ -151,7 +151,9 @@ def held(store: Ledger) -> bool:
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.timeout(400 + 20 * KILLS)
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "mariadb"])
+@pytest.mark.parametrize(
+    "kind", ["sqlite", "postgresql", pytest.param("mariadb", marks=pytest.mark.nightly)]
+)
 def test_kill_nine_loses_nothing_acknowledged_and_leaves_no_half(tmp_path: Path, kind: str) -> None:
     """Where there is a database server it is among the killed."""
     crashes(tmp_path, kind)

@@ -141,7 +141,7 @@ def check(store: Ledger, builds: list[Build]) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
 def test_no_server_is_lost_through_kills_and_reloads(
     tmp_path: Path, request: pytest.FixtureRequest, kind: str
 ) -> None:

@@ -29,12 +29,12 @@ def test_services_go_on_and_nothing_acknowledged_is_lost(
     """The soak judges: every acknowledged write stands, and was seen at once on every service."""
     postgres_pair.wait_for_each_other(SYNCHRONOUS)
     plan = Plan(
-        seconds=15,
+        seconds=8,
         operations=400,
         clients=8,
         services=2,
         planners=0,
-        kills_per_minute=15,
+        kills_per_minute=30,
         aims=(DATABASE,),
     )
     found = soak(
