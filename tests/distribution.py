@@ -5,16 +5,11 @@ told apart from that: those whose tests wait long and share nothing are dealt ou
 folders that share a costly fixture go to one worker.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from xdist.remote import Producer
-    from xdist.scheduler import LoadFileScheduling
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 APART = (
     "tests/cli/test_demo.py",

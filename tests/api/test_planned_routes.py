@@ -1,9 +1,8 @@
 """What searches is handed to a planner, in each dialect, and nothing else is."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from falcon.testing import TestClient
@@ -13,14 +12,9 @@ from moorage.api.leases.routes import ROUTES as LEASE_ROUTES
 from moorage.api.native.routes import ROUTES as NATIVE_ROUTES
 from moorage.domain.errors import Busy
 from moorage.http.planner_client import PlannerAnswer
-from moorage.http.wsgi import ROUTE
+from moorage.http.wsgi import ROUTE, Environ
 from moorage.testing.service import OPERATOR, TENANT, Service
 from moorage.usecases.shared.admission import Admission
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from moorage.http.wsgi import Environ
 
 
 class Recorder:

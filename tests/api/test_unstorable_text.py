@@ -1,17 +1,13 @@
 """Text that no database keeps is refused by every dialect: NUL, half a pair of surrogates."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
 
 from moorage.testing import in_process
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HEADERS = {
     "x-auth-token": "admin",

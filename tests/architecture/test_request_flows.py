@@ -1,12 +1,12 @@
 """The page "How a request flows" names modules that the two requests really enter."""
 
-from __future__ import annotations
-
 import re
 import sys
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import pytest
 from falcon.testing import TestClient
@@ -14,10 +14,6 @@ from falcon.testing import TestClient
 from moorage.api import placement
 from moorage.http.kernel import CALLER
 from moorage.testing.service import OPERATOR, TENANT, Service
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/how-a-request-flows.md"

@@ -1,7 +1,5 @@
 """Bodies of answers for tests: the named fields as given, other required ones empty."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from msgspec import inspect

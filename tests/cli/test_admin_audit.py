@@ -1,17 +1,18 @@
 """`moorage admin audit` over a ledger of its own, with Nova's list of servers."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import pytest
+from tests.cli.conftest import Cli
 
 from moorage.cli.admin import placement_over
 from moorage.client.placement_wire import within
@@ -27,16 +28,8 @@ from moorage.domain.changes import (
 from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.store import open_store
+from moorage.store import Ledger, open_store
 from moorage.usecases.ledger.content import ledger_content
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import httpx
-    from tests.cli.conftest import Cli
-
-    from moorage.store import Ledger
 
 
 def uuid(number: int) -> str:

@@ -1,18 +1,19 @@
 """`moorage admin import blazar` from a server with Blazar's shapes, and from our own door."""
 
-from __future__ import annotations
-
 import json
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import httpx
 import pytest
-from tests.servers.blazar import serving
+from tests.cli.conftest import Cli, Result
+from tests.servers.blazar import Blazar, serving
 
 from moorage.app import create_app, plain_environment
 from moorage.domain.bookings import BookingState
@@ -32,18 +33,9 @@ from moorage.domain.period import from_datetime
 from moorage.domain.providers import Inventory
 from moorage.domain.reservables import ReservableKind
 from moorage.settings import configure, read
-from moorage.store import open_store
+from moorage.store import Ledger, open_store
 from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out
 from moorage.usecases.leases.queries import remaining
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import Cli, Result
-    from tests.servers.blazar import Blazar
-
-    from moorage.store import Ledger
 
 NETWORK = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
 SMALL = Flavor("small", "small", {"VCPU": 4})

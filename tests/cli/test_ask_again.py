@@ -1,7 +1,5 @@
 """What takes long: who stops waiting is told what becomes of it, and may ask again."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal
@@ -9,15 +7,13 @@ import socket
 import sys
 from contextlib import closing
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.cli.conftest import Cli
 
 from moorage.cli.progress import asking
 from moorage.client.errors import NoAnswer, Unreachable
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
 
 ID = "7f1c9a52-5a1e-4c55-9b7a-2f4f4b1f6f01"
 SERIES = ("lease", "create", "--flavor", "m1.small", "--duration", "1h")

@@ -1,13 +1,7 @@
 """`moorage lease create --every` and `moorage series`: options that go together."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
-
-if TYPE_CHECKING:
-    from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli
 
 CREATE = ["lease", "create", "--flavor", "m1"]
 DAILY = ["--every", "daily"]

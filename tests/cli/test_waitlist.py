@@ -1,7 +1,5 @@
 """`moorage lease create --wait` and `moorage waitlist` against a served fleet."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

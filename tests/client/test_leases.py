@@ -1,22 +1,17 @@
 """The client's leases, on the application in this process."""
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from moorage.client import errors
+from moorage.client.moorage import Moorage
 from moorage.domain.period import parse_instant
 from moorage.testing import in_process
 from moorage.testing.service import HandClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from moorage.client.moorage import Moorage
 
 FLEET = (Path(__file__).parents[2] / "fleets/three-racks.yaml").read_text("utf-8")
 START, END = "2026-11-23T08:00:00Z", "2026-11-27T18:00:00Z"

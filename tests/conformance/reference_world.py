@@ -4,20 +4,15 @@ Its fixtures make providers through the reference's own model. The few functions
 call stand here, with the arguments they have there.
 """
 
-from __future__ import annotations
-
 import os
 import uuid
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from types import ModuleType, SimpleNamespace
+from typing import Any, Final
 from unittest.mock import patch
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from types import ModuleType
-
-    from tests.conformance.served import Rest
+from tests.conformance.served import Rest
 
 ENVIRONMENT: Final = (
     *("RP_UUID", "RP_NAME", "RP_UUID1", "RP_NAME1", "RP_UUID2", "RP_NAME2"),

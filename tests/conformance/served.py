@@ -1,20 +1,16 @@
 """`moorage serve` with the settings that each access profile of the reference's tests needs."""
 
-from __future__ import annotations
-
+import http.client
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import yaml
 from tests.servers.replica import Replica
 
 from moorage.api.placement.routes import TABLE
-
-if TYPE_CHECKING:
-    import http.client
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 OPEN_POLICY: Final = yaml.safe_dump({rule: "@" for *_, rule in TABLE if rule})
 """A policy file that lets everybody with a token do everything."""

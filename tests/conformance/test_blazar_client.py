@@ -3,22 +3,18 @@
 `blazar` and `openstack reservation` run inside this process, which spares seconds each.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
 import os
 import shlex
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from tests.servers.replica import Replica
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = [
     pytest.mark.process,

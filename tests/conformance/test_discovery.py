@@ -1,17 +1,13 @@
 """The documents of versions as keystoneauth finds them, for `openstack versions show` too."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from keystoneauth1 import access, discover, fixture, session
 from keystoneauth1.identity.base import BaseIdentityPlugin
 from tests.servers.replica import Replica
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

@@ -3,19 +3,15 @@
 The words of leases are resource classes, so every version of the wire can say them.
 """
 
-from __future__ import annotations
-
 import json
 import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.conformance.test_osc_placement import Openstack
 from tests.servers.replica import MEMBER, Replica
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = [
     pytest.mark.process,

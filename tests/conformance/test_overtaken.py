@@ -3,19 +3,15 @@
 What overtakes happens between two looks at the ledger, as another replica's commit would.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from tests.conformance.conftest import Wire
 
 from moorage.api.placement.access import DEFAULT
 from moorage.store import Ledger, open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 CONSUMER = "0000000c-0000-4000-8000-000000000000"
 LOOKS = frozenset(

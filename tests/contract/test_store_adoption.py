@@ -1,9 +1,6 @@
 """The store contract: what another ledger has acknowledged is written as it stands."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +9,7 @@ from moorage.domain.changes import (
     AdoptProviders,
     Change,
     Changeset,
+    Committed,
     CreateProvider,
     CreateResourceClass,
     DeleteAllocations,
@@ -32,11 +30,8 @@ from moorage.domain.errors import (
 )
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.topology import Attachment, Domain, Topology
+from moorage.store import Ledger
 from moorage.usecases.ledger.content import ledger_content
-
-if TYPE_CHECKING:
-    from moorage.domain.changes import Committed
-    from moorage.store import Ledger
 
 ROOT = ResourceProvider(
     uuid="root",

@@ -1,29 +1,26 @@
 """A commit that is proposed while nobody else can write."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
+from moorage.domain.changes import (
+    Changeset,
+    Committed,
+    CreateProvider,
+    PutInventories,
+    ReplaceAllocations,
+)
 from moorage.domain.consumers import Consumer
 from moorage.domain.errors import CapacityExceeded, ConsumerConflict
 from moorage.domain.providers import Inventory
-from moorage.store import open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import Future
-
-    from moorage.domain.changes import Committed
-    from moorage.store import Ledger
+from moorage.store import Ledger, open_store
 
 HOST, ROOM = "a", 40
 CROWD = 30

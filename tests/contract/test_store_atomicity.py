@@ -1,11 +1,8 @@
 """The store contract: all or nothing, and nothing at all when stale."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from sqlalchemy import select
+from tests.contract.conftest import SetClock
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
@@ -30,13 +27,8 @@ from moorage.domain.flavors import Flavor
 from moorage.domain.period import Period
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import EMPTY
-from moorage.store import open_store
+from moorage.store import Ledger, open_store
 from moorage.store.schema.tables import metadata
-
-if TYPE_CHECKING:
-    from tests.contract.conftest import SetClock
-
-    from moorage.store import Ledger
 
 GOOD: tuple[Change, ...] = (
     CreateProvider("new", "new", "a"),

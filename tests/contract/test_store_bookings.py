@@ -1,15 +1,13 @@
 """The store contract: allocations, holds and the swap; generations as on Placement's wire."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.contract.conftest import SetClock
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
     Change,
     Changeset,
+    Committed,
     CreateProvider,
     DeleteAllocations,
     DropBookings,
@@ -19,7 +17,7 @@ from moorage.domain.changes import (
     SwapHold,
     TakeHold,
 )
-from moorage.domain.consumers import ANY_GENERATION, Consumer
+from moorage.domain.consumers import ANY_GENERATION, AnyGeneration, Consumer
 from moorage.domain.errors import (
     CapacityExceeded,
     ConstraintViolated,
@@ -31,14 +29,8 @@ from moorage.domain.errors import (
 )
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
+from moorage.store import Ledger
 from moorage.usecases.ports import Page
-
-if TYPE_CHECKING:
-    from tests.contract.conftest import SetClock
-
-    from moorage.domain.changes import Committed
-    from moorage.domain.consumers import AnyGeneration
-    from moorage.store import Ledger
 
 
 def write(store: Ledger, *changes: Change) -> Committed:

@@ -1,9 +1,5 @@
 """The store contract: hosts that are away have no capacity, whatever is written."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from tests.contract.test_store_bookings import write
 
@@ -23,9 +19,7 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.errors import CapacityExceeded, DuplicateName, InvalidDescription, NotFound
 from moorage.domain.period import HOUR, Period
 from moorage.domain.providers import Inventory
-
-if TYPE_CHECKING:
-    from moorage.store import Ledger
+from moorage.store import Ledger
 
 HOST, CHILD = "00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"
 WINDOW = "00000000-0000-4000-8000-00000000000c"

@@ -1,11 +1,9 @@
 """The store contract: ensembles, decisions, claims, explanations, flavors, topology, time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.contract.conftest import SetClock
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import (
@@ -40,12 +38,8 @@ from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.requests import Objective
 from moorage.domain.topology import Attachment, Domain, Level, Topology
+from moorage.store import Ledger
 from moorage.usecases.ports import Page
-
-if TYPE_CHECKING:
-    from tests.contract.conftest import SetClock
-
-    from moorage.store import Ledger
 
 
 def write(store: Ledger, *changes: Change) -> None:

@@ -1,16 +1,15 @@
 """The store contract: events in the order of commits, none missed, none invented, old ones gone."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.contract.conftest import SetClock
 from tests.contract.test_store_leases import LEASE, effect
 
 from moorage.domain.changes import (
+    Change,
     Changeset,
     DeleteSubscription,
     DropDeadLetters,
@@ -39,14 +38,8 @@ from moorage.domain.events import (
 )
 from moorage.domain.leases import LeaseState
 from moorage.domain.subscriptions import DeadLetter, Subscription, SubscriptionFilter
-from moorage.store import open_store
+from moorage.store import Ledger, open_store
 from moorage.usecases.ports import Page
-
-if TYPE_CHECKING:
-    from tests.contract.conftest import SetClock
-
-    from moorage.domain.changes import Change
-    from moorage.store import Ledger
 
 SUBSCRIPTION = Subscription(
     "s", "p", "u", "mine", SubscriptionFilter(("lease.*",)), "http://h/", "whsec_"

@@ -1,15 +1,14 @@
 """The store contract: leases, reservations, effects; bookings that end, and that yield."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.contract.conftest import SetClock
 from tests.contract.test_store_bookings import allocate, hold, hosts, write
 
 from moorage.domain.bookings import Binding, Booking, BookingState
 from moorage.domain.changes import (
+    Change,
     Changeset,
     DeleteAllocations,
     DropEffects,
@@ -34,13 +33,8 @@ from moorage.domain.errors import (
 from moorage.domain.leases import Lease, LeaseState, Reservation, Terms, Yielding
 from moorage.domain.offers import Offer, OfferState
 from moorage.domain.period import FOREVER, Period
+from moorage.store import Ledger
 from moorage.usecases.ports import Page
-
-if TYPE_CHECKING:
-    from tests.contract.conftest import SetClock
-
-    from moorage.domain.changes import Change
-    from moorage.store import Ledger
 
 __all__ = ["hosts"]
 

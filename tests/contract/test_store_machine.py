@@ -4,12 +4,10 @@ After each step: the commit went through exactly if no instant got worse, the bo
 model's, sums are sums of bookings, and the snapshot kept in step says the same as a new one.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -40,15 +38,11 @@ from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.errors import CapacityExceeded, ConsumerConflict, HoldExpired, NotFound
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
+from moorage.engine.state.snapshot import Snapshot
 from moorage.store import Ledger, open_store
+from moorage.store.backend import Backend
+from moorage.store.database.session import Session
 from moorage.store.opening import connect
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from moorage.engine.state.snapshot import Snapshot
-    from moorage.store.backend import Backend
-    from moorage.store.database.session import Session
 
 PROVIDERS = ("a", "b")
 CLASSES = ("VCPU", "DISK_GB")

@@ -1,7 +1,5 @@
 """Bookings have no foreign keys: no commit may leave one that names what another took away."""
 
-from __future__ import annotations
-
 import random
 from concurrent.futures import ThreadPoolExecutor
 

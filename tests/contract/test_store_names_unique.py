@@ -1,10 +1,7 @@
 """The store contract: names of ensembles, and how much a project stores, judged in the commit."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.contract.test_store_bookings import write
@@ -23,9 +20,7 @@ from moorage.domain.changes import (
 from moorage.domain.errors import NameTaken, QuotaExceeded
 from moorage.domain.leases import LeaseState
 from moorage.domain.quotas import Quota, QuotaName
-
-if TYPE_CHECKING:
-    from moorage.store import Ledger
+from moorage.store import Ledger
 
 
 def test_a_second_ensemble_of_a_name_is_refused_with_the_id_of_the_first(store: Ledger) -> None:

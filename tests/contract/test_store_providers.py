@@ -1,14 +1,12 @@
 """The store contract: resource providers, their trees, and what they have."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
+from tests.contract.conftest import SetClock
 
 from moorage.domain.changes import (
     Change,
     Changeset,
+    Committed,
     CreateProvider,
     CreateResourceClass,
     CreateTrait,
@@ -36,12 +34,7 @@ from moorage.domain.errors import (
     UnknownName,
 )
 from moorage.domain.providers import Inventory, ResourceProvider
-
-if TYPE_CHECKING:
-    from tests.contract.conftest import SetClock
-
-    from moorage.domain.changes import Committed
-    from moorage.store import Ledger
+from moorage.store import Ledger
 
 
 def write(store: Ledger, *changes: Change) -> Committed:

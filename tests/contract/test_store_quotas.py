@@ -1,12 +1,10 @@
 """The store contract: quotas, what leases count for, and writers who meet at a limit."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.contract.conftest import SetClock
 from tests.contract.test_store_bookings import write
 
 from moorage.domain.changes import BoundOffers, Changeset, DropQuota, PutLease, PutQuota
@@ -15,11 +13,7 @@ from moorage.domain.leases import Lease, LeaseState, Terms
 from moorage.domain.offers import Offer, OfferState
 from moorage.domain.period import Period
 from moorage.domain.quotas import Quota, QuotaDefaults, QuotaName, QuotaUse
-
-if TYPE_CHECKING:
-    from tests.contract.conftest import SetClock
-
-    from moorage.store import Ledger
+from moorage.store import Ledger
 
 DEFAULTS = QuotaDefaults({QuotaName.UNITS: 5}, 1_000)
 

@@ -1,7 +1,5 @@
 """The store contract under contention: threads and processes that want the same."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,11 +1,9 @@
 """The store contract: records that ended long ago go with what is theirs; what is in use stays."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
+from tests.contract.conftest import SetClock
 from tests.contract.test_store_bookings import allocate, hosts, write
 from tests.contract.test_store_ensembles import claim, decision, ensemble
 from tests.contract.test_store_leases import LEASE, effect
@@ -29,17 +27,12 @@ from moorage.domain.changes import (
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.effects import EffectState
 from moorage.domain.errors import NotFound
-from moorage.domain.leases import LeaseState, Reservation
+from moorage.domain.leases import Lease, LeaseState, Reservation
 from moorage.domain.period import Period
 from moorage.domain.records import RecordKind, RecordPlace
 from moorage.domain.waitlist import EntryState
+from moorage.store import Ledger
 from moorage.usecases.ports import Page
-
-if TYPE_CHECKING:
-    from tests.contract.conftest import SetClock
-
-    from moorage.domain.leases import Lease
-    from moorage.store import Ledger
 
 __all__ = ["hosts"]
 

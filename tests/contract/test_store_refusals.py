@@ -1,21 +1,14 @@
 """The store contract: explanations as refusals that are listed and told."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from tests.contract.conftest import SetClock
 from tests.contract.test_store_bookings import write
 
 from moorage.domain.changes import PutExplanation
 from moorage.domain.events import EventCursor, EventFilter
 from moorage.domain.explain import Explanation, RefusedRequest, Stage
 from moorage.domain.period import MINUTE
+from moorage.store import Ledger
 from moorage.usecases.ports import Page
-
-if TYPE_CHECKING:
-    from tests.contract.conftest import SetClock
-
-    from moorage.store import Ledger
 
 
 def put(name: str, number: int, project: str = "p", stage: Stage = Stage.POLICY) -> PutExplanation:

@@ -1,9 +1,6 @@
 """The store contract: what is offered for reservation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.contract.test_store_bookings import write
@@ -11,9 +8,7 @@ from tests.contract.test_store_bookings import write
 from moorage.domain.changes import DropReservable, PutReservable
 from moorage.domain.errors import DuplicateName, NotFound
 from moorage.domain.reservables import Reservable, ReservableKind
-
-if TYPE_CHECKING:
-    from moorage.store import Ledger
+from moorage.store import Ledger
 
 HOST = Reservable(ReservableKind.HOST, "1", "n1", "p", {"gpu": "a100"}, 5, 6)
 

@@ -1,10 +1,7 @@
 """The store contract: series, their leases, and what is kept while one is made."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.contract.test_store_leases import LEASE
@@ -17,10 +14,8 @@ from moorage.domain.offers import Offer, OfferState
 from moorage.domain.recurrence import Recurrence, parse_every
 from moorage.domain.requests import Objective
 from moorage.domain.series import Series, SkippedOccurrence
+from moorage.store import Ledger
 from moorage.usecases.ports import Page
-
-if TYPE_CHECKING:
-    from moorage.store import Ledger
 
 MODEL = Ensemble(
     id="m", project_id="p", user_id="u", name="shop", roles=(Role("web", {"VCPU": 1}),), members=()

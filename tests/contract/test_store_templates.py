@@ -1,9 +1,6 @@
 """The store contract: templates, version by version."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.contract.test_store_bookings import write
@@ -11,10 +8,8 @@ from tests.contract.test_store_bookings import write
 from moorage.domain.changes import DeleteTemplate, PutTemplate
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, NotFound
 from moorage.domain.templates import Parameter, Template, TemplateFormat
+from moorage.store import Ledger
 from moorage.usecases.ports import Page
-
-if TYPE_CHECKING:
-    from moorage.store import Ledger
 
 UPF = Template(
     id="t",

@@ -1,10 +1,7 @@
 """The store contract: the waitlist, its order, and writers who meet at a limit or a grant."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.contract.test_store_bookings import write
@@ -16,9 +13,7 @@ from moorage.domain.events import BEGINNING, EVERYTHING
 from moorage.domain.leases import Terms
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.waitlist import EntryState, Estimate, WaitlistEntry, WaitsFor
-
-if TYPE_CHECKING:
-    from moorage.store import Ledger
+from moorage.store import Ledger
 
 ENSEMBLE = Ensemble(
     "e", "p", "u", "n", (Role("web", {"VCPU": 1}),), (Member(MemberName("web", 0), "m"),), ()

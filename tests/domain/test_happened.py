@@ -1,28 +1,21 @@
 """What changes mean to people; nothing of another project is told."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.contract.test_store_leases import LEASE
 
 from moorage.domain.capacity_windows import CapacityWindow, WindowKind
-from moorage.domain.changes import DropCapacityWindow, PutClaim, PutEffect, PutLease
+from moorage.domain.changes import Change, DropCapacityWindow, PutClaim, PutEffect, PutLease
 from moorage.domain.decisions import Claim, ClaimState
 from moorage.domain.derived_events import derive_events
 from moorage.domain.effects import ENDED, EVICTION, Effect, EffectKind, EffectState
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.events import EVENT_TYPES, EventCursor, check_pattern, matches
-from moorage.domain.leases import LeaseState
+from moorage.domain.leases import Lease, LeaseState
 from moorage.domain.period import Period
-
-if TYPE_CHECKING:
-    from moorage.domain.changes import Change
-    from moorage.domain.leases import Lease
-    from moorage.domain.waitlist import WaitlistEntry
+from moorage.domain.waitlist import WaitlistEntry
 
 BODIES = {one.name: set(one.body) for one in EVENT_TYPES}
 PROPOSAL = {"subject": "policy", "name": "one", "field": "max", "before": 1, "after": 2}

@@ -1,7 +1,5 @@
 """Where deliveries may go."""
 
-from __future__ import annotations
-
 import pytest
 
 from moorage.domain.errors import Forbidden, InvalidDescription

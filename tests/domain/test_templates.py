@@ -1,7 +1,5 @@
 """Parameters and placeholders of templates."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

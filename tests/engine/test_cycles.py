@@ -1,9 +1,7 @@
 """What a query looked at is free once it is answered: columns do not wait for the collector."""
 
-from __future__ import annotations
-
 import gc
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,9 +11,6 @@ from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.candidates.query import CandidateQuery
 from moorage.engine.state.fleet_view import SubsetView, TreeSubset
 from moorage.engine.state.snapshot import ProviderState, Snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture

@@ -1,15 +1,12 @@
 """The earliest window against looking at every instant, and what counting may refute."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.test_build import NOW, booking, state
 
-from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.ensembles import MemberName, PolicyStatement, Role
 from moorage.domain.period import FOREVER, HOUR, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.requests import EnsembleRequest
@@ -26,9 +23,6 @@ from moorage.engine.joint.build import build
 from moorage.engine.state.snapshot import Snapshot
 from moorage.solver.exhaustive import Exhaustive
 from moorage.testing.problems import PROJECT, statement
-
-if TYPE_CHECKING:
-    from moorage.domain.ensembles import PolicyStatement
 
 HOSTS = 4
 RACKS = Topology.build(

@@ -1,7 +1,5 @@
 """What became free between two snapshots: all that may matter to who waits, and no more."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from moorage.domain.bookings import Booking, BookingState

@@ -1,13 +1,12 @@
 """The arithmetic of quotas, against counting every instant by hand."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.domain.errors import QuotaExceeded
 from moorage.domain.period import DAY, HOUR, SECOND, Period, format_instant, parse_instant
 from moorage.domain.quotas import UNLIMITED, QuotaName, QuotaUse
 from moorage.engine.time.quotas import (
@@ -18,11 +17,6 @@ from moorage.engine.time.quotas import (
     peak_use,
     quota_violation,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from moorage.domain.errors import QuotaExceeded
 
 WINDOW = 6 * SECOND
 LAST = 120

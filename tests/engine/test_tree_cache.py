@@ -1,7 +1,5 @@
 """What is kept of a query from one look at the fleet to the next."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from moorage.domain.bookings import Booking

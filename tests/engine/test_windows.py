@@ -1,30 +1,24 @@
 """Requests over different periods as one problem, against trying everything instant by instant."""
 
-from __future__ import annotations
-
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.test_build import NOW, booking, snapshot, state, uuid
 
-from moorage.domain.ensembles import MemberName, Role
+from moorage.domain.bookings import Booking
+from moorage.domain.ensembles import MemberName, PolicyStatement, Role
 from moorage.domain.period import HOUR, Period
 from moorage.domain.providers import Inventory
 from moorage.domain.requests import EnsembleRequest
 from moorage.engine.joint.build import build
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.windows import TimedProblem, join_problems, split_answer, time_slots
+from moorage.engine.state.snapshot import Snapshot
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
 from moorage.testing.problems import PROJECT, statement
-
-if TYPE_CHECKING:
-    from moorage.domain.bookings import Booking
-    from moorage.domain.ensembles import PolicyStatement
-    from moorage.engine.state.snapshot import Snapshot
 
 
 def hours(start: int, end: int) -> Period:

@@ -1,7 +1,5 @@
 """Search for disagreements with the reference: `python -m tests.fuzz [FIRST_SEED] [SECONDS]`."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -4,16 +4,12 @@ Not compared are the sentences of errors, request ids, dates, and order where th
 none. Of a list cut by `limit` only the length is compared: which are in it is nobody's promise.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.fuzz.sides import Answer, Call
+from tests.fuzz.sides import Answer, Call
 
 ORDERED: Final = frozenset({"links", "resource_classes", "versions"})
 """Lists with an order that means something."""

@@ -1,13 +1,8 @@
 """Bodies of writes, in the shape of the version they are sent with."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from tests.fuzz.world import CLASSES, OWNERS, SHARING, TRAITS, TYPES
-
-if TYPE_CHECKING:
-    from tests.fuzz.world import World
+from tests.fuzz.world import CLASSES, OWNERS, SHARING, TRAITS, TYPES, World
 
 
 def inventory(world: World) -> dict[str, Any]:

@@ -1,21 +1,14 @@
 """Where we mean to answer otherwise, each by the name it has in docs/reference/placement.md."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl
 
-from tests.fuzz.agreement import normal
+from tests.fuzz.agreement import Disagreement, normal
+from tests.fuzz.sides import Answer, Call
 from tests.fuzz.world import SHARING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from collections.abc import Set as AbstractSet
-
-    from tests.fuzz.agreement import Disagreement
-    from tests.fuzz.sides import Answer, Call
 
 Meant: TypeAlias = Callable[["Disagreement"], bool]
 """Whether a disagreement is the one of that name."""

@@ -1,19 +1,13 @@
 """Requests by weight: which are asked, how often, and with what."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tests.fuzz import bodies, queries
 from tests.fuzz.sides import Call
 from tests.fuzz.spoiling import spoiled
-from tests.fuzz.world import CLASSES, NEWEST, SHARING, TRAITS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from tests.fuzz.world import World
+from tests.fuzz.world import CLASSES, NEWEST, SHARING, TRAITS, World
 
 Maker = "Callable[[World, int], Call]"
 

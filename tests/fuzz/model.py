@@ -4,8 +4,6 @@ Written from the API's description, not from our code, so that the two can be he
 other. A request that is refused raises `Refused` and has changed nothing.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field
 from typing import Any

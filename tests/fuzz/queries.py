@@ -1,14 +1,8 @@
 """Queries of lists, usages and allocation candidates, mostly such as the version knows."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from tests.fuzz.world import CLASSES, OWNERS, SHARING, TRAITS, TYPES
-
-if TYPE_CHECKING:
-    from tests.fuzz.world import World
+from tests.fuzz.world import CLASSES, OWNERS, SHARING, TRAITS, TYPES, World
 
 Pairs = list[tuple[str, str]]
 

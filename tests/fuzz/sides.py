@@ -1,26 +1,21 @@
 """Both servers in this process, each a WSGI application over an empty SQLite ledger."""
 
-from __future__ import annotations
-
 import json
 import logging
 import warnings
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from falcon.testing import StartResponseMock, create_environ
 
 from moorage.app import create_app
+from moorage.http.wsgi import Application
 from moorage.settings import configure, read
 from moorage.store import open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from moorage.http.wsgi import Application
 
 HEADERS: Final[tuple[str, ...]] = (
     *("allow", "cache-control", "content-type", "last-modified", "location"),
@@ -55,7 +50,7 @@ class Call:
             return self.raw
         return b"" if self.body is None else json.dumps(self.body).encode()
 
-    def with_header(self, name: str, value: str | None) -> Call:
+    def with_header(self, name: str, value: str | None) -> "Call":
         """The same with another header."""
         return replace(self, headers={**self.headers, name: value})
 

@@ -1,18 +1,12 @@
 """Requests broken on purpose: bodies, queries, headers, paths and methods."""
 
-from __future__ import annotations
-
 import copy
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from tests.fuzz.world import NEWEST
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.fuzz.sides import Call
-    from tests.fuzz.world import World
+from tests.fuzz.sides import Call
+from tests.fuzz.world import NEWEST, World
 
 ODD: Final[tuple[Any, ...]] = (
     *(None, True, False, 0, -1, 1, 1.5, 2.0, 2**31, 2**31 - 1, 10**20, 1e39),

@@ -1,7 +1,5 @@
 """Our Placement against the plain model: whatever is done to both, they hold the same."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from typing import Any
 

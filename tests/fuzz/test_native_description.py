@@ -4,11 +4,10 @@ Whatever is sent, sound or not, the answer has a status, a type and a shape that
 names, and nothing is an internal error.
 """
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 import schemathesis
@@ -23,17 +22,13 @@ from schemathesis.specs.openapi.checks import (
 )
 from tests.servers.replica import Replica
 
+from moorage.api.native.route import Route
 from moorage.api.native.routes import ROUTES
 from moorage.client.fleet_file import read_fleet
 from moorage.domain.fleet_expansion import expand, parts
 from moorage.store import open_store
 from moorage.testing.service import OPERATOR
 from moorage.usecases.ledger.fleet_loading import load_fleet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from moorage.api.native.route import Route
 
 pytestmark = [
     pytest.mark.process,

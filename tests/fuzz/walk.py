@@ -1,22 +1,16 @@
 """One seed: a fleet, then requests of a mix, each sent to both sides."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.fuzz.agreement import Disagreement, agree
 from tests.fuzz.differences import name_of
 from tests.fuzz.generation import CANDIDATES, MIXED, call, fleet, names, trees
-from tests.fuzz.sides import Call, ours, send
+from tests.fuzz.sides import Answer, Call, Reference, ours, send
 from tests.fuzz.world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.fuzz.sides import Answer, Reference
 
 STEPS = 60
 """Requests of a walk after its fleet is made."""

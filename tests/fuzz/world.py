@@ -4,15 +4,11 @@ Only guesses come from here, never a verdict: a wrong guess makes a request that
 both sides must refuse it alike.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from random import Random
+from typing import Any, Final
 from uuid import UUID
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from random import Random
 
 CLASSES: Final = ("VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_A", "CUSTOM_B")
 TRAITS: Final = ("HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "COMPUTE_NODE", "CUSTOM_T", "CUSTOM_U")

@@ -1,11 +1,10 @@
 """So many requests of one client at once: the others find threads left."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from tests.http.conftest import Client, Reply
@@ -13,12 +12,8 @@ from tests.http.conftest import Client, Reply
 from moorage.http.auth import noauth2
 from moorage.http.kernel import Kernel, Mount, RequestLimits
 from moorage.http.system_routes import SystemRoutes
+from moorage.http.wsgi import Environ, StartResponse
 from moorage.settings import configure, read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from moorage.http.wsgi import Environ, StartResponse
 
 ANN = {"HTTP_X_AUTH_TOKEN": "ann:project-a"}
 BOB = {"HTTP_X_AUTH_TOKEN": "bob:project-b"}

@@ -1,24 +1,17 @@
 """Draw, run, locate and compare mutants: `python -m tests.mutants --help`."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from tests.mutants.draw import HERE, ROOT, areas, draw, read, write
+from tests.mutants.draw import HERE, ROOT, Mutant, areas, draw, read, write
 from tests.mutants.locate import found_at
-from tests.mutants.run import CAUGHT, BrokenTests, Verdicts, check_import, judge, scratch
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.mutants.draw import Mutant
-    from tests.mutants.run import Result
+from tests.mutants.run import CAUGHT, BrokenTests, Result, Verdicts, check_import, judge, scratch
 
 FILES: Final = {"old": HERE / "verdicts-before.json", "new": HERE / "verdicts-after.json"}
 

@@ -5,15 +5,11 @@ place among equal texts of that function. Texts are those of `ast.unparse`, so t
 count.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from typing import Final
 
 _BESIDE: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Lt: ast.LtE,

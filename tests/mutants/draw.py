@@ -5,22 +5,16 @@ A mutant's id is its area and its number in the seeded order of that area. Those
 the next of the order takes their place.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from tests.mutants.conditions import conditions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from tests.mutants.conditions import Condition
+from tests.mutants.conditions import Condition, conditions
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent.parent

@@ -1,16 +1,11 @@
 """Where drawn conditions are in a tree of sources in which code may have moved."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.mutants.conditions import NotFoundThere, mutated, places
 from tests.mutants.draw import SOURCES, Home, Mutant
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 
 def found_at(tree: Path, mutant: Mutant) -> Sequence[Home]:

@@ -1,7 +1,5 @@
 """Runs the tests of a mutant's area on a scratch copy of a commit in which it is mutated."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -10,20 +8,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from importlib.util import cache_from_source
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tests.mutants.draw import ROOT, Home, Mutant, areas
 from tests.mutants.locate import apply, found_at
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    Stages = Sequence[Sequence[str]]
+Stages = Sequence[Sequence[str]]
 
 _PYTEST: Final = ("-x", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--tb=line")
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (\S+?\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
@@ -78,7 +74,7 @@ class Verdicts:
     results: dict[str, Result]
 
     @classmethod
-    def read(cls, file: Path, commit: str) -> Verdicts:
+    def read(cls, file: Path, commit: str) -> "Verdicts":
         """What the file says; nothing where there is none."""
         if not file.exists():
             return cls(file, commit, {}, {})

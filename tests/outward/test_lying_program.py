@@ -1,9 +1,7 @@
 """A hook that says it has ended a server and has not: a real program, and the ledger that knows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.usecases.leases.conftest import World, build
 
@@ -12,9 +10,6 @@ from moorage.domain.effects import EffectKind, EffectState, Lane
 from moorage.outward.program import HookProgram
 from moorage.usecases.effect_dispatch import EFFECT_RETRY, EffectResult, OutwardActions, carry_out
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LIES = """#!/bin/sh
 echo "$MOORAGE_EFFECT_ID" >> {log}

@@ -1,12 +1,10 @@
 """Nova and Keystone as small real servers: what is asked of them, and what their answers mean."""
 
-from __future__ import annotations
-
 import json
 import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.outward.conftest import MESSAGE, Answer, Receiver, Request, receiving
@@ -14,9 +12,6 @@ from tests.outward.conftest import MESSAGE, Answer, Receiver, Request, receiving
 from moorage.domain.errors import InvalidDescription
 from moorage.outward.nova import NovaClient
 from moorage.usecases.effect_dispatch import OutwardFailure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 @dataclass

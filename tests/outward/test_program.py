@@ -1,7 +1,5 @@
 """The operator's hook as a real program."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

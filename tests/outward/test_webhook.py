@@ -1,22 +1,17 @@
 """A webhook over real sockets: signed, bounded, never led elsewhere."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.outward.conftest import MESSAGE, Answer, Receiver, receiving, told
 
 from moorage.outward.webhook import SIGNATURE, WebhookClient
 from moorage.usecases.effect_dispatch import OutwardFailure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def test_it_is_told_with_the_id_and_a_signature(receiver: Receiver) -> None:

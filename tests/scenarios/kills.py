@@ -4,15 +4,15 @@ Three stand on it: the steps of joint decisions (`crash`), what is due of leases
 and everything at once for a long time (`soak`).
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import pytest
 from tests.servers import mariadb, postgres
@@ -21,12 +21,7 @@ from tests.servers.replica import Replica
 from moorage.domain.changes import Change, Changeset, CreateProvider, PutFlavor, PutInventories
 from moorage.domain.flavors import Flavor
 from moorage.domain.providers import Inventory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from moorage.store import Ledger
+from moorage.store import Ledger
 
 SEED: Final = int(os.environ.get("MOORAGE_CRASH_SEED", "20261121"))
 """The same seed repeats a run, as far as the moments of a machine can be repeated."""

@@ -1,19 +1,15 @@
 """A server that speaks Blazar's shapes, release 18, over HTTP: only what is read of one."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STAMP = "2026-01-02 03:04:05.000000"
 

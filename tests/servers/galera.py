@@ -5,16 +5,16 @@ missed from the write sets that the others keep; for the transfer of a whole fol
 needed, a few lines stand in for the scripts of the packages.
 """
 
-from __future__ import annotations
-
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pymysql
 import pytest
@@ -22,10 +22,6 @@ from tests.servers.mariadb import USER, MariadbServer, ask, is_mariadb, program
 from tests.servers.ports import free_port
 from tests.servers.proxy import ON_MARIADB, Proxy
 from tests.servers.unprivileged import user
-
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Iterator
 
 NODES: Final = 3
 _PROVIDERS: Final = (
@@ -81,7 +77,7 @@ def provider() -> Path | None:
 class Node(MariadbServer):
     """One of them. Its port is for clients; it talks to the others on the group's."""
 
-    def __init__(self, folder: Path, group: tuple[int, ...], *, copied_from: Node | None) -> None:
+    def __init__(self, folder: Path, group: tuple[int, ...], *, copied_from: "Node | None") -> None:
         folder.mkdir()
         super().__init__(folder, copied_from=copied_from)
         self._own, self._missed = group[0], free_port()

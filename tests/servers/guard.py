@@ -5,8 +5,6 @@ process of the tests is gone, by the end of a pipe, and then kills what that has
 ended. It is in a session of its own: what kills the tests' group does not kill it.
 """
 
-from __future__ import annotations
-
 import atexit
 import subprocess
 import sys

@@ -6,8 +6,6 @@ where packages put them, and run without root on data of their own. Without eith
 the server is skipped, and the summary says so aloud.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -15,11 +13,12 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pymysql
 import pytest
@@ -30,9 +29,6 @@ from tests.servers.unprivileged import give, user
 
 from moorage.store import open_store
 from moorage.store.schema.tables import metadata
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _numbers = count(1)
 
@@ -107,7 +103,7 @@ def _kill(url: str, database: str | None, most: int) -> None:
 class MariadbServer:
     """One server with its own data, which can be killed and started again."""
 
-    def __init__(self, folder: Path, *, copied_from: MariadbServer | None = None) -> None:
+    def __init__(self, folder: Path, *, copied_from: "MariadbServer | None" = None) -> None:
         found = program()
         assert found is not None
         self._program, self._folder = found, folder

@@ -1,19 +1,14 @@
 """Two PostgreSQL servers: a primary, and a standby that takes its place."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 from tests.servers.postgres import PostgresServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SYNCHRONOUS = "ANY 1 (*)"
 """Any standby will do, but one must have it."""

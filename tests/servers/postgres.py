@@ -4,8 +4,6 @@
 for example `postgresql://postgres@127.0.0.1:5432/postgres`.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import os
@@ -14,12 +12,12 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -30,9 +28,6 @@ from tests.servers.unprivileged import give, may_enter, user
 
 from moorage.store import open_store
 from moorage.store.schema.tables import metadata
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _numbers = count(1)
 
@@ -70,7 +65,7 @@ def _programs() -> Path:
 class PostgresServer:
     """One server with its own data, which can be killed and started again."""
 
-    def __init__(self, folder: Path, *, copied_from: PostgresServer | None = None) -> None:
+    def __init__(self, folder: Path, *, copied_from: "PostgresServer | None" = None) -> None:
         """A server with data of its own, or a standby that follows another from a copy of its."""
         folder.chmod(0o755)
         self._data = folder / "data"
@@ -89,12 +84,12 @@ class PostgresServer:
         self._data.mkdir(mode=0o700)
         give(self._data)
 
-    def _copy(self, other: PostgresServer) -> None:
+    def _copy(self, other: "PostgresServer") -> None:
         where = f"host=127.0.0.1 port={other.port} user=postgres"
         how = ("--checkpoint=fast", "--write-recovery-conf", "--no-sync")
         self._run("pg_basebackup", "-D", str(self._data), "-d", where, *how)
 
-    def follow(self, other: PostgresServer) -> None:
+    def follow(self, other: "PostgresServer") -> None:
         """Throw the data away and become a standby of the other, which stands by no more."""
         self.kill()
         shutil.rmtree(self._data)

@@ -1,14 +1,10 @@
 """A TCP proxy that a test can make fail: in the middle of a COMMIT, before or after it went out."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 from threading import Thread
-from typing import TYPE_CHECKING, Literal, Self
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from types import TracebackType
+from typing import Literal, Self
 
 ON_POSTGRESQL = b"COMMIT\x00"
 ON_MARIADB = b";COMMIT"

@@ -1,20 +1,16 @@
 """The reference Placement as a server, and a cloud written into it through its API."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 import uuid
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Any
 
 SCRIPT = Path(__file__).with_name("reference_server.py")
 _CONF = """\

@@ -1,7 +1,5 @@
 """`moorage serve` on a given database, in a process group of its own that can be killed."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json
@@ -10,13 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.servers.guard import guard, released
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MEMBER = {
     "X-Auth-Token": "ann:project-a",

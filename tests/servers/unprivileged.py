@@ -4,15 +4,10 @@ PostgreSQL refuses to run as root. The user must be able to enter the folders of
 which a clone below a folder of root's own (mode 0700) does not allow.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import subprocess
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 
 def user() -> str | None:

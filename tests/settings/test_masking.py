@@ -1,7 +1,5 @@
 """No secret of a URL is shown, wherever in it it stands; everything else is."""
 
-from __future__ import annotations
-
 import string
 from urllib.parse import quote, urlencode
 

@@ -1,15 +1,11 @@
 """Who is told and who ends servers: what is named must be there, and secrets stay secret."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from moorage.settings import BadSetting, configure, read
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOVA = "[nova]\nauth_type = password\nauth_url = https://k.example/v3\npassword = pa$s%word\n"
 

@@ -1,19 +1,14 @@
 """The lock of writers: so many at a time, in the order of arrival, with an end to waiting."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
-from typing import TYPE_CHECKING
 
 import pytest
 
 from moorage.domain.errors import Busy
 from moorage.store.database.fifo_lock import FifoLock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> None:

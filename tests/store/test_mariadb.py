@@ -1,12 +1,12 @@
 """MariaDB: opening, and what the server refuses."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from sqlalchemy import make_url
@@ -27,16 +27,11 @@ from moorage.domain.providers import Inventory
 from moorage.logs import Lasting
 from moorage.store import Ledger, open_store
 from moorage.store.database import retry
+from moorage.store.database.session import Session
 from moorage.store.mariadb import backend as mariadb_backend
 from moorage.store.mariadb import connect as mariadb_connect
 from moorage.store.opening import connect
 from moorage.store.schema import tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from moorage.store.database.session import Session
 
 
 def host(store: Ledger, name: str, total: int = 1_000_000) -> None:

@@ -1,9 +1,7 @@
 """The feed on MariaDB: what a crash took back is noticed, and nothing in the log is passed over."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.servers.mariadb import Databases, MariadbServer, ask
@@ -14,9 +12,6 @@ from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 from moorage.store.mariadb import log
 from moorage.store.read import provider_states
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOSTS = ("a", "b", "c", "d")
 

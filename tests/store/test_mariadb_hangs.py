@@ -1,7 +1,5 @@
 """MariaDB: a server that does not answer."""
 
-from __future__ import annotations
-
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """MariaDB: one server, and arguments of the driver, in the database URL."""
 
-from __future__ import annotations
-
 import pytest
 
 from moorage.domain.errors import BadConfiguration, InvalidDescription

@@ -1,16 +1,14 @@
 """The migrations make the tables of the code; schemas that no migration begins from are refused."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
-from sqlalchemy import create_engine, text
+from sqlalchemy import Connection, create_engine, text
 
 from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
 from moorage.domain.consumers import Consumer
@@ -20,11 +18,6 @@ from moorage.store import open_store
 from moorage.store.opening import connect
 from moorage.store.schema import tables
 from moorage.store.schema.upgrade import upgrade
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sqlalchemy import Connection
 
 
 @pytest.fixture(params=["sqlite", "postgres", "mariadb"])

@@ -1,7 +1,5 @@
 """Several statements in one round trip: how an error at its very end is told."""
 
-from __future__ import annotations
-
 import psycopg
 import pytest
 

@@ -1,7 +1,5 @@
 """PostgreSQL: opening, dumps, migrations beside a running process, what is logged of an outage."""
 
-from __future__ import annotations
-
 import time
 from contextlib import closing
 from pathlib import Path

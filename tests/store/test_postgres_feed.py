@@ -1,9 +1,7 @@
 """The feed on PostgreSQL: nothing committed is missed, in whatever order commits end (ADR-0007)."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -14,9 +12,6 @@ from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 from moorage.store.postgresql import log
 from moorage.store.read import provider_states
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOSTS = ("a", "b", "c", "d")
 

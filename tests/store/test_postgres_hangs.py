@@ -1,31 +1,23 @@
 """A PostgreSQL that does not answer, and closes nothing: everybody is told soon."""
 
-from __future__ import annotations
-
 import signal
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 from sqlalchemy import make_url
+from tests.servers.postgres import PostgresServer
 from tests.servers.proxy import Proxy
 
 from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.errors import Busy
 from moorage.domain.providers import Inventory
-from moorage.store import open_store
+from moorage.store import Ledger, open_store
 from moorage.store.database.retry import AWAY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.servers.postgres import PostgresServer
-
-    from moorage.store import Ledger
 
 BOUND = AWAY + 25
 """Seconds in which the caller must have been told on a busy machine; without an end it is never."""

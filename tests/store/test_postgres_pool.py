@@ -1,21 +1,16 @@
 """Connections to PostgreSQL: how many there are, and what a break does to the others."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Barrier
-from typing import TYPE_CHECKING
 
 import psycopg
 from sqlalchemy import text
 
 from moorage.domain.changes import Changeset, CreateProvider
 from moorage.store import Ledger, open_store
+from moorage.store.database.session import Session
 from moorage.store.postgresql.connect import CONNECTIONS
-
-if TYPE_CHECKING:
-    from moorage.store.database.session import Session
 
 _PROCESS = text("SELECT pg_backend_pid()")
 

@@ -1,24 +1,18 @@
 """Stress on the feed: commits end in any order, writers are killed, the server crashes."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys
 import time
 from threading import Event, Thread
-from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
-from tests.servers.postgres import Databases
+from tests.servers.postgres import Databases, PostgresServer
 
 from moorage.domain.changes import Changeset, CreateProvider, PutInventories
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
-
-if TYPE_CHECKING:
-    from tests.servers.postgres import PostgresServer
 
 WRITERS = 4
 

@@ -1,15 +1,13 @@
 """A PostgreSQL that cannot keep a ledger is refused with a sentence: encoding, a pooler."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -20,9 +18,6 @@ from tests.servers.unprivileged import give, user
 
 from moorage.domain.errors import InvalidDescription
 from moorage.store import open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
 

@@ -1,7 +1,5 @@
 """Commits that count what a project holds come one at a time: they wait without a connection."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing

@@ -1,13 +1,12 @@
 """PostgreSQL and MariaDB alike: whose clock counts; a server that is away, cut off or killed."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import psycopg
 import pytest
@@ -21,9 +20,6 @@ from moorage.domain.errors import Busy, ConsumerConflict
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 from moorage.store.database import retry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 def postgres_clock(url: str) -> float:

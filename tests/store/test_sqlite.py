@@ -1,22 +1,17 @@
 """SQLite's one writing connection: kept between writes, and not trusted after an error."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from moorage.domain.errors import NotFound
+from moorage.store.backend import Backend
+from moorage.store.database.session import Session
 from moorage.store.opening import connect
 from moorage.store.schema.upgrade import upgrade
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from moorage.store.backend import Backend
-    from moorage.store.database.session import Session
 
 
 @pytest.fixture

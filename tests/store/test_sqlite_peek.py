@@ -1,19 +1,14 @@
 """The one value that nearly every request reads."""
 
-from __future__ import annotations
-
 import sqlite3
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from moorage.store.sqlite.revision_peek import Peek
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 READ = "SELECT n FROM counter"
 

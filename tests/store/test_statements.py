@@ -1,7 +1,5 @@
 """How statements are worded: once if they are kept, and forgotten if they are not."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

@@ -1,7 +1,5 @@
 """What the looks of a worker count as usable."""
 
-from __future__ import annotations
-
 import pytest
 
 from moorage.telemetry.health_checks import PATIENCE, NoProcess, ProcessCheck

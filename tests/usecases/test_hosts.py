@@ -1,17 +1,13 @@
 """Hosts as operators see them: who is on them until when, and why one is closed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from moorage.domain.changes import Changeset, CreateProvider, PutTraits, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.testing.service import OPERATOR, READER, TENANT, Service
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FLEET = """
 fleet: room

@@ -1,16 +1,12 @@
 """A decision that follows another without saying for how long: the hold is not cut."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from moorage.domain.period import MINUTE, format_instant
 from moorage.testing.service import Service
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FLEET = """
 fleet: room

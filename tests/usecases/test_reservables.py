@@ -1,7 +1,5 @@
 """Hosts and addresses that are offered: once, not while used, not withdrawn while reserved."""
 
-from __future__ import annotations
-
 import pytest
 from tests.api.leases.test_nine_questions import TWO, Door, whole
 

@@ -1,9 +1,7 @@
 """Taking over into a ledger that has a life of its own."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,7 +17,7 @@ from moorage.domain.content import AllocationSet, Content, differences
 from moorage.domain.errors import Conflict, ConsumerConflict, DuplicateName, Forbidden, UnknownName
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.topology import Attachment, Domain, Topology
-from moorage.store import open_store
+from moorage.store import Ledger, open_store
 from moorage.testing.service import OPERATOR, TENANT
 from moorage.usecases.ledger import placement_takeover as use_case
 from moorage.usecases.ledger.content import ledger_content
@@ -29,11 +27,6 @@ from moorage.usecases.ledger.placement_takeover import (
     plan,
     take_over,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from moorage.store import Ledger
 
 ADD, UPDATE, MIRROR = TakeoverPermission
 

@@ -1,17 +1,17 @@
 """The loops over a real ledger: in order, no lane waits for another, in several replicas."""
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,16 +23,11 @@ from moorage.outward.program import HookProgram
 from moorage.store import Ledger, open_store
 from moorage.testing.service import SeededIds
 from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out, postpone
+from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.shared.environment import Environment
 from moorage.usecases.shared.limits import Limits
 from moorage.workers import effects
 from moorage.workers.loop import start_scan
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from moorage.usecases.environment import UseCaseEnvironment
 
 DEADLINE = 100.0
 

@@ -1,19 +1,14 @@
 """What the loops say of trouble: once when it begins, once when it is over, faults with a trace."""
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+import pytest
 
 from moorage.domain.errors import Busy, ConcurrentUpdate, Unavailable
 from moorage.logs import Lasting
 from moorage.logs.repeated_messages import AGAIN, QUIET
 from moorage.workers.failure_log import FailureLog
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pytest
 
 
 def said(caplog: pytest.LogCaptureFixture) -> Sequence[tuple[int, str, bool]]:

@@ -1,7 +1,5 @@
 """The health monitor: its results for each part, checks that hang, and what it logs."""
 
-from __future__ import annotations
-
 import time
 from threading import Event
 

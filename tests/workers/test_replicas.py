@@ -1,13 +1,11 @@
 """The expiry loop in several replicas at once: each item is expired by exactly one of them."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +16,6 @@ from moorage.domain.period import Period
 from moorage.domain.requests import Objective
 from moorage.store import Ledger, open_store
 from moorage.workers.expiry import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ITEMS, REPLICAS = 60, 3
 

@@ -1,17 +1,13 @@
 """How long what the lease API is told may be: as long as in the native API, and typed errors."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.api.leases.test_nine_questions import FLAVOR, ONE, Door, instances, whole
 
 from moorage.testing.service import OPERATOR
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LONG = "x" * 1_000_000
 DATES = {"start_date": "2026-12-07 10:00", "end_date": "2026-12-07 12:00"}

@@ -1,8 +1,7 @@
 """PUT and DELETE of a lease: what may change when, and what refuses to."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.api.leases.test_nine_questions import ONE, Door, instances, whole
@@ -13,9 +12,6 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import parse_instant
 from moorage.testing.service import OPERATOR
 from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture

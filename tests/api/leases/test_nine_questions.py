@@ -1,20 +1,15 @@
 """Where Blazar 18's book is wrong, asked of this one: part A.7 of the study of it."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from falcon.testing import TestClient
 
 from moorage.api.leases import create_app
 from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from moorage.usecases.ports import Caller
+from moorage.usecases.ports import Caller
 
 ONE = """
 fleet: one
@@ -34,7 +29,7 @@ class Door:
         self.service = Service(fleet, database=database)
         self._client = TestClient(create_app(self.service.env))
 
-    def over(self, app: Any) -> Door:
+    def over(self, app: Any) -> "Door":
         """The same through another application."""
         door = object.__new__(Door)
         door.service, door._client = self.service, TestClient(app)

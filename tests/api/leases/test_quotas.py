@@ -1,10 +1,8 @@
 """Quotas and the operator's check at Blazar's door: refusals in its form."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from falcon.testing import TestClient
@@ -19,9 +17,6 @@ from moorage.outward.config import OutwardConfig
 from moorage.outward.outgoing_calls import lease_check
 from moorage.testing.service import OPERATOR, TENANT
 from moorage.usecases.shared.quotas import set_quota
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture

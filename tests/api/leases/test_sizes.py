@@ -1,25 +1,19 @@
 """A host reservation between `min` and `max`: the most there are, in few searches."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from falcon.testing import TestClient
 from tests.api.leases.test_nine_questions import ONE, Door, whole
 
 from moorage.api.leases import create_app
-from moorage.domain.changes import PutExplanation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from moorage.domain.changes import Changeset, Committed
-    from moorage.domain.period import Duration
-    from moorage.engine.joint.problem import Outcome, Problem
-    from moorage.store.ledger import Ledger
-    from moorage.usecases.ports import Solver
+from moorage.domain.changes import Changeset, Committed, PutExplanation
+from moorage.domain.period import Duration
+from moorage.engine.joint.problem import Outcome, Problem
+from moorage.store.ledger import Ledger
+from moorage.usecases.ports import Solver
 
 HOSTS = 40
 FLEET = ONE.replace('"n{n}", count: 1', f'"n{{n}}", count: {HOSTS}')

@@ -1,10 +1,9 @@
 """What a tenant may ask of hosts at Blazar's door, and what it is told of others there."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from tests.api.leases.test_nine_questions import TWO, Door, granted, instances, whole
@@ -12,9 +11,6 @@ from tests.api.leases.test_nine_questions import TWO, Door, granted, instances, 
 from moorage.api.leases import create_app
 from moorage.domain.disclosure import Disclosure
 from moorage.testing.service import OPERATOR, OTHER, TENANT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 OURS = {"OpenStack-API-Version": "reservation 1.1"}
 NAMES = ("rackhost-7f3a", "rackhost-91bc")

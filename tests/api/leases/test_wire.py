@@ -1,9 +1,8 @@
 """What every request of the lease API has in common: versions, paths, verbs, bodies, pages."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from falcon.testing import TestClient
@@ -11,9 +10,6 @@ from tests.api.leases.test_nine_questions import ONE, Door, instances
 
 from moorage.api.leases import create_app
 from moorage.testing.service import OPERATOR, TENANT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 OURS = {"OpenStack-API-Version": "reservation 1.1"}
 NOBODY = "99999999-9999-4999-8999-999999999999"

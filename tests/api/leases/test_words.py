@@ -1,7 +1,5 @@
 """Blazar's dates and requirements."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

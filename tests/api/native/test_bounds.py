@@ -1,9 +1,8 @@
 """What one project may store, and how large one ensemble may be."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from falcon.testing import TestClient
@@ -13,9 +12,6 @@ from moorage.domain.period import MINUTE
 from moorage.domain.quotas import QuotaDefaults, QuotaName
 from moorage.testing.service import OPERATOR, OTHER, Service
 from moorage.usecases.shared.limits import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ROLE = {"name": "web", "count": 1, "resources": {"VCPU": 1}}
 

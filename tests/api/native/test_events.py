@@ -1,7 +1,5 @@
 """`/v1/events` and `/v1/subscriptions` on the wire: pages, waiting, and what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,11 +1,10 @@
 """Listings: pages that end at a number of things or of bytes, sent in parts."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
@@ -17,16 +16,12 @@ from moorage.api.native.ensembles import ensemble_view
 from moorage.api.native.paging import listed
 from moorage.client.lookup import replies
 from moorage.domain.changes import Changeset, DeleteEnsemble
+from moorage.domain.ensembles import Ensemble
 from moorage.http.transport.response_writer import StartResponse
 from moorage.testing.service import TENANT, Service
+from moorage.usecases.ports import Page
 from moorage.usecases.shared.access import list_ensembles
 from moorage.usecases.shared.limits import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from moorage.domain.ensembles import Ensemble
-    from moorage.usecases.ports import Page
 
 FAT = {f"key-{number}": "v" * 1000 for number in range(10)}
 

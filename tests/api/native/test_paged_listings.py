@@ -1,11 +1,10 @@
 """Every listing has pages: flavors, members, policies, claims, quotas and the fleet, too."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
@@ -14,9 +13,6 @@ from moorage.api.native.routes import ROUTES
 from moorage.client.lookup import whole
 from moorage.testing.service import OPERATOR, TENANT, Service
 from moorage.usecases.shared.limits import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 COUNT = 7
 FLEET = """

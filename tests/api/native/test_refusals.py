@@ -1,15 +1,12 @@
 """Refusals: told as events, listed, and kept to be read again."""
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 from moorage.domain.period import MINUTE
 from moorage.testing.service import OPERATOR, OTHER, TENANT, Service
-
-if TYPE_CHECKING:
-    import pytest
 
 LARGE = [{"name": "db", "count": 4, "flavor": "m1.xlarge"}]
 APART = [{"name": "apart", "type": "anti-affinity", "members": ["db"], "level": "rack"}]

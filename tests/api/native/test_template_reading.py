@@ -1,16 +1,12 @@
 """How far a Heat template is read: no farther than what is asked for needs, and within its time."""
 
-from __future__ import annotations
-
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from moorage.domain import deadline
-
-if TYPE_CHECKING:
-    from moorage.testing.service import Service
+from moorage.testing.service import Service
 
 COMPUTED = """\
 heat_template_version: 2018-08-31

@@ -1,7 +1,5 @@
 """Bodies are decoded quickly, and as Python's own decoder would."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

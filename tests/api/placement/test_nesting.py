@@ -1,8 +1,6 @@
 """A body that is nested deeply is refused, at whatever depth Python gives up."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 from uuid import UUID
 
 import pytest
@@ -11,9 +9,6 @@ from falcon.testing import TestClient
 from moorage.api import placement
 from moorage.http.kernel import CALLER
 from moorage.testing.service import OPERATOR, Service
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DEPTHS = (10, 100, *range(300, 1_000, 20), 2_000, 20_000)
 

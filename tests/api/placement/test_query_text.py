@@ -1,8 +1,5 @@
 """Queries read by short ways say what they say when read the long way."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 import pytest
@@ -14,9 +11,7 @@ from moorage.api.placement.application import taken_apart
 from moorage.api.placement.refusals import BadQuery
 from moorage.api.placement.request import Request
 from moorage.api.placement.versions import HISTORY
-
-if TYPE_CHECKING:
-    from moorage.engine.candidates.query import CandidateQuery
+from moorage.engine.candidates.query import CandidateQuery
 
 A_TREE = "00000001-0000-4000-8000-00000000000a"
 OTHER_TREE = "00000001-0000-4000-8000-00000000000b"

@@ -6,8 +6,6 @@
 
 # ruff: noqa: E501 - one route, one line: this is read as a table
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from tests.api.projects.two_projects import (

@@ -1,10 +1,9 @@
 """No answer, explanation, event or delivery tells a project what is another's, or names a host."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.api.projects import requests
@@ -32,12 +31,7 @@ from moorage.api.native.routes import ROUTES as NATIVE_ROUTES
 from moorage.api.placement.routes import TABLE as PLACEMENT_ROUTES
 from moorage.domain.period import DAY
 from moorage.usecases.effect_dispatch import OutwardActions, carry_out
-from moorage.usecases.events.deliver import Delivery, deliver
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from moorage.usecases.events.deliver import OutgoingEvent
+from moorage.usecases.events.deliver import Delivery, OutgoingEvent, deliver
 
 ANN, BOB = Person("zqproject-ann-6d1f"), Person("zqproject-bob-b7e2")
 READS = {"GET", "HEAD"}

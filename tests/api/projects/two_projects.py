@@ -1,20 +1,16 @@
 """A service with two projects that own one of everything, and a door that notes every answer."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import httpx
 
 from moorage.app import create_app
 from moorage.settings import configure, read
 from moorage.testing.service import OPERATOR, Service
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HOSTS: Final = ("zqhost-7f31", "zqhost-a2c9", "zqhost-04be", "zqhost-d15e")
 PLACES: Final = ("zqrack-81d2", "zqrack-c604", "zqroom-5b5b", "zqrow-e9a1")

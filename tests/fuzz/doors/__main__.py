@@ -1,16 +1,15 @@
 """`python -m tests.fuzz.doors`: hostile requests to all three APIs of one service."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tests.fuzz.doors.attack import Bystander, Hammer, Memory
 from tests.scenarios.soak.soak import prepare
@@ -18,9 +17,6 @@ from tests.servers import postgres
 from tests.servers.replica import Replica
 
 from moorage.store import open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 WORKERS: Final = 2
 PLANNERS: Final = 1

@@ -1,7 +1,5 @@
 """The attack itself: hammers, a bystander whose requests are ordinary, and who watches memory."""
 
-from __future__ import annotations
-
 import http.client
 import random
 import re
@@ -10,14 +8,10 @@ import uuid
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from threading import Event
+from typing import Final
 
-from tests.fuzz.doors.requests import request
-
-if TYPE_CHECKING:
-    from threading import Event
-
-    from tests.fuzz.doors.requests import Asked
+from tests.fuzz.doors.requests import Asked, request
 
 _UUID: Final = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _FAULT: Final = 500

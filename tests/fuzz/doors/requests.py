@@ -1,18 +1,14 @@
 """Requests to each API that are nearly right: a good one, spoiled in its body, path or headers."""
 
-from __future__ import annotations
-
 import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from random import Random
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from tests.fuzz.doors.spoiling import dumps, spoiled, text
 from tests.fuzz.doors.templates import template
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from random import Random
 
 NATIVE, PLACEMENT, BLAZAR = "/v1", "/placement", "/reservation"
 

@@ -1,12 +1,8 @@
 """Values spoiled at random: of a wrong type, too large, too deep, not text, not a number."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from random import Random
+from random import Random
+from typing import Any, Final
 
 RAW: Final = "\uf8ff"
 """Marks a string whose content is written into the JSON as it is."""

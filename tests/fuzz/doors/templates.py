@@ -1,12 +1,8 @@
 """Heat templates made to be expensive: to parse, to expand, to match and to place."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
+from collections.abc import Callable
+from random import Random
+from typing import Final
 
 HEAD: Final = "heat_template_version: 2021-04-16\n"
 SERVER: Final = "{type: OS::Nova::Server, properties: {flavor: m1.small, image: i}}"

@@ -1,25 +1,21 @@
 """A crew that serves an application for tests over real sockets, and clients of it."""
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import io
 import socket
+import ssl
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from moorage.http.transport.connection import Connection, SharedState
 from moorage.http.transport.limits import ConnectionLimits
 from moorage.http.transport.server_status import SingleServerStatus
 from moorage.http.transport.thread_pool import ThreadPool
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Iterator
-    from wsgiref.types import StartResponse, WSGIEnvironment
 
 WIRE = ConnectionLimits(connections=100, threads=1, idle_seconds=60, body_seconds=60)
 MUCH = 32 * 1024 * 1024

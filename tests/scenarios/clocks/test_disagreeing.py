@@ -1,9 +1,7 @@
 """Two replicas whose machines disagree about the time: the database's clock judges."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from tests.servers.replica import Replica
@@ -13,12 +11,7 @@ from moorage.domain.effects import EffectState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import DAY, MINUTE, SECOND, Instant, format_instant, parse_instant
 from moorage.domain.providers import Inventory
-from moorage.store import open_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from moorage.store import Ledger
+from moorage.store import Ledger, open_store
 
 HOST = "00000000-0000-4000-8000-000000000001"
 SKEWED = """

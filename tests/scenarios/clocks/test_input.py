@@ -1,19 +1,14 @@
 """Leases over leap days and daylight saving, said as people say them: instants are what counts."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from falcon.testing import Result
 
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import DAY, HOUR, parse_instant
 from moorage.testing.service import OPERATOR, Service
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from falcon.testing import Result
 
 FLEET = """
 fleet: one

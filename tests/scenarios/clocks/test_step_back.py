@@ -1,7 +1,5 @@
 """A clock that steps back: nothing is done or promised twice, and nothing is forgotten."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

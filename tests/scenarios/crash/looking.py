@@ -1,21 +1,15 @@
 """What must be true of the ledger after each kill, and in the end, by looking at it directly."""
 
-from __future__ import annotations
-
 import sqlite3
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.scenarios.crash.walks import Walk
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.errors import NotFound
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from tests.scenarios.crash.walks import Walk
-
-    from moorage.store import Ledger
+from moorage.store import Ledger
 
 
 def check_integrity(path: Path) -> None:

@@ -1,7 +1,5 @@
 """What came of a crash test, as text for the documentation."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 

@@ -9,18 +9,16 @@ held any more. `MOORAGE_CRASH_SEED` repeats a run, `MOORAGE_CRASH_KILLS` makes a
 `MOORAGE_CRASH_REPORT` names a file that tells of it (`make crash`).
 """
 
-from __future__ import annotations
-
 import os
 import random
 import time
 import uuid
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.scenarios.crash.looking import (
@@ -32,18 +30,12 @@ from tests.scenarios.crash.looking import (
 from tests.scenarios.crash.report import TITLE, Crashed, as_markdown
 from tests.scenarios.crash.walks import CONFIRMED, HOLD, LAPSED, STEPS, UNHEARD, Walk
 from tests.scenarios.kills import SEED, SERVICE, Kills, append, database, services, stock, wait_for
+from tests.servers.replica import Replica
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, DeleteEnsemble, DropBookings
 from moorage.domain.errors import NotFound
-from moorage.store import open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.servers.replica import Replica
-
-    from moorage.store import Ledger
+from moorage.store import Ledger, open_store
 
 KILLS = int(os.environ.get("MOORAGE_CRASH_KILLS", "0"))
 """On each database; 0: few, as many as a test among others may take."""

@@ -6,32 +6,24 @@ request id that presents its claim. What got no answer, or 503, is repeated as i
 decorator), anything else is the end of the build. Some Novas end themselves, and repeat nothing.
 """
 
-from __future__ import annotations
-
 import random
 import time
 import uuid
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from tests.scenarios.crash.test_kill_nine import fill
 from tests.scenarios.kills import services
-from tests.servers.replica import Unacknowledged
+from tests.servers.replica import Replica, Unacknowledged
 
 from moorage.domain.decisions import ClaimState
-from moorage.store import open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.servers.replica import Replica
-
-    from moorage.store import Ledger
+from moorage.store import Ledger, open_store
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 

@@ -1,17 +1,13 @@
 """Applications on their way through decide, claim, active and confirm, over HTTP."""
 
-from __future__ import annotations
-
+import random
 import time
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.servers.replica import Replica, Unacknowledged
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterator
 
 MEMBERS = 3
 HOLD = 6

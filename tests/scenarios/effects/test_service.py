@@ -1,11 +1,10 @@
 """The whole service: settings, loops and adapters together, killed and started again."""
 
-from __future__ import annotations
-
 import json
 import time
 import urllib.request
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from tests.outward.conftest import Answer, receiving, told
@@ -16,10 +15,6 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.period import SECOND
 from moorage.domain.providers import Inventory
 from moorage.store import open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 HOST = "00000000-0000-4000-8000-000000000001"
 SERVER = "00000000-0000-4000-8000-000000000002"

@@ -1,14 +1,9 @@
 """Servers that can fail over."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from tests.servers.pair import Pair, running_pair
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture

@@ -1,24 +1,17 @@
 """A standby takes the primary's place under services that are busy (ADR-0007)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from tests.scenarios.kills import DATABASE
 from tests.scenarios.soak.report import as_markdown
 from tests.scenarios.soak.soak import Plan, soak
-from tests.servers.pair import SYNCHRONOUS
+from tests.servers.pair import SYNCHRONOUS, Pair
 
 from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.servers.pair import Pair
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]
 

@@ -1,14 +1,9 @@
 """One cluster for all tests here; each leaves it whole."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from tests.servers.galera import Cluster, running_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture(scope="module")

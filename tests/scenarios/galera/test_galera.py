@@ -1,18 +1,16 @@
 """Moorage on a Galera cluster: a proxy leads all replicas to one node, which is lost (ADR-0018)."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.scenarios.kills import DATABASE
 from tests.scenarios.soak.report import as_markdown
 from tests.scenarios.soak.soak import Plan, soak
-from tests.servers.galera import NodeProxy, url
+from tests.servers.galera import Cluster, NodeProxy, url
 from tests.servers.proxy import ON_MARIADB, Proxy
 
 from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
@@ -20,11 +18,6 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.errors import CapacityExceeded
 from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.servers.galera import Cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]
 

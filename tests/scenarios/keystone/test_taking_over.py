@@ -1,21 +1,16 @@
 """Reading a Placement service that Keystone guards, by the variables of `openstack`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.conftest import Cli, clean
 from tests.scenarios.keystone.conftest import PASSWORD, Identity, call
+from tests.scenarios.processes.conftest import Served
 
 from moorage.client.credentials import Keystone
 from moorage.client.placement_source import read_service
 from moorage.client.placement_wire import PlacementWire
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.scenarios.processes.conftest import Served
 
 # Whoever is first also waits until Keystone is set up: five programs of several seconds each.
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]

@@ -6,15 +6,13 @@ what it hears by Idempotency-Key, and a hook ends servers as Nova does. `MOORAGE
 repeats a run, `MOORAGE_LEASE_KILLS` says how often each edge is hit.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import time
 import uuid
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from tests.outward.conftest import Answer, receiving
@@ -23,17 +21,11 @@ from tests.servers.replica import Replica
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.effects import TIMERS, Effect, EffectKind, EffectState
-from moorage.domain.leases import LeaseState
-from moorage.domain.period import HOUR, MINUTE, format_instant
+from moorage.domain.leases import Lease, LeaseState
+from moorage.domain.period import HOUR, MINUTE, Instant, format_instant
 from moorage.store import Ledger, open_store
 from moorage.store.settable_clock import SettableClock, create
 from moorage.testing.service import NINE
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from moorage.domain.leases import Lease
-    from moorage.domain.period import Instant
 
 KILLS = int(os.environ.get("MOORAGE_LEASE_KILLS", "1"))
 """At each edge."""

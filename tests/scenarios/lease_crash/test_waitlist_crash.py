@@ -4,11 +4,9 @@ Two replicas on PostgreSQL, and on SQLite one that is started again. Whatever th
 is granted once, with its lease or not at all, and in the order of the list.
 """
 
-from __future__ import annotations
-
 import random
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from tests.scenarios.kills import SEED, SERVICE, Kills, services, stock, wait_for
@@ -18,9 +16,6 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import DAY, format_instant
 from moorage.domain.waitlist import EntryState
 from moorage.store import open_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HOSTS, WAITING = 3, 5
 

@@ -1,11 +1,12 @@
 """A lease of some servers, as it is granted, and what Nova asks about it."""
 
-from __future__ import annotations
-
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from tests.scenarios.nova.conftest import Cloud
 
 from moorage.app import RandomIds, with_strategies
 from moorage.domain.bookings import BookingState
@@ -21,11 +22,6 @@ from moorage.usecases.leases.queries import Remaining, remaining
 from moorage.usecases.leases.requests import LeaseRequest
 from moorage.usecases.shared.environment import Environment
 from moorage.usecases.shared.limits import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.scenarios.nova.conftest import Cloud
 
 XLARGE = {"DISK_GB": 160, "MEMORY_MB": 16384, "VCPU": 8}
 

@@ -6,18 +6,18 @@ where their servers are, every promise is kept in its size, the lease says so, a
 nothing.
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.scenarios.nova.conftest import clouded
+from tests.scenarios.nova.conftest import Cloud, clouded
 from tests.scenarios.nova.leased import Leased, grant
 
 from moorage.app import RandomIds, with_strategies
@@ -30,18 +30,11 @@ from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.service import OPERATOR
 from moorage.usecases.decide.member_places import locate_members
+from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.ledger.audit import FindingKind, NovaView, audit
 from moorage.usecases.shared.environment import Environment
 from moorage.usecases.shared.limits import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.scenarios.nova.conftest import Cloud
-
-    from moorage.usecases.environment import UseCaseEnvironment
 
 SIZES = {
     "db": {"DISK_GB": 160, "MEMORY_MB": 16384, "VCPU": 8},

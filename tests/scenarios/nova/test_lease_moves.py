@@ -1,21 +1,17 @@
 """Servers of a lease that go, move and come together: the lease's places stay the lease's."""
 
-from __future__ import annotations
-
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.scenarios.nova.conftest import Cloud
 from tests.scenarios.nova.leased import XLARGE, Leased, grant
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR
-
-if TYPE_CHECKING:
-    from tests.scenarios.nova.conftest import Cloud
 
 
 def new() -> str:

@@ -1,12 +1,11 @@
 """An unmodified Nova draws from a lease: by the reservation's class in the flavor, and no more."""
 
-from __future__ import annotations
-
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from tests.contract.test_store_bookings import hold
+from tests.scenarios.nova.conftest import Cloud
 from tests.scenarios.nova.leased import XLARGE, Leased, grant
 
 from moorage.domain.bookings import BookingState
@@ -15,9 +14,6 @@ from moorage.domain.decisions import ClaimState
 from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import HOUR, MINUTE, Period
 from moorage.testing.service import NINE
-
-if TYPE_CHECKING:
-    from tests.scenarios.nova.conftest import Cloud
 
 TOGETHER = {"type": "affinity", "members": ["db"], "level": "host"}
 FULL = "The requested amount would exceed the capacity."

@@ -1,16 +1,12 @@
 """A server whose request presents a claim gets the claim's place, through Placement alone."""
 
-from __future__ import annotations
-
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.scenarios.nova.conftest import Cloud
 
 from moorage.domain.period import HOUR
-
-if TYPE_CHECKING:
-    from tests.scenarios.nova.conftest import Cloud
 
 FULL = "The requested amount would exceed the capacity."
 XLARGE = {"DISK_GB": 160, "MEMORY_MB": 16384, "VCPU": 8}

@@ -1,19 +1,15 @@
 """Many servers at once: each claim is taken by exactly one."""
 
-from __future__ import annotations
-
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from threading import Barrier
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from tests.scenarios.nova.conftest import Cloud
 
 from moorage.domain.period import HOUR
-
-if TYPE_CHECKING:
-    from tests.scenarios.nova.conftest import Cloud
 
 EIGHT = 8
 FLAVORS = {"db": "m1.xlarge", "app": "m1.medium", "web": "m1.small"}

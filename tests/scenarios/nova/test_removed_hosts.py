@@ -1,12 +1,12 @@
 """A host that Nova removes while places on it are held or promised: only allocations keep it."""
 
-from __future__ import annotations
-
 import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from tests.scenarios.nova.conftest import Cloud
 from tests.scenarios.nova.leased import grant
 
 from moorage.app import RandomIds, with_strategies
@@ -18,17 +18,11 @@ from moorage.solver.portfolio import Portfolio
 from moorage.testing.service import OPERATOR
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.effect_dispatch import OutwardActions, carry_out
+from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.ledger.audit import audit
 from moorage.usecases.shared.environment import Environment
 from moorage.usecases.shared.limits import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.scenarios.nova.conftest import Cloud
-
-    from moorage.usecases.environment import UseCaseEnvironment
 
 
 def env(cloud: Cloud) -> UseCaseEnvironment:

@@ -1,14 +1,14 @@
 """Servers that say by their flavor when they end, or that they yield, and see room accordingly."""
 
-from __future__ import annotations
-
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.contract.test_store_bookings import hold
-from tests.scenarios.nova.conftest import clouded
-from tests.scenarios.nova.leased import XLARGE, grant
+from tests.scenarios.nova.conftest import Cloud, clouded
+from tests.scenarios.nova.leased import XLARGE, Leased, grant
 
 from moorage.domain.changes import Changeset
 from moorage.domain.effects import EffectKind
@@ -16,13 +16,6 @@ from moorage.domain.leases import LeaseState, Yielding
 from moorage.domain.period import FOREVER, HOUR, MINUTE, Period
 from moorage.domain.virtual_classes import HOURS, MOST, PREEMPTIBLE
 from moorage.testing.service import NINE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.scenarios.nova.conftest import Cloud
-    from tests.scenarios.nova.leased import Leased
 
 FULL = "The requested amount would exceed the capacity."
 NOTICE = 5 * MINUTE

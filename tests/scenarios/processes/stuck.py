@@ -1,23 +1,18 @@
 """Applications and solvers that stop serving as no real one should, in real processes."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moorage import logs
 from moorage.domain import deadline
+from moorage.engine.joint.problem import Outcome, Problem
+from moorage.http.wsgi import Application, Environ, StartResponse
 from moorage.solver.exhaustive import Exhaustive
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moorage.engine.joint.problem import Outcome, Problem
-    from moorage.http.wsgi import Application, Environ, StartResponse
 
 LONG = 60
 

@@ -1,7 +1,5 @@
 """A run of the tests that is killed leaves no server behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,24 +1,19 @@
 """One tenant leaves the others room: over real connections, to a service with real children."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.outward.conftest import Answer, Request, receiving
+from tests.scenarios.processes.conftest import Served, StartService
 
 from moorage.domain.period import DAY, MINUTE
 from moorage.store.settable_clock import SettableClock, create
 from moorage.testing.service import NINE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from tests.scenarios.processes.conftest import Served, StartService
 
 pytestmark = pytest.mark.process
 

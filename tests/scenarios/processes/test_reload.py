@@ -1,18 +1,14 @@
 """SIGHUP: every process is replaced, one after the other, and no client notices."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
 import uuid
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 import pytest
 import requests
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

@@ -5,22 +5,16 @@ all. Half of the hosts only ever get allocations: on them generations can be cou
 never exceeds the inventory. The other half is shrunk, grown and reshaped meanwhile.
 """
 
-from __future__ import annotations
-
+import random
 import time
 import uuid
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from threading import Event
+from typing import Any
 
-from tests.servers.replica import MEMBER, Unacknowledged
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Sequence
-    from threading import Event
-
-    from tests.servers.replica import Replica
+from tests.servers.replica import MEMBER, Replica, Unacknowledged
 
 ADMIN = {
     "X-Auth-Token": "admin",

@@ -1,20 +1,14 @@
 """What must hold: while it goes on, by a watcher; and in the end, by counting."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from threading import Event
 
 from tests.scenarios.soak.clients import MOVING, STEADY, Client
 
 from moorage.domain.errors import Busy
+from moorage.engine.state.snapshot import Snapshot
 from moorage.store import Ledger
-
-if TYPE_CHECKING:
-    from threading import Event
-
-    from moorage.engine.state.snapshot import Snapshot
 
 SLOWEST = 30.0
 """Seconds after which a client counts as starved."""

@@ -1,17 +1,12 @@
 """kill -9, now and then: of a worker, of a whole service, of the database."""
 
-from __future__ import annotations
-
+import random
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from tests.scenarios.kills import DATABASE, SERVICE, WORKER, Kills
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Sequence
-
-    from tests.servers.replica import Replica
+from tests.servers.replica import Replica
 
 ALL: Final = (WORKER, WORKER, WORKER, SERVICE, DATABASE)
 """What is killed, as often as it is named."""

@@ -1,19 +1,14 @@
 """What came of a soak, as text for the documentation."""
 
-from __future__ import annotations
-
 import subprocess
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from tests.scenarios.kills import machine, table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.scenarios.soak.clients import Client
+from tests.scenarios.soak.clients import Client
 
 TITLE = """# Soak test
 

@@ -6,18 +6,16 @@
 writes it where `--report` says; ends with 1 if anything was wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING
 
 from tests.scenarios.kills import Database, append, database, services, stock
 from tests.scenarios.soak.clients import MOVING, STEADY, TOTAL, Client
@@ -26,9 +24,6 @@ from tests.scenarios.soak.killing import ALL, Killer
 from tests.scenarios.soak.report import TITLE, Soaked, as_markdown
 
 from moorage.store import Ledger, open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @dataclass(frozen=True)

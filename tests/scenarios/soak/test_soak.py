@@ -1,18 +1,13 @@
 """A short soak: `make soak` is the long one."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from tests.scenarios.kills import Database, database
 from tests.scenarios.soak.judging import worsened
 from tests.scenarios.soak.report import as_markdown
 from tests.scenarios.soak.soak import Plan, soak
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHARED = {"postgresql": "postgres_url", "mariadb": "mariadb_url"}
 

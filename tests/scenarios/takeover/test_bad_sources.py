@@ -3,10 +3,9 @@
 The source is a Placement dialect of ours in this process; what is bad about it happens on the way.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import httpx
 import pytest
@@ -28,18 +27,11 @@ from moorage.domain.changes import (
     UpdateProvider,
 )
 from moorage.domain.consumers import ANY_GENERATION, Consumer
-from moorage.domain.content import differences
+from moorage.domain.content import Content, differences
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.providers import Inventory
-from moorage.store import open_store
+from moorage.store import Ledger, open_store
 from moorage.usecases.ledger.content import ledger_content
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from moorage.domain.content import Content
-    from moorage.store import Ledger
 
 HOSTS = [named(f"host-{n}") for n in range(4)]
 SERVERS = [named(f"server-{n}") for n in range(4)]

@@ -1,23 +1,18 @@
 """An import that is broken off, by Ctrl-C or for good, is simply started again."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.servers.reference import Placement
 
 from moorage.domain.content import differences
 from moorage.store import open_store
 from moorage.store.placement_database import read_placement
 from moorage.usecases.ledger.content import ledger_content
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.servers.reference import Placement
 
 pytestmark = pytest.mark.process
 

@@ -1,15 +1,16 @@
 """A real Placement is taken over, and handed back to another one."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
-from tests.servers.reference import Cloud, named
+from tests.servers.postgres import Databases
+from tests.servers.reference import Cloud, Placement, named
 
 from moorage.cli.admin import placement_over
 from moorage.client.credentials import GivenToken
@@ -17,18 +18,9 @@ from moorage.client.placement_source import read_service
 from moorage.client.placement_wire import Options, PlacementWire, within
 from moorage.client.probes import probes
 from moorage.domain.consumers import Consumer
-from moorage.domain.content import differences, overages
+from moorage.domain.content import Content, differences, overages
 from moorage.store import open_store
 from moorage.store.placement_database import read_placement
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.servers.postgres import Databases
-    from tests.servers.reference import Placement
-
-    from moorage.domain.content import Content
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
 

@@ -1,21 +1,17 @@
 """A service with a clock one sets, and receivers on loopback."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from moorage.domain.changes import Changeset, PutEvent
 from moorage.domain.events import DerivedEvent
+from moorage.domain.subscriptions import Subscription
 from moorage.outward.subscriber import SubscriberClient
+from moorage.testing.service import Service
 from moorage.usecases.events.deliver import Delivery, DeliveryRound, deliver
-
-if TYPE_CHECKING:
-    from moorage.domain.subscriptions import Subscription
-    from moorage.testing.service import Service
 
 
 @dataclass
@@ -50,7 +46,7 @@ class Post:
             told = PutEvent(DerivedEvent(type_, "project-a", one, 0, {"n": one}))
             self.service.store.commit(Changeset((told,)))
 
-    def with_send(self, send: Any) -> Post:
+    def with_send(self, send: Any) -> "Post":
         """The same with another way to send."""
         return Post(self.service, replace(self.delivery, send=send))
 

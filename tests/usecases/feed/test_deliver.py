@@ -1,7 +1,5 @@
 """Deliveries over real sockets, with a clock that is set: in order, again, given up, sent again."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac
@@ -9,10 +7,10 @@ import ipaddress
 import json
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from tests.outward.conftest import Answer, Receiver, receiver, receiving
+from tests.outward.conftest import Answer, Receiver, Request, receiver, receiving
 from tests.usecases.feed.conftest import Post, heard
 
 from moorage.domain.changes import Changeset, PutLease, TrimEvents
@@ -22,9 +20,6 @@ from moorage.testing.service import OTHER
 from moorage.usecases.effect_dispatch import OutwardFailure
 from moorage.usecases.events.deliver import NOTHING, DeliveryRound, OutgoingEvent, deliver
 from moorage.usecases.ports import Page
-
-if TYPE_CHECKING:
-    from tests.outward.conftest import Request
 
 __all__ = ["receiver"]
 

@@ -1,10 +1,8 @@
 """Thresholds: told when they are crossed, once, and again after they were back."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.outward.conftest import Receiver, receiver
 
@@ -19,11 +17,10 @@ from moorage.usecases.events.thresholds import ThresholdWatcher
 
 __all__ = ["receiver"]
 
-if TYPE_CHECKING:
-    import pytest
-    from tests.usecases.feed.conftest import Post
+import pytest
+from tests.usecases.feed.conftest import Post
 
-    from moorage.usecases.ports import Caller
+from moorage.usecases.ports import Caller
 
 
 def looked(service: Service, thresholds: ThresholdWatcher | None = None) -> ThresholdWatcher:

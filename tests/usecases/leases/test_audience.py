@@ -1,12 +1,12 @@
 """Who was told what of a lease: the operator's webhook, and each subscription."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from tests.usecases.feed.conftest import Post
+from tests.usecases.leases.conftest import World
 from tests.usecases.leases.test_outrank import allowed
 from tests.usecases.leases.test_outside import Heard, work
 
@@ -16,16 +16,10 @@ from moorage.domain.period import DAY
 from moorage.domain.providers import Inventory
 from moorage.testing.service import OPERATOR, OTHER, TENANT
 from moorage.usecases.effect_dispatch import OutwardActions, OutwardFailure
+from moorage.usecases.events.deliver import OutgoingEvent
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.usecases.leases.conftest import World
-
-    from moorage.usecases.events.deliver import OutgoingEvent
-
-    Make = Callable[..., World]
+Make = Callable[..., World]
 
 __all__ = ["allowed"]
 

@@ -1,11 +1,11 @@
 """The operator's own check of leases, over real sockets and with a real program."""
 
-from __future__ import annotations
-
 import json
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.outward.conftest import Answer, Receiver, Request, receiving, told
@@ -19,11 +19,7 @@ from moorage.testing.service import OPERATOR, TENANT
 from moorage.usecases import effect_dispatch
 from moorage.usecases.leases.cancel import cancel_lease
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Make = Callable[..., World]
+Make = Callable[..., World]
 
 
 def checked_by(here: World, where: str, **more: Any) -> OutwardConfig:

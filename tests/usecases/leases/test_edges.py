@@ -1,7 +1,5 @@
 """What lies ahead of a lease follows from its terms and state, and is written anew with them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import pytest

@@ -1,9 +1,7 @@
 """Preemptible servers that end for a lease which moves for another."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -16,13 +14,9 @@ from moorage.domain.errors import Infeasible
 from moorage.domain.period import FOREVER, HOUR, MINUTE, format_instant
 from moorage.testing.service import OPERATOR
 from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.leases.requests import LeaseResult
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from moorage.usecases.leases.requests import LeaseResult
-
-    Make = Callable[..., World]
+Make = Callable[..., World]
 
 
 def lease(here: World, start: float, end: float, *hosts: int, **more: int) -> LeaseResult:

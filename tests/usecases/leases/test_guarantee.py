@@ -1,17 +1,14 @@
 """The guarantee over random schedules: nothing is ever promised twice, and no refusal is idle."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.usecases.leases.conftest import World, build, described, named
 
-from moorage.domain.bookings import BookingState
+from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.changes import Changeset, PutLease
 from moorage.domain.errors import CapacityExceeded, Infeasible
 from moorage.domain.leases import LeaseState
@@ -21,11 +18,8 @@ from moorage.usecases.claims.claim import SecondDescription, claim
 from moorage.usecases.claims.hold import release
 from moorage.usecases.claims.outcome import activate
 from moorage.usecases.leases.cancel import cancel_lease
+from moorage.usecases.leases.requests import LeaseResult
 from moorage.usecases.ledger.allocations import release as gone
-
-if TYPE_CHECKING:
-    from moorage.domain.bookings import Booking
-    from moorage.usecases.leases.requests import LeaseResult
 
 pytestmark = pytest.mark.timeout(3600)  # for the long form, MOORAGE_HYPOTHESIS=nightly
 NOTICE = 5 * MINUTE

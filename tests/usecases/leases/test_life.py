@@ -1,7 +1,5 @@
 """A lease lives by its timers: each step once, in order, whatever the clock does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,9 +1,6 @@
 """Nobody takes a place of a lease where somebody is still, or nothing is any more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.usecases.leases.conftest import World, named
@@ -24,10 +21,8 @@ from moorage.domain.providers import Inventory
 from moorage.testing.service import TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim
 from moorage.usecases.leases.queries import remaining
+from moorage.usecases.leases.requests import LeaseResult
 from moorage.usecases.ledger.allocations import allocate
-
-if TYPE_CHECKING:
-    from moorage.usecases.leases.requests import LeaseResult
 
 Worlds = Callable[..., World]
 SERVER = named(7)

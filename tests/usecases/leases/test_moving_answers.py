@@ -1,10 +1,9 @@
 """What a refusal offers, where leases that have not started would move for it."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,10 +20,7 @@ from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.refusals.explanation import EMPTY, UNTRIED
 from moorage.usecases.shared.limits import Limits
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Make = Callable[..., World]
+Make = Callable[..., World]
 
 
 def on(*hosts: int, count: int = 1, vcpu: int = 4) -> dict[str, Any]:

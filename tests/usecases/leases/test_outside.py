@@ -1,7 +1,5 @@
 """What is done outside: taken on, tried again, given up and kept; servers that stay too long."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

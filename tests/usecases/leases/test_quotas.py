@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -16,12 +15,10 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import DAY, HOUR, Period
 from moorage.domain.quotas import UNLIMITED, QuotaDefaults, QuotaName
 from moorage.testing.service import OPERATOR, OTHER, TENANT
+from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.ports import Page
 from moorage.usecases.shared import quotas
-
-if TYPE_CHECKING:
-    from moorage.usecases.environment import UseCaseEnvironment
 
 Make = Callable[..., World]
 

@@ -1,11 +1,9 @@
 """Leases that have not started make room by moving, and keep what they were granted."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -13,12 +11,12 @@ from hypothesis import strategies as st
 from tests.engine.test_windows import fits
 from tests.usecases.leases.conftest import World, build
 
-from moorage.domain.bookings import Binding
+from moorage.domain.bookings import Binding, Booking
 from moorage.domain.changes import Changeset, PutLease
 from moorage.domain.describe import read_ensemble
 from moorage.domain.disclosure import Disclosure
 from moorage.domain.errors import Infeasible
-from moorage.domain.leases import Terms
+from moorage.domain.leases import Lease, Terms
 from moorage.domain.period import HOUR, Period
 from moorage.testing.service import NINE, OTHER, TENANT, Service
 from moorage.usecases.decide.request import RequestIdentity
@@ -27,17 +25,10 @@ from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.create import create_lease
-from moorage.usecases.leases.requests import LeaseRequest
+from moorage.usecases.leases.requests import LeaseRequest, LeaseResult
 from moorage.usecases.ledger.allocations import release
+from moorage.usecases.ports import Caller
 from moorage.usecases.shared.limits import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from moorage.domain.bookings import Booking
-    from moorage.domain.leases import Lease
-    from moorage.usecases.leases.requests import LeaseResult
-    from moorage.usecases.ports import Caller
 
 RACKS = Disclosure(levels=frozenset({"rack"}))
 RACK = {"s1": "r1", "l1": "r2"}

@@ -1,7 +1,5 @@
 """Retention: what is over is deleted after its time, and nothing that somebody uses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count

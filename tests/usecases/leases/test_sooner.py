@@ -1,8 +1,7 @@
 """The earliest start with leases that make room by moving, against asking at every hour."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +10,7 @@ from tests.usecases.leases.conftest import World, build
 
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import Infeasible
-from moorage.domain.explain import Explanation
+from moorage.domain.explain import Explanation, Window
 from moorage.domain.leases import Terms
 from moorage.domain.period import HOUR, Period
 from moorage.testing.service import TENANT
@@ -22,12 +21,7 @@ from moorage.usecases.offers.requests import OfferRequest
 from moorage.usecases.waitlist.enter import WaitRequest, create_or_wait
 from moorage.usecases.waitlist.queries import ListedEntry
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from moorage.domain.explain import Window
-
-    Make = Callable[..., World]
+Make = Callable[..., World]
 
 SIZED: Any = {
     "name": "e",

@@ -1,30 +1,23 @@
 """A place of a lease that was claimed in vain is the lease's again, and nobody else's meanwhile."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-from tests.usecases.leases.conftest import named
+from tests.usecases.leases.conftest import World, named
 
 from moorage.domain.bookings import BookingState
+from moorage.domain.decisions import Claim
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import CapacityExceeded
 from moorage.domain.period import HOUR, MINUTE
 from moorage.testing.service import TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim
 from moorage.usecases.claims.outcome import activate, expire, fail
+from moorage.usecases.leases.requests import LeaseResult
 from moorage.usecases.ledger.allocations import release
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.usecases.leases.conftest import World
-
-    from moorage.domain.decisions import Claim
-    from moorage.usecases.leases.requests import LeaseResult
-
-    Make = Callable[..., World]
+Make = Callable[..., World]
 
 
 def claimed(here: World, made: LeaseResult) -> Claim:

@@ -4,15 +4,12 @@ One host with a few units, so what fits is plain arithmetic and the promise can 
 every start. Who is granted in a step is compared with those who wait after it and stand before.
 """
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.usecases.leases.conftest import build, described, named
+from tests.usecases.leases.conftest import World, build, described, named
 
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import Infeasible
@@ -27,9 +24,6 @@ from moorage.usecases.leases.requests import LeaseRequest
 from moorage.usecases.waitlist.enter import WaitRequest, create_or_wait
 from moorage.usecases.waitlist.estimates import EstimateWorker
 from moorage.usecases.waitlist.rounds import WaitlistWorker
-
-if TYPE_CHECKING:
-    from tests.usecases.leases.conftest import World
 
 UNITS = 3
 FIRST, LAST = 10, 16
