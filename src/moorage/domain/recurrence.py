@@ -108,7 +108,7 @@ class Recurrence:
     """
 
     start: datetime
-    """Without a zone: what the wall's clock shows."""
+    """Local time in `zone`, as a naive datetime."""
     zone: str
     """By its name in the IANA database, such as `Europe/Berlin`."""
     every: RecurrenceRule

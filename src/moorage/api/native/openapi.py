@@ -27,9 +27,9 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
     "limit": {"type": "integer", "minimum": 1},
     "marker": {
         "type": "string",
-        "description": "Which item is the last of the page before, as its link `next` says",
+        "description": "Id of the previous page's last item; the link `next` has it",
     },
-    "dry_run": {"type": "boolean", "description": "Judge and answer, but write nothing"},
+    "dry_run": {"type": "boolean", "description": "Check and answer, but write nothing"},
     "all_projects": {"type": "boolean", "description": "Operators only"},
     "state": {
         "type": "string",
@@ -37,16 +37,25 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
     },
     "status": {"type": "string", "enum": [s.value for s in EntryState]},
     "keep_resources": {"type": "boolean"},
-    "instance": {"type": "boolean", "description": "With the replayable problem; operators only"},
+    "instance": {
+        "type": "boolean",
+        "description": "Include the problem to replay; operators only",
+    },
     "from": {"type": "string", "format": "date-time", "description": "Default: now"},
     "to": {"type": "string", "format": "date-time", "description": "Default: 30 days later"},
-    "zone": {"type": "string", "description": "A domain; tenants know zones only"},
+    "zone": {"type": "string", "description": "A failure domain; tenants can name zones only"},
     "flavor": {"type": "string", "description": "How many of it fit; by id or name"},
     "resources": {"type": "string", "examples": ["VCPU:4,MEMORY_MB:8192"]},
     "required": {"type": "string", "description": "Traits: A,B|C,!D is A, one of B and C, no D"},
-    "step": {"type": "string", "description": "Tell the worst of each step, such as PT1H"},
-    "by": {"type": "string", "description": "A level, such as zone, to tell domains apart by"},
-    "count": {"type": "integer", "minimum": 1, "description": "How many shall fit"},
+    "step": {
+        "type": "string",
+        "description": "Lowest value per step of this length, such as PT1H",
+    },
+    "by": {
+        "type": "string",
+        "description": "A level, such as zone: a result for each domain",
+    },
+    "count": {"type": "integer", "minimum": 1, "description": "How many must fit"},
     "duration": {"type": "string", "description": "For how long, such as PT4H"},
     "after": {
         "type": "string",
@@ -55,9 +64,12 @@ QUERY: Final[dict[str, dict[str, Any]]] = {
     "type": {"type": "string", "description": "Types or patterns such as lease.*, with commas"},
     "wait": {
         "type": "string",
-        "description": "How long to wait where there is nothing yet, such as 20s; at most 30s",
+        "description": "How long to wait for an event, such as 20s; at most 30s",
     },
-    "compliance": {"type": "boolean", "description": "With what is violated at present"},
+    "compliance": {
+        "type": "boolean",
+        "description": "Include present policy violations",
+    },
 }
 
 
