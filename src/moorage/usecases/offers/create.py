@@ -248,18 +248,14 @@ class _OfferSearch:
         whole = self._starts(self._bounds.first).whole
         expires_at = snapshot.taken_at + self._bounds.hold
         promise = LeasePromise("", whole, expires_at, lead=self._request.lead, offered=True)
-        proposal = Proposal(self._ensemble, None, (unplaced(self._ensemble),))
+        proposal = Proposal(self._ensemble, None, (unplaced(self._ensemble),), promise=promise)
         options = DecisionOptions(objective=self._request.objective, seed=self._request.seed)
-        observation = Observation(snapshot, member_places, exclusive.ensembles)
-        return WindowRequest(
-            self._ensemble,
-            request_for(self._ensemble, member_places, members, whole, self._request.objective),
-            snapshot,
-            exclusive.ensembles,
-            displacing_from=expires_at + 2 * env.limits.notice,
-            seed=self._request.seed,
-            trial=Trial(env, proposal, promise, options, observation),
+        observation = Observation(snapshot, member_places, keepers.ensembles)
+        request = request_for(
+            self._ensemble, member_places, members, whole, self._request.objective
         )
+        trial = Trial(env, proposal, options, observation)
+        return trial.window_request(request, expires_at + 2 * env.limits.notice)
 
     def _held(self, start: Instant, made: list[Lease], *, proved: bool) -> DecisionFlow[Lease]:
         """Decide and write the offer that starts at `start`."""

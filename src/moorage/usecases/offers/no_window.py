@@ -62,7 +62,7 @@ def no_window_refusal(  # noqa: PLR0913 - the request, its range, its reader and
     otherwise = (
         None
         if window_request.trial is None
-        else window_request.trial.at(starts.window(starts.first))
+        else window_request.trial.in_window(starts.window(starts.first))
     )
     if otherwise is not None:
         why = with_nearest_relaxations(env, why, built, otherwise)

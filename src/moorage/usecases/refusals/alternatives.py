@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.capacity.starts import Starts
     from moorage.engine.joint.build import BuiltProblem
-    from moorage.usecases.refusals.trial import ChangedRequestTrial, WindowRequest
+    from moorage.usecases.refusals.trial import Trial, WindowRequest
     from moorage.usecases.shared.environment import Environment
 
 ZONE: Final = "zone"
@@ -46,7 +46,7 @@ def with_alternatives(  # noqa: PLR0913 - the refused request, its problem, rang
     why: Explanation,
     window_request: WindowRequest,
     built: BuiltProblem,
-    otherwise: ChangedRequestTrial | None,
+    otherwise: Trial | None,
     starts: Starts,
     *,
     lead: Duration = 0,
@@ -103,7 +103,7 @@ class _Judge:
 
     built: BuiltProblem
     oracle: Oracle
-    otherwise: ChangedRequestTrial | None
+    otherwise: Trial | None
     sure: bool = True
     """Whether every negative answer so far is proved."""
 
@@ -121,7 +121,7 @@ class _Judge:
             return True
         if self.otherwise is None:
             return False
-        granted = self.otherwise.granted(request, self.oracle.remaining())
+        granted = self.otherwise.with_request(request).granted(self.oracle.remaining())
         self.sure = self.sure and granted is not None
         return granted is True
 

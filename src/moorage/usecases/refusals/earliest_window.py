@@ -206,7 +206,7 @@ class _Search:
         if trial is None:
             return None
         self.tried += 1
-        granted = trial.granted(period, self.remaining())
+        granted = trial.in_window(period).granted(self.remaining())
         return None if granted is False and not self._all_may_move(period) else granted
 
     def _all_may_move(self, period: Period) -> bool:

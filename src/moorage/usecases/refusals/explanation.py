@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.ports import Caller
-    from moorage.usecases.refusals.trial import ChangedRequestTrial
+    from moorage.usecases.refusals.trial import Trial
     from moorage.usecases.shared.environment import Environment
 
 _log = logging.getLogger(__name__)
@@ -189,7 +189,7 @@ _SHARE: Final = 4
 
 
 def with_nearest_relaxations(
-    env: Environment, why: Explanation, built: BuiltProblem, otherwise: ChangedRequestTrial
+    env: Environment, why: Explanation, built: BuiltProblem, otherwise: Trial
 ) -> Explanation:
     """The explanation with smaller relaxations that are possible if strategies make room.
 
@@ -209,7 +209,7 @@ def with_nearest_relaxations(
 
     def granted(request: EnsembleRequest) -> bool:
         nonlocal sure
-        found = otherwise.granted(request, remaining())
+        found = otherwise.with_request(request).granted(remaining())
         sure = sure and found is not None
         return found is True
 

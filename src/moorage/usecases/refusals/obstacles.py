@@ -151,7 +151,8 @@ def _conflict(
     firm = [what for what, _ in counts if what != _YIELDING]
     named = firm if firm or leases else [what for what, _ in counts]
     recipient = Recipient(env.limits.disclosure, built.request.project_id, operator=operator)
-    elements = (*lease_elements(leases, named, recipient), *more)
+    others = (Element(BOOKED, name) for name in named)
+    elements = (*recipient.leases(leases, ends=True), *others, *more)
     return Conflict(elements, ("",) * len(elements), facts=tuple(counts), minimal=False)
 
 
@@ -221,18 +222,6 @@ def _when(lease: Lease, rough: Disclosure, *, ends: bool) -> str:
     occupied = lease.terms.occupied
     since = f"from {format_instant(rough.since(occupied.start))}"
     return f"{since} to {format_instant(rough.until(occupied.end))}" if ends else since
-
-
-def lease_elements(
-    leases: list[Lease], others: Iterable[str], recipient: Recipient
-) -> tuple[Element, ...]:
-    """Leases and sorts of consumers as elements of a conflict."""
-    return (*recipient.leases(leases, ends=True), *(Element(BOOKED, name) for name in others))
-
-
-def starting_lease_elements(leases: list[Lease], recipient: Recipient) -> tuple[Element, ...]:
-    """Leases of which only the start is an obstacle, as elements of a conflict."""
-    return recipient.leases(leases, ends=False)
 
 
 def _beside(

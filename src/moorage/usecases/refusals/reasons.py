@@ -35,7 +35,7 @@ from moorage.usecases.refusals.stay_alternatives import (
     shorter,
     stay_alternatives,
 )
-from moorage.usecases.refusals.trial import ChangedRequestTrial, Trial, WindowRequest
+from moorage.usecases.refusals.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,54 +45,9 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Period
     from moorage.usecases.decide.environment import DecideEnvironment
-    from moorage.usecases.decide.request import Proposal, RequestIdentity
+    from moorage.usecases.decide.request import Proposal, RefusalReader, RequestIdentity
     from moorage.usecases.decide.search_result import Observation, SearchResult
     from moorage.usecases.decide.solution import DecisionOptions
-    from moorage.usecases.shared.environment import Environment
-
-
-def sufficient_priority(
-    env: DecideEnvironment,
-    proposal: Proposal,
-    options: DecisionOptions,
-    refused: SearchResult,
-    observation: Observation,
-) -> Relaxation | None:
-    """The lowest priority with which a refused lease would be granted, verified by searches."""
-    promise = proposal.promise
-    if promise is None or promise.offered or not proposal.hooks.reader.client_reads:
-        return None
-    budget = env.limits.explanation_budget // SHARE
-    removal = removal_of_leases(
-        env,
-        proposal,
-        partial(search_once, env, options),
-        refused,
-        observation,
-        MOST_PRIORITY,
-        budget,
-    )
-    found = None if removal is None else removal.lightest()
-    if removal is None or found is None:
-        return None
-    chosen = [removal.there[one].lease for one in sorted(found)]
-    highest = max(one.terms.priority for one in chosen)
-    if highest < promise.priority:
-        return None  # its own priority suffices; the refused search only ran out of time
-    operator = proposal.hooks.reader.operator
-    change = EnsembleChange("lease", "terms", "priority", promise.priority, highest + 1)
-    return Relaxation(change, 4, result=_displacing(env, chosen, operator=operator))
-
-
-def _displacing(env: Environment, leases: Sequence[Lease], *, operator: bool) -> str:
-    """`displaces lease 1f2e… until …`; for a tenant the number of leases."""
-    if operator:
-        return "displaces " + ", ".join(
-            f"lease {one.id} until {format_instant(one.terms.period.end)}" for one in leases
-        )
-    if len(leases) == 1:
-        return "displaces 1 lease"
-    return f"displaces {env.limits.disclosure.count_text(len(leases))} leases"
 
 
 def explain_refusal(  # noqa: PLR0913 - the request, its result and the environment
@@ -112,54 +67,66 @@ def explain_refusal(  # noqa: PLR0913 - the request, its result and the environm
         why = unexplained(env, result.built, observation.snapshot)
         return refusal(env, result.built, why, identity, ensemble=ensemble, stored=False)
     stored = identity.explained or not (dry_run or not reader.client_reads)
-    why = reasons(env, proposal, options, result, observation)
+    disclosing = env.with_disclosure_for(operator=reader.operator)
+    seen = visible(disclosing, proposal, options, observation)
+    why = _reasons(Trial(disclosing, proposal, options, seen), result)
     within = identity.within or identity
     return refusal(env, result.built, why, within, ensemble=ensemble, stored=stored, silent=dry_run)
 
 
-def reasons(
-    env: DecideEnvironment,
-    proposal: Proposal,
-    options: DecisionOptions,
-    result: SearchResult,
-    observation: Observation,
-) -> Explanation:
-    """The explanation of a refused proposal.
-
-    Args:
-        env: for the solver, and to read leases.
-        proposal: the refused proposal.
-        options: its options.
-        result: the search result without a placement; see `SearchPlan.search`.
-        observation: the ledger as that search read it.
-    """
-    env = env.with_disclosure_for(operator=proposal.hooks.reader.operator)
-    observation = visible(env, proposal, options, observation)
-    why = _but_as_it_is(proposal, _reasons(env, proposal, options, result, observation))
-
-    def enough(why: Explanation) -> Explanation:
-        more = sufficient_priority(env, proposal, options, result, observation)
-        if more is None:
-            return why
-        return replace(why, relaxations=(*why.relaxations[: MAX_RELAXATIONS - 1], more), note="")
-
+def _reasons(trial: Trial, result: SearchResult) -> Explanation:
+    """The explanation of a proposal, `trial`, whose search gave no placement."""
+    why = _but_as_it_is(trial.reader, _conflicts(trial, result))
     if why.stage is Stage.TIME:
-        why = in_time(why, enough)
+        why = in_time(why, lambda why: _with_sufficient_priority(trial, result, why))
     stands = result.clash or result.built.request.fixed
-    if stands or not proposal.hooks.reader.client_reads or why.stage is Stage.STATIC:
+    if stands or not trial.reader.client_reads or why.stage is Stage.STATIC:
         return why
-    return in_time(
-        why,
-        lambda why: _with_alternatives_in_time(env, proposal, options, result, observation, why),
+    return in_time(why, lambda why: _with_alternatives(trial, result, why))
+
+
+def _conflicts(trial: Trial, result: SearchResult) -> Explanation:
+    """The explanation with conflicts and relaxations."""
+    env, built, snapshot = trial.env, result.built, trial.observation.snapshot
+    operator, lease = trial.reader.operator, trial.proposal.promise is not None
+    if result.clash:
+        why = stay_obstacles(env, built, snapshot, result.staying, result.period, operator=operator)
+        less = _timely(lambda: shorter(trial, built))
+        return replace(why, relaxations=less.relaxations, note="" if less.sure else UNTRIED)
+    timely = None
+    if not lease and not trial.options.as_before:
+        timely = _timely(lambda: stay_alternatives(trial, built))
+        if timely.explanation is not None:
+            return timely.explanation
+    why = explain_request(env, built, snapshot, seed=trial.options.seed)
+    why = in_time(why, lambda why: with_nearest_relaxations(env, why, built, trial))
+    why = in_time(
+        why, lambda why: by_time(env, why, built, snapshot, operator=operator, lease=lease)
+    )
+    if timely is None and why.stage is Stage.TIME:
+        timely = _timely(lambda: shorter(trial, built))
+    if timely is None or (timely.sure and not timely.relaxations):
+        return why
+    note = why.note if why.note in {UNTRIED, LATE} or not timely.relaxations else ""
+    note = note if timely.sure else UNTRIED
+    return replace(
+        why, relaxations=(*timely.relaxations, *why.relaxations)[:MAX_RELAXATIONS], note=note
     )
 
 
-def _but_as_it_is(proposal: Proposal, why: Explanation) -> Explanation:
+def _timely(search: Callable[[], StayAlternatives]) -> StayAlternatives:
+    """The result of `search`; no alternatives, and not sure, if time runs out."""
+    try:
+        return search()
+    except TimeExpired:
+        return StayAlternatives((), sure=False)
+
+
+def _but_as_it_is(reader: RefusalReader, why: Explanation) -> Explanation:
     """The explanation without the relaxation to the present count, if one role is resized."""
-    resized_from = proposal.hooks.reader.resized_from
-    if len(resized_from) != 1:
+    if len(reader.resized_from) != 1:
         return why
-    ((role, count),) = resized_from.items()
+    ((role, count),) = reader.resized_from.items()
     ways = tuple(
         one
         for one in why.relaxations
@@ -171,42 +138,68 @@ def _but_as_it_is(proposal: Proposal, why: Explanation) -> Explanation:
     return replace(why, relaxations=ways, note=why.note if ways else NO_SMALL_CHANGE)
 
 
-def _with_alternatives_in_time(
-    env: DecideEnvironment,
-    proposal: Proposal,
-    options: DecisionOptions,
-    result: SearchResult,
-    observation: Observation,
-    why: Explanation,
-) -> Explanation:
+def _with_sufficient_priority(trial: Trial, refused: SearchResult, why: Explanation) -> Explanation:
+    """The explanation with the lowest priority with which a lease would be granted.
+
+    It is verified by searches; unchanged if there is none.
+    """
+    env, promise = trial.env, trial.proposal.promise
+    if promise is None or promise.offered or not trial.reader.client_reads:
+        return why
+    removal = removal_of_leases(
+        env,
+        trial.proposal,
+        partial(search_once, env, trial.options),
+        refused,
+        trial.observation,
+        MOST_PRIORITY,
+        env.limits.explanation_budget // SHARE,
+    )
+    found = None if removal is None else removal.lightest()
+    if removal is None or found is None:
+        return why
+    chosen = [removal.there[one].lease for one in sorted(found)]
+    highest = max(one.terms.priority for one in chosen)
+    if highest < promise.priority:
+        return why  # its own priority suffices; the refused search only ran out of time
+    change = EnsembleChange("lease", "terms", "priority", promise.priority, highest + 1)
+    more = Relaxation(change, 4, result=_displacing(trial, chosen))
+    return replace(why, relaxations=(*why.relaxations[: MAX_RELAXATIONS - 1], more), note="")
+
+
+def _displacing(trial: Trial, leases: Sequence[Lease]) -> str:
+    """`displaces lease 1f2e… until …`; for a tenant the number of leases."""
+    if trial.reader.operator:
+        return "displaces " + ", ".join(
+            f"lease {one.id} until {format_instant(one.terms.period.end)}" for one in leases
+        )
+    if len(leases) == 1:
+        return "displaces 1 lease"
+    return f"displaces {trial.env.limits.disclosure.said(len(leases))} leases"
+
+
+def _with_alternatives(trial: Trial, result: SearchResult, why: Explanation) -> Explanation:
     """The explanation with the alternatives: earliest window, largest count, other zones."""
-    now, limits = observation.snapshot.taken_at, env.limits
-    period, lead, cleaning, since = result.period, 0, 0, None
-    if proposal.promise is not None:
-        lead, cleaning = proposal.promise.lead, proposal.promise.cleaning
-        since = now + 2 * limits.notice
+    now, limits = trial.observation.snapshot.taken_at, trial.env.limits
+    period, promise = result.period, trial.proposal.promise
     length = FOREVER if period.end == FOREVER else period.end - period.start
+    first = max(period.start, now)
     last = now + limits.horizon - (0 if length == FOREVER else length)
     # A stay that begins later is tried like an offer, which displaces no server now.
-    promise = proposal.promise or LeasePromise("", period, FOREVER, offered=True)
-    window_request = WindowRequest(
-        proposal.ensemble,
-        result.built.request,
-        observation.snapshot,
-        observation.exclusive,
-        displacing_from=since,
-        barred=proposal.known_hosts.barred,
-        seed=options.seed,
-        trial=Trial(env, proposal, promise, options, observation),
-    )
-    first = max(period.start, now)
-    starts = Starts(first, max(first, last), length)
-    otherwise = ChangedRequestTrial(env, proposal, options, observation)
+    windows = trial.with_promise(promise or LeasePromise("", period, FOREVER, offered=True))
+    since = None if promise is None else now + 2 * limits.notice
     why = with_alternatives(
-        env, why, window_request, result.built, otherwise, starts, lead=lead, cleaning=cleaning
+        trial.env,
+        why,
+        windows.window_request(result.built.request, since),
+        result.built,
+        trial,
+        Starts(first, max(first, last), length),
+        lead=0 if promise is None else promise.lead,
+        cleaning=0 if promise is None else promise.cleaning,
     )
     earliest = why.earliest
-    if earliest is None or proposal.promise is not None:
+    if earliest is None or promise is not None:
         return why
     why = _of_one_search(why, earliest, period)
     if length == FOREVER:
@@ -232,50 +225,3 @@ def _of_one_search(why: Explanation, earliest: Window, period: Period) -> Explan
     if earliest.start >= period.end:
         return why
     return replace(why, relaxations=tuple(sooner(one) for one in why.relaxations))
-
-
-def _timely(search: Callable[[], StayAlternatives]) -> StayAlternatives:
-    """The result of `search`; no alternatives, and not sure, if time runs out."""
-    try:
-        return search()
-    except TimeExpired:
-        return StayAlternatives((), sure=False)
-
-
-def _reasons(
-    env: DecideEnvironment,
-    proposal: Proposal,
-    options: DecisionOptions,
-    result: SearchResult,
-    observation: Observation,
-) -> Explanation:
-    built, snapshot = result.built, observation.snapshot
-    operator = proposal.hooks.reader.operator
-    if result.clash:
-        why = stay_obstacles(env, built, snapshot, result.staying, result.period, operator=operator)
-        less = _timely(lambda: shorter(env, proposal, options, built, observation))
-        return replace(why, relaxations=less.relaxations, note="" if less.sure else UNTRIED)
-    timely = None
-    if proposal.promise is None and not options.as_before:
-        timely = _timely(lambda: stay_alternatives(env, proposal, options, built, observation))
-        if timely.explanation is not None:
-            return timely.explanation
-    why = explain_request(env, built, snapshot, seed=options.seed)
-    otherwise, lease = (
-        ChangedRequestTrial(env, proposal, options, observation),
-        proposal.promise is not None,
-    )
-    why = in_time(why, lambda why: with_nearest_relaxations(env, why, built, otherwise))
-    why = in_time(
-        why,
-        lambda why: by_time(env, why, built, snapshot, operator=operator, lease=lease),
-    )
-    if timely is None and why.stage is Stage.TIME:
-        timely = _timely(lambda: shorter(env, proposal, options, built, observation))
-    if timely is None or (timely.sure and not timely.relaxations):
-        return why
-    note = why.note if why.note in {UNTRIED, LATE} or not timely.relaxations else ""
-    note = note if timely.sure else UNTRIED
-    return replace(
-        why, relaxations=(*timely.relaxations, *why.relaxations)[:MAX_RELAXATIONS], note=note
-    )

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.ensembles import EnsembleChange
-from moorage.domain.errors import Busy
 from moorage.domain.explain import Conflict, Element, Relaxation
 from moorage.domain.period import FOREVER, SECOND, Period, format_duration, format_instant
 from moorage.domain.words import counted
 from moorage.usecases.decide.request import LeasePromise
-from moorage.usecases.decide.search_plan import SearchPlan
 from moorage.usecases.preemption.lease_preemption import without_outranking
 from moorage.usecases.refusals.obstacles import (
     STAY,
@@ -24,7 +23,6 @@ from moorage.usecases.refusals.obstacles import (
     foreign_bookings,
     leases_of,
     planned_absences,
-    starting_lease_elements,
     time_explanation,
 )
 from moorage.usecases.relocation.movable_leases import movable_periods
@@ -32,15 +30,14 @@ from moorage.usecases.relocation.movable_leases import movable_periods
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from moorage.domain.bookings import Booking
     from moorage.domain.explain import Explanation
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
     from moorage.engine.joint.build import BuiltProblem
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.environment import DecideEnvironment
-    from moorage.usecases.decide.request import Proposal
-    from moorage.usecases.decide.search_result import Observation
     from moorage.usecases.decide.solution import DecisionOptions
+    from moorage.usecases.refusals.trial import Trial
 
 TIME: Final = "time"
 """Subject of an `EnsembleChange` of a stay's time; its name is `stay`."""
@@ -62,28 +59,20 @@ class StayAlternatives:
     """Whether every search was finished in time."""
 
 
-def stay_alternatives(
-    env: DecideEnvironment,
-    proposal: Proposal,
-    options: DecisionOptions,
-    built: BuiltProblem,
-    observation: Observation,
-) -> StayAlternatives:
+def stay_alternatives(trial: Trial, built: BuiltProblem) -> StayAlternatives:
     """Changes of a stay's time that make it fit, if leases or planned absences are its obstacles.
 
     Args:
-        env: for the solver, and to read leases.
-        proposal: the refused proposal, not a lease's.
-        options: its options.
+        trial: of the refused proposal, not a lease's.
         built: the infeasible problem.
-        observation: the ledger that it was built from.
     """
-    there = list(foreign_bookings(built, observation.snapshot))
-    leases, away = leases_of(env, there), planned_absences(built, observation.snapshot)
+    env, snapshot = trial.env, trial.observation.snapshot
+    there = list(foreign_bookings(built, snapshot))
+    leases, away = leases_of(env, there), planned_absences(built, snapshot)
     if not (leases or away):
         return StayAlternatives(())
-    trials = _StayTrials(env, proposal, options, observation)
-    planned = _planned(built, observation)
+    trials = _StayTrials(trial)
+    planned = _planned(built, snapshot)
     rough = env.limits.disclosure
     begins = {one.period.start for one in there} | {one.start for one in planned.values()}
     until = trials.longest({rough.since(one) for one in begins | away})
@@ -93,25 +82,23 @@ def stay_alternatives(
     starting = starting or _starting(env, planned, until)
     if not (starting and sure):
         return StayAlternatives(found, sure=trials.sure)
-    project, operator = built.request.project_id, proposal.hooks.reader.operator
-    recipient = Recipient(env.limits.disclosure, project, operator=operator)
+    recipient = Recipient(rough, built.request.project_id, operator=trial.reader.operator)
+    count = len(built.request.members) - len(built.request.fixed)
     elements = (
-        *starting_lease_elements(starting, recipient),
-        Element(
-            STAY, _requested_stay(options, len(built.request.members) - len(built.request.fixed))
-        ),
+        *recipient.leases(starting, ends=False),
+        Element(STAY, _requested_stay(trial.options, count)),
     )
     conflict = Conflict(elements, ("",) * len(elements), minimal=False)
-    why = time_explanation(env, built, observation.snapshot, (conflict,))
+    why = time_explanation(env, built, snapshot, (conflict,))
     return StayAlternatives(found, replace(why, relaxations=found), trials.sure)
 
 
-def _planned(built: BuiltProblem, observation: Observation) -> Mapping[str, Period]:
+def _planned(built: BuiltProblem, snapshot: Snapshot) -> Mapping[str, Period]:
     """Decision id -> period, of the movable leases in the request's period.
 
     Those on other hosts count too: a lease that moves may conflict with them.
     """
-    times = movable_periods(observation.snapshot, built.request.own_consumers)
+    times = movable_periods(snapshot, built.request.own_consumers)
     return {id_: one for id_, one in times.items() if one.overlaps(built.request.period)}
 
 
@@ -126,40 +113,29 @@ def _starting(
     return [env.store.lease(one) for one in ids]
 
 
-def shorter(
-    env: DecideEnvironment,
-    proposal: Proposal,
-    options: DecisionOptions,
-    built: BuiltProblem,
-    observation: Observation,
-) -> StayAlternatives:
+def shorter(trial: Trial, built: BuiltProblem) -> StayAlternatives:
     """Shorter terms with which a lease fits: a shorter lead, a shorter cleaning, or an earlier end.
 
     Each is found by itself: the longest lead, the longest cleaning, and the latest end of the lease
     or of its extension.
 
     Args:
-        env: for the solver.
-        proposal: the refused proposal, a lease's.
-        options: its options.
+        trial: of the refused proposal, a lease's.
         built: the infeasible problem.
-        observation: the ledger that it was built from.
     """
-    promise = proposal.promise
-    if promise is None or not proposal.hooks.reader.client_reads:
+    promise, snapshot = trial.proposal.promise, trial.observation.snapshot
+    if promise is None or not trial.reader.client_reads:
         return StayAlternatives(())
-    promise = replace(promise, outranks=0)
-    trials = _StayTrials(env, proposal, options, observation)
-    there, planned = (
-        list(foreign_bookings(built, observation.snapshot)),
-        _planned(built, observation).values(),
-    )
+    trials = _StayTrials(trial)
+    there = list(foreign_bookings(built, snapshot))
+    planned = _planned(built, snapshot).values()
     begins = {one.period.start for one in there} | {one.start for one in planned}
-    begins |= planned_absences(built, observation.snapshot)
-    now = observation.snapshot.taken_at
+    begins |= planned_absences(built, snapshot)
+    now = snapshot.taken_at
     ends = {one.occupies_until(now) for one in there} | {one.end for one in planned}
-    rough = env.limits.disclosure
+    rough = trial.env.limits.disclosure
     ends, begins = {rough.until(one) for one in ends}, {rough.since(one) for one in begins}
+    promise = replace(promise, outranks=0)
     return StayAlternatives(tuple(trials.shorter(promise, ends, begins)), sure=trials.sure)
 
 
@@ -174,17 +150,11 @@ def _requested_stay(options: DecisionOptions, count: int) -> str:
 class _StayTrials:
     """Searches for changed requests one after the other, within a time limit."""
 
-    def __init__(
-        self,
-        env: DecideEnvironment,
-        proposal: Proposal,
-        options: DecisionOptions,
-        observation: Observation,
-    ) -> None:
-        self._env = env
-        self._proposal = without_outranking(proposal)
-        self._options = options
-        self._observation = observation
+    def __init__(self, trial: Trial) -> None:
+        self._trial = replace(trial, proposal=without_outranking(trial.proposal))
+        self._placed = bool(trial.observation.member_places.places)
+        self._now = trial.observation.snapshot.taken_at
+        env = trial.env
         self.sure = True
         """Whether every search so far was finished in time."""
         self._deadline = env.stopwatch() + env.limits.explanation_budget / SECOND / _SHARE
@@ -194,13 +164,13 @@ class _StayTrials:
 
         They are starts of other bookings and of planned absences.
         """
-        now, end = self._observation.snapshot.taken_at, self._options.until or FOREVER
-        soonest = now + self._env.limits.notice
+        env, end = self._trial.env, self._trial.options.until or FOREVER
+        soonest = self._now + env.limits.notice
         starts = sorted(one for one in begins if soonest <= one < end)
         last = self._deadline
         # First without concessions, which is fast; then by all strategies in the remaining time.
-        fit = _reached(starts, 0, self._plainly_until)
-        self._deadline -= (last - self._env.stopwatch()) / _SHARE
+        fit = _reached(starts, 0, partial(self._until, without_concessions=True))
+        self._deadline -= (last - env.stopwatch()) / _SHARE
         fit = _reached(starts, fit, self._until)
         self._deadline = last
         return starts[fit - 1] if fit else None
@@ -209,9 +179,7 @@ class _StayTrials:
         self, promise: LeasePromise, ends: set[Instant], begins: set[Instant]
     ) -> Iterator[Relaxation]:
         """The relaxations of a lease to a shorter lead, a shorter cleaning, or an earlier end."""
-        if (
-            not self._observation.member_places.places
-        ):  # lead and cleaning of a placed lease do not change
+        if not self._placed:  # lead and cleaning of a placed lease do not change
             for field, has, fits in (
                 ("lead", promise.lead, self._longest_lead(promise, ends)),
                 ("cleaning", promise.cleaning, self._longest_cleaning(promise, begins)),
@@ -231,7 +199,7 @@ class _StayTrials:
 
         def fits(since: Instant) -> bool:
             less = replace(promise, period=Period(since, period.end), lead=start - since)
-            return self._promised(less)
+            return self._fits(self._trial.with_promise(less))
 
         if not ends or not fits(ends[-1]):
             return None
@@ -245,7 +213,7 @@ class _StayTrials:
 
         def fits(until: Instant) -> bool:
             less = replace(promise, period=Period(period.start, until), cleaning=until - end)
-            return self._promised(less)
+            return self._fits(self._trial.with_promise(less))
 
         reached = _reached(starts, 0, fits)
         return starts[reached - 1] - end if reached else None
@@ -257,81 +225,60 @@ class _StayTrials:
         """
         period = promise.period
         start = period.start + promise.lead
-        least = max(start, self._observation.snapshot.taken_at) + promise.cleaning
-        has = max((one.period.end for one in self._own()), default=least)
+        least = max(start, self._now) + promise.cleaning
+        own = self._trial.observation.member_places.bookings.values()
+        has = max((one.period.end for some in own for one in some), default=least)
         if has < period.end:
             least = max(least, has)
         ends = sorted(one for one in begins if least < one < period.end)
-        reached = _reached(ends, 0, lambda end: self._to(promise, end))
+
+        def fits(end: Instant) -> bool:
+            expires_at = min(promise.expires_at, end - promise.cleaning)
+            less = replace(promise, period=Period(period.start, end), expires_at=expires_at)
+            return self._fits(self._trial.with_promise(less))
+
+        reached = _reached(ends, 0, fits)
         return ends[reached - 1] if reached else None
-
-    def _own(self) -> Iterator[Booking]:
-        for some in self._observation.member_places.bookings.values():
-            yield from some
-
-    def _to(self, promise: LeasePromise, end: Instant) -> bool:
-        """Whether the lease fits with this end of its cleaning."""
-        period = Period(promise.period.start, end)
-        expires_at = min(promise.expires_at, end - promise.cleaning)
-        return self._promised(replace(promise, period=period, expires_at=expires_at))
-
-    def _promised(self, less: LeasePromise) -> bool:
-        return self._fits(self._options, replace(self._proposal, promise=less))
 
     def relaxations(self, until: Instant | None, leases: list[Lease]) -> Iterator[Relaxation]:
         """The changes of the stay that make it fit, the smallest first."""
-        options, now = self._options, self._observation.snapshot.taken_at
+        options = self._trial.options
         if until is not None:
             before = None if options.until is None else format_instant(options.until)
             yield _relaxation("until", before, format_instant(until), 1)
-        if not options.preemptible and self._fits(
-            replace(options, preemptible=True), self._proposal
-        ):
+        preemptible = replace(self._trial, options=replace(options, preemptible=True))
+        if not options.preemptible and self._fits(preemptible):
             yield _relaxation("preemptible", False, True, 2)  # noqa: FBT003 - before and after
         start = self._start(leases)
         if start is not None:
             after = format_instant(start)
-            yield _relaxation("start", format_instant(now), after, 3, "fits then")
+            yield _relaxation("start", format_instant(self._now), after, 3, "fits then")
 
-    def _until(self, until: Instant) -> bool:
-        return self._fits(replace(self._options, until=until), self._proposal)
-
-    def _plainly_until(self, until: Instant) -> bool:
-        return self._fits(
-            replace(self._options, until=until), self._proposal, without_concessions=True
-        )
+    def _until(self, until: Instant, *, without_concessions: bool = False) -> bool:
+        options = replace(self._trial.options, until=until)
+        trial = replace(self._trial, options=options)
+        return self._fits(trial, without_concessions=without_concessions)
 
     def _start(self, leases: list[Lease]) -> Instant | None:
         """The first end of a lease after which the whole stay fits; only if no member is placed."""
-        if self._observation.member_places.places:
+        if self._placed:
             return None
-        end = self._options.until or FOREVER
-        now = self._observation.snapshot.taken_at
-        rough = self._env.limits.disclosure
+        end = self._trial.options.until or FOREVER
+        rough = self._trial.env.limits.disclosure
         ends = sorted({rough.until(one.terms.occupied.end) for one in leases})
-        for start in [one for one in ends if now < one < end][:_LATER]:
+        for start in [one for one in ends if self._now < one < end][:_LATER]:
             # Tried like an offer, which displaces no server: a later stay may not displace any.
             later = LeasePromise("", Period(start, end), FOREVER, offered=True)
-            if self._fits(self._options, replace(self._proposal, promise=later)):
+            if self._fits(self._trial.with_promise(later)):
                 return start
         return None
 
-    def _fits(
-        self, options: DecisionOptions, proposal: Proposal, *, without_concessions: bool = False
-    ) -> bool:
-        """Whether a placement is found."""
-        left = int((self._deadline - self._env.stopwatch()) * SECOND)
-        if left > 0:
-            plan = SearchPlan(self._env, proposal, options, left)
-            try:
-                result = plan.search(self._observation, without_concessions=without_concessions)
-            except Busy:
-                pass  # neither a placement nor a proof in time
-            else:
-                if result.placement is not None or not result.unsure:
-                    return result.placement is not None
-        self.sure = False
-        return False
+    def _fits(self, trial: Trial, *, without_concessions: bool = False) -> bool:
+        """Whether a placement is found; if there is no answer in time, `sure` is lost."""
+        left = self._deadline - trial.env.stopwatch()
+        granted = trial.granted(left, without_concessions=without_concessions)
+        self.sure = self.sure and granted is not None
+        return granted is True
 
 
 def _reached(starts: Sequence[Instant], known: int, fits: Callable[[Instant], bool]) -> int:

@@ -93,19 +93,11 @@ def window_request_of(
         priority=terms.priority,
         outranks=terms.priority,
     )
-    proposal = Proposal(ensemble, None, (unplaced(ensemble),))
+    proposal = Proposal(ensemble, None, (unplaced(ensemble),), promise=promise)
     options = DecisionOptions(objective=entry.objective, seed=entry.seed)
-    return WindowRequest(
-        ensemble,
-        request_for(ensemble, member_places, members, starts.whole, entry.objective),
-        snapshot,
-        exclusive,
-        displacing_from=snapshot.taken_at + 2 * env.limits.notice,
-        seed=entry.seed,
-        trial=Trial(
-            env, proposal, promise, options, Observation(snapshot, member_places, tuple(exclusive))
-        ),
-    )
+    trial = Trial(env, proposal, options, Observation(snapshot, member_places, tuple(keepers)))
+    request = request_for(ensemble, member_places, members, starts.whole, entry.objective)
+    return trial.window_request(request, snapshot.taken_at + 2 * env.limits.notice)
 
 
 def starts_of(
