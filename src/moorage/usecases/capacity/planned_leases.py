@@ -14,28 +14,27 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.bookings import BookingState
-from moorage.domain.errors import Busy, NotFound
+from moorage.domain.errors import Busy
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, Period
 from moorage.engine.explain.conflicts import CLOSED, POLICY, DeletionFilter, Oracle, binding_classes
 from moorage.engine.explain.element_facts import demand_text, fleet_facts
 from moorage.engine.joint.build import build
-from moorage.engine.joint.cost import satisfies
 from moorage.engine.joint.problem import Verdict
-from moorage.engine.joint.windows import join_problems, split_answer
 from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.closed_hosts import closed_hosts
-from moorage.usecases.decide.solution import request_for, solve_and_verify, verified_placement
+from moorage.usecases.decide.solution import request_for, solve_and_verify
 from moorage.usecases.preemption.victims import with_least_priority
 from moorage.usecases.relocation.displacements import displace_for, preemption_pool
 from moorage.usecases.relocation.movable_leases import LeaseMove, movable, movable_in
 from moorage.usecases.relocation.replanning import (
+    lease_moves,
     lease_party,
-    moved_places,
     placements_hold,
-    prefer_untouched_hosts,
     required_places,
+    solve_parties,
 )
+from moorage.usecases.shared.lookup import lease_of_decision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,9 +46,9 @@ if TYPE_CHECKING:
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.preemption.pending_leases import PendingLease
     from moorage.usecases.preemption.victims import PreemptionCandidate
     from moorage.usecases.relocation.displacements import PreemptionPool
-    from moorage.usecases.relocation.movable_leases import MovableLease
 
 _COUNTED: Final = re.compile(r"(\d+ \w+) for .*")
 _WHY: Final = 2.0
@@ -97,11 +96,7 @@ def open_leases_of(env: UseCaseEnvironment, bookings: Iterable[Booking]) -> list
     """The open leases of bookings: of unclaimed places and of servers."""
     found: dict[str, Lease] = {}
     for decision_id in sorted({one.decision for one in bookings if one.decision is not None}):
-        try:
-            lease_id = env.store.decision(decision_id).lease_id
-            lease = None if lease_id is None else env.store.lease(lease_id)
-        except NotFound:
-            continue
+        lease = lease_of_decision(env.store, decision_id)
         if lease is not None and lease.state is not LeaseState.CLOSED:
             found[lease.id] = lease
     return sorted(found.values(), key=lambda one: (one.terms.period.start, one.id))
@@ -131,7 +126,7 @@ def clear_hosts(
         return Clearance((), ())
     consumers = frozenset(one.consumer for one in bookings)
     view = with_hosts_away(snapshot, hosts, period)
-    moving: list[MovableLease] = []
+    moving: list[PendingLease] = []
     fixed: list[BlockingLease] = []
     for lease in leases:
         planned = movable(env.store, snapshot, lease.decision_id)
@@ -161,7 +156,7 @@ def _why_fixed(lease: Lease) -> str:
 def _one_by_one(
     env: UseCaseEnvironment,
     view: Snapshot,
-    moving: Sequence[MovableLease],
+    moving: Sequence[PendingLease],
     consumers: frozenset[str],
     exclusive: Sequence[Ensemble],
     time_limit: Duration,
@@ -194,10 +189,7 @@ def _one_by_one(
 
 
 def _built(
-    view: Snapshot,
-    planned: MovableLease,
-    anew: frozenset[MemberName],
-    exclusive: Sequence[Ensemble],
+    view: Snapshot, planned: PendingLease, anew: frozenset[MemberName], exclusive: Sequence[Ensemble]
 ) -> BuiltProblem:
     """A lease's own problem, with some of its members placed anew."""
     decision = planned.decision
@@ -211,7 +203,7 @@ def _built(
 def _together(
     env: UseCaseEnvironment,
     view: Snapshot,
-    moving: Sequence[MovableLease],
+    moving: Sequence[PendingLease],
     exclusive: Sequence[Ensemble],
     time_limit: Duration,
     pool: PreemptionPool | None = None,
@@ -227,26 +219,11 @@ def _together(
     there = view if pool is None else pool.soon(view)
     bare = with_bookings(there, dict.fromkeys(released, ()))
     parties = [lease_party(there, one, released, exclusive, bare) for one in planned]
-    problem = join_problems(parties, bare)
-    if pool is not None:
-        problem = prefer_untouched_hosts(
-            problem, parties, with_bookings(view, dict.fromkeys(released, ()))
-        )
-    outcome = env.solver.solve(problem, time_limit=time_limit, seed=0)
-    if outcome.verdict is not Verdict.FEASIBLE or outcome.hosts is None:
+    full = None if pool is None else with_bookings(view, dict.fromkeys(released, ()))
+    founds = solve_parties(env.solver, parties, bare, full, time_limit=time_limit, seed=0)
+    if isinstance(founds, Verdict):
         return None
-    if not satisfies(problem, outcome.hosts[None, :])[0]:
-        return None
-    answers = split_answer(parties, problem, outcome.hosts)
-    founds = [
-        verified_placement(one.built, outcome, rows)
-        for one, rows in zip(parties, answers, strict=True)
-    ]
-    moved = tuple(
-        LeaseMove(one, places)
-        for one, found in zip(planned, founds, strict=True)
-        if (places := moved_places(one, found))
-    )
+    moved = lease_moves(planned, founds)
     if pool is None:
         return moved
     instead = {who: some for one in moved for who, some in one.planned.bookings(one.places).items()}
@@ -263,7 +240,7 @@ def _together(
 def _with_ends(
     env: UseCaseEnvironment,
     view: Snapshot,
-    moving: Sequence[MovableLease],
+    moving: Sequence[PendingLease],
     exclusive: Sequence[Ensemble],
     time_limit: Duration,
 ) -> tuple[LeaseMove, ...] | None:

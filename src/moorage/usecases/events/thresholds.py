@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -29,6 +30,7 @@ from moorage.usecases.decide.max_additional import count_additional
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.solution import request_for, solve_and_verify
 from moorage.usecases.ports import Page
+from moorage.usecases.shared.lookup import every_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping, Sequence
@@ -94,18 +96,11 @@ def _leases(env: UseCaseEnvironment, subscription: Subscription) -> Iterator[Lea
         if lease.state in ALIVE:
             yield lease
         return
-    for state_ in ALIVE:
-        marker: str | None = None
-        while True:
-            page = env.store.leases(
-                project_id=subscription.project_id, state=state_, page=Page(_MOST, marker)
-            )
-            yield from (
-                lease for lease in page if subscription.wants.ensemble in {None, lease.ensemble_id}
-            )
-            if len(page) < _MOST:
-                break
-            marker = page[-1].id
+    for state in ALIVE:
+        read = partial(env.store.leases, project_id=subscription.project_id, state=state)
+        for lease in every_record(read):
+            if subscription.wants.ensemble in {None, lease.ensemble_id}:
+                yield lease
 
 
 # --- room -------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutLease
 from moorage.domain.errors import NotFound
+from moorage.usecases.shared.lookup import lease_of_decision
 from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
@@ -44,13 +45,12 @@ def reservations_of(store: Store, booked: Iterable[tuple[str, str]]) -> Iterator
     """
     found: dict[str, Lease] = {}
     for decision_id, consumer in sorted(booked):
-        try:
-            lease_id = store.decision(decision_id).lease_id
-            lease = None if lease_id is None else store.lease(lease_id)
-            ensemble = None if lease is None else store.ensemble(lease.ensemble_id)
-        except NotFound:
+        lease = lease_of_decision(store, decision_id)
+        if lease is None:
             continue
-        if lease is None or ensemble is None:
+        try:
+            ensemble = store.ensemble(lease.ensemble_id)
+        except NotFound:
             continue
         roles = {
             member.name.role

@@ -44,7 +44,7 @@ from moorage.usecases.leases.shaping import (
 )
 from moorage.usecases.preemption.preempted_leases import preempted_leases
 from moorage.usecases.refusals.explanation import known_refusal
-from moorage.usecases.relocation.lease_promise import promise
+from moorage.usecases.relocation.lease_promise import placed_lease, promise
 from moorage.usecases.shared.access import made_by_request, own_ensemble
 from moorage.usecases.shared.lease_check import CREATE
 from moorage.usecases.shared.quotas import check_quota, quota_limits
@@ -141,7 +141,7 @@ def _create(
     named = reclaimed_name_condition(env.store, ensemble) if again_named else ()
 
     def further_changes(decision: Decision) -> tuple[Change, ...]:
-        placed = _placed(lease, decision)
+        placed = placed_lease(lease, decision)
         if request.existing_grant is None:
             placed = question.put(placed, ensemble)
         return (
@@ -169,7 +169,9 @@ def _create(
     own = RequestIdentity(env.ids.uuid(), explained=identity.explained, within=identity)
     settled = yield DecisionRequest(proposal, options, own)
     return LeaseResult(
-        lease=replace(_placed(lease, settled.decision), serial=settled.serials.get(lease.id, 0)),
+        lease=replace(
+            placed_lease(lease, settled.decision), serial=settled.serials.get(lease.id, 0)
+        ),
         decision=settled.decision,
         ensemble=settled.ensemble,
         snapshot=settled.snapshot,
@@ -250,11 +252,6 @@ def _left(entry: WaitlistEntry | None, now: Instant) -> tuple[Change, ...]:
         return ()
     state = entry_after(entry.state, EntryStep.GRANT)
     return (PutEntry(replace(entry, state=state, updated_at=now), entry.generation),)
-
-
-def _placed(lease: Lease, decision: Decision) -> Lease:
-    at = decision.created_at
-    return replace(lease, decision_id=decision.id, created_at=at, updated_at=at)
 
 
 def _ensemble(

@@ -16,9 +16,9 @@ from moorage.domain.period import FOREVER, Period
 from moorage.domain.resources import total
 from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
-from moorage.usecases.ports import Page
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.host_labels import domains_of
+from moorage.usecases.shared.lookup import every_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from moorage.domain.topology import Level
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Caller, Store
+    from moorage.usecases.ports import Caller, Page, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +229,10 @@ def show_host(
 def windows_by_host(store: Store, now: Instant) -> Mapping[str, Sequence[CapacityWindow]]:
     """Host UUID -> capacity windows that are not over, by their start."""
     found: dict[str, list[CapacityWindow]] = defaultdict(list)
-    marker = None
-    while every := store.capacity_windows(page=Page(marker=marker)):
-        for one in every:
-            if one.state_at(now) != "over":
-                for host in one.hosts:
-                    found[host].append(one)
-        marker = every[-1].id
+    for one in every_record(store.capacity_windows):
+        if one.state_at(now) != "over":
+            for host in one.hosts:
+                found[host].append(one)
     return {host: sorted(some, key=lambda one: one.period.start) for host, some in found.items()}
 
 

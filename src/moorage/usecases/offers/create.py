@@ -51,6 +51,7 @@ from moorage.usecases.offers.requests import (
 from moorage.usecases.refusals.earliest_window import disclosed_earliest_start, earliest_start
 from moorage.usecases.refusals.explanation import known_refusal
 from moorage.usecases.refusals.trial import Trial, WindowRequest
+from moorage.usecases.relocation.lease_promise import placed_lease
 from moorage.usecases.shared.access import own_ensemble, same_request, sees
 from moorage.usecases.shared.quotas import check_quota
 from moorage.usecases.waitlist_turn import WaitlistTurn, turn_of_window
@@ -288,7 +289,7 @@ class _OfferSearch:
         check_quota(env, replace(lease, units=offer.places), None)
 
         def further_changes(decision: Decision) -> tuple[Change, ...]:
-            placed = _placed(lease, decision)
+            placed = placed_lease(lease, decision)
             return (
                 PutLease(placed, None),
                 offer_conditions(env, ensemble),
@@ -312,12 +313,7 @@ class _OfferSearch:
             time_limit=self._bounds.time_limit, objective=request.objective, seed=request.seed
         )
         settled = yield DecisionRequest(proposal, options, RequestIdentity(env.ids.uuid()))
-        return _placed(lease, settled.decision) if self._dry_run else env.store.lease(lease.id)
-
-
-def _placed(lease: Lease, decision: Decision) -> Lease:
-    at = decision.created_at
-    return replace(lease, decision_id=decision.id, created_at=at, updated_at=at)
+        return placed_lease(lease, settled.decision) if self._dry_run else env.store.lease(lease.id)
 
 
 def _named(request: str, number: int) -> str:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import MemberName
-    from moorage.domain.period import Duration
+    from moorage.domain.period import Duration, Instant
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.problem import Problem
@@ -136,6 +136,16 @@ class DisplacementConcession(Concession):
             yield EndBookings(who, end, decision.lease_id)
         if proposal.promise is None or not proposal.promise.offered:
             yield from warnings(env.store, self.displaced, decision)
+
+
+def displacement(
+    candidates: Candidates, out: frozenset[str], end: Instant
+) -> DisplacementConcession:
+    """The displacement of the chosen victims `out`, which end at `end` at the latest."""
+    return DisplacementConcession(
+        displacements_of(candidates, out, end),
+        {one: candidates[one].providers for one in sorted(out)},
+    )
 
 
 def may_displace(promise: LeasePromise, notice: Duration) -> bool:
@@ -252,11 +262,7 @@ def _judged(
     end = last_end(view.taken_at, request.period.start, notice)
     if judged is None or end is None:
         return stated
-    gone = DisplacementConcession(
-        displacements_of(candidates, out, end),
-        {one: candidates[one].providers for one in sorted(out)},
-    )
-    concessions = (gone,) if out else ()
+    concessions = (displacement(candidates, out, end),) if out else ()
     return replace(stated, built=judged.built, placement=judged, concessions=concessions)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.request import Proposal
     from moorage.usecases.decide.search import SearchContext, SearchFunction
     from moorage.usecases.decide.search_result import Observation, SearchResult
-    from moorage.usecases.preemption.preempted_leases import OutrankableLease
+    from moorage.usecases.preemption.pending_leases import PendingLease
     from moorage.usecases.shared.environment import Environment
 
 SHARE: Final = 4
@@ -49,7 +49,7 @@ class NextWindow(Protocol):
     def __call__(
         self,
         env: Environment,
-        lease: OutrankableLease,
+        lease: PendingLease,
         view: Snapshot,
         exclusive: tuple[Ensemble, ...],
         budget: Duration,
@@ -97,7 +97,7 @@ class PreemptLeases:
     def _alternatives(
         self,
         env: Environment,
-        chosen: Sequence[OutrankableLease],
+        chosen: Sequence[PendingLease],
         proposal: Proposal,
         observation: Observation,
         answer: SearchResult,
@@ -159,7 +159,7 @@ class RemovalOfLeases:
     proposal: Proposal
     search_for: SearchFunction
     observation: Observation
-    there: Sequence[OutrankableLease]
+    there: Sequence[PendingLease]
     until: float
     """The search's deadline on the stopwatch, in seconds."""
 

@@ -17,31 +17,28 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.changes import DropBookings, PutDecision, PutEntry, PutEvent, PutLease
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.domain.effects import EffectKind
-from moorage.domain.errors import NotFound
 from moorage.domain.events import DerivedEvent
 from moorage.domain.leases import LeaseOutcome, LeaseState, LeaseStep, lease_after
 from moorage.domain.period import format_instant
 from moorage.domain.quotas import MOST_PRIORITY
 from moorage.domain.waitlist import WaitlistEntry, needed
 from moorage.engine.state.overlay import with_bookings
-from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.search_result import Concession
 from moorage.usecases.effects import notifications
 from moorage.usecases.effects.lease_timers import timers_after_change
 from moorage.usecases.effects.notifications import checked_lease_end
+from moorage.usecases.preemption.pending_leases import PendingLease, pending_lease
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change
-    from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.explain import Window
     from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.decide.search_result import SearchResult
     from moorage.usecases.ports import Store
     from moorage.usecases.shared.environment import Environment
@@ -96,38 +93,15 @@ _WHY: Final = "it gave up its places for a lease of a higher priority"
 
 
 @dataclass(frozen=True, eq=False)
-class OutrankableLease:
-    """A lease that may be preempted."""
-
-    lease: Lease
-    decision: Decision
-    ensemble: Ensemble
-    member_places: MemberPlaces
-
-    @property
-    def consumers(self) -> frozenset[str]:
-        """UUIDs of the consumers that hold its places."""
-        return frozenset(one[0].consumer for one in self.member_places.bookings.values())
-
-    @property
-    def relied(self) -> Mapping[str, frozenset[str]]:
-        """Its consumers, with the providers on which each must still be booked."""
-        return {
-            some[0].consumer: frozenset(one.provider for one in some)
-            for some in self.member_places.bookings.values()
-        }
-
-
-@dataclass(frozen=True, eq=False)
 class PreemptedLease(Concession):
     """A preempted lease, and the next window in which it would fit."""
 
-    of: OutrankableLease
+    of: PendingLease
     earliest: Window | None = None
 
     def relied(self) -> Mapping[str, frozenset[str]]:
         """The lease's consumers, with the providers on which each must still be booked."""
-        return self.of.relied
+        return self.of.booked_on(frozenset(self.of.member_places.bookings))
 
     def leases(self) -> tuple[str, ...]:
         """The id of the preempted lease."""
@@ -212,7 +186,7 @@ def may_yield_until(lease: Lease, notice: Duration | None, now: Instant) -> Inst
 
 def outrankable_leases(
     store: Store, snapshot: Snapshot, refused: SearchResult, *, below: int, since: Instant
-) -> list[OutrankableLease]:
+) -> list[PendingLease]:
     """Leases of lower priority with places, in the problem's period, on hosts it could use.
 
     Args:
@@ -236,7 +210,7 @@ def outrankable_leases(
                 ):
                     found[one.decision] = (one.priority, -one.period.start)
     ordered = sorted(found, key=lambda id_: (found[id_], id_))[:MOST]
-    every = (_one(store, snapshot, id_) for id_ in ordered)
+    every = (pending_lease(store, snapshot, id_) for id_ in ordered)
     return [one for one in every if one is not None and one.lease.terms.priority < below]
 
 
@@ -250,20 +224,7 @@ def _hosts(snapshot: Snapshot, refused: SearchResult) -> list[int]:
     return sorted(hosts)
 
 
-def _one(store: Store, snapshot: Snapshot, decision_id: str) -> OutrankableLease | None:
-    """The lease of a decision if it is pending; None for an offer."""
-    try:
-        decision = store.decision(decision_id)
-        lease = None if decision.lease_id is None else store.lease(decision.lease_id)
-        ensemble = store.ensemble(decision.ensemble_id)
-    except NotFound:
-        return None
-    if lease is None or lease.decision_id != decision.id or lease.state is not LeaseState.PENDING:
-        return None
-    return OutrankableLease(lease, decision, ensemble, locate_members(snapshot, ensemble))
-
-
-def without_leases(snapshot: Snapshot, leases: Iterable[OutrankableLease]) -> Snapshot:
+def without_leases(snapshot: Snapshot, leases: Iterable[PendingLease]) -> Snapshot:
     """The fleet without the places of some leases."""
     return with_bookings(snapshot, {name: () for one in leases for name in one.consumers})
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from moorage.domain.errors import NotFound
+from moorage.usecases.shared.lookup import lease_of_decision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +66,7 @@ def stay_ends(
             end = StayEnd(first.period.end, EndReason.AWAY)
         elif first.decision is not None:
             if first.decision not in leases:
-                leases[first.decision] = _lease_of(store, first.decision)
+                leases[first.decision] = lease_of_decision(store, first.decision)
             if (lease := leases[first.decision]) is not None:
                 at = min(first.period.end, lease.terms.period.end)
                 end = StayEnd(at, EndReason.LEASE)
@@ -84,11 +84,3 @@ def decided_ends(decision: Decision) -> Mapping[MemberName, StayEnd]:
         return MappingProxyType(early)
     usual = StayEnd(decision.period.end, EndReason.DECLARED)
     return MappingProxyType({**dict.fromkeys(decision.places, usual), **early})
-
-
-def _lease_of(store: Store, decision: str) -> Lease | None:
-    try:
-        lease_id = store.decision(decision).lease_id
-        return None if lease_id is None else store.lease(lease_id)
-    except NotFound:
-        return None

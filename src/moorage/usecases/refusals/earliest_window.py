@@ -48,14 +48,13 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.engine.joint.problem import Problem
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.preemption.preempted_leases import OutrankableLease
-    from moorage.usecases.relocation.movable_leases import MovableLease
+    from moorage.usecases.preemption.pending_leases import PendingLease
     from moorage.usecases.shared.environment import Environment
 
 
 def next_window(
     env: Environment,
-    lease: OutrankableLease,
+    lease: PendingLease,
     view: Snapshot,
     exclusive: tuple[Ensemble, ...],
     budget: Duration,
@@ -233,7 +232,7 @@ class _Search:
             and sum(len(one.member_places.places) for one in there) <= MOST_MEMBERS
         )
 
-    def _movable(self, decision: str) -> MovableLease | None:
+    def _movable(self, decision: str) -> PendingLease | None:
         found = movable(self.env.store, self.window_request.snapshot, decision)
         if found is None or any(role.groups for role in found.ensemble.roles):
             return None

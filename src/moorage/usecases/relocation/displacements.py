@@ -7,16 +7,15 @@ nobody.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.period import FOREVER, Period
 from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.member_places import bookings_of
+from moorage.usecases.preemption.displacement import DisplacementConcession, displacement
 from moorage.usecases.preemption.victims import (
     displaceable,
-    displacements_of,
     last_end,
     total_demand,
     victims,
@@ -61,15 +60,6 @@ class RequiredPlaces:
     offered: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Displacement:
-    """The consumers displaced for one group of wanted places."""
-
-    displaced: tuple[DisplacedConsumer, ...] = ()
-    evicted: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """Displaced consumer -> the providers it is booked on."""
-
-
 def preemption_pool(snapshot: Snapshot, notice: Duration, own: frozenset[str]) -> PreemptionPool:
     """All consumers that could be displaced for a lease that begins later."""
     from_notice = Period(snapshot.taken_at + notice, FOREVER)
@@ -90,7 +80,7 @@ def displace_for(
     instead: Mapping[str, tuple[Booking, ...]],
     required: Sequence[RequiredPlaces],
     pool: PreemptionPool,
-) -> tuple[Sequence[Displacement], Mapping[str, tuple[Booking, ...]]] | None:
+) -> tuple[Sequence[DisplacementConcession], Mapping[str, tuple[Booking, ...]]] | None:
     """The displacement for each group of places, and `instead` with the new ends; None if no room.
 
     Args:
@@ -99,7 +89,7 @@ def displace_for(
         required: the groups of places.
         pool: the candidates for displacement.
     """
-    found: dict[int, Displacement] = {}
+    found: dict[int, DisplacementConcession] = {}
     then = dict(instead)
     for number in sorted(range(len(required)), key=lambda i: required[i].period.start):
         gone = _displacement(snapshot, then, required[number], pool)
@@ -115,7 +105,7 @@ def _displacement(
     instead: Mapping[str, tuple[Booking, ...]],
     one: RequiredPlaces,
     pool: PreemptionPool,
-) -> Displacement | None:
+) -> DisplacementConcession | None:
     used = total_demand(one.places).keys()
     there = [who for who in pool.candidates.values() if used & who.providers]
     may_go: Mapping[str, PreemptionCandidate] = {}
@@ -128,12 +118,10 @@ def _displacement(
     if out is None:
         return None
     if not out:
-        return Displacement()
+        return DisplacementConcession()
     end = last_end(snapshot.taken_at, one.period.start, pool.notice)
     assert end is not None, "nobody may go who cannot be warned"
-    return Displacement(
-        displacements_of(may_go, out, end), {who: may_go[who].providers for who in sorted(out)}
-    )
+    return displacement(may_go, out, end)
 
 
 def ended_bookings(

@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from moorage.policies.primitives import Primitive
     from moorage.usecases.decide.search_result import DisplacedConsumer
     from moorage.usecases.decide.solution import VerifiedPlacement
+    from moorage.usecases.preemption.pending_leases import PendingLease
     from moorage.usecases.preemption.victims import PreemptionCandidate
-    from moorage.usecases.relocation.movable_leases import MovableLease
     from moorage.usecases.shared.environment import Environment
 
 AHEAD: Final = 6
@@ -272,7 +272,7 @@ class _Search:
     env: Environment
     snapshot: Snapshot
     exclusive: Sequence[Ensemble]
-    planned: MovableLease
+    planned: PendingLease
     going: Sequence[DisplacedConsumer]
 
     def answer(self) -> BetterPlacement | None:

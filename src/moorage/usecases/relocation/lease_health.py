@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -34,7 +35,7 @@ from moorage.engine.state.overlay import first_shortage
 from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.effects import notifications
-from moorage.usecases.ports import Page
+from moorage.usecases.shared.lookup import every_record, lease_of_decision
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -246,11 +247,8 @@ def _of(lease: Lease) -> UnhealthyLease:
 
 
 def _open_lease(store: Store, decision_id: str) -> Lease | None:
-    try:
-        lease_id = store.decision(decision_id).lease_id
-    except NotFound:
-        return None
-    return None if lease_id is None else _lease_if_open(store, lease_id)
+    lease = lease_of_decision(store, decision_id)
+    return None if lease is None or lease.state not in OPEN else lease
 
 
 def _lease_if_open(store: Store, lease_id: str) -> Lease | None:
@@ -269,10 +267,7 @@ def degraded(store: Store) -> frozenset[str]:
 def open_leases(store: Store) -> Iterator[Lease]:
     """All open leases, of all projects."""
     for state in OPEN:
-        marker = None
-        while page := store.leases(project_id=None, state=state, page=Page(_PAGE, marker)):
-            yield from page
-            marker = page[-1].id
+        yield from every_record(partial(store.leases, project_id=None, state=state))
 
 
 def write_health(
@@ -318,15 +313,10 @@ def write_health(
 def _servers_told(store: Store, lease_id: str) -> set[object]:
     """The servers named in the newest notice of a lease's health."""
     found: set[object] = set()
-    marker = None
-    while page := store.effects(lease_id, page=Page(_PAGE, marker)):
-        for one in page:
-            servers = one.details.get("servers")
-            if one.kind is EffectKind.NOTIFY and isinstance(servers, list):
-                found = set(servers)
-        marker = page[-1].id
-        if len(page) < _PAGE:
-            break
+    for one in every_record(partial(store.effects, lease_id)):
+        servers = one.details.get("servers")
+        if one.kind is EffectKind.NOTIFY and isinstance(servers, list):
+            found = set(servers)
     return found
 
 

@@ -44,16 +44,7 @@ def continuation_of(env: Environment, decision: Decision) -> LeaseContinuation:
 
 def unchanged_promise(lease: Lease, decision: Decision) -> LeasePromise:
     """The promise of a decision that replaces a lease's, with the same times."""
-    terms = lease.terms
-    return LeasePromise(
-        lease.id,
-        terms.occupied,
-        decision.expires_at,
-        lease.binding,
-        terms.cleaning,
-        terms.lead,
-        priority=terms.priority,
-    )
+    return replace(promise(lease), expires_at=decision.expires_at)
 
 
 def promise(lease: Lease, *, at: Instant | None = None) -> LeasePromise:
@@ -74,4 +65,16 @@ def promise(lease: Lease, *, at: Instant | None = None) -> LeasePromise:
         terms.cleaning,
         terms.lead,
         priority=terms.priority,
+    )
+
+
+def placed_lease(lease: Lease, decision: Decision) -> Lease:
+    """A new lease with its placement."""
+    at = decision.created_at
+    return replace(
+        lease,
+        ensemble_id=decision.ensemble_id,
+        decision_id=decision.id,
+        created_at=at,
+        updated_at=at,
     )

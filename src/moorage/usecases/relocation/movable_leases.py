@@ -14,14 +14,13 @@ import numpy as np
 from moorage.domain.bookings import Binding, Booking, BookingState
 from moorage.domain.changes import EndBookings, ExpectLease, PutBookings, PutDecision
 from moorage.domain.decisions import DecisionState
-from moorage.domain.errors import NotFound
-from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, Period
 from moorage.usecases.decide.closed_hosts import disabled_hosts
-from moorage.usecases.decide.member_places import MemberStatus, locate_members
+from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.search_result import Concession
-from moorage.usecases.decide.writes import hold_bookings, member_consumer
+from moorage.usecases.decide.writes import member_consumer
 from moorage.usecases.preemption.eviction import warnings
+from moorage.usecases.preemption.pending_leases import PendingLease, pending_lease
 from moorage.usecases.relocation.displacements import ended_bookings
 
 if TYPE_CHECKING:
@@ -29,12 +28,10 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, MemberName
-    from moorage.domain.leases import Lease
+    from moorage.domain.ensembles import MemberName
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
     from moorage.engine.state.snapshot import Snapshot
-    from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.decide.request import Proposal
     from moorage.usecases.decide.search_result import DisplacedConsumer
     from moorage.usecases.ports import Store
@@ -46,35 +43,10 @@ MOST_MEMBERS: Final = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class MovableLease:
-    """A lease that may be moved, with its members' present places."""
-
-    lease: Lease
-    decision: Decision
-    ensemble: Ensemble
-    member_places: MemberPlaces
-
-    @property
-    def consumers(self) -> frozenset[str]:
-        """UUIDs of the consumers that hold its places."""
-        return frozenset(one[0].consumer for one in self.member_places.bookings.values())
-
-    def bookings(self, places: Mapping[MemberName, Place]) -> dict[str, tuple[Booking, ...]]:
-        """Its members' bookings in other places, by consumer."""
-        return {
-            member.uuid: hold_bookings(
-                member, places[member.name], self.decision, binding=Binding.PLANNED
-            )
-            for member in self.ensemble.members
-            if member.name in places
-        }
-
-
-@dataclass(frozen=True, eq=False)
 class LeaseMove(Concession):
     """The move of a planned lease to other places."""
 
-    planned: MovableLease
+    planned: PendingLease
     places: Mapping[MemberName, Place]
     displaced: tuple[DisplacedConsumer, ...] = ()
     """Preemptible consumers displaced by the move."""
@@ -131,16 +103,12 @@ class LeaseMove(Concession):
 
     def relied(self) -> dict[str, frozenset[str]]:
         """Moved and displaced consumers, with providers on which each must still be booked."""
-        return dict(self.evicted) | {
-            bookings[0].consumer: frozenset(one.provider for one in bookings)
-            for name, bookings in self.planned.member_places.bookings.items()
-            if name in self.places
-        }
+        return {**self.evicted, **self.planned.booked_on(frozenset(self.places))}
 
 
 def movable_sets(
     store: Store, snapshot: Snapshot, period: Period, own: frozenset[str]
-) -> Iterator[Sequence[MovableLease]]:
+) -> Iterator[Sequence[PendingLease]]:
     """Sets of leases that may be moved together for a period; leases of `own` are left out.
 
     First the leases of the period; then these and the leases that overlap them, directly or through
@@ -168,7 +136,7 @@ def movable_sets(
 
 def movable_in(
     store: Store, snapshot: Snapshot, period: Period, own: frozenset[str]
-) -> Sequence[MovableLease]:
+) -> Sequence[PendingLease]:
     """The movable leases of a period, the earliest first, without those of `own`."""
     times = movable_periods(snapshot, own)
     near = [id_ for id_, one in times.items() if one.overlaps(period)]
@@ -190,9 +158,9 @@ def movable_periods(snapshot: Snapshot, own: frozenset[str]) -> dict[str, Period
 
 def _movable(
     store: Store, snapshot: Snapshot, some: Sequence[str], times: Mapping[str, Period]
-) -> Sequence[MovableLease]:
+) -> Sequence[PendingLease]:
     """The movable leases of these decisions, the earliest first, within one request's limits."""
-    found: list[MovableLease] = []
+    found: list[PendingLease] = []
     for decision_id in sorted(some, key=lambda id_: (times[id_].start, id_)):
         planned = movable(store, snapshot, decision_id)
         if planned is None or any(role.groups for role in planned.ensemble.roles):
@@ -203,7 +171,7 @@ def _movable(
     return _few(found)
 
 
-def _few(some: Sequence[MovableLease]) -> Sequence[MovableLease]:
+def _few(some: Sequence[PendingLease]) -> Sequence[PendingLease]:
     """The first of these leases, within the limits of one request."""
     members = 0
     for number, one in enumerate(some):
@@ -213,27 +181,20 @@ def _few(some: Sequence[MovableLease]) -> Sequence[MovableLease]:
     return some
 
 
-def movable(store: Store, snapshot: Snapshot, decision_id: str) -> MovableLease | None:
+def movable(store: Store, snapshot: Snapshot, decision_id: str) -> PendingLease | None:
     """The lease of a decision, if all of its places may change; else None."""
-    try:
-        decision = store.decision(decision_id)
-        lease = None if decision.lease_id is None else store.lease(decision.lease_id)
-        ensemble = store.ensemble(decision.ensemble_id)
-    except NotFound:
-        return None
+    found = pending_lease(store, snapshot, decision_id)
     if (
-        lease is None
-        or lease.decision_id != decision.id
-        or lease.state is not LeaseState.PENDING
-        or lease.binding is not Binding.PLANNED
-        or decision.state is not DecisionState.HELD
-        or ensemble.keeps_others_out
+        found is None
+        or found.lease.binding is not Binding.PLANNED
+        or found.decision.state is not DecisionState.HELD
+        or found.ensemble.keeps_others_out
     ):
         return None
-    member_places = locate_members(snapshot, ensemble)
-    if any(member_places.of(name) is not MemberStatus.HELD for name in decision.places):
+    member_places = found.member_places
+    if any(member_places.of(name) is not MemberStatus.HELD for name in found.decision.places):
         return None
     if disabled_hosts(snapshot) & {place.host for place in member_places.places.values()}:
         # A lease on a disabled host needs other places itself, and must not make this request fail.
         return None
-    return MovableLease(lease, decision, ensemble, member_places)
+    return found

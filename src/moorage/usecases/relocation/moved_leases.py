@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from moorage.engine.joint.problem import Verdict
 from moorage.usecases.decide.search import rebooked
 from moorage.usecases.preemption.displacement import (
-    DisplacementConcession,
     may_displace,
     with_fewest,
 )
@@ -101,8 +100,7 @@ def _moving(
     aided = replace(refused, plain=False)
     if not isinstance(found, ReplanResult):
         return replace(aided, unsure=found is not Verdict.INFEASIBLE)
-    gone = found.gone
-    ends = (DisplacementConcession(gone.displaced, gone.evicted),) if gone.displaced else ()
+    ends = (found.gone,) if found.gone.displaced else ()
     return replace(
         aided,
         built=found.placement.built,

@@ -10,9 +10,6 @@ and so on: a lease may need a place that another one leaves later. At most `mova
 leases with `MOST_MEMBERS` members move for one request, the nearest in time first. A refusal is
 explained with all leases in their present places.
 
-Not more than `planned.MOST` leases with `planned.MOST_MEMBERS` members are moved for one request,
-the nearest in time first: what is refused then is refused with the others where they are.
-
 Last, for a lease, the problem is solved as if preemptible consumers were gone; those in the way of
 the request or of moved leases are displaced (see `displacements`).
 """
@@ -39,9 +36,13 @@ from moorage.engine.state.overlay import with_bookings, worsens_overage
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.member_places import place_of
 from moorage.usecases.decide.solution import recheck_placement, request_for, verified_placement
-from moorage.usecases.preemption.displacement import SPARING, prefer_vacant_hosts
-from moorage.usecases.relocation.displacements import Displacement, RequiredPlaces, displace_for
-from moorage.usecases.relocation.movable_leases import LeaseMove, MovableLease, movable_sets
+from moorage.usecases.preemption.displacement import (
+    SPARING,
+    DisplacementConcession,
+    prefer_vacant_hosts,
+)
+from moorage.usecases.relocation.displacements import RequiredPlaces, displace_for
+from moorage.usecases.relocation.movable_leases import LeaseMove, movable_sets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,10 +52,11 @@ if TYPE_CHECKING:
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Place
     from moorage.engine.joint.build import BuiltProblem
-    from moorage.engine.joint.problem import Outcome, Problem
+    from moorage.engine.joint.problem import Problem
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.solution import VerifiedPlacement
     from moorage.usecases.ports import Solver, Store
+    from moorage.usecases.preemption.pending_leases import PendingLease
     from moorage.usecases.relocation.displacements import PreemptionPool
 
 _NOBODY: Final = frozenset[str]()
@@ -67,7 +69,7 @@ class ReplanResult:
 
     placement: VerifiedPlacement
     moved: tuple[LeaseMove, ...]
-    gone: Displacement = field(default_factory=Displacement)
+    gone: DisplacementConcession = field(default_factory=DisplacementConcession)
     """The displacement for the request itself."""
 
 
@@ -78,10 +80,9 @@ class _JointPlacement:
     placement: VerifiedPlacement
     """The placement of the request."""
     moved: tuple[LeaseMove, ...]
-    founds: tuple[VerifiedPlacement, ...]
-    """The placements of all movable leases."""
-    planned: tuple[MovableLease, ...]
-    outcome: Outcome
+    founds: Sequence[VerifiedPlacement]
+    """The placements of all movable leases, `planned`."""
+    planned: Sequence[PendingLease]
 
     def instead(self, staying: Mapping[str, tuple[Booking, ...]]) -> dict[str, tuple[Booking, ...]]:
         """Bookings of moved leases and staying members, by consumer."""
@@ -161,7 +162,7 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     built: BuiltProblem,
     exclusive: Sequence[Ensemble],
     staying: Mapping[str, tuple[Booking, ...]],
-    planned: Sequence[MovableLease],
+    planned: Sequence[PendingLease],
     *,
     full: Snapshot | None,
     time_limit: Duration,
@@ -181,11 +182,35 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
         TimedProblem(build_on_terrain(request, terrain, closed=built.closed), MappingProxyType({})),
         *(lease_party(view, one, released, exclusive, bare) for one in planned),
     ]
+    if full is not None:
+        full = with_bookings(full, dict.fromkeys(released, ()))
+    founds = solve_parties(solver, parties, bare, full, time_limit=time_limit, seed=seed)
+    if isinstance(founds, Verdict):
+        return founds
+    first, *others = founds
+    return _JointPlacement(first, lease_moves(planned, others), others, planned)
+
+
+def solve_parties(
+    solver: Solver,
+    parties: Sequence[TimedProblem],
+    bare: Snapshot,
+    full: Snapshot | None,
+    *,
+    time_limit: Duration,
+    seed: int,
+) -> Sequence[VerifiedPlacement] | Verdict:
+    """The placements of all parties in one joint problem, or the verdict without an answer.
+
+    `bare` is the fleet without the parties' present bookings; `full` has the consumers too that
+    `bare` leaves out to be displaced, and hosts without displacement are preferred.
+
+    Raises:
+        WrongAnswer: the solver's answer breaks the problem.
+    """
     problem = join_problems(parties, bare)
     if full is not None:
-        problem = prefer_untouched_hosts(
-            problem, parties, with_bookings(full, dict.fromkeys(released, ()))
-        )
+        problem = _prefer_untouched_hosts(problem, parties, full)
     outcome = solver.solve(problem, time_limit=time_limit, seed=seed)
     if outcome.verdict is not Verdict.FEASIBLE:
         return outcome.verdict
@@ -193,19 +218,24 @@ def _jointly(  # noqa: PLR0913 - see `replan`; and who may move
     if not satisfies(problem, outcome.hosts[None, :])[0]:
         raise WrongAnswer(("the joint answer breaks the joint problem",))
     answers = split_answer(parties, problem, outcome.hosts)
-    founds = [
+    return [
         verified_placement(one.built, outcome, rows)
         for one, rows in zip(parties, answers, strict=True)
     ]
-    moved = tuple(
+
+
+def lease_moves(
+    planned: Sequence[PendingLease], founds: Sequence[VerifiedPlacement]
+) -> tuple[LeaseMove, ...]:
+    """The moves of leases whose hosts change."""
+    return tuple(
         LeaseMove(one, places)
-        for one, found in zip(planned, founds[1:], strict=True)
+        for one, found in zip(planned, founds, strict=True)
         if (places := moved_places(one, found))
     )
-    return _JointPlacement(founds[0], moved, tuple(founds[1:]), tuple(planned), outcome)
 
 
-def prefer_untouched_hosts(
+def _prefer_untouched_hosts(
     problem: Problem, parties: Sequence[TimedProblem], full: Snapshot
 ) -> Problem:
     """The problem with a preference for hosts without displacement above all others."""
@@ -290,7 +320,7 @@ def required_places(moved: LeaseMove, now: Instant) -> RequiredPlaces:
 def placements_hold(
     snapshot: Snapshot,
     then: Mapping[str, tuple[Booking, ...]],
-    planned: Sequence[MovableLease],
+    planned: Sequence[PendingLease],
     founds: Sequence[VerifiedPlacement],
     exclusive: Sequence[Ensemble],
 ) -> bool:
@@ -306,7 +336,7 @@ def placements_hold(
     return True
 
 
-def _without(snapshot: Snapshot, planned: Sequence[MovableLease]) -> Snapshot:
+def _without(snapshot: Snapshot, planned: Sequence[PendingLease]) -> Snapshot:
     return with_bookings(snapshot, {name: () for one in planned for name in one.consumers})
 
 
@@ -318,11 +348,11 @@ def _checked(
     found = recheck_placement(jointly.placement, there)
     if found is None:
         return None
-    timed = replace(found.outcome, wall_ms=jointly.outcome.wall_ms)
+    timed = replace(found.outcome, wall_ms=jointly.placement.outcome.wall_ms)
     return replace(found, outcome=timed)
 
 
-def moved_places(planned: MovableLease, found: VerifiedPlacement) -> Mapping[MemberName, Place]:
+def moved_places(planned: PendingLease, found: VerifiedPlacement) -> Mapping[MemberName, Place]:
     """The new places of members whose host changes."""
     return MappingProxyType(
         {
@@ -335,7 +365,7 @@ def moved_places(planned: MovableLease, found: VerifiedPlacement) -> Mapping[Mem
 
 def lease_party(
     snapshot: Snapshot,
-    planned: MovableLease,
+    planned: PendingLease,
     released: frozenset[str],
     exclusive: Sequence[Ensemble],
     bare: Snapshot | None = None,

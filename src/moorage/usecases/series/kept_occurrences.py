@@ -22,7 +22,6 @@ from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_deci
 from moorage.usecases.decide.request import (
     DecisionHooks,
     KnownHosts,
-    LeasePromise,
     Proposal,
     RefusalReader,
     RequestIdentity,
@@ -32,6 +31,7 @@ from moorage.usecases.effects.lease_timers import first_timers
 from moorage.usecases.leases.external_check import CheckRequest
 from moorage.usecases.leases.shaping import checked_lead
 from moorage.usecases.offers.expiry import give_up_offer
+from moorage.usecases.relocation.lease_promise import placed_lease, promise
 from moorage.usecases.series.grant import grant_occurrences
 from moorage.usecases.series.requests import OccurrenceRefusal
 from moorage.usecases.shared.lease_check import CREATE
@@ -141,7 +141,7 @@ class OccurrenceHolds:
         self._left.take(lease)
         self._hosts = {name: place.host for name, place in settled.decision.places.items()}
         if settled.dry_run:
-            self._kept.append(_placed(lease, settled.decision))
+            self._kept.append(placed_lease(lease, settled.decision))
             return
         stored = self._env.store.lease(lease.id)
         self._kept.append(stored)
@@ -188,19 +188,10 @@ class OccurrenceHolds:
         )
 
         def further_changes(decision: Decision) -> tuple[Change, ...]:
-            placed = _placed(kept, decision)
+            placed = placed_lease(kept, decision)
             return (PutLease(placed, None), *first_timers(placed, env.ids, decision.created_at))
 
-        terms = lease.terms
-        kept_for = LeasePromise(
-            lease.id,
-            terms.occupied,
-            expires_at,
-            cleaning=terms.cleaning,
-            lead=terms.lead,
-            offered=True,
-            priority=terms.priority,
-        )
+        kept_for = replace(promise(lease), expires_at=expires_at, offered=True)
         proposal = Proposal(
             ensemble,
             None,
@@ -210,7 +201,7 @@ class OccurrenceHolds:
             # better.
             known_hosts=KnownHosts({} if _prefers(ensemble) else self._hosts),
             hooks=DecisionHooks(
-                waitlist_gate=turn_of_window(env, ensemble, terms),
+                waitlist_gate=turn_of_window(env, ensemble, lease.terms),
                 further_changes=further_changes,
                 reader=RefusalReader(operator=self._caller.operator),
             ),
@@ -275,14 +266,3 @@ def _shortly(why: Explanation) -> str:
 
 def _prefers(ensemble: Ensemble) -> bool:
     return not all(one.required for one in ensemble.policies)
-
-
-def _placed(lease: Lease, decision: Decision) -> Lease:
-    at = decision.created_at
-    return replace(
-        lease,
-        ensemble_id=decision.ensemble_id,
-        decision_id=decision.id,
-        created_at=at,
-        updated_at=at,
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from moorage.domain.errors import NotFound
@@ -9,6 +10,7 @@ from moorage.domain.series import state_of
 from moorage.usecases.ports import Page
 from moorage.usecases.series.requests import SeriesResult
 from moorage.usecases.shared.access import sees, visible_project
+from moorage.usecases.shared.lookup import every_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,14 +36,7 @@ def own_series(store: Store, caller: Caller, series_id: str) -> Series:
 
 def leases_of(store: Store, series: Series) -> tuple[Lease, ...]:
     """The leases of a series by occurrence number, closed ones included."""
-    page = Page()
-    found: list[Lease] = []
-    while True:
-        some = store.leases(project_id=None, series_id=series.id, page=page)
-        found += some
-        if len(some) < page.limit:
-            break
-        page = Page(marker=some[-1].id)
+    found = every_record(partial(store.leases, project_id=None, series_id=series.id))
     return tuple(sorted(found, key=_number))
 
 

@@ -1,0 +1,42 @@
+"""Look-ups in the ledger that several use cases share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from moorage.domain.errors import NotFound
+from moorage.usecases.ports import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from moorage.domain.leases import Lease
+    from moorage.usecases.ports import Store
+
+
+class _Record(Protocol):
+    @property
+    def id(self) -> str:
+        """The record's id, which is the marker of the next page."""
+
+
+_R = TypeVar("_R", bound=_Record)
+
+
+def every_record(read: Callable[..., Sequence[_R]]) -> Iterator[_R]:
+    """All records of a listing; `read` reads the page that it gets as `page`."""
+    page = Page()
+    while some := read(page=page):
+        yield from some
+        if len(some) < page.limit:
+            return
+        page = Page(marker=some[-1].id)
+
+
+def lease_of_decision(store: Store, decision_id: str) -> Lease | None:
+    """The lease that a decision places; None without one, or if a record of it is deleted."""
+    try:
+        lease_id = store.decision(decision_id).lease_id
+        return None if lease_id is None else store.lease(lease_id)
+    except NotFound:
+        return None
