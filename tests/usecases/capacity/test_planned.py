@@ -16,7 +16,7 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.period import HOUR, MINUTE, parse_instant
 from moorage.domain.providers import Inventory
 from moorage.testing.service import NINE, OPERATOR, TENANT, Service
-from moorage.usecases.capacity.planned_alternatives import _hours
+from moorage.usecases.capacity.planned import _hours
 from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out
 from moorage.usecases.ports import Caller
 

@@ -20,10 +20,8 @@ from moorage.usecases.capacity.fit import Fit, limiting_factors, period_of, plac
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.max_additional import AdditionalMembers, count_additional
 from moorage.usecases.decide.member_places import locate_members
-from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import request_for, solve_and_verify
-from moorage.usecases.ensembles.create import ensemble_from_description
-from moorage.usecases.ensembles.policy_checks import check_names, check_policies
+from moorage.usecases.ensembles.create import described_ensemble
 from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.limits import time_limit_within
 from moorage.usecases.shared.quotas import held_limit, quota_allows
@@ -55,10 +53,7 @@ def fit_described(
         UnknownName, InvalidDescription, UnknownPolicy, Contradiction: as for an ensemble.
         Busy: time ran out before it was known whether one fits.
     """
-    ensemble = ensemble_from_description(env, caller, description, RequestIdentity(env.ids.uuid()))
-    snapshot = env.store.snapshot()
-    check_policies(snapshot.topology, ensemble)
-    check_names(env, caller, snapshot, ensemble)
+    ensemble = described_ensemble(env, caller, description)
     told = env.with_disclosure_for(operator=caller.operator)
     return fit_copies(told, ensemble, window, time_limit=time_limit)
 

@@ -21,7 +21,7 @@ from moorage.domain.resources import amounts
 from moorage.usecases.shared.role_resolution import find_flavor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from moorage.domain.ensembles import Group, MemberName, Role
     from moorage.domain.resources import Amounts
@@ -48,46 +48,6 @@ def as_requested(role: Role, lists: Mapping[str, Groups]) -> Groups:
     """The role's groups, with every list that the request gives replaced by the requested one."""
     kept = (one for one in role.groups if f"{one.kind}s" not in lists)
     return (*kept, *(one for groups in lists.values() for one in groups))
-
-
-def differences(
-    role: Role, lists: Mapping[str, Groups]
-) -> Iterator[tuple[str, str, object, object]]:
-    """(path, effect, described, requested) of every difference in the given lists."""
-    for kind, groups in lists.items():
-        described = {one.name: one for one in role.groups if one.kind is LISTS[kind]}
-        requested = {one.name: one for one in groups}
-        for name in sorted({*described, *requested}):
-            path = f"{kind}.{name}"
-            before, after = described.get(name), requested.get(name)
-            if after is None:
-                yield path, "narrower", name, None
-            elif before is None:
-                yield path, "exceeds", None, name
-            else:
-                yield from _group(path, before, after)
-
-
-def _group(path: str, before: Group, after: Group) -> Iterator[tuple[str, str, object, object]]:
-    for name in sorted({*before.resources, *after.resources}):
-        had, asks = before.resources.get(name, 0), after.resources.get(name, 0)
-        if had != asks:
-            yield f"{path}.{name}", "exceeds" if asks > had else "narrower", had, asks
-    for part in ("required", "member_of"):
-        known: frozenset[frozenset[str]] = frozenset(getattr(before, part))
-        requested_sets: frozenset[frozenset[str]] = frozenset(getattr(after, part))
-        for one in sorted(map(sorted, requested_sets - known)):
-            wider = any(other <= set(one) for other in known)
-            yield f"{path}.{part}", "narrower" if wider else "exceeds", None, list(one)
-        for one in sorted(map(sorted, known - requested_sets)):
-            yield f"{path}.{part}", "narrower", list(one), None
-    for trait in sorted(after.forbidden - before.forbidden):
-        yield f"{path}.forbidden", "exceeds", None, trait
-    for trait in sorted(before.forbidden - after.forbidden):
-        yield f"{path}.forbidden", "narrower", trait, None
-    if after.beside != before.beside:
-        effect = "exceeds" if after.beside else "narrower"
-        yield f"{path}.same_subtree", effect, before.beside, after.beside
 
 
 def narrowed(place: Place, role: Role, resources: Amounts, groups: Groups) -> Place:
@@ -182,37 +142,47 @@ def read_server_request(store: Store, server: Mapping[str, object]) -> Requested
                 path=f"server.{name}",
             )
     sizes = sorted(SIZE & set(server))
-    if not sizes and LISTS.keys() & set(server):
-        # All amounts are in groups, as in a role without a size.
-        traits = _traits(server, "required"), _traits(server, "forbidden")
-        return _requested(server, amounts({}), traits, frozenset(), "resources")
-    if len(sizes) != 1:
+    if len(sizes) != 1 and (sizes or not LISTS.keys() & set(server)):
         raise InvalidDescription(
             "a server needs exactly one of flavorRef, flavor and resources", path="server.flavorRef"
         )
     required, forbidden = _traits(server, "required"), _traits(server, "forbidden")
-    size = server[sizes[0]]
-    if sizes[0] == "resources":
-        resources = _resources(size)
-    else:
+    groups = frozenset(frozenset({trait}) for trait in required)
+    # All amounts may be in groups, as in a role without a size.
+    resources, prefix = amounts({}), "resources"
+    if sizes == ["resources"]:
+        resources = _resources(server["resources"])
+    elif sizes:
+        size, path = server[sizes[0]], f"server.{sizes[0]}"
         if not isinstance(size, str):
-            raise InvalidDescription("a flavor is named by a string", path=f"server.{sizes[0]}")
-        flavor = find_flavor(store, size, f"server.{sizes[0]}")
-        resources, forbidden = flavor.resources, forbidden | flavor.forbidden
-        required |= frozenset().union(*(group for group in flavor.required if len(group) == 1))
-        any_of = frozenset(group for group in flavor.required if len(group) > 1)
-        return _requested(server, resources, (required, forbidden), any_of, "flavor")
-    return _requested(server, resources, (required, forbidden), frozenset(), "resources")
+            raise InvalidDescription("a flavor is named by a string", path=path)
+        flavor = find_flavor(store, size, path)
+        resources, prefix = flavor.resources, "flavor"
+        groups, forbidden = groups.union(flavor.required), forbidden | flavor.forbidden
+    zone = server.get("availability_zone")
+    if zone is not None and not isinstance(zone, str):
+        raise InvalidDescription(
+            "an availability zone is a string", path="server.availability_zone"
+        )
+    return RequestedServer(
+        resources=resources,
+        required=groups,
+        forbidden=forbidden,
+        prefix=prefix,
+        zone=zone,
+        ignored=tuple(sorted(IGNORED & set(server))),
+        lists=read_lists(server),
+    )
 
 
 def compare(role: Role, requested: RequestedServer, zones: frozenset[str]) -> Comparison:
     """Compare a server request with the member's role; `zones` are those of the member's host."""
     diff = [
-        *_amounts(role.resources, requested),
-        *_required(role, requested),
-        *_forbidden(role, requested),
+        *amount_differences(requested.prefix, role.resources, requested.resources),
+        *_requirements("required", role.required, requested.required),
+        *_forbidden("forbidden", role.forbidden, requested.forbidden),
         *_zone(requested, zones),
-        *(difference(*one) for one in differences(role, requested.lists)),
+        *group_differences(role, requested.lists),
     ]
     effects = {one["effect"] for one in diff}
     verdict = "differs" if effects - {"narrower"} else "narrower" if effects else "matches"
@@ -228,29 +198,6 @@ def check_agreement(member: MemberName, comparison: Comparison) -> None:
     """
     if comparison.verdict == "differs":
         raise DescriptionMismatch(str(member), comparison.diff)
-
-
-def _requested(
-    server: Mapping[str, object],
-    resources: Amounts,
-    traits: tuple[frozenset[str], frozenset[str]],
-    any_of: frozenset[frozenset[str]],
-    prefix: str,
-) -> RequestedServer:
-    zone = server.get("availability_zone")
-    if zone is not None and not isinstance(zone, str):
-        raise InvalidDescription(
-            "an availability zone is a string", path="server.availability_zone"
-        )
-    return RequestedServer(
-        resources=resources,
-        required=any_of | {frozenset({trait}) for trait in traits[0]},
-        forbidden=traits[1],
-        prefix=prefix,
-        zone=zone,
-        ignored=tuple(sorted(IGNORED & set(server))),
-        lists=read_lists(server),
-    )
 
 
 def _resources(size: object) -> Amounts:
@@ -270,33 +217,62 @@ def _traits(server: Mapping[str, object], field: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def _amounts(described: Amounts, requested: RequestedServer) -> Iterator[Mapping[str, object]]:
-    for name in sorted({*described, *requested.resources}):
-        before, after = described.get(name, 0), requested.resources.get(name, 0)
+def group_differences(role: Role, lists: Mapping[str, Groups]) -> Iterator[Mapping[str, object]]:
+    """Every difference between the role's groups and the given lists."""
+    for kind, groups in lists.items():
+        described = {one.name: one for one in role.groups if one.kind is LISTS[kind]}
+        requested = {one.name: one for one in groups}
+        for name in sorted({*described, *requested}):
+            path = f"{kind}.{name}"
+            before, after = described.get(name), requested.get(name)
+            if after is None:
+                yield difference(path, "narrower", name, None)
+            elif before is None:
+                yield difference(path, "exceeds", None, name)
+            else:
+                yield from _group(path, before, after)
+
+
+def _group(path: str, before: Group, after: Group) -> Iterator[Mapping[str, object]]:
+    yield from amount_differences(path, before.resources, after.resources)
+    yield from _requirements(f"{path}.required", before.required, after.required)
+    yield from _requirements(f"{path}.member_of", before.member_of, after.member_of)
+    yield from _forbidden(f"{path}.forbidden", before.forbidden, after.forbidden)
+    if after.beside != before.beside:
+        effect = "exceeds" if after.beside else "narrower"
+        yield difference(f"{path}.same_subtree", effect, before.beside, after.beside)
+
+
+def amount_differences(
+    path: str, described: Amounts, requested: Amounts
+) -> Iterator[Mapping[str, object]]:
+    """The resource classes of which other amounts are requested."""
+    for name in sorted({*described, *requested}):
+        before, after = described.get(name, 0), requested.get(name, 0)
         if before != after:
-            yield difference(
-                f"{requested.prefix}.{name}",
-                "exceeds" if after > before else "narrower",
-                before,
-                after,
-            )
+            effect = "exceeds" if after > before else "narrower"
+            yield difference(f"{path}.{name}", effect, before, after)
 
 
-def _required(role: Role, requested: RequestedServer) -> Iterator[Mapping[str, object]]:
-    described = frozenset(role.required)
-    for group in sorted(map(sorted, requested.required - described)):
-        # Any one of a larger set of traits is a weaker requirement.
-        wider = any(known <= set(group) for known in described)
-        yield difference("required", "narrower" if wider else "exceeds", None, list(group))
-    for group in sorted(map(sorted, described - requested.required)):
-        yield difference("required", "narrower", list(group), None)
+def _requirements(
+    path: str, described: Iterable[frozenset[str]], requested: Iterable[frozenset[str]]
+) -> Iterator[Mapping[str, object]]:
+    known, asked = frozenset(described), frozenset(requested)
+    for names in sorted(map(sorted, asked - known)):
+        # Any one of a larger set is a weaker requirement.
+        wider = any(other <= set(names) for other in known)
+        yield difference(path, "narrower" if wider else "exceeds", None, names)
+    for names in sorted(map(sorted, known - asked)):
+        yield difference(path, "narrower", names, None)
 
 
-def _forbidden(role: Role, requested: RequestedServer) -> Iterator[Mapping[str, object]]:
-    for trait in sorted(requested.forbidden - role.forbidden):
-        yield difference("forbidden", "exceeds", None, trait)
-    for trait in sorted(role.forbidden - requested.forbidden):
-        yield difference("forbidden", "narrower", trait, None)
+def _forbidden(
+    path: str, described: frozenset[str], requested: frozenset[str]
+) -> Iterator[Mapping[str, object]]:
+    for trait in sorted(requested - described):
+        yield difference(path, "exceeds", None, trait)
+    for trait in sorted(described - requested):
+        yield difference(path, "narrower", trait, None)
 
 
 def _zone(requested: RequestedServer, zones: frozenset[str]) -> Iterator[Mapping[str, object]]:

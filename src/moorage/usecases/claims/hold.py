@@ -49,14 +49,12 @@ def renew(
         LimitExceeded: `until` is past or too far ahead, or the hold was renewed too often.
         StaleGeneration: the decision has another generation.
     """
-
-    def attempt() -> Decision:
-        decision = own_decision(env.store, caller, decision_id)
-        check_generation(decision, generation)
-        _check_free(decision)
-        return _renew(env, decision, until, dry_run=dry_run)
-
-    return retry(env, attempt)
+    return retry(
+        env,
+        lambda: _renew(
+            env, _free_decision(env, caller, decision_id, generation), until, dry_run=dry_run
+        ),
+    )
 
 
 def _renew(
@@ -112,14 +110,12 @@ def release(
         WrongState: the decision is over, or is a lease's placement.
         StaleGeneration: the decision has another generation.
     """
-
-    def attempt() -> Decision:
-        decision = own_decision(env.store, caller, decision_id)
-        check_generation(decision, generation)
-        _check_free(decision)
-        return _release(env, decision, dry_run=dry_run)
-
-    return retry(env, attempt)
+    return retry(
+        env,
+        lambda: _release(
+            env, _free_decision(env, caller, decision_id, generation), dry_run=dry_run
+        ),
+    )
 
 
 def _release(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> Decision:
@@ -141,13 +137,18 @@ def _release(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> D
     return env.store.decision(decision.id)
 
 
-def _check_free(decision: Decision) -> None:
-    """Check that the decision is not a lease's placement."""
+def _free_decision(
+    env: UseCaseEnvironment, caller: Caller, decision_id: str, generation: int | None
+) -> Decision:
+    """The caller's decision with this generation, if it is no lease's placement."""
+    decision = own_decision(env.store, caller, decision_id)
+    check_generation(decision, generation)
     if decision.lease_id is not None:
         raise WrongState(
             f"decision {decision.id} is the placement of lease {decision.lease_id}:"
             " change or cancel the lease"
         )
+    return decision
 
 
 def held_members(

@@ -6,19 +6,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline
-from moorage.domain.changes import Changeset
 from moorage.domain.errors import WrongState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import SECOND
 from moorage.usecases.decide.decision import DecisionBasis, decision_for, held_quota_conditions
 from moorage.usecases.decide.member_places import locate_members
-from moorage.usecases.decide.reliance import Reliance, reliance
+from moorage.usecases.decide.reliance import reliance
 from moorage.usecases.decide.search_plan import SearchPlan
 from moorage.usecases.decide.search_result import Observation, SearchResult
 from moorage.usecases.decide.writes import current_decision, decision_changes
 
 if TYPE_CHECKING:
-    from moorage.domain.changes import Change
+    from moorage.domain.changes import Change, Changeset
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.errors import (
@@ -103,13 +102,9 @@ class AttemptMaker:
         decision = decision_for(env, proposal, self.options, answer, self.identity, self.hold)
         if self.dry_run:
             return Attempt(observation, result, decision)
-        relied = _relied(answer)
-        changeset = Changeset(
-            self._changes(decision, answer),
-            relies_on=relied.relies_on,
-            seen=relied.seen,
-            standing=relied.standing,
-            topology_revision=snapshot.topology_revision,
+        changeset = replace(
+            _relying(answer),
+            changes=self._changes(decision, answer),
             exclusive_revision=exclusive.revision,
         )
         return Attempt(observation, result, decision, changeset)
@@ -149,8 +144,8 @@ def _is_freed(owner: Ensemble, proposal: Proposal) -> bool:
     return bool(owner.members) and all(one.uuid in proposal.freed for one in owner.members)
 
 
-def _relied(answer: DecisionBasis) -> Reliance:
-    """The providers and consumers that the commit must find unchanged, concessions included."""
+def _relying(answer: DecisionBasis) -> Changeset:
+    """An empty changeset that relies on what the decision depends on, concessions included."""
     result = answer.result
     giving_way: dict[str, frozenset[str]] = {}
     for one in result.concessions:

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+
+from moorage.domain.changes import Changeset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from moorage.domain.bookings import Booking
-    from moorage.domain.providers import ResourceProvider
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.decide.solution import VerifiedPlacement
 
 _NOBODY: Final[Mapping[str, frozenset[str]]] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Reliance:
-    """The fields of a `Changeset` of the same names."""
-
-    relies_on: Mapping[str, int]
-    seen: Mapping[str, ResourceProvider]
-    standing: Mapping[str, frozenset[str]]
 
 
 def preemptible_revisions(snapshot: Snapshot, kept: Iterable[Booking]) -> dict[str, int]:
@@ -66,8 +57,8 @@ def reliance(
     evicted: Mapping[str, frozenset[str]] = _NOBODY,
     beside: Iterable[str] = (),
     firm: Iterable[str] = (),
-) -> Reliance:
-    """The providers and consumers that the verification of a placement depends on.
+) -> Changeset:
+    """An empty changeset that relies on all that the verification of a placement depends on.
 
     On hosts whose occupants a policy has read, no booking may change in the whole tree. On the
     other hosts that members use, bookings may change while the capacity suffices (the commit checks
@@ -87,7 +78,8 @@ def reliance(
     for consumer, providers in evicted.items():
         consumers.setdefault(consumer, set()).update(providers)
     used = set(found.hosts.values()).union(beside, _givers(snapshot, found), *consumers.values())
-    return Reliance(
+    return Changeset(
+        (),
         relies_on={
             uuid: int(snapshot.revisions[snapshot.row_of[uuid]])
             for uuid in sorted(unchanged | used)
@@ -97,4 +89,5 @@ def reliance(
             for uuid in sorted(used - unchanged)
         },
         standing={name: frozenset(providers) for name, providers in consumers.items()},
+        topology_revision=snapshot.topology_revision,
     )

@@ -6,6 +6,7 @@ An ensemble that could not be placed even on an empty fleet is refused.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutEnsemble
@@ -23,7 +24,7 @@ from moorage.usecases.decide.solution import request_for
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.names import check_unique_name, unique_name_condition
 from moorage.usecases.ensembles.policy_checks import check_names, check_policies
-from moorage.usecases.refusals.explanation import NOW, explain_static, known_refusal, refusal
+from moorage.usecases.refusals.explanation import NOW, answer_once, explain_static, refusal
 from moorage.usecases.shared.access import made_by_request
 from moorage.usecases.shared.limits import check_member_count, check_size
 from moorage.usecases.shared.quotas import bound_stored, check_stored
@@ -97,23 +98,16 @@ def create_ensemble(
         LimitExceeded: the ensemble is too large, or too many places are held.
         QuotaExceeded: the project has as many ensembles as it may.
     """
-    if (made := _made_before(env, caller, identity)) is not None:
-        return made
-    if not dry_run and (refused := known_refusal(env, caller, identity)) is not None:
-        raise refused
-    ensemble = ensemble_from_description(env, caller, description, identity)
-    snapshot = env.store.snapshot()
-    check_policies(snapshot.topology, ensemble)
-    check_names(env, caller, snapshot, ensemble)
-    try:
+
+    def answer() -> EnsembleResult:
+        ensemble = described_ensemble(env, caller, description, identity)
         check_unique_name(env.store, ensemble)
         check_stored(env, ensemble.project_id, QuotaName.ENSEMBLES)
         return _store(env, caller, ensemble, options, identity, dry_run=dry_run)
-    except (DuplicateName, Infeasible):
-        # The same request may have been granted on another connection: give the same answer.
-        if identity.digest and (made := _made_before(env, caller, identity)) is not None:
-            return made
-        raise
+
+    made_before = partial(_made_before, env, caller, identity)
+    races = (DuplicateName, Infeasible)
+    return answer_once(env, caller, identity, made_before, answer, races, dry_run=dry_run)
 
 
 def new_members(ids: Ids, role: str, indexes: Sequence[int]) -> tuple[Member, ...]:
@@ -163,6 +157,33 @@ def _made_before(
     if known is None:
         return None
     return EnsembleResult(known, current_decision(env.store, known))
+
+
+def described_ensemble(
+    env: UseCaseEnvironment,
+    caller: Caller,
+    description: EnsembleDescription,
+    identity: RequestIdentity | None = None,
+    *,
+    compiled: frozenset[str] = frozenset(),
+) -> Ensemble:
+    """The ensemble of a description, with its policies checked; not stored.
+
+    Without `identity` it gets a new id. Policies named in `compiled` were not written by the
+    caller.
+
+    Raises:
+        UnknownName, UnknownPolicy, InvalidDescription: the description names unknown things.
+        Contradiction: policies that cannot be met together on any fleet.
+        LimitExceeded: the ensemble is too large.
+    """
+    ensemble = ensemble_from_description(
+        env, caller, description, identity or RequestIdentity(env.ids.uuid())
+    )
+    snapshot = env.store.snapshot()
+    check_policies(snapshot.topology, ensemble, own=not compiled)
+    check_names(env, caller, snapshot, ensemble, compiled=compiled)
+    return ensemble
 
 
 def ensemble_from_description(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, Infeasible
@@ -17,7 +18,7 @@ from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalRead
 from moorage.usecases.decide.solution import HoldEnd
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.names import reclaimed_name_condition
-from moorage.usecases.refusals.explanation import known_refusal
+from moorage.usecases.refusals.explanation import answer_once
 from moorage.usecases.shared.access import made_by_request, own_ensemble
 from moorage.usecases.waitlist_turn import turn_of_stay
 
@@ -52,41 +53,37 @@ def decide_ensemble(
         NameTaken: the ensemble was released or expired, and another one took its name since.
         DuplicateName: the id was used by another request.
     """
-    if (made := _made_before(env, caller, identity)) is not None:
-        return made
-    if not dry_run and (refused := known_refusal(env, caller, identity)) is not None:
-        raise refused
-    first = current_decision(env.store, own_ensemble(env.store, caller, ensemble_id))
 
-    def attempt() -> DecisionFlow[DecisionResult]:
-        ensemble = own_ensemble(env.store, caller, ensemble_id)
-        turn = turn_of_stay(env, ensemble, options.until)
-        named = reclaimed_name_condition(env.store, ensemble)
-        proposal = Proposal(
-            ensemble,
-            ensemble.generation,
-            (unplaced_or_held(ensemble),),
-            hooks=DecisionHooks(
-                waitlist_gate=turn,
-                further_changes=lambda _: named,
-                reader=RefusalReader(operator=caller.operator),
-            ),
-        )
-        lasting = replace(options, hold_end=HoldEnd.AT_LEAST_PRESENT)
-        return (yield DecisionRequest(proposal, lasting, identity))
+    def answer() -> DecisionResult:
+        first = current_decision(env.store, own_ensemble(env.store, caller, ensemble_id))
 
-    def decided_meanwhile(_: ConcurrentUpdate) -> bool:
-        ensemble = own_ensemble(env.store, caller, ensemble_id)
-        now = current_decision(env.store, ensemble)
-        return now is not None and (first is None or now.id != first.id)
+        def attempt() -> DecisionFlow[DecisionResult]:
+            ensemble = own_ensemble(env.store, caller, ensemble_id)
+            turn = turn_of_stay(env, ensemble, options.until)
+            named = reclaimed_name_condition(env.store, ensemble)
+            proposal = Proposal(
+                ensemble,
+                ensemble.generation,
+                (unplaced_or_held(ensemble),),
+                hooks=DecisionHooks(
+                    waitlist_gate=turn,
+                    further_changes=lambda _: named,
+                    reader=RefusalReader(operator=caller.operator),
+                ),
+            )
+            lasting = replace(options, hold_end=HoldEnd.AT_LEAST_PRESENT)
+            return (yield DecisionRequest(proposal, lasting, identity))
 
-    try:
+        def decided_meanwhile(_: ConcurrentUpdate) -> bool:
+            ensemble = own_ensemble(env.store, caller, ensemble_id)
+            now = current_decision(env.store, ensemble)
+            return now is not None and (first is None or now.id != first.id)
+
         return run_decision(env, attempt, dry_run=dry_run, must_know=decided_meanwhile)
-    except (ConcurrentUpdate, DuplicateName, Infeasible):
-        # The same request may have been granted on another connection: give the same answer.
-        if identity.digest and (made := _made_before(env, caller, identity)) is not None:
-            return made
-        raise
+
+    made_before = partial(_made_before, env, caller, identity)
+    races = (ConcurrentUpdate, DuplicateName, Infeasible)
+    return answer_once(env, caller, identity, made_before, answer, races, dry_run=dry_run)
 
 
 def _made_before(

@@ -9,8 +9,7 @@ from moorage.domain.errors import Infeasible
 from moorage.domain.explain import Explanation
 from moorage.usecases.decide.loop import decide_proposal, unplaced_or_held
 from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
-from moorage.usecases.ensembles.create import ensemble_from_description
-from moorage.usecases.ensembles.policy_checks import check_names, check_policies
+from moorage.usecases.ensembles.create import described_ensemble
 
 if TYPE_CHECKING:
     from moorage.domain.decisions import Solve
@@ -45,10 +44,7 @@ def judge_feasibility(
         Busy: time ran out before a placement or a proof.
     """
     identity = RequestIdentity(env.ids.uuid(), explained=True)
-    ensemble = ensemble_from_description(env, caller, description, identity)
-    snapshot = env.store.snapshot()
-    check_policies(snapshot.topology, ensemble)
-    check_names(env, caller, snapshot, ensemble)
+    ensemble = described_ensemble(env, caller, description, identity)
     proposal = Proposal(
         ensemble,
         None,

@@ -18,7 +18,7 @@ from moorage.engine.devices.slot_requirements import describe_group
 from moorage.heat.compile import compile_template
 from moorage.heat.placed_template import TemplateDecision, prepare
 from moorage.policies.registry import parse
-from moorage.usecases.claims.comparison import difference
+from moorage.usecases.claims.comparison import amount_differences, difference
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.create import create_ensemble
@@ -73,11 +73,7 @@ def differences(
 
 
 def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
-    for name in sorted(known.resources.keys() | role.resources.keys()):
-        held, requested = known.resources.get(name, 0), role.resources.get(name, 0)
-        if held != requested:
-            effect = "exceeds" if requested > held else "narrower"
-            yield difference(f"{role.name}.{name}", effect, held, requested)
+    yield from amount_differences(role.name, known.resources, role.resources)
     fields: tuple[tuple[str, object, object], ...] = (
         ("required", _groups(known.required), _groups(role.required)),
         ("forbidden", sorted(known.forbidden), sorted(role.forbidden)),

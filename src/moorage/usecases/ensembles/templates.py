@@ -22,7 +22,13 @@ from moorage.domain.templates import (
 )
 from moorage.heat.compile import Source, compile_template
 from moorage.heat.template import read_template
-from moorage.usecases.shared.access import require_operator, same_request, sees, visible_project
+from moorage.usecases.shared.access import (
+    owned,
+    require_operator,
+    same_request,
+    sees,
+    visible_project,
+)
 from moorage.usecases.shared.limits import check_template_size
 from moorage.usecases.shared.quotas import bound_stored, check_stored
 
@@ -173,10 +179,7 @@ def own_template(store: Store, caller: Caller, reference: str) -> Template:
     Raises:
         NotFound: no such template of the caller's project.
     """
-    found = usable_template(store, caller, reference)
-    if not sees(caller, found.project_id):
-        raise NotFound("template", reference)
-    return found
+    return owned(caller, "template", reference, usable_template(store, caller, reference))
 
 
 def instantiate(

@@ -15,7 +15,7 @@ from moorage.domain.subscriptions import NO_THRESHOLD, Subscription
 from moorage.domain.targets import check_target
 from moorage.usecases.capacity.scope import check_domain
 from moorage.usecases.leases.queries import own_lease
-from moorage.usecases.shared.access import own_ensemble, sees, visible_project
+from moorage.usecases.shared.access import own_ensemble, owned, visible_project
 from moorage.usecases.shared.quotas import defaults
 from moorage.usecases.shared.retry import retry
 
@@ -98,10 +98,7 @@ def own_subscription(env: UseCaseEnvironment, caller: Caller, id_: str) -> Subsc
     Raises:
         NotFound: there is no such subscription, or it is another project's.
     """
-    found = env.store.event_log.subscription(id_)
-    if not sees(caller, found.project_id):
-        raise NotFound("subscription", id_)
-    return found
+    return owned(caller, "subscription", id_, env.store.event_log.subscription(id_))
 
 
 def list_subscriptions(

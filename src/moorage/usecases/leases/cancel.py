@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from moorage.domain.changes import Changeset, DropBookings, PutDecision, PutLease
+from moorage.domain.changes import DropBookings, PutDecision, PutLease
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
-from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate, ProviderConflict
 from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
 from moorage.domain.period import Period
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
@@ -15,16 +15,15 @@ from moorage.usecases.effects.lease_timers import timers_after_change
 from moorage.usecases.effects.notifications import checked_lease_end
 from moorage.usecases.leases.lifecycle import progress_of
 from moorage.usecases.leases.queries import own_lease
-from moorage.usecases.preemption.restoration import restored_ends
+from moorage.usecases.preemption.restoration import commit_with_restored_ends
 from moorage.usecases.shared.access import check_generation
 from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from moorage.domain.changes import Change
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
@@ -58,14 +57,8 @@ def cancel_lease(
         cancelled, changes = end(env, lease, now)
         if dry_run:
             return cancelled
-        exclusive = env.store.exclusive_ensembles().revision
-        back = tuple(_given_back(env, lease))
-        every = (*changes, *timers_after_change(cancelled, env.ids, now), *back)
-        try:
-            env.store.commit(Changeset(every, exclusive_revision=exclusive if back else None))
-        except (CapacityExceeded, ProviderConflict) as overtaken:
-            # A booking has meanwhile taken capacity that a later end needs: compute again.
-            raise ConcurrentUpdate(overtaken.message, subject=lease_id) from overtaken
+        every = (*changes, *timers_after_change(cancelled, env.ids, now))
+        commit_with_restored_ends(env, lease, every, partial(_held_members, env, lease))
         return env.store.lease(lease_id)
 
     return retry(env, attempt)
@@ -136,12 +129,8 @@ def _over(terms: Terms, now: Instant) -> Terms:
     return replace(terms, period=period, expiry=terms.expiry if early else None)
 
 
-def _given_back(env: UseCaseEnvironment, lease: Lease) -> Iterator[Change]:
-    """Changes that give later ends to the consumers displaced for the lease."""
-    snapshot = env.store.snapshot()
+def _held_members(env: UseCaseEnvironment, lease: Lease, snapshot: Snapshot) -> list[str]:
+    """UUIDs of the members whose places are not claimed."""
     ensemble = env.store.ensemble(lease.ensemble_id)
     member_places = locate_members(snapshot, ensemble)
-    freed = {
-        one.uuid: () for one in ensemble.members if member_places.of(one.name) is MemberStatus.HELD
-    }
-    yield from restored_ends(env.store, snapshot, [lease.id], freed, env.limits.notice)
+    return [one.uuid for one in ensemble.members if member_places.of(one.name) is MemberStatus.HELD]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import EndBookings, PutEntry, PutLease
@@ -29,9 +30,8 @@ from moorage.usecases.decide.request import (
 from moorage.usecases.decide.search_result import DisplacedConsumer
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.effects.lease_timers import first_timers
-from moorage.usecases.ensembles.create import ensemble_from_description
+from moorage.usecases.ensembles.create import described_ensemble
 from moorage.usecases.ensembles.names import reclaimed_name_condition
-from moorage.usecases.ensembles.policy_checks import check_names, check_policies
 from moorage.usecases.leases.external_check import CheckRequest
 from moorage.usecases.leases.queries import displaced_by
 from moorage.usecases.leases.requests import ExistingGrant, LeaseRequest, LeaseResult
@@ -43,7 +43,7 @@ from moorage.usecases.leases.shaping import (
     checked_start,
 )
 from moorage.usecases.preemption.preempted_leases import preempted_leases
-from moorage.usecases.refusals.explanation import known_refusal
+from moorage.usecases.refusals.explanation import answer_once
 from moorage.usecases.relocation.lease_promise import placed_lease, promise
 from moorage.usecases.shared.access import made_by_request, own_ensemble
 from moorage.usecases.shared.lease_check import CREATE
@@ -94,21 +94,16 @@ def create_lease(
         CheckRefused: the operator's check of leases refuses it.
         Busy: time ran out, there were too many conflicting commits, or the check did not answer.
     """
-    if (made := made_before(env.store, caller, identity)) is not None:
-        return made
-    if not dry_run and (refused := known_refusal(env, caller, identity)) is not None:
-        raise refused
-    try:
-        return run_decision(
-            env,
-            lambda: _create(env, caller, request, identity, dry_run=dry_run),
-            dry_run=dry_run,
-        )
-    except (DuplicateName, Infeasible, WrongState):
-        # The same request was granted on another connection meanwhile: return that lease.
-        if identity.digest and (made := made_before(env.store, caller, identity)) is not None:
-            return made
-        raise
+    flow = partial(_create, env, caller, request, identity, dry_run=dry_run)
+    return answer_once(
+        env,
+        caller,
+        identity,
+        partial(made_before, env.store, caller, identity),
+        partial(run_decision, env, flow, dry_run=dry_run),
+        (DuplicateName, Infeasible, WrongState),
+        dry_run=dry_run,
+    )
 
 
 def _create(
@@ -264,17 +259,12 @@ def _ensemble(
         raise InvalidDescription(
             "give either the id of an ensemble or a description", path="lease.ensemble"
         )
-    snapshot = env.store.snapshot()
     if request.description is not None:
-        ensemble = ensemble_from_description(
-            env, caller, request.description, RequestIdentity(env.ids.uuid())
-        )
-        check_policies(snapshot.topology, ensemble, own=not request.compiled)
-        check_names(env, caller, snapshot, ensemble, compiled=request.compiled)
+        ensemble = described_ensemble(env, caller, request.description, compiled=request.compiled)
         return _with_servers(ensemble, request.existing_grant), None
     assert request.ensemble_id is not None
     ensemble = own_ensemble(env.store, caller, request.ensemble_id)
-    check_placeless(env.store, snapshot, ensemble)
+    check_placeless(env.store, env.store.snapshot(), ensemble)
     return ensemble, ensemble.generation
 
 

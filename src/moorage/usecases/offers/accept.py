@@ -35,9 +35,9 @@ from moorage.usecases.leases.shaping import check_margins, checked_end, checked_
 from moorage.usecases.offers.expiry import due_at_once, offer_end_changes
 from moorage.usecases.offers.queries import offer_lost, open_offer
 from moorage.usecases.offers.requests import AcceptanceTerms
-from moorage.usecases.preemption.eviction import warnings
+from moorage.usecases.preemption.eviction import warnings_of_accepted
 from moorage.usecases.preemption.preempted_leases import preempted_leases
-from moorage.usecases.preemption.victims import displaced_for, last_end
+from moorage.usecases.preemption.victims import displaced_for
 from moorage.usecases.relocation.lease_promise import promise
 from moorage.usecases.shared.lease_check import CREATE
 from moorage.usecases.shared.quotas import check_quota, quota_limits
@@ -154,7 +154,7 @@ class _Acceptance:
             return (
                 PutLease(placed, self.lease.generation, within),
                 *timers_after_change(placed, env.ids, at),
-                *self._told(made),
+                *warnings_of_accepted(env, self.lease.id, made),
                 *self._without_copy(kept, ensemble, held, at),
                 *self._siblings(at),
             )
@@ -209,13 +209,6 @@ class _Acceptance:
         if _description(ensemble) != _description(kept):
             raise WrongState("the ensemble has changed since it was offered these places")
         return ensemble
-
-    def _told(self, made: Decision) -> Iterator[Change]:
-        """Warnings for consumers that the offer displaced; they were not warned before."""
-        end = last_end(made.created_at, made.period.start, self.env.limits.notice)
-        if end is not None:
-            silent = displaced_for(self.env.store, self.lease.id)
-            yield from warnings(self.env.store, [one for one in silent if one.end <= end], made)
 
     def _without_copy(
         self, kept: Ensemble, ensemble: Ensemble, held: Decision, now: Instant

@@ -35,8 +35,7 @@ from moorage.usecases.decide.request import (
 from moorage.usecases.decide.search_result import Observation
 from moorage.usecases.decide.solution import DecisionOptions, request_for
 from moorage.usecases.effects.lease_timers import first_timers
-from moorage.usecases.ensembles.create import ensemble_from_description
-from moorage.usecases.ensembles.policy_checks import check_names, check_policies
+from moorage.usecases.ensembles.create import described_ensemble
 from moorage.usecases.leases.create import check_placeless
 from moorage.usecases.leases.shaping import check_members
 from moorage.usecases.offers.no_window import no_window_refusal
@@ -49,7 +48,7 @@ from moorage.usecases.offers.requests import (
     search_range,
 )
 from moorage.usecases.refusals.earliest_window import disclosed_earliest_start, earliest_start
-from moorage.usecases.refusals.explanation import known_refusal
+from moorage.usecases.refusals.explanation import answer_once
 from moorage.usecases.refusals.trial import Trial, WindowRequest
 from moorage.usecases.relocation.lease_promise import placed_lease
 from moorage.usecases.shared.access import own_ensemble, same_request, sees
@@ -97,17 +96,15 @@ def create_offers(
         DuplicateName: the id was used by another request.
         Busy: time ran out before a window was found, or too many conflicting commits.
     """
-    if (made := _made_before(env.store, caller, identity)) is not None:
-        return made
-    if not dry_run and (refused := known_refusal(env, caller, identity)) is not None:
-        raise refused
-    try:
-        return _OfferSearch(env, caller, request, identity, dry_run=dry_run).offers()
-    except DuplicateName:
-        # The same request may have been granted on another connection: give the same answer.
-        if (made := _made_before(env.store, caller, identity)) is not None:
-            return made
-        raise
+    return answer_once(
+        env,
+        caller,
+        identity,
+        partial(_made_before, env.store, caller, identity),
+        lambda: _OfferSearch(env, caller, request, identity, dry_run=dry_run).offers(),
+        (DuplicateName,),
+        dry_run=dry_run,
+    )
 
 
 class _OfferSearch:
@@ -251,7 +248,7 @@ class _OfferSearch:
         promise = LeasePromise("", whole, expires_at, lead=self._request.lead, offered=True)
         proposal = Proposal(self._ensemble, None, (unplaced(self._ensemble),), promise=promise)
         options = DecisionOptions(objective=self._request.objective, seed=self._request.seed)
-        observation = Observation(snapshot, member_places, keepers.ensembles)
+        observation = Observation(snapshot, member_places, exclusive.ensembles)
         request = request_for(
             self._ensemble, member_places, members, whole, self._request.objective
         )
@@ -332,17 +329,11 @@ def _ensemble(env: UseCaseEnvironment, caller: Caller, request: OfferRequest) ->
         raise InvalidDescription(
             "an offer is for an ensemble, or for one that is described", path="offer.ensemble_id"
         )
-    snapshot = env.store.snapshot()
     if request.description is not None:
-        ensemble = ensemble_from_description(
-            env, caller, request.description, RequestIdentity(env.ids.uuid())
-        )
-        check_policies(snapshot.topology, ensemble)
-        check_names(env, caller, snapshot, ensemble)
-        return ensemble
+        return described_ensemble(env, caller, request.description)
     assert request.ensemble_id is not None
     ensemble = own_ensemble(env.store, caller, request.ensemble_id)
-    check_placeless(env.store, snapshot, ensemble)
+    check_placeless(env.store, env.store.snapshot(), ensemble)
     return ensemble
 
 

@@ -16,12 +16,12 @@ from moorage.domain.changes import (
 )
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.domain.effects import TIMERS, Effect, EffectKind
-from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate, NotFound, ProviderConflict
+from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState, LeaseStep, lease_after
 from moorage.domain.offers import OfferState
 from moorage.usecases.effects.outcome import effect_finished, finish, postponed
 from moorage.usecases.offers.queries import offer_lost, open_offer
-from moorage.usecases.preemption.restoration import restored_ends
+from moorage.usecases.preemption.restoration import commit_with_restored_ends
 from moorage.usecases.preemption.victims import displaced_for
 from moorage.usecases.shared.retry import retry
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
@@ -103,7 +104,7 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
 def offer_end_changes(
     env: UseCaseEnvironment, lease: Lease, state: OfferState, now: Instant, *, ensemble: bool = True
 ) -> Iterator[Change]:
-    """The changes that end an offer, without those of displaced consumers (see `_returned`).
+    """The changes that end an offer, without those of displaced consumers (see `_commit`).
 
     Args:
         env: has the store of its decision and its ensemble.
@@ -162,25 +163,13 @@ def due_at_once(env: UseCaseEnvironment, lease: Lease, now: Instant) -> Iterator
         )
 
 
-def _returned(env: UseCaseEnvironment, lease: Lease) -> Iterator[Change]:
-    """The changes that restore the ends of consumers displaced for the offer, if they fit."""
-    snapshot = env.store.snapshot()
-    try:
-        members = env.store.ensemble(lease.ensemble_id).members
-    except NotFound:
-        members = ()
-    nothing = {one.uuid: () for one in members}
-    yield from restored_ends(env.store, snapshot, [lease.id], nothing, env.limits.notice)
-
-
 def _commit(env: UseCaseEnvironment, lease: Lease, changes: tuple[Change, ...]) -> None:
     """Commit the changes, and restore the ends of consumers displaced for the offer."""
-    exclusive = env.store.exclusive_ensembles().revision
-    back = tuple(_returned(env, lease))
-    try:
-        env.store.commit(
-            Changeset((*changes, *back), exclusive_revision=exclusive if back else None)
-        )
-    except (CapacityExceeded, ProviderConflict) as overtaken:
-        # Another booking took the capacity that a restored end needs: read again.
-        raise ConcurrentUpdate(overtaken.message, subject=lease.id) from overtaken
+
+    def members(_: Snapshot) -> list[str]:
+        try:
+            return [one.uuid for one in env.store.ensemble(lease.ensemble_id).members]
+        except NotFound:
+            return []
+
+    commit_with_restored_ends(env, lease, changes, members)

@@ -14,6 +14,7 @@ from moorage.usecases.decide.search_result import DisplacedConsumer
 from moorage.usecases.effects import notifications
 from moorage.usecases.effects.outcome import effect_finished, finish, postponed
 from moorage.usecases.preemption.stay_ends import EndReason
+from moorage.usecases.preemption.victims import displaced_for, last_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -104,6 +105,14 @@ def warnings(
                 details=details,
                 same=(one.consumer, decision.id, one.end, now),
             )
+
+
+def warnings_of_accepted(env: Environment, lease_id: str, decision: Decision) -> Iterator[Change]:
+    """The warnings of consumers that an offer displaced, when it becomes a lease."""
+    end = last_end(decision.created_at, decision.period.start, env.limits.notice)
+    if end is not None:
+        silent = [one for one in displaced_for(env.store, lease_id) if one.end <= end]
+        yield from warnings(env.store, silent, decision)
 
 
 def early_end_warnings(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from moorage.domain.changes import EndBookings
+from moorage.domain.changes import Changeset, EndBookings
+from moorage.domain.errors import CapacityExceeded, ConcurrentUpdate, ProviderConflict
 from moorage.domain.period import FOREVER, Period
 from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.writes import hold_bookings
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
+    from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
     from moorage.domain.placement import Occupant
     from moorage.engine.state.snapshot import Snapshot
@@ -144,6 +146,35 @@ def ends_restored_by(
     for change in later:
         if not (isinstance(change, EndBookings) and change.consumers & ending):
             yield change
+
+
+def commit_with_restored_ends(
+    env: Environment,
+    lease: Lease,
+    changes: tuple[Change, ...],
+    freed: Callable[[Snapshot], Iterable[str]],
+) -> None:
+    """Commit changes that end a lease, with later ends for the consumers displaced for it.
+
+    Args:
+        env: the store, and the notice.
+        lease: the lease before the change.
+        changes: the changes.
+        freed: returns the consumers whose bookings they drop.
+
+    Raises:
+        ConcurrentUpdate: a booking has taken capacity that a later end needs: read again.
+        MoorageError: other errors of the commit.
+    """
+    store = env.store
+    exclusive = store.exclusive_ensembles().revision
+    snapshot = store.snapshot()
+    instead = dict.fromkeys(freed(snapshot), ())
+    back = tuple(restored_ends(store, snapshot, [lease.id], instead, env.limits.notice))
+    try:
+        store.commit(Changeset((*changes, *back), exclusive_revision=exclusive if back else None))
+    except (CapacityExceeded, ProviderConflict) as overtaken:
+        raise ConcurrentUpdate(overtaken.message, subject=lease.id) from overtaken
 
 
 def _there_until(view: Snapshot, mine: Sequence[Booking]) -> Instant:

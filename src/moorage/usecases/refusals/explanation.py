@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from moorage.domain import deadline
 from moorage.domain.changes import Changeset, PutExplanation
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from moorage.domain.ensembles import Ensemble
+    from moorage.domain.errors import MoorageError
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.state.snapshot import Snapshot
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller
     from moorage.usecases.refusals.trial import Trial
     from moorage.usecases.shared.environment import Environment
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +72,46 @@ def refusal(  # noqa: PLR0913 - the request, its explanation, and whether it is 
     return _infeasible(explanation, stored=stored)
 
 
-def known_refusal(env: Environment, caller: Caller, identity: RequestIdentity) -> Infeasible | None:
+def answer_once(  # noqa: PLR0913 - a request, and how it is answered
+    env: Environment,
+    caller: Caller,
+    identity: RequestIdentity,
+    made_before: Callable[[], T | None],
+    answer: Callable[[], T],
+    races: tuple[type[MoorageError], ...],
+    *,
+    dry_run: bool,
+) -> T:
+    """The answer to a request; a repeat with the same id gets the stored answer or refusal.
+
+    Args:
+        env: the store.
+        caller: the caller.
+        identity: the identity of the request.
+        made_before: reads what the same request has made before; None: nothing.
+        answer: answers the request.
+        races: its errors if the same request is granted on another connection meanwhile.
+        dry_run: whether nothing is written, and a stored refusal does not count.
+
+    Raises:
+        Infeasible: the same request was refused before.
+        MoorageError: as `made_before` and `answer`.
+    """
+    if (made := made_before()) is not None:
+        return made
+    if not dry_run and (refused := _known_refusal(env, caller, identity)) is not None:
+        raise refused
+    try:
+        return answer()
+    except races:
+        if (made := made_before()) is not None:
+            return made
+        raise
+
+
+def _known_refusal(
+    env: Environment, caller: Caller, identity: RequestIdentity
+) -> Infeasible | None:
     """The stored refusal of the same request with the id its client gave; None: there is none."""
     if not identity.digest:
         return None

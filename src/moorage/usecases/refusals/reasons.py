@@ -175,7 +175,7 @@ def _displacing(trial: Trial, leases: Sequence[Lease]) -> str:
         )
     if len(leases) == 1:
         return "displaces 1 lease"
-    return f"displaces {trial.env.limits.disclosure.said(len(leases))} leases"
+    return f"displaces {trial.env.limits.disclosure.count_text(len(leases))} leases"
 
 
 def _with_alternatives(trial: Trial, result: SearchResult, why: Explanation) -> Explanation:

@@ -120,7 +120,7 @@ class Trial:
             self.proposal.ensemble,
             request,
             self.observation.snapshot,
-            self.observation.keepers,
+            self.observation.exclusive,
             displacing_from=displacing_from,
             barred=self.proposal.known_hosts.barred,
             seed=self.options.seed,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from moorage.domain.changes import Changeset, EndBookings
+from moorage.domain.changes import EndBookings
 from moorage.domain.errors import (
     Busy,
     CapacityExceeded,
@@ -218,16 +218,7 @@ def replan_lease(env: Environment, lease_id: str) -> int:
         *(EndBookings(frozenset({one.consumer}), one.end, lease_id) for one in better.fresh),
         *warnings(store, better.fresh, replace(planned.decision, created_at=now)),
     )
-    store.commit(
-        Changeset(
-            changes,
-            relies_on=relied.relies_on,
-            seen=relied.seen,
-            standing=relied.standing,
-            topology_revision=snapshot.topology_revision,
-            exclusive_revision=exclusive.revision,
-        )
-    )
+    store.commit(replace(relied, changes=changes, exclusive_revision=exclusive.revision))
     return fewer
 
 

@@ -22,9 +22,7 @@ from moorage.domain.period import DAY, EARLIEST, LATEST, Period, format_instant,
 from moorage.domain.quotas import QuotaName
 from moorage.domain.recurrence import Recurrence, local_time_at
 from moorage.domain.series import Series, SeriesState, SkippedOccurrence
-from moorage.usecases.decide.request import RequestIdentity
-from moorage.usecases.ensembles.create import ensemble_from_description
-from moorage.usecases.ensembles.policy_checks import check_names, check_policies
+from moorage.usecases.ensembles.create import described_ensemble
 from moorage.usecases.leases.shaping import (
     check_margins,
     check_members,
@@ -53,6 +51,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.period import Instant
     from moorage.domain.series import Slot
+    from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
     from moorage.usecases.series.requests import SeriesAlternative
@@ -262,11 +261,7 @@ def _described(
         time_limit_within(limits, request.time_limit)
     if len(request.name) + len(f"-{limits.occurrences}") > _LONGEST_NAME:
         raise InvalidDescription("the name is too long for names of its leases", path="series.name")
-    model = ensemble_from_description(
-        env, caller, request.description, RequestIdentity(env.ids.uuid())
-    )
-    check_policies(store.snapshot().topology, model)
-    check_names(env, caller, store.snapshot(), model)
+    model = described_ensemble(env, caller, request.description)
     check_members(limits, model)
     series = Series(
         id=identity.id,

@@ -7,18 +7,38 @@ stops, nothing of the series remains. No occurrence is a lease before all are.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline
-from moorage.domain.changes import PutLease
-from moorage.domain.errors import CheckRefused, Infeasible, MoorageError, QuotaExceeded
+from moorage.domain.changes import (
+    Changeset,
+    DropEffects,
+    PutBookings,
+    PutDecision,
+    PutEffect,
+    PutLease,
+    PutSeries,
+)
+from moorage.domain.errors import (
+    CapacityExceeded,
+    CheckRefused,
+    ConcurrentUpdate,
+    ConstraintViolated,
+    HoldExpired,
+    Infeasible,
+    MoorageError,
+    ProviderConflict,
+    QuotaExceeded,
+)
 from moorage.domain.explain import Explanation
-from moorage.domain.leases import Lease, LeaseState, Occurrence, Reservation
+from moorage.domain.leases import Lease, LeaseState, LeaseStep, Occurrence, Reservation, lease_after
 from moorage.domain.offers import Offer
 from moorage.domain.period import MINUTE, SECOND, format_instant
+from moorage.domain.quotas import QuotaName
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision, unplaced
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import (
     DecisionHooks,
     KnownHosts,
@@ -27,29 +47,34 @@ from moorage.usecases.decide.request import (
     RequestIdentity,
 )
 from moorage.usecases.decide.solution import DecisionOptions
-from moorage.usecases.effects.lease_timers import first_timers
+from moorage.usecases.decide.writes import member_consumer
+from moorage.usecases.effects.lease_timers import first_timers, timers_after_change
 from moorage.usecases.leases.external_check import CheckRequest
 from moorage.usecases.leases.shaping import checked_lead
 from moorage.usecases.offers.expiry import give_up_offer
+from moorage.usecases.preemption.eviction import warnings_of_accepted
 from moorage.usecases.relocation.lease_promise import placed_lease, promise
-from moorage.usecases.series.grant import grant_occurrences
 from moorage.usecases.series.requests import OccurrenceRefusal
 from moorage.usecases.shared.lease_check import CREATE
-from moorage.usecases.shared.quotas import Allowance
+from moorage.usecases.shared.quotas import Allowance, bound_stored
+from moorage.usecases.shared.retry import retry
 from moorage.usecases.waitlist_turn import turn_of_window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, MemberName
-    from moorage.domain.period import Duration
+    from moorage.domain.period import Duration, Instant
+    from moorage.domain.quotas import QuotaDefaults
     from moorage.domain.series import Series, Slot
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.loop import DecisionResult
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
     from moorage.usecases.series.requests import OccurrencesRequest
+
 
 KEPT: Final[Duration] = 5 * MINUTE
 """How long an occurrence is held while the others are searched for."""
@@ -266,3 +291,90 @@ def _shortly(why: Explanation) -> str:
 
 def _prefers(ensemble: Ensemble) -> bool:
     return not all(one.required for one in ensemble.policies)
+
+
+def grant_occurrences(
+    env: UseCaseEnvironment, kept: Sequence[Lease], series: Series, occurrences: OccurrencesRequest
+) -> None:
+    """Write a series and turn its held occurrences into leases.
+
+    Args:
+        env: ports and limits.
+        kept: the held leases, marked if the operator's check has allowed them.
+        series: as it will be stored.
+        occurrences: the request for the occurrences.
+
+    Raises:
+        HoldExpired: the hold of an occurrence has lapsed or was withdrawn.
+        QuotaExceeded: other requests of the project have used the quota meanwhile.
+        DuplicateName, ConcurrentUpdate: another request has written the series.
+        Busy: too many conflicting commits.
+    """
+
+    def attempt() -> None:
+        # Changes of one kind are grouped, because they are written with fewer statements.
+        every: dict[type, list[Change]] = {kind: [] for kind in _ORDER}
+        snapshot, now = env.store.snapshot(), env.store.now()
+        for one in kept:
+            for change in _OccurrenceGrant(env, snapshot, one, occurrences.within, now).changes():
+                every[type(change)].append(change)
+        fresh = PutSeries(replace(series, updated_at=now), occurrences.generation)
+        changes = [change for kind in _ORDER for change in every[kind]]
+        first = occurrences.generation is None
+        bound = (bound_stored(env, series.project_id, QuotaName.SERIES),) if first else ()
+        try:
+            env.store.commit(Changeset((*changes, fresh, *bound)))
+        except (CapacityExceeded, ConstraintViolated, ProviderConflict) as overtaken:
+            raise ConcurrentUpdate(overtaken.message, subject=kept[0].id) from overtaken
+
+    retry(env, attempt, must_know=lambda error: error.subject == series.id)
+
+
+_ORDER: Final = (PutDecision, PutBookings, PutLease, DropEffects, PutEffect)
+"""The order in which kinds of changes are written; quotas are checked with all leases."""
+
+
+@dataclass(frozen=True, eq=False)
+class _OccurrenceGrant:
+    """One held occurrence that becomes a lease."""
+
+    env: UseCaseEnvironment
+    snapshot: Snapshot
+    kept: Lease
+    within: QuotaDefaults
+    now: Instant
+
+    def changes(self) -> Iterator[Change]:
+        """The changes that turn the offer into a lease.
+
+        Raises:
+            HoldExpired: its hold has lapsed or was withdrawn.
+        """
+        store, now = self.env.store, self.now
+        stored = store.lease(self.kept.id)
+        if stored.offer is None or stored.state is not LeaseState.OFFERED:
+            raise HoldExpired("the hold of an occurrence was withdrawn meanwhile")
+        ensemble = store.ensemble(stored.ensemble_id)
+        lease = replace(
+            stored,
+            state=lease_after(stored.state, LeaseStep.ACCEPT),
+            offer=None,
+            units=len(ensemble.members),
+            checked=self.kept.checked,
+            updated_at=now,
+        )
+        ends = promise(lease).expires_at
+        decision = store.decision(stored.decision_id)
+        lasting = replace(decision, expires_at=ends, hold=ends - now, updated_at=now)
+        yield PutDecision(lasting, decision.generation, not_after=decision.expires_at)
+        member_places = locate_members(self.snapshot, ensemble)
+        for member in ensemble.members:
+            if member.name not in member_places.bookings:
+                raise HoldExpired("the hold of an occurrence has lapsed")
+            lasting_there = tuple(
+                replace(one, lapses_at=ends) for one in member_places.bookings[member.name]
+            )
+            yield PutBookings(member_consumer(ensemble, member), lasting_there)
+        yield PutLease(lease, stored.generation, self.within)
+        yield from timers_after_change(lease, self.env.ids, now)
+        yield from warnings_of_accepted(self.env, self.kept.id, decision)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from moorage.domain.errors import NotFound
 from moorage.domain.series import state_of
 from moorage.usecases.ports import Page
 from moorage.usecases.series.requests import SeriesResult
-from moorage.usecases.shared.access import sees, visible_project
+from moorage.usecases.shared.access import owned, visible_project
 from moorage.usecases.shared.lookup import every_record
 
 if TYPE_CHECKING:
@@ -28,10 +27,7 @@ def own_series(store: Store, caller: Caller, series_id: str) -> Series:
     Raises:
         NotFound: there is no such series, or it belongs to another project.
     """
-    series = store.series(series_id)
-    if not sees(caller, series.project_id):
-        raise NotFound("series", series_id)
-    return series
+    return owned(caller, "series", series_id, store.series(series_id))
 
 
 def leases_of(store: Store, series: Series) -> tuple[Lease, ...]:

@@ -142,12 +142,19 @@ def same_request(kind: str, name: str, *, stored: str, given: str) -> None:
         raise DuplicateName(kind, name)
 
 
-class _Made(Protocol):
-    """A record that a client's request has created."""
+class _Owned(Protocol):
+    """A record of a project."""
 
     @property
     def project_id(self) -> str:
         """The project that owns the record."""
+
+
+_OwnedRecord = TypeVar("_OwnedRecord", bound=_Owned)
+
+
+class _Made(_Owned, Protocol):
+    """A record that a client's request has created."""
 
     @property
     def digest(self) -> str:
@@ -189,16 +196,24 @@ def sees(caller: Caller, project_id: str) -> bool:
     return caller.operator or caller.project_id == project_id
 
 
+def owned(caller: Caller, kind: str, id_: str, record: _OwnedRecord) -> _OwnedRecord:
+    """The record, if the caller may see it; `kind` is its noun, for the error.
+
+    Raises:
+        NotFound: it is another project's.
+    """
+    if not sees(caller, record.project_id):
+        raise NotFound(kind, id_)
+    return record
+
+
 def own_ensemble(store: Store, caller: Caller, ensemble_id: str) -> Ensemble:
     """The ensemble, if it is the caller's.
 
     Raises:
         NotFound: there is no such ensemble, or it is another project's.
     """
-    ensemble = store.ensemble(ensemble_id)
-    if not sees(caller, ensemble.project_id):
-        raise NotFound("ensemble", ensemble_id)
-    return ensemble
+    return owned(caller, "ensemble", ensemble_id, store.ensemble(ensemble_id))
 
 
 def own_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
@@ -207,10 +222,7 @@ def own_decision(store: Store, caller: Caller, decision_id: str) -> Decision:
     Raises:
         NotFound: there is no such decision, or it is another project's.
     """
-    decision = store.decision(decision_id)
-    if not sees(caller, decision.project_id):
-        raise NotFound("decision", decision_id)
-    return decision
+    return owned(caller, "decision", decision_id, store.decision(decision_id))
 
 
 def check_generation(stored: Ensemble | Decision | Lease | Series, generation: int | None) -> None:
@@ -230,10 +242,7 @@ def own_claim(store: Store, caller: Caller, claim_id: str) -> Claim:
     Raises:
         NotFound: there is no such claim, or it is another project's.
     """
-    claim = store.claim(claim_id)
-    if not sees(caller, claim.project_id):
-        raise NotFound("claim", claim_id)
-    return claim
+    return owned(caller, "claim", claim_id, store.claim(claim_id))
 
 
 def own_explanation(store: Store, caller: Caller, explanation_id: str) -> tuple[Explanation, str]:

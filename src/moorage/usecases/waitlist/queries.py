@@ -7,11 +7,11 @@ from hashlib import sha256
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.errors import NotFound, StaleGeneration, WrongState
+from moorage.domain.errors import StaleGeneration, WrongState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.waitlist import EntryState, EntryStep
 from moorage.usecases.ports import Page
-from moorage.usecases.shared.access import sees, visible_project
+from moorage.usecases.shared.access import owned, visible_project
 from moorage.usecases.shared.retry import retry
 from moorage.usecases.waitlist.attempt import leave
 
@@ -87,10 +87,7 @@ def own_entry(store: Store, caller: Caller, entry_id: str) -> WaitlistEntry:
     Raises:
         NotFound: there is no such entry, or it belongs to another project.
     """
-    found = store.waitlist_entry(entry_id)
-    if not sees(caller, found.project_id):
-        raise NotFound("waitlist entry", entry_id)
-    return found
+    return owned(caller, "waitlist entry", entry_id, store.waitlist_entry(entry_id))
 
 
 def list_entries(

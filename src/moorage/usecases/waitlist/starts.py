@@ -95,7 +95,7 @@ def window_request_of(
     )
     proposal = Proposal(ensemble, None, (unplaced(ensemble),), promise=promise)
     options = DecisionOptions(objective=entry.objective, seed=entry.seed)
-    trial = Trial(env, proposal, options, Observation(snapshot, member_places, tuple(keepers)))
+    trial = Trial(env, proposal, options, Observation(snapshot, member_places, tuple(exclusive)))
     request = request_for(ensemble, member_places, members, starts.whole, entry.objective)
     return trial.window_request(request, snapshot.taken_at + 2 * env.limits.notice)
 
