@@ -189,7 +189,10 @@ def _one_by_one(
 
 
 def _built(
-    view: Snapshot, planned: PendingLease, anew: frozenset[MemberName], exclusive: Sequence[Ensemble]
+    view: Snapshot,
+    planned: PendingLease,
+    anew: frozenset[MemberName],
+    exclusive: Sequence[Ensemble],
 ) -> BuiltProblem:
     """A lease's own problem, with some of its members placed anew."""
     decision = planned.decision
