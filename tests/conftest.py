@@ -7,26 +7,17 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-# `dev` for the edit loop, `ci` for `make test`, `nightly` for the long run. No deadlines: the
-# machine is shared, and speed is measured in benchmarks/, never asserted here.
-settings.register_profile("dev", max_examples=50, deadline=None)
-settings.register_profile(
-    "ci",
-    max_examples=100,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile(
-    "nightly",
-    max_examples=2_000,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile(
-    os.environ.get("MOORAGE_HYPOTHESIS") or ("ci" if os.environ.get("CI") else "dev")
-)
+# `push` for every run of the tests, `nightly` for the long one. No deadlines: machines are shared,
+# and speed is measured in benchmarks/, never asserted here.
+for name, examples in (("push", 50), ("nightly", 2_000)):
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile(os.environ.get("MOORAGE_HYPOTHESIS") or "push")
 
 pytest_plugins = [
     "tests.servers.postgres",

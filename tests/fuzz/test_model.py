@@ -200,4 +200,6 @@ def body_of(generation: int | None, project: str, type_: str, wanted: Any) -> di
 
 TestPlacement = Placement.TestCase
 # A walk opens a ledger of its own, and looks at everything after each step: fewer, longer walks.
-TestPlacement.settings = settings(max_examples=settings().max_examples // 7, stateful_step_count=50)
+TestPlacement.settings = settings(
+    max_examples=max(14, settings().max_examples // 7), stateful_step_count=50
+)

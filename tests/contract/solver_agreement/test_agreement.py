@@ -1,7 +1,7 @@
 """Every solver against the exhaustive one, on thousands of random small problems.
 
 All policies, strengths and objectives, fixed members, odd hosts. The number of problems follows
-the hypothesis profile: 2,000 in `dev` and `ci`, 40,000 in `nightly`
+the hypothesis profile: 2,000 at every push, 40,000 in `nightly`
 (`MOORAGE_HYPOTHESIS=nightly pytest tests/contract/solver_agreement`). A failure names its seed.
 """
 

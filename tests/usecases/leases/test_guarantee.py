@@ -191,7 +191,7 @@ class Schedule:
                     self.run(lease.decision_id, size, member)
 
 
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=max(40, settings().max_examples // 2))
 @given(st.lists(st.integers(2, 6), min_size=1, max_size=3), st.lists(steps, max_size=9))
 def test_no_instant_is_promised_twice_and_no_refusal_is_idle(
     room: list[int], plan: list[tuple[object, ...]]
