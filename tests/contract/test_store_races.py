@@ -8,27 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, Thread
 
 import pytest
+from tests.store.hosts import claim, host
 
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
+from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.errors import CapacityExceeded, ConsumerConflict, ProviderConflict
-from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 
 THREADS = 8
-
-
-def host(store: Ledger, name: str, total: int) -> None:
-    store.commit(
-        Changeset(
-            (CreateProvider(name, name), PutInventories(name, (Inventory("VCPU", total),), None))
-        )
-    )
-
-
-def claim(consumer: str, provider: str) -> Changeset:
-    change = ReplaceAllocations(Consumer(consumer), {provider: {"VCPU": 1}}, None)
-    return Changeset((change,))
 
 
 @pytest.mark.parametrize("attempt", range(5))

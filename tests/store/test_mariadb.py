@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import make_url
 from sqlalchemy.exc import IntegrityError
 from tests.servers.mariadb import Databases, MariadbServer, ask, connected
+from tests.store.hosts import claim, host, used
 
 from moorage.domain.changes import (
     Changeset,
@@ -32,20 +33,6 @@ from moorage.store.mariadb import backend as mariadb_backend
 from moorage.store.mariadb import connect as mariadb_connect
 from moorage.store.opening import connect
 from moorage.store.schema import tables
-
-
-def host(store: Ledger, name: str, total: int = 1_000_000) -> None:
-    stock = PutInventories(name, (Inventory("VCPU", total),), None)
-    store.commit(Changeset((CreateProvider(name, name), stock)))
-
-
-def claim(consumer: str, provider: str = "a") -> Changeset:
-    change = ReplaceAllocations(Consumer(consumer), {provider: {"VCPU": 1}}, None)
-    return Changeset((change,))
-
-
-def used(store: Ledger) -> int:
-    return int(store.snapshot().classes["VCPU"].used.sum())
 
 
 @pytest.fixture

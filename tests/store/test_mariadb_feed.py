@@ -1,32 +1,20 @@
 """The feed on MariaDB: what a crash took back is noticed, and nothing in the log is passed over."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from tests.servers.mariadb import Databases, MariadbServer, ask
+from tests.store.hosts import claim, host, loads, opened, said
 
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
-from moorage.domain.consumers import Consumer
-from moorage.domain.providers import Inventory
-from moorage.store import Ledger, open_store
+from moorage.store import Ledger
 from moorage.store.mariadb import log
-from moorage.store.read import provider_states
 
 HOSTS = ("a", "b", "c", "d")
 
 
-@contextmanager
-def opened(url: str) -> Iterator[Ledger]:
-    store = open_store(url)
-    yield store
-    store.close()
-
-
 def add_hosts(store: Ledger) -> None:
     for name in HOSTS:
-        stock = PutInventories(name, (Inventory("VCPU", 1_000_000),), None)
-        store.commit(Changeset((CreateProvider(name, name), stock)))
+        host(store, name)
 
 
 @pytest.fixture
@@ -34,39 +22,6 @@ def store(mariadb_url: str) -> Iterator[Ledger]:
     with opened(mariadb_url) as one:
         add_hosts(one)
         yield one
-
-
-def claim(consumer: str, provider: str) -> Changeset:
-    change = ReplaceAllocations(Consumer(consumer), {provider: {"VCPU": 1}}, None)
-    return Changeset((change,))
-
-
-def said(store: Ledger) -> dict[str, object]:
-    """What a snapshot says, by provider."""
-    snapshot = store.snapshot()
-    columns = snapshot.classes["VCPU"]
-    return {
-        uuid: (
-            int(snapshot.generation[row]),
-            int(snapshot.revisions[row]),
-            int(columns.used[columns.position[row]]),
-            sorted(booking.consumer for booking in snapshot.bookings_of(row)),
-        )
-        for uuid, row in snapshot.row_of.items()
-    }
-
-
-def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Notes whenever everything is loaded."""
-    found: list[str] = []
-    load = provider_states.every_state
-
-    def watched(connection: object) -> object:
-        found.append("everything")
-        return load(connection)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(provider_states, "every_state", watched)
-    return found
 
 
 def newest(url: str) -> int:

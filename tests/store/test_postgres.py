@@ -9,28 +9,13 @@ import pytest
 from sqlalchemy import make_url
 from tests.servers.postgres import Databases, PostgresServer
 from tests.servers.proxy import Proxy
+from tests.store.hosts import claim, host, used
 
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
-from moorage.domain.consumers import Consumer
+from moorage.domain.changes import Changeset, CreateProvider
 from moorage.domain.errors import Busy, ConsumerConflict, InvalidDescription
-from moorage.domain.providers import Inventory
 from moorage.logs import Lasting
-from moorage.store import Ledger, open_store
+from moorage.store import open_store
 from moorage.store.database import retry
-
-
-def host(store: Ledger, name: str, total: int = 1_000_000) -> None:
-    stock = PutInventories(name, (Inventory("VCPU", total),), None)
-    store.commit(Changeset((CreateProvider(name, name), stock)))
-
-
-def claim(consumer: str, provider: str = "a") -> Changeset:
-    change = ReplaceAllocations(Consumer(consumer), {provider: {"VCPU": 1}}, None)
-    return Changeset((change,))
-
-
-def used(store: Ledger) -> int:
-    return int(store.snapshot().classes["VCPU"].used.sum())
 
 
 def test_a_database_that_is_not_there_is_a_clear_error(postgres_url: str) -> None:

@@ -5,30 +5,19 @@ from contextlib import contextmanager
 
 import psycopg
 import pytest
+from tests.store.hosts import claim, generations, host, loads, opened, said
 
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
-from moorage.domain.consumers import Consumer
-from moorage.domain.providers import Inventory
-from moorage.store import Ledger, open_store
+from moorage.store import Ledger
 from moorage.store.postgresql import log
-from moorage.store.read import provider_states
 
 HOSTS = ("a", "b", "c", "d")
-
-
-@contextmanager
-def opened(url: str) -> Iterator[Ledger]:
-    store = open_store(url)
-    yield store
-    store.close()
 
 
 @pytest.fixture
 def store(postgres_url: str) -> Iterator[Ledger]:
     with opened(postgres_url) as one:
         for name in HOSTS:
-            stock = PutInventories(name, (Inventory("VCPU", 1_000_000),), None)
-            one.commit(Changeset((CreateProvider(name, name), stock)))
+            host(one, name)
         yield one
 
 
@@ -47,31 +36,6 @@ def slow_writer(url: str, provider: str) -> Iterator[psycopg.Connection]:
         )
         connection.execute("INSERT INTO changes VALUES (%s, %s, true, 0)", (begun[0], provider))
         yield connection
-
-
-def claim(consumer: str, provider: str) -> Changeset:
-    change = ReplaceAllocations(Consumer(consumer), {provider: {"VCPU": 1}}, None)
-    return Changeset((change,))
-
-
-def generations(store: Ledger) -> dict[str, int]:
-    snapshot = store.snapshot()
-    return {name: int(snapshot.generation[snapshot.row(name)]) for name in HOSTS}
-
-
-def said(store: Ledger) -> dict[str, object]:
-    """What a snapshot says, by provider."""
-    snapshot = store.snapshot()
-    columns = snapshot.classes["VCPU"]
-    return {
-        uuid: (
-            int(snapshot.generation[row]),
-            int(snapshot.revisions[row]),
-            int(columns.used[columns.position[row]]),
-            len(snapshot.bookings_of(row)),
-        )
-        for uuid, row in snapshot.row_of.items()
-    }
 
 
 def test_a_commit_that_ends_after_later_ones_is_seen(postgres_url: str, store: Ledger) -> None:
@@ -96,19 +60,6 @@ def test_a_commit_that_never_ends_is_not_seen(postgres_url: str, store: Ledger) 
         connection.rollback()
     store.commit(claim("c2", "b"))
     assert generations(store) == {"a": 1, "b": 3, "c": 1, "d": 1}
-
-
-def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Notes whenever everything is loaded."""
-    found: list[str] = []
-    load = provider_states.every_state
-
-    def watched(connection: object) -> object:
-        found.append("everything")
-        return load(connection)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(provider_states, "every_state", watched)
-    return found
 
 
 def test_nothing_is_loaded_wholly_while_the_line_stands(

@@ -9,9 +9,8 @@ from threading import Event, Thread
 import psycopg
 import pytest
 from tests.servers.postgres import Databases, PostgresServer
+from tests.store.hosts import host, used
 
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories
-from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 
 WRITERS = 4
@@ -45,10 +44,6 @@ while True:
     turn += 1
     print(turn, flush=True)
 """
-
-
-def used(store: Ledger) -> int:
-    return int(store.snapshot().classes["VCPU"].used.sum())
 
 
 class Crowd:
@@ -148,8 +143,7 @@ def test_no_reader_ever_misses_a_commit(postgres_server: PostgresServer) -> None
     dice = random.Random(20261121)
     stores = [open_store(url) for _ in range(2)]
     for name in "abcd":
-        stock = PutInventories(name, (Inventory("VCPU", 1_000_000),), None)
-        stores[0].commit(Changeset((CreateProvider(name, name), stock)))
+        host(stores[0], name)
     crowd = Crowd(url)
     readers = [Reader(store, crowd) for store in stores]
     try:

@@ -13,11 +13,9 @@ import pytest
 from sqlalchemy import make_url
 from tests.servers import mariadb, postgres
 from tests.servers.proxy import ON_MARIADB, ON_POSTGRESQL, Proxy
+from tests.store.hosts import claim, host, used
 
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
-from moorage.domain.consumers import Consumer
 from moorage.domain.errors import Busy, ConsumerConflict
-from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 from moorage.store.database import retry
 
@@ -97,20 +95,6 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 def url(kind: Kind, request: pytest.FixtureRequest) -> str:
     """A database of the test's own, up to date."""
     return str(request.getfixturevalue(f"{kind.name}_url"))
-
-
-def host(store: Ledger, name: str, total: int = 1_000_000) -> None:
-    stock = PutInventories(name, (Inventory("VCPU", total),), None)
-    store.commit(Changeset((CreateProvider(name, name), stock)))
-
-
-def claim(consumer: str, provider: str = "a") -> Changeset:
-    change = ReplaceAllocations(Consumer(consumer), {provider: {"VCPU": 1}}, None)
-    return Changeset((change,))
-
-
-def used(store: Ledger) -> int:
-    return int(store.snapshot().classes["VCPU"].used.sum())
 
 
 def test_a_server_that_is_not_there_is_waited_for_a_little(

@@ -7,11 +7,9 @@ from tests.scenarios.kills import DATABASE
 from tests.scenarios.soak.report import as_markdown
 from tests.scenarios.soak.soak import Plan, soak
 from tests.servers.pair import SYNCHRONOUS, Pair
+from tests.store.hosts import claim, host, used
 
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
-from moorage.domain.consumers import Consumer
-from moorage.domain.providers import Inventory
-from moorage.store import Ledger, open_store
+from moorage.store import open_store
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]
 
@@ -50,30 +48,20 @@ def test_readers_notice_that_a_standby_has_less(postgres_pair: Pair) -> None:
     url = postgres_pair.make("moorage")
     store, other = open_store(url), open_store(url)
     postgres_pair.wait_for_each_other(SYNCHRONOUS)
-    stock = PutInventories("a", (Inventory("VCPU", 1_000),), None)
-    store.commit(Changeset((CreateProvider("a", "a"), stock)))
-    claim(store, "kept")
+    host(store, "a")
+    store.commit(claim("kept"))
     postgres_pair.wait_for_each_other("")
     postgres_pair.standby.kill()
     for number in range(5):
-        claim(store, f"lost-{number}")
+        store.commit(claim(f"lost-{number}"))
     assert [used(one) for one in (store, other)] == [6, 6]
     postgres_pair.primary.kill()
     postgres_pair.standby.start()
     postgres_pair.fail_over()
     for number in range(5):
-        claim(store, f"new-{number}")
+        store.commit(claim(f"new-{number}"))
     fresh = open_store(url)
     assert [used(one) for one in (store, other, fresh)] == [6, 6, 6]
     assert store.consumer("lost-0") is None
     for one in (store, other, fresh):
         one.close()
-
-
-def claim(store: Ledger, consumer: str) -> None:
-    change = ReplaceAllocations(Consumer(consumer), {"a": {"VCPU": 1}}, None)
-    store.commit(Changeset((change,)))
-
-
-def used(store: Ledger) -> int:
-    return int(store.snapshot().classes["VCPU"].used.sum())

@@ -12,29 +12,17 @@ from tests.scenarios.soak.report import as_markdown
 from tests.scenarios.soak.soak import Plan, soak
 from tests.servers.galera import Cluster, NodeProxy, url
 from tests.servers.proxy import ON_MARIADB, Proxy
+from tests.store.hosts import claim, host, used
 
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
-from moorage.domain.consumers import Consumer
 from moorage.domain.errors import CapacityExceeded
-from moorage.domain.providers import Inventory
 from moorage.store import Ledger, open_store
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 
-def host(store: Ledger, total: int) -> None:
-    stock = PutInventories("a", (Inventory("VCPU", total),), None)
-    store.commit(Changeset((CreateProvider("a", "a"), stock)))
-
-
-def claim(store: Ledger, consumer: str) -> None:
-    """A new consumer: a second commit of the same would be a conflict."""
-    change = ReplaceAllocations(Consumer(consumer), {"a": {"VCPU": 1}}, None)
-    store.commit(Changeset((change,)))
-
-
-def used(store: Ledger) -> int:
-    return int(store.snapshot().classes["VCPU"].used.sum())
+def take(store: Ledger, consumer: str) -> None:
+    """For a new consumer: a second commit of the same would be a conflict."""
+    store.commit(claim(consumer))
 
 
 def test_the_last_units_go_to_as_many_on_whatever_node(cluster: Cluster) -> None:
@@ -42,11 +30,11 @@ def test_the_last_units_go_to_as_many_on_whatever_node(cluster: Cluster) -> None
     with ExitStack() as stack:
         urls = cluster.urls(cluster.make())
         stores = [stack.enter_context(closing(open_store(url))) for url in urls]
-        host(stores[0], 5)
+        host(stores[0], "a", 5)
 
         def want(number: int) -> bool:
             try:
-                claim(stores[number % 3], f"c{number}")
+                take(stores[number % 3], f"c{number}")
             except CapacityExceeded:
                 return False
             return stores[(number + 1) % 3].consumer(f"c{number}") is not None
@@ -62,10 +50,10 @@ def test_a_read_anywhere_sees_what_was_acknowledged_anywhere(cluster: Cluster) -
     with ExitStack() as stack:
         urls = cluster.urls(cluster.make())
         stores = [stack.enter_context(closing(open_store(url))) for url in urls]
-        host(stores[0], 1_000)
+        host(stores[0], "a", 1_000)
         for number in range(100):
             writer, reader = stores[number % 3], stores[(number + 1) % 3]
-            claim(writer, f"c{number}")
+            take(writer, f"c{number}")
             assert reader.consumer(f"c{number}") is not None
             assert used(reader) == number + 1
 
@@ -75,13 +63,13 @@ def test_a_commit_whose_end_nobody_heard_is_looked_up_on_the_next_node(cluster: 
     database = cluster.make()
     first, second = cluster.nodes[:2]
     with closing(open_store(cluster.urls(database)[2])) as looking:
-        host(looking, 1_000)
+        host(looking, "a", 1_000)
         for number in range(8):
             with Proxy(first.port, ON_MARIADB) as proxy:
                 with closing(open_store(url(database, proxy.port))) as store:
                     proxy.cut = "after" if number % 2 else "before"
                     proxy.target = second.port
-                    claim(store, f"c{number}")
+                    take(store, f"c{number}")
                 assert proxy.cuts == 1
             assert used(looking) == number + 1
 
@@ -95,12 +83,12 @@ def test_a_node_that_lost_the_others_is_left(cluster: Cluster) -> None:
         closing(open_store(url(database, proxy.port))) as store,
         closing(open_store(cluster.urls(database)[1])) as other,
     ):
-        host(store, 1_000)
+        host(store, "a", 1_000)
         cut = Thread(target=first.isolate, kwargs={"alone": True})
         cut.start()
         done, until = 0, time.monotonic() + 5
         while time.monotonic() < until or done <= 10:
-            claim(store, f"c{done}")
+            take(store, f"c{done}")
             done += 1
         cut.join()
         assert not first.serves()
