@@ -22,8 +22,10 @@ def three_racks() -> str:
 
 
 @pytest.fixture
-def service(three_racks: str) -> Iterator[Service]:
-    made = Service(three_racks)
+def service(request: pytest.FixtureRequest, three_racks: str) -> Iterator[Service]:
+    """Over the FLEET of the test's module, or the three racks; within its LIMITS."""
+    fleet = getattr(request.module, "FLEET", three_racks)
+    made = Service(fleet, limits=getattr(request.module, "LIMITS", None))
     yield made
     made.close()
 
@@ -77,8 +79,3 @@ def ticking(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[Inst
         monkeypatch.setattr(service.clock, "now", lambda: next(reads))
 
     return start
-
-
-@pytest.fixture(scope="session")
-def edge_fleet() -> str:
-    return (ROOT / "fleets/edge-numa.yaml").read_text(encoding="utf-8")

@@ -1,10 +1,11 @@
 """Members with ports and volumes, from the request to the server that has them."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from tests.usecases.conftest import ROOT
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, PutTraits, ReplaceAllocations
@@ -48,15 +49,9 @@ def upf(count: int = 4, **more: object) -> dict[str, object]:
     }
 
 
+FLEET = (ROOT / "fleets/edge-numa.yaml").read_text(encoding="utf-8")
 APART = {"name": "one-per-host", "type": "anti-affinity", "members": ["upf"], "level": "host"}
 EVEN = {"name": "even", "type": "spread", "members": ["upf"], "level": "rack", "max_skew": 1}
-
-
-@pytest.fixture
-def service(edge_fleet: str) -> Iterator[Service]:
-    made = Service(edge_fleet)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -1,9 +1,6 @@
 """Hosts as operators see them: who is on them until when, and why one is closed."""
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from moorage.domain.changes import Changeset, CreateProvider, PutTraits, ReplaceAllocations
 from moorage.domain.consumers import Consumer
@@ -18,13 +15,6 @@ flavors:
 """
 SERVER = "44444444-4444-4444-8444-444444444444"
 BARE = "33333333-3333-4333-8333-333333333333"
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    made = Service(FLEET)
-    yield made
-    made.close()
 
 
 def listed(service: Service) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """A decision that follows another without saying for how long: the hold is not cut."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,13 +16,6 @@ flavors:
 """
 ANY = {"if-match": "*"}
 UNTIL = "2026-11-22T09:00:00Z"
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    made = Service(FLEET)
-    yield made
-    made.close()
 
 
 def placed(service: Service, **decide: Any) -> Any:

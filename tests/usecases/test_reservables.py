@@ -1,7 +1,7 @@
 """Hosts and addresses that are offered: once, not while used, not withdrawn while reserved."""
 
 import pytest
-from tests.api.leases.test_nine_questions import TWO, Door, whole
+from tests.api.leases.conftest import TWO, Door, whole
 
 from moorage.domain.changes import Changeset, DeleteAllocations, ReplaceAllocations
 from moorage.domain.consumers import Consumer

@@ -1,23 +1,15 @@
 """How long what the lease API is told may be: as long as in the native API, and typed errors."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.api.leases.test_nine_questions import FLAVOR, ONE, Door, instances, whole
+from tests.api.leases.conftest import FLAVOR, Door, instances, whole
 
 from moorage.testing.service import OPERATOR
 
 LONG = "x" * 1_000_000
 DATES = {"start_date": "2026-12-07 10:00", "end_date": "2026-12-07 12:00"}
-
-
-@pytest.fixture
-def one() -> Iterator[Door]:
-    door = Door(ONE)
-    yield door
-    door.service.close()
 
 
 def refused(answer: Any, says: str) -> None:

@@ -1,10 +1,9 @@
 """PUT and DELETE of a lease: what may change when, and what refuses to."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.api.leases.test_nine_questions import ONE, Door, instances, whole
+from tests.api.leases.conftest import Door, instances, whole
 from tests.api.leases.test_wire import NOBODY, late
 
 from moorage.domain.effects import Lane
@@ -12,13 +11,6 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import parse_instant
 from moorage.testing.service import OPERATOR
 from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out
-
-
-@pytest.fixture
-def one() -> Iterator[Door]:
-    door = Door(ONE)
-    yield door
-    door.service.close()
 
 
 @pytest.fixture

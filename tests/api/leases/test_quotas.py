@@ -1,13 +1,11 @@
 """Quotas and the operator's check at Blazar's door: refusals in its form."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 
-import pytest
 from falcon.testing import TestClient
+from tests.api.leases.conftest import Door, instances
 from tests.api.leases.test_changes import part, put
-from tests.api.leases.test_nine_questions import ONE, Door, instances
 from tests.api.leases.test_wire import late
 from tests.outward.conftest import Answer, receiving
 
@@ -17,13 +15,6 @@ from moorage.outward.config import OutwardConfig
 from moorage.outward.outgoing_calls import lease_check
 from moorage.testing.service import OPERATOR, TENANT
 from moorage.usecases.shared.quotas import set_quota
-
-
-@pytest.fixture
-def one() -> Iterator[Door]:
-    door = Door(ONE)
-    yield door
-    door.service.close()
 
 
 def test_what_a_quota_refuses_is_403_with_its_words(one: Door) -> None:

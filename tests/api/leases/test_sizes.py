@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 from falcon.testing import TestClient
-from tests.api.leases.test_nine_questions import ONE, Door, whole
+from tests.api.leases.conftest import ONE, Door, whole
 
 from moorage.api.leases import create_app
 from moorage.domain.changes import Changeset, Committed, PutExplanation

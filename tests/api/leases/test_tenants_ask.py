@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.api.leases.test_nine_questions import TWO, Door, granted, instances, whole
+from tests.api.leases.conftest import TWO, Door, granted, instances, whole
 
 from moorage.api.leases import create_app
 from moorage.domain.disclosure import Disclosure

@@ -1,25 +1,17 @@
 """What every request of the lease API has in common: versions, paths, verbs, bodies, pages."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from falcon.testing import TestClient
-from tests.api.leases.test_nine_questions import ONE, Door, instances
+from tests.api.leases.conftest import Door, instances
 
 from moorage.api.leases import create_app
 from moorage.testing.service import OPERATOR, TENANT
 
 OURS = {"OpenStack-API-Version": "reservation 1.1"}
 NOBODY = "99999999-9999-4999-8999-999999999999"
-
-
-@pytest.fixture
-def one() -> Iterator[Door]:
-    door = Door(ONE)
-    yield door
-    door.service.close()
 
 
 def raw(door: Door, method: str, path: str, body: bytes = b"", **more: Any) -> Any:

@@ -1,35 +1,15 @@
-from collections.abc import Iterator
-from pathlib import Path
+"""The use cases' service, which these call by HTTP, and what it refuses."""
+
 from typing import Any
 
-import pytest
-import yaml
+from tests.usecases.conftest import held, service, shop, three_racks
 
-from moorage.testing.service import Service
-
-ROOT = Path(__file__).parents[3]
+__all__ = ["held", "service", "shop", "three_racks"]
 
 
-@pytest.fixture
-def service() -> Iterator[Service]:
-    made = Service((ROOT / "fleets/three-racks.yaml").read_text(encoding="utf-8"))
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="session")
-def shop() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(
-        (ROOT / "examples/shop.yaml").read_text(encoding="utf-8")
-    )
-    return found
-
-
-@pytest.fixture
-def held(service: Service, shop: dict[str, Any]) -> dict[str, Any]:
-    """The shop of the tenant, placed and held for ten minutes."""
-    body = {"ensemble": {**shop, "decide": {"hold": "PT10M"}}}
-    answer = service.call("POST", "/ensembles", body)
-    assert answer.status_code == 201, answer.text
-    found: dict[str, Any] = answer.json
-    return found
+def refused(answer: Any, status: int, code: str) -> Any:
+    """The one error of an answer, of that status and code."""
+    assert answer.status_code == status, answer.text
+    (error,) = answer.json["errors"]
+    assert error["code"] == f"ensemble.{code}"
+    return error

@@ -27,13 +27,6 @@ flavors:
 DAY = {"from": "2026-11-21T09:00:00Z", "to": "2026-11-22T09:00:00Z"}
 
 
-@pytest.fixture
-def service() -> Iterator[Service]:
-    made = Service(FLEET)
-    yield made
-    made.close()
-
-
 @pytest.fixture(scope="module")
 def idle() -> Iterator[Service]:
     """One that nothing is written to."""

@@ -1,13 +1,12 @@
 """Listings: pages that end at a number of things or of bytes, sent in parts."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
-import pytest
 from falcon.testing import TestClient, create_environ
 
 from moorage.api.native import create_app
@@ -23,14 +22,9 @@ from moorage.usecases.ports import Page
 from moorage.usecases.shared.access import list_ensembles
 from moorage.usecases.shared.limits import Limits
 
+FLEET = ""
+LIMITS = Limits(page_bytes=60_000)
 FAT = {f"key-{number}": "v" * 1000 for number in range(10)}
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    made = Service(limits=Limits(page_bytes=60_000))
-    yield made
-    made.close()
 
 
 def create(service: Service, count: int, **more: object) -> list[str]:

@@ -1,10 +1,10 @@
 """`/v1/offers` over a real ledger: found, held, accepted, given up, expired."""
 
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.api.native.conftest import refused
 
 from moorage.domain.period import HOUR
 from moorage.domain.quotas import QuotaDefaults, QuotaName
@@ -22,15 +22,9 @@ hosts:
   - {name: "n{n}", count: 4, inventories: {VCPU: 32}, place: {location: az1}}
   - {name: "m{n}", count: 1, inventories: {VCPU: 32}, place: {location: az2}}
 """
+LIMITS = Limits(quotas=QuotaDefaults({QuotaName.OFFERS: 4}))
 EARLIEST = "2026-12-07T08:00:00Z"
 END = "2026-12-11T18:00:00Z"
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    found = Service(FLEET, limits=Limits(quotas=QuotaDefaults({QuotaName.OFFERS: 4})))
-    yield found
-    found.close()
 
 
 def described(count: int = 4, **more: Any) -> dict[str, Any]:
@@ -49,13 +43,6 @@ def made(service: Service, body: dict[str, Any]) -> list[dict[str, Any]]:
     assert answer.status_code == 201, answer.text
     found: list[dict[str, Any]] = answer.json["offers"]
     return found
-
-
-def refused(answer: Any, status: int, code: str) -> Any:
-    assert answer.status_code == status, answer.text
-    (error,) = answer.json["errors"]
-    assert error["code"] == f"ensemble.{code}"
-    return error
 
 
 def accept(service: Service, offer: dict[str, Any], **terms: Any) -> Any:

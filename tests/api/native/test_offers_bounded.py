@@ -1,6 +1,5 @@
 """Offers and what bounds them: a range of which a part is past, quotas, and how many at once."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,14 +14,8 @@ fleet: small
 hosts:
   - {name: "n{n}", count: 4, inventories: {VCPU: 32}}
 """
+LIMITS = Limits(quotas=QuotaDefaults({QuotaName.OFFERS: 3}))
 WEEK = {"start": "2026-12-07T08:00:00Z", "end": "2026-12-11T18:00:00Z"}
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    found = Service(FLEET, limits=Limits(quotas=QuotaDefaults({QuotaName.OFFERS: 3})))
-    yield found
-    found.close()
 
 
 def ask(service: Service, **more: Any) -> Any:

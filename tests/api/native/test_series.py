@@ -1,10 +1,10 @@
 """`/v1/series` over a real ledger: granted together or not at all, extended, renamed, cancelled."""
 
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.api.native.conftest import refused
 
 from moorage.domain.period import DAY, HOUR, MINUTE, parse_instant
 from moorage.domain.quotas import QuotaDefaults, QuotaName
@@ -17,21 +17,10 @@ fleet: edge
 hosts:
   - {name: "n{n}", count: 4, inventories: {VCPU: 32}}
 """
+LIMITS = Limits(
+    occurrences=12, quotas=QuotaDefaults({QuotaName.OFFERS: 1}), explanation_budget=MINUTE
+)
 DATES = ["2026-12-07", "2026-12-08", "2026-12-09", "2026-12-10", "2026-12-11"]
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    found = Service(
-        FLEET,
-        limits=Limits(
-            occurrences=12,
-            quotas=QuotaDefaults({QuotaName.OFFERS: 1}),
-            explanation_budget=MINUTE,
-        ),
-    )
-    yield found
-    found.close()
 
 
 def amount(count: int = 4) -> dict[str, Any]:
@@ -61,13 +50,6 @@ def made(service: Service, body: dict[str, Any]) -> dict[str, Any]:
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json["series"]
     return found
-
-
-def refused(answer: Any, status: int, code: str) -> Any:
-    assert answer.status_code == status, answer.text
-    (error,) = answer.json["errors"]
-    assert error["code"] == f"ensemble.{code}"
-    return error
 
 
 def shown(service: Service, series: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.api.native.conftest import ROOT
+from tests.usecases.conftest import ROOT
 
 from moorage.domain import errors
 from moorage.domain.changes import Changeset, PutInventories

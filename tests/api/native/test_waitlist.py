@@ -1,10 +1,10 @@
 """`/v1/waitlist` over a real ledger: who waits, in which order, and for how long."""
 
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.api.native.conftest import refused
 
 from moorage.domain.period import HOUR, parse_instant
 from moorage.domain.quotas import QuotaDefaults, QuotaName
@@ -17,15 +17,9 @@ fleet: edge
 hosts:
   - {name: "n{n}", count: 4, inventories: {VCPU: 32}}
 """
+LIMITS = Limits(quotas=QuotaDefaults({QuotaName.WAITLIST: 3}))
 START = "2026-12-07T08:00:00Z"
 LATER = "2026-12-07T12:00:00Z"
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    found = Service(FLEET, limits=Limits(quotas=QuotaDefaults({QuotaName.WAITLIST: 3})))
-    yield found
-    found.close()
 
 
 def body(hosts: int = 4, *, name: str = "l", start: str | None = START, **more: Any) -> Any:
@@ -61,13 +55,6 @@ def entry(service: Service, one: Any, caller: Any = OPERATOR) -> Any:
     answer = service.call("GET", f"/waitlist/{one['id']}", caller=caller)
     assert answer.status_code == 200, answer.text
     return answer.json["entry"]
-
-
-def refused(answer: Any, status: int, code: str) -> Any:
-    assert answer.status_code == status, answer.text
-    (error,) = answer.json["errors"]
-    assert error["code"] == f"ensemble.{code}"
-    return error
 
 
 def told(service: Service, caller: Any = TENANT) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pytest
 from tests.scenarios.nova.conftest import Cloud
 
 from moorage.app import RandomIds, with_strategies
@@ -126,3 +127,12 @@ def grant(
     leased = Leased(cloud, granted.lease.id)
     leased.put(state=state)
     return leased
+
+
+@pytest.fixture
+def leased(cloud: Cloud) -> Leased:
+    """Three places, and the rest of their hosts full."""
+    found = grant(cloud)
+    for host in found.hosts():
+        cloud.nova.fill(host)
+    return found

@@ -7,7 +7,6 @@ nothing.
 """
 
 import time
-import uuid
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.scenarios.nova.conftest import Cloud, clouded
+from tests.scenarios.nova.conftest import Cloud, clouded, new
 from tests.scenarios.nova.leased import Leased, grant
 
 from moorage.app import RandomIds, with_strategies
@@ -43,10 +42,6 @@ SIZES = {
 MEDIUM = {"DISK_GB": 40, "MEMORY_MB": 4096, "VCPU": 2}
 APART = [{"type": "anti-affinity", "members": ["*"], "level": "host"}]
 TOGETHER = [{"type": "affinity", "members": ["web"], "level": "host"}]
-
-
-def new() -> str:
-    return str(uuid.uuid4())
 
 
 @dataclass

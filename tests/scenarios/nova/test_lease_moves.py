@@ -1,30 +1,18 @@
 """Servers of a lease that go, move and come together: the lease's places stay the lease's."""
 
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
 import pytest
-from tests.scenarios.nova.conftest import Cloud
-from tests.scenarios.nova.leased import XLARGE, Leased, grant
+from tests.scenarios.nova.conftest import Cloud, new
+from tests.scenarios.nova.leased import XLARGE, Leased, grant, leased
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR
 
-
-def new() -> str:
-    return str(uuid.uuid4())
-
-
-@pytest.fixture
-def leased(cloud: Cloud) -> Leased:
-    """Three places, and the rest of their hosts full."""
-    found = grant(cloud)
-    for host in found.hosts():
-        cloud.nova.fill(host)
-    return found
+__all__ = ["leased"]
 
 
 def host_of(cloud: Cloud, consumer: str) -> str | None:

@@ -1,12 +1,11 @@
 """An unmodified Nova draws from a lease: by the reservation's class in the flavor, and no more."""
 
-import uuid
 from typing import Any
 
 import pytest
 from tests.contract.test_store_bookings import hold
-from tests.scenarios.nova.conftest import Cloud
-from tests.scenarios.nova.leased import XLARGE, Leased, grant
+from tests.scenarios.nova.conftest import Cloud, new
+from tests.scenarios.nova.leased import XLARGE, Leased, grant, leased
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset
@@ -15,27 +14,16 @@ from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import HOUR, MINUTE, Period
 from moorage.testing.service import NINE
 
+__all__ = ["leased"]
+
 TOGETHER = {"type": "affinity", "members": ["db"], "level": "host"}
 FULL = "The requested amount would exceed the capacity."
-
-
-def new() -> str:
-    return str(uuid.uuid4())
 
 
 def detail(answer: Any) -> str:
     (error,) = answer.json()["errors"]
     assert error["code"] == "placement.undefined_code", "Nova tries the next host"
     return str(error["detail"]).partition("\n\n ")[2].strip()
-
-
-@pytest.fixture
-def leased(cloud: Cloud) -> Leased:
-    """Three places, and the rest of their hosts full."""
-    found = grant(cloud)
-    for host in found.hosts():
-        cloud.nova.fill(host)
-    return found
 
 
 def test_a_place_on_a_full_host_becomes_the_servers_allocation(

@@ -1,19 +1,14 @@
 """A server whose request presents a claim gets the claim's place, through Placement alone."""
 
-import uuid
 from typing import Any
 
 import pytest
-from tests.scenarios.nova.conftest import Cloud
+from tests.scenarios.nova.conftest import Cloud, new
 
 from moorage.domain.period import HOUR
 
 FULL = "The requested amount would exceed the capacity."
 XLARGE = {"DISK_GB": 160, "MEMORY_MB": 16384, "VCPU": 8}
-
-
-def new() -> str:
-    return str(uuid.uuid4())
 
 
 def presents(claim: Any) -> str:

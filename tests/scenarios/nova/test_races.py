@@ -1,13 +1,12 @@
 """Many servers at once: each claim is taken by exactly one."""
 
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from threading import Barrier
 from typing import Any
 
 import pytest
-from tests.scenarios.nova.conftest import Cloud
+from tests.scenarios.nova.conftest import Cloud, new
 
 from moorage.domain.period import HOUR
 
@@ -18,10 +17,6 @@ SHAPES = {
     "m1.medium": {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 40},
     "m1.xlarge": {"VCPU": 8, "MEMORY_MB": 16384, "DISK_GB": 160},
 }
-
-
-def new() -> str:
-    return str(uuid.uuid4())
 
 
 def presents(claim: Any) -> str:

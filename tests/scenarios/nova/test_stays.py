@@ -1,13 +1,12 @@
 """Servers that say by their flavor when they end, or that they yield, and see room accordingly."""
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.contract.test_store_bookings import hold
-from tests.scenarios.nova.conftest import Cloud, clouded
+from tests.scenarios.nova.conftest import Cloud, clouded, new
 from tests.scenarios.nova.leased import XLARGE, Leased, grant
 
 from moorage.domain.changes import Changeset
@@ -19,10 +18,6 @@ from moorage.testing.service import NINE
 
 FULL = "The requested amount would exceed the capacity."
 NOTICE = 5 * MINUTE
-
-
-def new() -> str:
-    return str(uuid.uuid4())
 
 
 def hosts(found: list[Any]) -> set[str]:

@@ -1,6 +1,5 @@
 """Hosts that are to be away: leases move, or it is refused with the earliest time; who stays."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -34,13 +33,6 @@ flavors:
 """
 APART = {"name": "one-per-host", "type": "anti-affinity", "members": ["s"]}
 MONDAY = {"start": "2026-11-23T08:00:00Z", "end": "2026-11-27T18:00:00Z"}
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    made = Service(FLEET)
-    yield made
-    made.close()
 
 
 def lease(service: Service, count: int, *policies: dict[str, Any], **more: Any) -> Any:

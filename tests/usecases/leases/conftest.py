@@ -171,6 +171,23 @@ class World:
         )
 
 
+@dataclass
+class Overtaken:
+    """A store; before the next commit on it somebody else does something."""
+
+    store: Any
+    meanwhile: Callable[[], object] | None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    def commit(self, changeset: Changeset) -> Any:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return self.store.commit(changeset)
+
+
 def build(*vcpu: int, limits: Limits | None = None) -> World:
     """A world of hosts with so many VCPU each; whoever builds it closes its service."""
     service = Service(limits=limits)

@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.usecases.leases.conftest import World, described
+from tests.usecases.leases.conftest import Overtaken, World, described
 from tests.usecases.leases.test_given_back import alone
 from tests.usecases.leases.test_told_ends import events
-from tests.usecases.leases.test_yielding import Overtaken
 
 from moorage.domain.describe import read_ensemble
 from moorage.domain.effects import EffectKind, EffectState

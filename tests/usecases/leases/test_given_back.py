@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tests.usecases.leases.conftest import World, described
-from tests.usecases.leases.test_yielding import Overtaken
+from tests.usecases.leases.conftest import Overtaken, World, described
 
 from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.period import FOREVER, MINUTE

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.engine.test_windows import fits
-from tests.usecases.leases.conftest import World, build
+from tests.usecases.leases.conftest import Overtaken, World, build
 
 from moorage.domain.bookings import Binding, Booking
 from moorage.domain.changes import Changeset, PutLease
@@ -326,23 +326,6 @@ def test_a_lease_is_extended_exactly_when_there_are_places_for_all(
             assert not begun or here.host_of(changed) == here.host_of(made)
     finally:
         here.service.close()
-
-
-@dataclass
-class Overtaken:
-    """A store; before the next commit on it somebody else does something."""
-
-    store: Any
-    meanwhile: Callable[[], object] | None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.store, name)
-
-    def commit(self, changeset: Changeset) -> Any:
-        meanwhile, self.meanwhile = self.meanwhile, None
-        if meanwhile is not None:
-            meanwhile()
-        return self.store.commit(changeset)
 
 
 def test_a_lease_that_is_moved_while_it_is_prepared_is_prepared_where_it_is_then(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 import pytest
-from tests.api.leases.test_nine_questions import ONE, Door, instances
+from tests.api.leases.conftest import ONE, Door, instances
 from tests.usecases.leases.conftest import World
 from tests.usecases.leases.test_life import claim, lease, work
 

@@ -1,13 +1,12 @@
 """Who makes room for a lease, in which order, and what they get back."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.usecases.leases.conftest import World, described
+from tests.usecases.leases.conftest import Overtaken, World, described
 
-from moorage.domain.changes import Changeset
 from moorage.domain.errors import Infeasible
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER, HOUR, MINUTE
@@ -94,23 +93,6 @@ def test_what_is_given_back_is_what_other_leases_leave(world: Make) -> None:
     booking = here.booking(server)
     assert booking.period.end == here.at(20) - 5 * MINUTE
     assert (booking.yields_to, booking.declared_end) == (later.lease.id, FOREVER)
-
-
-@dataclass
-class Overtaken:
-    """A store; before the next commit on it somebody else does something."""
-
-    store: Any
-    meanwhile: Callable[[], object] | None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.store, name)
-
-    def commit(self, changeset: Changeset) -> Any:
-        meanwhile, self.meanwhile = self.meanwhile, None
-        if meanwhile is not None:
-            meanwhile()
-        return self.store.commit(changeset)
 
 
 def test_what_is_given_back_is_looked_at_again_where_somebody_was_quicker(world: Make) -> None:
