@@ -75,11 +75,13 @@ def create(call: Call) -> Reply:
     """POST: grant a lease. Of hosts as many as fit, between `min` and `max`."""
     wanted = _wanted(call)
 
-    def ask(number: int) -> LeaseRequest:
-        asked = replace(wanted, parts=lease_request.at_size(wanted.parts, number)).ask()
-        return replace(asked, any_priority=call.caller.operator)
+    def request_at(number: int) -> LeaseRequest:
+        parts = lease_request.at_size(wanted.parts, number)
+        return replace(
+            replace(wanted, parts=parts).lease_request(), any_priority=call.caller.operator
+        )
 
-    choice = LeaseSizes(lease_request.count_sizes(wanted.parts), ask)
+    choice = LeaseSizes(lease_request.count_sizes(wanted.parts), request_at)
     granted = grant_largest(call.env, call.caller, choice, call.env.ids.uuid)
     return Reply({"lease": shapes.lease(granted.lease)}, status=201)
 

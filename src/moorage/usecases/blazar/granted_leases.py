@@ -73,14 +73,14 @@ def lease_sizes(lease: GrantedLease, offered: OfferedResources, snapshot: Snapsh
     existing_grant = ExistingGrant(ids, _servers(snapshot, ids))
     every = separate_hosts(parts, offered)
 
-    def ask(number: int) -> LeaseRequest:
+    def request_at(number: int) -> LeaseRequest:
         some = at_size(every, number)
         requested = BlazarLeaseRequest(
             lease.name, Terms(lease.period), some, MappingProxyType(annotations)
         )
-        return replace(requested.ask(), existing_grant=existing_grant)
+        return replace(requested.lease_request(), existing_grant=existing_grant)
 
-    return LeaseSizes(count_sizes(every), ask)
+    return LeaseSizes(count_sizes(every), request_at)
 
 
 def _part(role: str, one: GrantedReservation, offered: OfferedResources) -> ReservationRequest:
@@ -151,8 +151,8 @@ def _flavored(role: str, words: Mapping[str, Any], flavor: Mapping[str, Any]) ->
         "disk_gb": flavor.get("disk", 0),
         "resource_properties": words["resource_properties"],
     }
-    wished = {key: names for key, names in traits.items() if names}
-    return ReservationRequest(role, FLAVOR, said, amount, amount, members | wished)
+    stated = {key: names for key, names in traits.items() if names}
+    return ReservationRequest(role, FLAVOR, said, amount, amount, members | stated)
 
 
 def _is_trait(key: str) -> bool:

@@ -32,7 +32,7 @@ class LeaseSizes:
 
     count: int
     """The number of sizes; at least one."""
-    ask: Callable[[int], LeaseRequest]
+    request_at: Callable[[int], LeaseRequest]
     """Returns the request for a size, by its number from 0."""
 
 
@@ -112,10 +112,12 @@ class _Search:
 
     def _tried(self, number: int, *, dry_run: bool) -> LeaseResult | None:
         """A lease of one size, or None if it does not fit; there is no explanation."""
-        ask = replace(self.choice.ask(number), unexplained=True)
+        request = replace(self.choice.request_at(number), unexplained=True)
         try:
             with deadline.anew():
-                return create_lease(self.env, self.caller, ask, self._identity(), dry_run=dry_run)
+                return create_lease(
+                    self.env, self.caller, request, self._identity(), dry_run=dry_run
+                )
         except Infeasible:
             return None
 
@@ -127,9 +129,9 @@ class _Search:
         """
         if not (dry_run or self.explained):
             self._least(dry_run=True)  # a refusal that is written leaves its explanation
-        ask = self.choice.ask(self.choice.count - 1)
+        request = self.choice.request_at(self.choice.count - 1)
         with deadline.anew():
-            return create_lease(self.env, self.caller, ask, self._identity(), dry_run=dry_run)
+            return create_lease(self.env, self.caller, request, self._identity(), dry_run=dry_run)
 
     def _identity(self) -> RequestIdentity:
         return RequestIdentity(self.id_(), explained=self.explained)

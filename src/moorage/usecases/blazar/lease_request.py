@@ -140,7 +140,7 @@ class BlazarLeaseRequest:
     parts: tuple[ReservationRequest, ...]
     annotations: Mapping[str, Any]
 
-    def ask(self) -> LeaseRequest:
+    def lease_request(self) -> LeaseRequest:
         """The request to the use case of leases."""
         source = {
             "name": self.name,
@@ -247,8 +247,8 @@ def _hosts(role: str, source: Mapping[str, Any], offered: OfferedResources) -> R
     least, most = (read_count(source, key) for key in ("min", "max"))
     if most < least:
         raise InvalidDescription("max must be at least min")
-    asked = [requirements.read_requirement(source.get(key, "")) for key in _HOST_WORDS]
-    names = _met_by(asked[0] + asked[1], offered)
+    parts = [requirements.read_requirement(source.get(key, "")) for key in _HOST_WORDS]
+    names = _met_by(parts[0] + parts[1], offered)
     # The class exists once a host was offered; until then the reservation fits nowhere.
     unit = WHOLE_HOST if offered.hosts else "VCPU"
     return ReservationRequest(

@@ -21,6 +21,7 @@ from moorage.usecases.blazar.largest_size import grant_largest
 from moorage.usecases.blazar.lease_request import RESERVATIONS, OfferedResources
 from moorage.usecases.ports import Caller
 from moorage.usecases.shared.access import require_operator
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,12 +54,11 @@ def differences(store: Store, content: ReservationContent) -> Iterator[Differenc
         yield Difference(PROPERTY, key, DifferenceWay.OTHERWISE, "private / not")
     yield from _addresses(store, content)
     for one in content.leases:
-        try:
-            found = store.lease(kept_id(one.id))
-        except NotFound:
+        found = if_stored(store.lease, kept_id(one.id))
+        if found is None:
             yield Difference(LEASE, one.id, DifferenceWay.MISSING)
-            continue
-        yield from _otherwise(LEASE, one.id, _theirs(one), _ours(found))
+        else:
+            yield from _otherwise(LEASE, one.id, _theirs(one), _ours(found))
 
 
 def _hosts(store: Store, content: ReservationContent) -> Iterator[Difference]:
@@ -164,7 +164,7 @@ def missing(store: Store, content: ReservationContent) -> MissingRecords:
     """The records of the content that the ledger lacks."""
     hosts = {one.reservable.name for one in reservables.offered_hosts(store, store.snapshot())}
     texts = {one.name for one in reservables.addresses(store)}
-    leases = [one for one in content.leases if not _is_known(store, one)]
+    leases = [one for one in content.leases if if_stored(store.lease, kept_id(one.id)) is None]
     return MissingRecords(
         hosts=tuple(one for one in content.hosts if one.name not in hosts),
         private=tuple(sorted(content.private - reservables.private_keys(store))),
@@ -256,14 +256,6 @@ def grant(
     sizes = lease_sizes(lease, offered, env.store.snapshot())
     # No explanation: a written refusal would store another one at each try.
     grant_largest(env, owner, sizes, lambda: kept_id(lease.id), dry_run=dry_run, explained=False)
-
-
-def _is_known(store: Store, lease: GrantedLease) -> bool:
-    try:
-        store.lease(kept_id(lease.id))
-    except NotFound:
-        return False
-    return True
 
 
 def _in_order(leases: Iterable[GrantedLease], now: Instant) -> Sequence[GrantedLease]:

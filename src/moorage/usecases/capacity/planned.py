@@ -108,10 +108,6 @@ def plan_window(
     Consumers displaced for a lease that moves away get later ends. A repeat of the request with the
     same id returns its window.
 
-    Servers that are there stay: they are told of in the answer, and again a notice before the
-    beginning and at the beginning. Who ended early for a lease that moves gets a later end. The
-    same request under the same id gets the window it made.
-
     Raises:
         Forbidden: the caller is no operator.
         NotFound, UnknownName: no such host or domain.

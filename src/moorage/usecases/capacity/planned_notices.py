@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.bookings import BookingState
 from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.effects import EffectKind
-from moorage.domain.errors import NotFound
 from moorage.domain.period import FOREVER, Period, format_instant
 from moorage.usecases.capacity.planned_leases import bookings_on
 from moorage.usecases.effects import notifications
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,9 +108,8 @@ def affected_servers(env: UseCaseEnvironment, effect: Effect) -> Mapping[str, ob
     id_ = effect.details.get(WINDOW)
     if effect.kind is not EffectKind.NOTIFY or id_ is None:
         return {}
-    try:
-        window = env.store.capacity_window(str(id_))
-    except NotFound:
+    window = if_stored(env.store.capacity_window, str(id_))
+    if window is None:
         return {}
     found = remaining_occupants(env.store.snapshot(), window)
     servers = [

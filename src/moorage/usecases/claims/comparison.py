@@ -257,12 +257,12 @@ def amount_differences(
 def _requirements(
     path: str, described: Iterable[frozenset[str]], requested: Iterable[frozenset[str]]
 ) -> Iterator[Mapping[str, object]]:
-    known, asked = frozenset(described), frozenset(requested)
-    for names in sorted(map(sorted, asked - known)):
+    known, named = frozenset(described), frozenset(requested)
+    for names in sorted(map(sorted, named - known)):
         # Any one of a larger set is a weaker requirement.
         wider = any(other <= set(names) for other in known)
         yield difference(path, "narrower" if wider else "exceeds", None, names)
-    for names in sorted(map(sorted, known - asked)):
+    for names in sorted(map(sorted, known - named)):
         yield difference(path, "narrower", names, None)
 
 

@@ -17,7 +17,6 @@ from moorage.domain.changes import (
     ExpectEnsemble,
     PutBookings,
     PutClaim,
-    PutDecision,
     PutEnsemble,
     SwapHold,
 )
@@ -30,7 +29,6 @@ from moorage.domain.decisions import (
     DecisionState,
     DecisionStep,
     claim_after,
-    decision_after,
 )
 from moorage.domain.errors import ConcurrentUpdate, HoldExpired, NotFound
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, DecisionResult, run_decision
@@ -42,10 +40,12 @@ from moorage.usecases.decide.writes import (
     hold_bookings,
     member_consumer,
     options_like,
+    step_decision,
 )
 from moorage.usecases.preemption.eviction import transferred_warning
 from moorage.usecases.relocation.lease_promise import continuation_of
 from moorage.usecases.shared.access import own_claim
+from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
@@ -73,15 +73,13 @@ def _expire_decision(env: UseCaseEnvironment, decision_id: str) -> bool:
     now = env.store.now()
     if decision.state is not DecisionState.HELD or decision.expires_at > now:
         return False
-    state = decision_after(decision.state, DecisionStep.LAPSE)
-    expired = replace(decision, state=state, updated_at=now)
-    env.store.commit(Changeset((PutDecision(expired, decision.generation),)))
+    env.store.commit(Changeset((step_decision(decision, DecisionStep.LAPSE, now),)))
     return True
 
 
 def _expire_claim(env: UseCaseEnvironment, claim_id: str) -> bool:
     """Expire a lapsed claim, even if its member or its whole ensemble is deleted."""
-    ensemble = _ensemble(env, env.store.claim(claim_id).ensemble_id)
+    ensemble = if_stored(env.store.ensemble, env.store.claim(claim_id).ensemble_id)
     claim = env.store.claim(claim_id)
     now = env.store.now()
     if claim.state is not ClaimState.BUILDING or claim.lapses_at > now:
@@ -97,13 +95,6 @@ def _expire_claim(env: UseCaseEnvironment, claim_id: str) -> bool:
     rest = decision_after_claims(env.store, decision, {claim.id}, now)
     env.store.commit(Changeset((*expected, end_claim(claim, now), *rest)))
     return True
-
-
-def _ensemble(env: UseCaseEnvironment, ensemble_id: str) -> Ensemble | None:
-    try:
-        return env.store.ensemble(ensemble_id)
-    except NotFound:
-        return None
 
 
 def return_unclaimed_place(

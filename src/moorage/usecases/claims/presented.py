@@ -27,6 +27,7 @@ from moorage.engine.state.bounded_view import with_period
 from moorage.usecases.claims.outcome import activation_changes, active_claim, claim_and_ensemble
 from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.claims.stay_terms import with_virtual_classes
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -172,9 +173,8 @@ def repeated_write(
         return None
     (write,) = writes
     server = write.consumer
-    try:
-        claim = store.claim(request_id.lower().removeprefix(PREFIX))
-    except NotFound:
+    claim = if_stored(store.claim, request_id.lower().removeprefix(PREFIX))
+    if claim is None:
         return None
     found = store.consumer(server.uuid)
     if claim.state is not ClaimState.ACTIVE or claim.server_id != server.uuid or found is None:

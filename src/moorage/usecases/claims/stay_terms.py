@@ -24,6 +24,7 @@ from moorage.usecases.decide.search_result import DisplacedConsumer
 from moorage.usecases.preemption.eviction import warnings
 from moorage.usecases.preemption.exclusive_leases import end_before_exclusive, exclusive_periods
 from moorage.usecases.preemption.victims import NotALease, by_end, required_end
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -149,10 +150,8 @@ def preemptible_write(
     taken = {uuid: of for uuid, of in write.allocations.items() if uuid in snapshot.row_of}
 
     def lease_of(decision_id: str) -> str | None:
-        try:
-            return store.decision(decision_id).lease_id
-        except NotFound:
-            return None
+        decision = if_stored(store.decision, decision_id)
+        return None if decision is None else decision.lease_id
 
     stay = Period(now, declared)
     alone = _alone(lease_of, snapshot, write, stay, notice, exclusive) if exclusive else None

@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import Binding, BookingState
-from moorage.domain.errors import NotFound, ProviderConflict
+from moorage.domain.errors import ProviderConflict
 from moorage.domain.leases import Yielding
 from moorage.domain.period import Period
 from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.decide.search import SearchContext
 from moorage.usecases.decide.search_result import Observation, SearchResult, refusal_to_explain
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,11 +51,8 @@ def fleet_visible_to(
 def _places(store: Store, snapshot: Snapshot, lease: Lease) -> Iterator[tuple[Booking, ...]]:
     """The bookings of each place of a lease, with their start set to now."""
     now = snapshot.taken_at
-    try:
-        members = store.ensemble(lease.ensemble_id).members
-    except NotFound:
-        return
-    for member in members:
+    ensemble = if_stored(store.ensemble, lease.ensemble_id)
+    for member in () if ensemble is None else ensemble.members:
         kept = tuple(
             replace(one, period=Period(now, one.period.end), binding=Binding.BOUND)
             for one in bookings_of(snapshot, member.uuid)

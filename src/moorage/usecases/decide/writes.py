@@ -178,6 +178,16 @@ def hold_bookings(
     )
 
 
+def step_decision(decision: Decision, step: DecisionStep, now: Instant) -> PutDecision:
+    """The change by which a decision takes a step.
+
+    Raises:
+        WrongState: its state does not allow the step.
+    """
+    state = decision_after(decision.state, step)
+    return PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
+
+
 def end_claim(claim: Claim, now: Instant) -> PutClaim:
     """The change that ends a building claim: as expired if it lapsed, else as failed."""
     lapsed = claim.state_at(now) is ClaimState.EXPIRED

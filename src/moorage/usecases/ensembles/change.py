@@ -25,7 +25,7 @@ from moorage.usecases.decide.writes import (
     options_for_joining,
     options_like,
 )
-from moorage.usecases.ensembles.create import EnsembleResult, new_members
+from moorage.usecases.ensembles.create import EnsembleResult, new_members, with_more_members
 from moorage.usecases.ensembles.names import reclaimed_name_condition, unique_name_condition
 from moorage.usecases.ensembles.policies import merged_statement
 from moorage.usecases.ensembles.policy_checks import check_names, check_policies
@@ -142,18 +142,6 @@ def change_flow(
     """The decision flow of `change_ensemble`."""
     stored = own_ensemble(env.store, caller, ensemble_id)
     check_generation(stored, change.generation)
-    return (yield from _change(env, caller, stored, change, options, dry_run=dry_run))
-
-
-def _change(
-    env: UseCaseEnvironment,
-    caller: Caller,
-    stored: Ensemble,
-    change: ChangeRequest,
-    options: DecisionOptions | None,
-    *,
-    dry_run: bool,
-) -> DecisionFlow[EnsembleResult]:
     snapshot = env.store.snapshot()
     member_places = locate_members(snapshot, stored)
     changed = changed_ensemble(env, stored, change, member_places.status)
@@ -283,13 +271,7 @@ def _with_count(
 ) -> Ensemble:
     present = sorted(m.name.index for m in ensemble.members if m.name.role == role)
     if count >= len(present):
-        taken, index = set(present), 0
-        fresh: list[int] = []
-        while len(fresh) < count - len(present):
-            if index not in taken:
-                fresh.append(index)
-            index += 1
-        return ensemble.grown(role, new_members(env.ids, role, fresh))
+        return with_more_members(env.ids, ensemble, role, count - len(present))
     free = [i for i in present if status.get(MemberName(role, i)) not in _BUSY]
     surplus = len(present) - count
     if surplus > len(free):

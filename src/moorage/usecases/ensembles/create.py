@@ -34,8 +34,10 @@ from moorage.usecases.waitlist_turn import turn_of_stay
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.describe import EnsembleDescription, RoleDescription
+    from moorage.domain.period import Instant
     from moorage.usecases.decide.solution import DecisionOptions
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Ids
@@ -115,6 +117,13 @@ def new_members(ids: Ids, role: str, indexes: Sequence[int]) -> tuple[Member, ..
     return tuple(Member(MemberName(role, index), ids.uuid()) for index in indexes)
 
 
+def with_more_members(ids: Ids, ensemble: Ensemble, role: str, more: int) -> Ensemble:
+    """The ensemble with `more` new members of a role, which get the lowest free indexes."""
+    taken = {one.name.index for one in ensemble.members if one.name.role == role}
+    free = [index for index in range(len(taken) + more) if index not in taken]
+    return ensemble.grown(role, new_members(ids, role, free[:more]))
+
+
 def _store(
     env: UseCaseEnvironment,
     caller: Caller,
@@ -129,17 +138,7 @@ def _store(
         bound_stored(env, ensemble.project_id, QuotaName.ENSEMBLES),
     )
     if options is not None:
-        turn = turn_of_stay(env, ensemble, options.until)
-        proposal = Proposal(
-            ensemble,
-            None,
-            (unplaced_or_held(ensemble),),
-            hooks=DecisionHooks(
-                waitlist_gate=turn,
-                further_changes=lambda _: conditions,
-                reader=RefusalReader(operator=caller.operator),
-            ),
-        )
+        proposal = stay_proposal(env, caller, ensemble, None, options.until, conditions)
         own = RequestIdentity(env.ids.uuid(), within=identity)
         settled = decide_proposal(env, proposal, options, own, dry_run=dry_run)
         return EnsembleResult(settled.ensemble, settled.decision, dry_run)
@@ -148,6 +147,23 @@ def _store(
         return EnsembleResult(ensemble, None, dry_run=True)
     env.store.commit(Changeset((PutEnsemble(ensemble, None), *conditions)))
     return EnsembleResult(env.store.ensemble(ensemble.id), None)
+
+
+def stay_proposal(
+    env: UseCaseEnvironment,
+    caller: Caller,
+    ensemble: Ensemble,
+    generation: int | None,
+    until: Instant | None,
+    conditions: tuple[Change, ...],
+) -> Proposal:
+    """The proposal to place all unplaced and held members for a stay; `conditions` are written."""
+    hooks = DecisionHooks(
+        waitlist_gate=turn_of_stay(env, ensemble, until),
+        further_changes=lambda _: conditions,
+        reader=RefusalReader(operator=caller.operator),
+    )
+    return Proposal(ensemble, generation, (unplaced_or_held(ensemble),), hooks=hooks)
 
 
 def _made_before(

@@ -12,15 +12,13 @@ from moorage.usecases.decide.loop import (
     DecisionRequest,
     DecisionResult,
     run_decision,
-    unplaced_or_held,
 )
-from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader
 from moorage.usecases.decide.solution import HoldEnd
 from moorage.usecases.decide.writes import current_decision
+from moorage.usecases.ensembles.create import stay_proposal
 from moorage.usecases.ensembles.names import reclaimed_name_condition
 from moorage.usecases.refusals.explanation import answer_once
 from moorage.usecases.shared.access import made_by_request, own_ensemble
-from moorage.usecases.waitlist_turn import turn_of_stay
 
 if TYPE_CHECKING:
     from moorage.usecases.decide.request import RequestIdentity
@@ -59,17 +57,9 @@ def decide_ensemble(
 
         def attempt() -> DecisionFlow[DecisionResult]:
             ensemble = own_ensemble(env.store, caller, ensemble_id)
-            turn = turn_of_stay(env, ensemble, options.until)
             named = reclaimed_name_condition(env.store, ensemble)
-            proposal = Proposal(
-                ensemble,
-                ensemble.generation,
-                (unplaced_or_held(ensemble),),
-                hooks=DecisionHooks(
-                    waitlist_gate=turn,
-                    further_changes=lambda _: named,
-                    reader=RefusalReader(operator=caller.operator),
-                ),
+            proposal = stay_proposal(
+                env, caller, ensemble, ensemble.generation, options.until, named
             )
             lasting = replace(options, hold_end=HoldEnd.AT_LEAST_PRESENT)
             return (yield DecisionRequest(proposal, lasting, identity))

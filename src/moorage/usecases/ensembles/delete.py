@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import (
@@ -10,18 +9,16 @@ from moorage.domain.changes import (
     Changeset,
     DeleteEnsemble,
     DropBookings,
-    PutDecision,
 )
 from moorage.domain.decisions import (
     DECISION_TABLE,
     ClaimState,
     DecisionState,
     DecisionStep,
-    decision_after,
 )
 from moorage.domain.errors import InUse
 from moorage.domain.leases import LeaseState
-from moorage.usecases.decide.writes import current_decision, end_claim
+from moorage.usecases.decide.writes import current_decision, end_claim, step_decision
 from moorage.usecases.shared.access import check_generation, own_ensemble
 from moorage.usecases.shared.retry import retry
 
@@ -69,8 +66,7 @@ def _changes(env: UseCaseEnvironment, ensemble: Ensemble) -> Iterator[Change]:
         if (decision.state, DecisionStep.RELEASE) in DECISION_TABLE:
             lapsed = decision.state_at(now) is DecisionState.EXPIRED
             step = DecisionStep.LAPSE if lapsed else DecisionStep.RELEASE
-            state = decision_after(decision.state, step)
-            yield PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
+            yield step_decision(decision, step, now)
         for claim in env.store.claims(decision_id=decision.id):
             if claim.state is ClaimState.BUILDING:
                 yield end_claim(claim, now)

@@ -30,6 +30,7 @@ from moorage.usecases.shared.access import (
     visible_project,
 )
 from moorage.usecases.shared.limits import check_template_size
+from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.quotas import bound_stored, check_stored
 
 if TYPE_CHECKING:
@@ -75,11 +76,8 @@ def create_template(
             request.
     """
     made = _checked(env, caller, written, identity)
-    try:
-        known = env.store.template(made.id)
-    except NotFound:
-        pass
-    else:
+    known = if_stored(env.store.template, made.id)
+    if known is not None:
         if not sees(caller, known.project_id):
             raise DuplicateName("template", made.id)
         same_request("template", made.id, stored=known.digest, given=identity.digest)

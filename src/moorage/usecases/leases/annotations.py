@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, PutLease
-from moorage.domain.errors import NotFound
-from moorage.usecases.shared.lookup import lease_of_decision
+from moorage.usecases.shared.lookup import if_stored, lease_of_decision
 from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
@@ -46,11 +45,8 @@ def reservations_of(store: Store, booked: Iterable[tuple[str, str]]) -> Iterator
     found: dict[str, Lease] = {}
     for decision_id, consumer in sorted(booked):
         lease = lease_of_decision(store, decision_id)
-        if lease is None:
-            continue
-        try:
-            ensemble = store.ensemble(lease.ensemble_id)
-        except NotFound:
+        ensemble = None if lease is None else if_stored(store.ensemble, lease.ensemble_id)
+        if lease is None or ensemble is None:
             continue
         roles = {
             member.name.role

@@ -6,11 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from moorage.domain.changes import DropBookings, PutDecision, PutLease
-from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
+from moorage.domain.changes import DropBookings, PutLease
+from moorage.domain.decisions import DecisionState, DecisionStep
 from moorage.domain.leases import LeaseState, LeaseStep, Terms, lease_after
 from moorage.domain.period import Period
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
+from moorage.usecases.decide.writes import step_decision
 from moorage.usecases.effects.lease_timers import timers_after_change
 from moorage.usecases.effects.notifications import checked_lease_end
 from moorage.usecases.leases.lifecycle import progress_of
@@ -72,10 +73,7 @@ def _never(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, 
     decision = store.decision(lease.decision_id)
     changes: list[Change] = [PutLease(cancelled, lease.generation)]
     if decision.state_at(now) in {DecisionState.HELD, DecisionState.CONFIRMED}:
-        state = decision_after(decision.state, DecisionStep.RELEASE)
-        changes.append(
-            PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
-        )
+        changes.append(step_decision(decision, DecisionStep.RELEASE, now))
     members = frozenset(one.uuid for one in ensemble.members)
     return cancelled, (
         *changes,

@@ -72,9 +72,6 @@ def change_lease(  # noqa: PLR0913 - a change, of what, in whose name, seen how,
     are if possible, claimed members always. Unclaimed members of a pending lease are placed anew if
     the change does not fit otherwise. A role that shrinks loses unclaimed places.
 
-    Members stay where they are if they can, claimed ones in any case; those of a pending lease
-    are placed anew where that alone helps. Of a role that shrinks, unclaimed places go.
-
     Raises:
         NotFound: no such lease for this caller.
         StaleGeneration: the lease has another generation.

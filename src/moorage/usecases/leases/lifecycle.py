@@ -35,6 +35,7 @@ from moorage.usecases.effects.lease_timers import edge_instant
 from moorage.usecases.effects.notifications import checked_lease_end
 from moorage.usecases.effects.outcome import effect_finished, finish, postponed
 from moorage.usecases.preemption.stay_ends import EndReason
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,10 +97,7 @@ def progress_of(env: UseCaseEnvironment, lease: Lease) -> LeaseProgress:
         NotFound: the lease's decision is gone.
     """
     decision = env.store.decision(lease.decision_id)
-    try:
-        ensemble: Ensemble | None = env.store.ensemble(lease.ensemble_id)
-    except NotFound:
-        ensemble = None
+    ensemble = if_stored(env.store.ensemble, lease.ensemble_id)
     snapshot = env.store.snapshot()
     member_places = None if ensemble is None else locate_members(snapshot, ensemble)
     return LeaseProgress(lease, decision, ensemble, member_places, snapshot.taken_at)
@@ -151,7 +149,7 @@ class LeaseProgress:
             return "the decision is not held any more"
         freed = self._free()
         self._decide(DecisionStep.CONFIRM)
-        return f"freed {_places(freed)}"
+        return f"freed {counted(freed, 'place')}"
 
     def expire(self) -> str:
         """Mark the decision as lapsed once its unclaimed places have lapsed."""
@@ -231,7 +229,7 @@ class LeaseProgress:
         servers = self.delete("its lease has ended", end)
         self._at(Edge.ON_END, end)
         self.follows += checked_lease_end(self.lease, self.now)
-        return f" ({_places(freed)} freed, {_servers(servers)} to be ended)"
+        return f" ({counted(freed, 'place')} freed, {counted(servers, 'server')} to be ended)"
 
     def _close(self) -> str:
         """Close the lease after its cleaning time; the sweeper reports servers still there."""
@@ -239,7 +237,11 @@ class LeaseProgress:
             self._decide(DecisionStep.CLOSE)
         left = len(self._of(MemberStatus.ACTIVE))
         self.lease = replace(self.lease, degraded=False, missing=0, proposal=MappingProxyType({}))
-        return f" ({_servers(left)} {'is' if left == 1 else 'are'} there still)" if left else ""
+        return (
+            f" ({counted(left, 'server')} {'is' if left == 1 else 'are'} there still)"
+            if left
+            else ""
+        )
 
     # --- parts of steps -----------------------------------------------------------------------
 
@@ -290,17 +292,9 @@ def _act(env: UseCaseEnvironment, effect: Effect, progress: LeaseProgress) -> st
         outcome = progress.release()
     elif action.kind is ActionKind.DELETE:
         ended = progress.delete("its owner wants it ended", effect.due)
-        outcome = f"{_servers(ended)} to be ended"
+        outcome = f"{counted(ended, 'server')} to be ended"
     try:
         return _commit(env, effect, progress, outcome)
     except DuplicateName:
         # The same notice was written before the lease was changed.
         return finish(env.store, effect, "notified before")
-
-
-def _places(number: int) -> str:
-    return counted(number, "place")
-
-
-def _servers(number: int) -> str:
-    return counted(number, "server")

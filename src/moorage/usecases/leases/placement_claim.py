@@ -157,8 +157,6 @@ def _rounds(unclaimed: Mapping[Member, Place]) -> Iterator[list[tuple[Member, Pl
 
     The room of all places of a group is given back in one search. Of places with equal amounts on
     the same providers only the first is used.
-
-    Of places that are alike on the same providers one is enough.
     """
     rounds: list[list[tuple[Member, Place]]] = []
     given: list[set[str]] = []

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import BookingState
-from moorage.domain.errors import NotFound, WrongState
+from moorage.domain.errors import WrongState
 from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import format_instant
 from moorage.domain.virtual_classes import reservation_of
 from moorage.usecases.decide.member_places import bookings_of, place_of
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,11 +64,10 @@ class ReservedPlaces:
 
 def lease_of_class(store: Store, name: str) -> Lease | None:
     """The lease whose reservation has this resource class; None if it is no reservation's class."""
-    try:
-        lease = store.lease_of_reservation(reservation_of(name))
-    except NotFound:
+    lease = if_stored(store.lease_of_reservation, reservation_of(name))
+    if lease is None or all(reservation_class(one.id) != name for one in lease.reservations):
         return None
-    return lease if any(reservation_class(one.id) == name for one in lease.reservations) else None
+    return lease
 
 
 def leases_of_classes(store: Store, names: Iterable[str]) -> dict[str, Lease]:

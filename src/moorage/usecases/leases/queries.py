@@ -13,6 +13,7 @@ from moorage.usecases.ports import Page
 from moorage.usecases.preemption.victims import displaced_for
 from moorage.usecases.relocation.lease_health import without_place
 from moorage.usecases.shared.access import sees, visible_project
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,11 +96,8 @@ def remaining(store: Store, lease: Lease) -> tuple[Remaining, ...]:
     """
     if lease.state is not LeaseState.CLOSED:
         return remaining_in(lease, store.ensemble(lease.ensemble_id), store.snapshot())
-    try:
-        ensemble = store.ensemble(lease.ensemble_id)
-    except NotFound:
-        return _nothing(lease)
-    return _staying(store, lease, ensemble)
+    ensemble = if_stored(store.ensemble, lease.ensemble_id)
+    return _nothing(lease) if ensemble is None else _staying(store, lease, ensemble)
 
 
 def remaining_in(lease: Lease, ensemble: Ensemble, snapshot: Snapshot) -> tuple[Remaining, ...]:

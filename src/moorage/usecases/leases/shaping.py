@@ -20,7 +20,7 @@ from moorage.engine.joint.terrain import cut_terrain
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.solution import request_for
 from moorage.usecases.ensembles.change import without_members
-from moorage.usecases.ensembles.create import new_members
+from moorage.usecases.ensembles.create import with_more_members
 from moorage.usecases.shared.limits import check_member_count, too_long
 
 if TYPE_CHECKING:
@@ -153,20 +153,13 @@ def resized(
         check_member_count(env.limits, count)
         present = ensemble.count(role)
         if count > present:
-            ensemble = _grown(env, ensemble, role, count - present)
+            ensemble = with_more_members(env.ids, ensemble, role, count - present)
         elif count < present:
             ensemble = _Shrinking(snapshot, ensemble, member_places, period).by(
                 role, present - count
             )
     check_member_count(env.limits, len(ensemble.members))
     return ensemble
-
-
-def _grown(env: UseCaseEnvironment, ensemble: Ensemble, role: str, more: int) -> Ensemble:
-    taken = {one.name.index for one in ensemble.members if one.name.role == role}
-    free = (index for index in range(len(taken) + more) if index not in taken)
-    fresh = [index for index, _ in zip(free, range(more), strict=False)]
-    return ensemble.grown(role, new_members(env.ids, role, fresh))
 
 
 class _Shrinking:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from moorage.domain.changes import Changeset, CreateProvider, DeleteProvider, UpdateProvider
-from moorage.domain.errors import InvalidDescription, NotFound
+from moorage.domain.errors import InvalidDescription
 from moorage.domain.providers import ResourceProvider
 from moorage.engine.state import provider_filters
 from moorage.usecases.ledger import withdrawal
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -166,21 +167,13 @@ def _check_parent(store: Store, uuid: str, parent: str, where: str, action: str)
             if action == "create"
             else "creating loop in the provider tree is not allowed."
         )
-    elif not _exists(store, parent):
+    elif if_stored(store.provider, parent) is None:
         reason = "parent provider UUID does not exist."
     else:
         return
     raise InvalidDescription(
         f"{where}: Object action {action} failed because: {reason}", path="parent_provider_uuid"
     )
-
-
-def _exists(store: Store, uuid: str) -> bool:
-    try:
-        store.provider(uuid)
-    except NotFound:
-        return False
-    return True
 
 
 def _check_no_loop(snapshot: Snapshot, uuid: str, parent: str, where: str) -> None:

@@ -39,6 +39,7 @@ from moorage.usecases.decide.writes import current_decision, end_claim, options_
 from moorage.usecases.effects import notifications
 from moorage.usecases.effects.outcome import effect_finished, finish
 from moorage.usecases.relocation.lease_health import NOTHING, OPEN, health_notice, with_missing
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -163,9 +164,8 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
         ConcurrentUpdate, NotFound: the ensemble was changed or deleted meanwhile.
         Busy: time ran out; the effect stays pending.
     """
-    try:
-        ensemble = env.store.ensemble(effect.subject)
-    except NotFound:
+    ensemble = if_stored(env.store.ensemble, effect.subject)
+    if ensemble is None:
         return finish(env.store, effect, "the ensemble is gone")
     decision, snapshot = current_decision(env.store, ensemble), env.store.snapshot()
     if decision is None or decision.id != effect.details["decision"]:

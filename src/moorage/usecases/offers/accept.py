@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from moorage.domain.changes import DeleteEnsemble, PutDecision, PutLease
-from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
+from moorage.domain.changes import DeleteEnsemble, PutLease
+from moorage.domain.decisions import DecisionState, DecisionStep
 from moorage.domain.errors import NotFound, WrongState
 from moorage.domain.lease_actions import read_actions
 from moorage.domain.leases import LeaseStep, Terms, lease_after
@@ -27,6 +27,7 @@ from moorage.usecases.decide.request import (
     ignore_waitlist,
 )
 from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.decide.writes import step_decision
 from moorage.usecases.effects.lease_timers import timers_after_change
 from moorage.usecases.leases.create import check_placeless
 from moorage.usecases.leases.external_check import CheckRequest
@@ -217,8 +218,7 @@ class _Acceptance:
         if kept.id == ensemble.id:
             return
         if held.state is DecisionState.HELD:
-            state = decision_after(held.state, DecisionStep.SUPERSEDE)
-            yield PutDecision(replace(held, state=state, updated_at=now), held.generation)
+            yield step_decision(held, DecisionStep.SUPERSEDE, now)
         yield DeleteEnsemble(kept.id, kept.generation)
 
     def _siblings(self, now: Instant) -> Iterator[Change]:

@@ -14,7 +14,6 @@ from moorage.domain.errors import (
     Infeasible,
     InvalidDescription,
     LimitExceeded,
-    NotFound,
     QuotaExceeded,
 )
 from moorage.domain.leases import Lease, LeaseState, Reservation, Terms
@@ -52,6 +51,7 @@ from moorage.usecases.refusals.explanation import answer_once
 from moorage.usecases.refusals.trial import Trial, WindowRequest
 from moorage.usecases.relocation.lease_promise import placed_lease
 from moorage.usecases.shared.access import own_ensemble, same_request, sees
+from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.quotas import check_quota
 from moorage.usecases.waitlist_turn import WaitlistTurn, turn_of_window
 
@@ -358,11 +358,7 @@ def _made_before(store: Store, caller: Caller, identity: RequestIdentity) -> Off
     if not identity.digest:
         return None
     found: list[Lease] = []
-    while True:
-        try:
-            known = store.lease(_named(identity.id, len(found)))
-        except NotFound:
-            break
+    while known := if_stored(store.lease, _named(identity.id, len(found))):
         if not sees(caller, known.project_id):
             raise DuplicateName("offer request", identity.id)
         same_request("offer request", identity.id, stored=known.digest, given=identity.digest)

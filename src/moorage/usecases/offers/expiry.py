@@ -10,19 +10,20 @@ from moorage.domain.changes import (
     DeleteEnsemble,
     DropBookings,
     DropEffects,
-    PutDecision,
     PutEffect,
     PutLease,
 )
-from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
+from moorage.domain.decisions import DecisionState, DecisionStep
 from moorage.domain.effects import TIMERS, Effect, EffectKind
 from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState, LeaseStep, lease_after
 from moorage.domain.offers import OfferState
+from moorage.usecases.decide.writes import step_decision
 from moorage.usecases.effects.outcome import effect_finished, finish, postponed
 from moorage.usecases.offers.queries import offer_lost, open_offer
 from moorage.usecases.preemption.restoration import commit_with_restored_ends
 from moorage.usecases.preemption.victims import displaced_for
+from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
@@ -79,9 +80,8 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
         ConcurrentUpdate, NotFound: the offer or the effect was changed concurrently.
     """
     now = env.store.now()
-    try:
-        lease = env.store.lease(effect.subject)
-    except NotFound:
+    lease = if_stored(env.store.lease, effect.subject)
+    if lease is None:
         return finish(env.store, effect, "the offer is gone")
     if lease.offer is None or not lease.proposed:
         return finish(env.store, effect, "it was accepted")
@@ -137,8 +137,7 @@ def offer_deletion_changes(
     decision = env.store.decision(lease.decision_id)
     if decision.state is DecisionState.HELD:
         lapsed = decision.state_at(now) is not DecisionState.HELD
-        state = decision_after(decision.state, DecisionStep.LAPSE if lapsed else step)
-        yield PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
+        yield step_decision(decision, DecisionStep.LAPSE if lapsed else step, now)
     stored = env.store.ensemble(lease.ensemble_id)
     yield DropBookings(frozenset(one.uuid for one in stored.members), decision=decision.id)
     if ensemble:
@@ -167,9 +166,7 @@ def _commit(env: UseCaseEnvironment, lease: Lease, changes: tuple[Change, ...]) 
     """Commit the changes, and restore the ends of consumers displaced for the offer."""
 
     def members(_: Snapshot) -> list[str]:
-        try:
-            return [one.uuid for one in env.store.ensemble(lease.ensemble_id).members]
-        except NotFound:
-            return []
+        ensemble = if_stored(env.store.ensemble, lease.ensemble_id)
+        return [] if ensemble is None else [one.uuid for one in ensemble.members]
 
     commit_with_restored_ends(env, lease, changes, members)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from moorage.domain.bookings import BookingState
-from moorage.domain.changes import DropBookings, PutDecision, PutEntry, PutEvent, PutLease
-from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
+from moorage.domain.changes import DropBookings, PutEntry, PutEvent, PutLease
+from moorage.domain.decisions import DecisionState, DecisionStep
 from moorage.domain.effects import EffectKind
 from moorage.domain.events import DerivedEvent
 from moorage.domain.leases import LeaseOutcome, LeaseState, LeaseStep, lease_after
@@ -24,6 +24,7 @@ from moorage.domain.quotas import MOST_PRIORITY
 from moorage.domain.waitlist import WaitlistEntry, needed
 from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.search_result import Concession
+from moorage.usecases.decide.writes import step_decision
 from moorage.usecases.effects import notifications
 from moorage.usecases.effects.lease_timers import timers_after_change
 from moorage.usecases.effects.notifications import checked_lease_end
@@ -130,8 +131,7 @@ class PreemptedLease(Concession):
         )
         yield PutLease(closed, lease.generation)
         if decision.state is DecisionState.HELD:
-            state = decision_after(decision.state, DecisionStep.RELEASE)
-            yield PutDecision(replace(decision, state=state, updated_at=now), decision.generation)
+            yield step_decision(decision, DecisionStep.RELEASE, now)
         members = frozenset(one.uuid for one in self.of.ensemble.members)
         yield DropBookings(members, decision=decision.id)
         yield from checked_lease_end(closed, now)

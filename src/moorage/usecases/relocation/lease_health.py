@@ -35,7 +35,7 @@ from moorage.engine.state.overlay import first_shortage
 from moorage.usecases.decide.closed_hosts import DISABLED_TRAIT
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.effects import notifications
-from moorage.usecases.shared.lookup import every_record, lease_of_decision
+from moorage.usecases.shared.lookup import every_record, if_stored, lease_of_decision
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -252,11 +252,8 @@ def _open_lease(store: Store, decision_id: str) -> Lease | None:
 
 
 def _lease_if_open(store: Store, lease_id: str) -> Lease | None:
-    try:
-        lease = store.lease(lease_id)
-    except NotFound:
-        return None
-    return lease if lease.state in OPEN else None
+    lease = if_stored(store.lease, lease_id)
+    return lease if lease is not None and lease.state in OPEN else None
 
 
 def degraded(store: Store) -> frozenset[str]:

@@ -12,7 +12,6 @@ from moorage.domain.errors import (
     DuplicateName,
     HoldExpired,
     InvalidDescription,
-    NotFound,
     SeriesInfeasible,
     WrongState,
 )
@@ -44,6 +43,7 @@ from moorage.usecases.series.single_request import abandoned_offers, exclusive_s
 from moorage.usecases.series.slots import slots, zone_of
 from moorage.usecases.shared.access import check_generation, made_by_request
 from moorage.usecases.shared.limits import time_limit_within
+from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.quotas import check_stored, quota_limits
 
 if TYPE_CHECKING:
@@ -215,13 +215,12 @@ class _SeriesGrant:
             ConcurrentUpdate: the series has changed.
         """
         series, generation = self._occurrences.series, self._occurrences.generation
-        try:
-            now = self._env.store.series(series.id).generation
-        except NotFound:
+        stored = if_stored(self._env.store.series, series.id)
+        if stored is None:
             return
         if generation is None:
             raise DuplicateName("series", series.id)
-        if now != generation:
+        if stored.generation != generation:
             raise ConcurrentUpdate("the series has changed meanwhile", subject=series.id)
 
     def _refusal(self, refused: Sequence[OccurrenceRefusal]) -> SeriesInfeasible:

@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from moorage.domain.errors import DuplicateName, Forbidden, NotFound, StaleGeneration
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -179,11 +180,8 @@ def made_by_request(
     Raises:
         DuplicateName: the id was used by another request.
     """
-    if not digest:
-        return None
-    try:
-        known = read(id_)
-    except NotFound:
+    known = if_stored(read, id_) if digest else None
+    if known is None:
         return None
     if not sees(caller, known.project_id):
         raise DuplicateName(kind, id_)

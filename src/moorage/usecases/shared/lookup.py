@@ -21,6 +21,7 @@ class _Record(Protocol):
 
 
 _R = TypeVar("_R", bound=_Record)
+_T = TypeVar("_T")
 
 
 def every_record(read: Callable[..., Sequence[_R]]) -> Iterator[_R]:
@@ -31,6 +32,14 @@ def every_record(read: Callable[..., Sequence[_R]]) -> Iterator[_R]:
         if len(some) < page.limit:
             return
         page = Page(marker=some[-1].id)
+
+
+def if_stored(read: Callable[[str], _T], key: str) -> _T | None:
+    """What `read` finds by this key, such as `store.ensemble` by its id; None if there is none."""
+    try:
+        return read(key)
+    except NotFound:
+        return None
 
 
 def lease_of_decision(store: Store, decision_id: str) -> Lease | None:

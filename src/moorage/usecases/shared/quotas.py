@@ -192,7 +192,7 @@ def check_quota(
     store, now = env.store, env.store.now()
     window = env.limits.quotas.window
     used = () if before is None else tuple(store.uses_of_lease(lease.id))
-    asked = LeaseUse(
+    use = LeaseUse(
         lease.terms.period,
         uses_of(lease, used, now),
         None if before is None else before.terms.period,
@@ -203,7 +203,7 @@ def check_quota(
     if ceiling.needs_leases:
         since = min(now, lease.terms.period.start) - window
         others = store.lessee(lease.project_id, since, but=lease.id)
-    if (refusal := quota_violation(ceiling, others, asked, now)) is not None:
+    if (refusal := quota_violation(ceiling, others, use, now)) is not None:
         raise refusal
 
 
@@ -224,14 +224,14 @@ class Allowance:
 
     def refusal(self, lease: Lease) -> QuotaExceeded | None:
         """The quota that does not allow a new lease beside those counted so far; None: allowed."""
-        return quota_violation(self._ceiling, self._others, self._asked(lease), self._now)
+        return quota_violation(self._ceiling, self._others, self._use_of(lease), self._now)
 
     def take(self, lease: Lease) -> None:
         """Count a new lease."""
-        asked, others = self._asked(lease), self._others
-        self._others = ProjectLeases((*others.uses, *asked.uses), (*others.ends, asked.period.end))
+        use, others = self._use_of(lease), self._others
+        self._others = ProjectLeases((*others.uses, *use.uses), (*others.ends, use.period.end))
 
-    def _asked(self, lease: Lease) -> LeaseUse:
+    def _use_of(self, lease: Lease) -> LeaseUse:
         terms = lease.terms
         return LeaseUse(terms.period, uses_of(lease, (), self._now), priority=terms.priority)
 

@@ -24,7 +24,7 @@ from moorage.usecases.refusals.earliest_window import earliest_start
 from moorage.usecases.refusals.explanation import refused_because
 from moorage.usecases.refusals.obstacles import present_obstacles
 from moorage.usecases.waitlist.attempt import asker
-from moorage.usecases.waitlist.queries import basis, line_of
+from moorage.usecases.waitlist.queries import basis, waitlist_order
 from moorage.usecases.waitlist.starts import placeable, quota_refusal, starts_of, window_request_of
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def estimate_entry(env: UseCaseEnvironment, entry_id: str) -> None:
     """Estimate a new entry, after the competing entries before it."""
     try:
         mine = env.store.waitlist_entry(entry_id)
-        line = line_of(env.store)
-        before = takewhile(lambda one: one.id != entry_id, line)
+        ordered = waitlist_order(env.store)
+        before = takewhile(lambda one: one.id != entry_id, ordered)
         some = [*(one for one in before if one.classes & mine.classes), mine]
         _round(env, some, env.store.snapshot(), env.limits.waitlist_time, only=entry_id)
     except NotFound:
@@ -112,7 +112,7 @@ def _round(
     only: str | None = None,
 ) -> None:
     until = env.stopwatch() + budget / SECOND
-    view, line = snapshot, line_of(env.store)
+    view, ordered = snapshot, waitlist_order(env.store)
     for one in entries:
         if one.over_at(snapshot.taken_at):
             continue
@@ -121,7 +121,7 @@ def _round(
         else:
             found, note, view = _estimate(env, one, view)
         if only is None or one.id == only:
-            _write(env, replace(one, estimate=found, estimate_note=note), one, line, snapshot)
+            _write(env, replace(one, estimate=found, estimate_note=note), one, ordered, snapshot)
 
 
 def _estimate(
@@ -204,11 +204,11 @@ def _write(
     env: UseCaseEnvironment,
     found: WaitlistEntry,
     before: WaitlistEntry,
-    line: Sequence[WaitlistEntry],
+    ordered: Sequence[WaitlistEntry],
     snapshot: Snapshot,
 ) -> None:
     """Store an estimate that is new, or made from another state of the ledger."""
-    made_from = basis(env.store, snapshot, line, before)
+    made_from = basis(env.store, snapshot, ordered, before)
     if made_from != before.estimated_from and before.estimated_from:
         found = replace(found, why=entry_obstacle(env, before, snapshot) or before.why)
     after = replace(found, estimated_from=made_from)

@@ -29,20 +29,20 @@ ESTIMATED: Final = 200
 """How many entries are estimated, from the first."""
 
 
-def line_of(store: Store) -> Sequence[WaitlistEntry]:
+def waitlist_order(store: Store) -> Sequence[WaitlistEntry]:
     """The entries that are estimated, in the waitlist's order."""
     return store.waiting_entries(Period(0, FOREVER), ESTIMATED)
 
 
 def basis(
-    store: Store, snapshot: Snapshot, line: Iterable[WaitlistEntry], entry: WaitlistEntry
+    store: Store, snapshot: Snapshot, ordered: Iterable[WaitlistEntry], entry: WaitlistEntry
 ) -> str:
     """A hash of what an entry's estimate depends on; the same in every process.
 
     These are the bookings, exclusive ensembles, and the waiting entries before it.
     """
     now, alive = snapshot.taken_at, snapshot.alive
-    before = takewhile(lambda one: one.id != entry.id, line)
+    before = takewhile(lambda one: one.id != entry.id, ordered)
     ids = " ".join(one.id for one in before if not one.over_at(now))
     booked = f"{int(snapshot.revisions[alive].sum())} {int(alive.sum())} {snapshot.valid_until}"
     text = f"{booked} {store.exclusive_ensembles().revision} {ids}"
@@ -76,7 +76,7 @@ def listed_entry(store: Store, entry: WaitlistEntry, *, dry_run: bool = False) -
         )
         before = sum(bool(one.classes & entry.classes) and not one.over_at(now) for one in earlier)
         if entry.estimate is not None:
-            found = basis(store, store.snapshot(), line_of(store), entry)
+            found = basis(store, store.snapshot(), waitlist_order(store), entry)
             current = entry.estimated_from == found
     return ListedEntry(entry, before, now, current, dry_run)
 
