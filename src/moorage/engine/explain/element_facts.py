@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from moorage.engine.devices.slot_requirements import describe_group
 from moorage.engine.explain.conflicts import (
     AGGREGATES,
     CLOSED,
@@ -14,8 +15,8 @@ from moorage.engine.explain.conflicts import (
     RESOURCES,
     groups_key,
 )
-from moorage.engine.explain.device_shortage import device_demand, device_facts
 from moorage.engine.joint.domain_counters import closed_domains
+from moorage.engine.joint.problem import permitted_hosts
 from moorage.engine.joint.problem_index import index_problem
 from moorage.policies.primitives import Apart, AtMost, NeverOn, OnlyOn
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     Bools: TypeAlias = NDArray[np.bool_]
     Ints: TypeAlias = NDArray[np.int64]
+
 
 _MAX_EDGES = 3
 _MAX_MEMBERS = 4
@@ -57,7 +59,7 @@ def demand_text(built: BuiltProblem, element: Element, binding: Binding) -> str:
         amounts = ", ".join(f"{n} {name}" for name, n in requested if name in binding[role.name])
         return f"{amounts} for each of {who}"
     if element.kind == DEVICES:
-        return f"{device_demand(role, binding[groups_key(role.name)])} for each of {who}"
+        return f"{_device_demand(role, binding[groups_key(role.name)])} for each of {who}"
     if element.kind == AGGREGATES:
         groups = " and ".join("|".join(sorted(one)) for one in role.member_of)
         return f"hosts of aggregate {groups} for {who}"
@@ -130,7 +132,7 @@ def fleet_facts(
                 found |= _free(built, element.name, binding[element.name])
             if element.kind == DEVICES:
                 groups = binding[groups_key(element.name)]
-                found |= device_facts(built, _role(built, element.name), groups)
+                found |= _device_facts(built, _role(built, element.name), groups)
     return tuple(found.items())
 
 
@@ -143,9 +145,7 @@ def _named_hosts(built: BuiltProblem, rule: PolicyRule) -> dict[str, int]:
     left: dict[MemberName, Bools] = {}
     for one in problem.primitives:
         if one.policy == rule.statement.name and isinstance(one, OnlyOn | NeverOn):
-            mask = np.zeros(built.considered, dtype=np.bool_)
-            mask[list(one.hosts)] = True
-            mask = mask if isinstance(one, OnlyOn) else ~mask
+            mask = permitted_hosts(one, built.considered)
             for member in one.members:
                 left[member] = left.get(member, mask) & mask
     moving = [mask for member, mask in left.items() if member not in built.request.fixed]
@@ -231,9 +231,7 @@ def _rejected_by_hosts(numbers: ProblemIndex) -> Iterator[tuple[str, Bools]]:
     moving = {numbers.problem.members[m] for m in numbers.to_place}
     for one in numbers.problem.primitives:
         if one.weight is None and isinstance(one, OnlyOn | NeverOn) and moving & set(one.members):
-            mask = np.zeros(len(numbers.problem.hosts), dtype=np.bool_)
-            mask[list(one.hosts)] = True
-            yield one.policy, ~mask if isinstance(one, OnlyOn) else mask
+            yield one.policy, ~permitted_hosts(one, len(numbers.problem.hosts))
 
 
 def _rejected_by_counts(numbers: ProblemIndex) -> Iterator[tuple[str, Bools]]:
@@ -257,3 +255,45 @@ def _fixed_per_domain(constraint: LevelConstraint, fixed: Ints, members: tuple[i
         if fixed[m] >= 0 and constraint.domain_of[fixed[m]] >= 0:
             counts[constraint.domain_of[fixed[m]]] += 1
     return counts
+
+
+def _device_demand(role: Role, groups: frozenset[str]) -> str:
+    """The groups as text: `2 SRIOV_NET_VF with CUSTOM_PHYSNET_A beside its own resources`."""
+    parts = [
+        describe_group(one.resources, one.required)
+        + (" beside its own resources" if one.beside else "")
+        for one in role.groups
+        if one.name in groups
+    ]
+    parts += [
+        f"{' and '.join(sorted(names))} in one subtree"
+        for names in (names & groups for names in role.same_subtree)
+        if len(names) > 1
+    ]
+    if role.isolate and len(groups) > 1:
+        parts.append("each group of a provider of its own")
+    return ", ".join(parts)
+
+
+def _device_facts(built: BuiltProblem, role: Role, groups: frozenset[str]) -> dict[str, int]:
+    """Facts: how often each group fits in total, and how many hosts can serve one member."""
+    proof = built.problem.proof
+    if proof is None or role.name not in built.problem.roles:
+        return {}
+    number = built.problem.roles.index(role.name)
+    found = dict(_amounts(built, number, groups))
+    served = proof.single_role(number, 1).feasible
+    found[f"hosts that serve all of one {role.name}"] = int(served.sum())
+    return found
+
+
+def _amounts(built: BuiltProblem, number: int, groups: frozenset[str]) -> Iterator[tuple[str, int]]:
+    proof = built.problem.proof
+    assert proof is not None
+    devices = proof.devices
+    for slot in proof.requirements[number].slots:
+        if slot.group in groups:
+            able = slot.own | slot.lends
+            for k, amount in slot.amounts:
+                whole = np.maximum(devices.free[able, k], 0) // amount
+                yield f"places for {slot.label}", int(whole.sum())

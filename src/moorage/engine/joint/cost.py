@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.domain.requests import Objective
+from moorage.engine.joint.problem import mask_of, permitted_hosts
 from moorage.policies.primitives import (
     Apart,
     AtLeastDomains,
@@ -93,10 +94,9 @@ def fits(problem: Problem, rows: Ints) -> Bools:
 def excess(problem: Problem, primitive: Primitive, rows: Ints) -> Ints:
     """[N] the excess of the primitive: by how much each placement violates it."""
     match primitive:
-        case OnlyOn():
-            return _members_on(problem, primitive, rows, inside=False)
-        case NeverOn():
-            return _members_on(problem, primitive, rows, inside=True)
+        case OnlyOn() | NeverOn():
+            forbidden = ~permitted_hosts(primitive, len(problem.hosts))
+            return _ints(forbidden[rows[:, positions(problem, primitive.members)]].sum(axis=1))
         case Apart():
             ours = counts(problem, primitive.members, primitive.level, rows) > 0
             theirs = counts(problem, primitive.others, primitive.level, rows) > 0
@@ -179,14 +179,6 @@ def _sums(rows: Ints, members: Ints, amounts: Ints, hosts: int) -> Ints:
     return found
 
 
-def _members_on(problem: Problem, primitive: OnlyOn | NeverOn, rows: Ints, *, inside: bool) -> Ints:
-    """[N] how many of the members are inside (or outside) the primitive's hosts."""
-    named = np.zeros(len(problem.hosts), dtype=np.bool_)
-    named[list(primitive.hosts)] = True
-    found = named[rows[:, positions(problem, primitive.members)]] == inside
-    return _ints(found.sum(axis=1))
-
-
 def cut_excess(problem: Problem, cut: Cut, rows: Ints) -> Ints:
     """[N] the excess of the cut: by how much each placement violates it."""
     match cut:
@@ -209,8 +201,7 @@ def _never_together_excess(problem: Problem, cut: NeverTogether, rows: Ints) -> 
 
 def _pool_excess(problem: Problem, cut: Pooled, rows: Ints) -> Ints:
     """[N] by how much more is taken than the pool's limit."""
-    named = np.zeros(len(problem.hosts), dtype=np.bool_)
-    named[list(cut.hosts)] = True
+    named = mask_of(cut.hosts, len(problem.hosts))
     taken = np.zeros(len(rows), dtype=np.int64)
     for role, amount in cut.amounts:
         taken += amount * named[rows[:, _to_place_of_role(problem, role)]].sum(axis=1)

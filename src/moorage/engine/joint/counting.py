@@ -12,6 +12,7 @@ import numpy as np
 
 from moorage.domain.topology import HOST
 from moorage.engine.joint.cost import excess
+from moorage.engine.joint.problem import mask_of
 from moorage.engine.joint.problem_index import index_problem
 from moorage.policies.primitives import (
     AtLeastDomains,
@@ -67,8 +68,7 @@ def _capacity_refutes(numbers: ProblemIndex) -> bool:
 def _pool_refutes(numbers: ProblemIndex) -> bool:
     """Whether members that can be only on a pool's hosts take more than its limit."""
     for pool in numbers.pools:
-        inside = np.zeros(len(numbers.problem.hosts), dtype=np.bool_)
-        inside[list(pool.hosts)] = True
+        inside = mask_of(pool.hosts, len(numbers.problem.hosts))
         takes = dict(pool.amounts)
         taken = sum(
             count * takes.get(numbers.problem.roles[_role(numbers, group)], 0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from moorage.engine.joint.problem import mask_of
 from moorage.policies.primitives import (
     Apart,
     AtLeastDomains,
@@ -76,8 +77,7 @@ def _members_missing(counts: Ints, domains: tuple[int, ...], limit: int) -> Ints
     levels = {need: np.maximum(0, need - limit - eligible).sum() for need in (top, top + 1)}
     found = np.where(counts + 1 > top, levels[top + 1], levels[top])
     goal = np.maximum(counts + 1, top) - limit
-    mask = np.zeros(len(counts), dtype=np.bool_)
-    mask[list(domains)] = True
+    mask = mask_of(domains, len(counts))
     return np.asarray(found - (mask & (counts < goal)), dtype=np.int64)
 
 

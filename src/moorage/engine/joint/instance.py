@@ -18,9 +18,10 @@ from moorage.engine.joint import instance_problem
 from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.instance_request import (
     decode_request,
+    decode_terrain,
     encode_request,
+    encode_terrain,
 )
-from moorage.engine.joint.instance_terrain import decode_terrain, encode_terrain
 from moorage.engine.joint.problem import Outcome, Verdict
 
 if TYPE_CHECKING:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
+from moorage.policies.primitives import NeverOn, OnlyOn
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
@@ -27,6 +29,19 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
+
+
+def mask_of(rows: Collection[int], size: int) -> Bools:
+    """[size] true at these rows."""
+    found = np.zeros(size, dtype=np.bool_)
+    found[list(rows)] = True
+    return found
+
+
+def permitted_hosts(primitive: OnlyOn | NeverOn, hosts: int) -> Bools:
+    """[H] the hosts, of this many, on which the primitive permits its members."""
+    named = mask_of(primitive.hosts, hosts)
+    return named if isinstance(primitive, OnlyOn) else ~named
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from moorage.engine.joint.problem import permitted_hosts
 from moorage.policies.primitives import (
     Apart,
     NeverOn,
@@ -187,7 +188,7 @@ def _memberships(count: int, sets: list[tuple[int, ...]]) -> tuple[tuple[int, ..
 def _groups(
     problem: Problem, named: list[OnlyOn | NeverOn], position: Mapping[MemberName, int]
 ) -> tuple[tuple[int, ...], tuple[Bools, ...], tuple[Ints, ...]]:
-    outside = [_violating_hosts(problem, one) for one in named]
+    outside = [~permitted_hosts(one, len(problem.hosts)) for one in named]
     sets = [tuple(position[m] for m in one.members) for one in named]
     numbers: dict[tuple[int, tuple[int, ...]], int] = {}
     group_of: list[int] = []
@@ -220,10 +221,3 @@ def _masks(
         else:
             cost += weight * outside[number]
     return mask, cost
-
-
-def _violating_hosts(problem: Problem, one: OnlyOn | NeverOn) -> Bools:
-    """[H] hosts on which a member violates the primitive."""
-    mask = np.zeros(len(problem.hosts), dtype=np.bool_)
-    mask[list(one.hosts)] = True
-    return ~mask if isinstance(one, OnlyOn) else mask

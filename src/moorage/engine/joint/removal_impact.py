@@ -17,6 +17,7 @@ import numpy as np
 
 from moorage.domain.ensembles import edges
 from moorage.domain.placement import Placement
+from moorage.engine.joint.problem import mask_of, permitted_hosts
 from moorage.policies.primitives import (
     Apart,
     AtLeastDomains,
@@ -108,9 +109,7 @@ def _excess_without(primitive: Primitive, removal: RemovalCandidates) -> Ints:
     """[n] the excess without each candidate; the primitive is posted without the first one."""
     match primitive:
         case OnlyOn() | NeverOn():
-            named = np.zeros(removal.policy_view.host_count, dtype=np.bool_)
-            named[list(primitive.hosts)] = True
-            on = named if isinstance(primitive, NeverOn) else ~named
+            on = ~permitted_hosts(primitive, removal.policy_view.host_count)
             there, goes = _rows(primitive.members, removal)
             return _ints(on[there].sum() - on[goes])
         case Apart():
@@ -168,8 +167,7 @@ def _excess_with_one_less(
         case Skew(domains=domains, limit=limit):
             most = int(n.max(initial=0))
             only = int((n == most).sum()) == 1
-            eligible = np.zeros(len(n) + 1, dtype=np.bool_)
-            eligible[list(domains)] = True
+            eligible = mask_of(domains, len(n) + 1)
             least = int(n[list(domains)].min()) if domains else 0
             lower = np.where(eligible[goes], np.minimum(least, here - 1), least)
             return _ints(most - ((here == most) & only & (goes >= 0)) - lower - limit)

@@ -22,6 +22,7 @@ import numpy as np
 from moorage.domain.changes import EndBookings
 from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.cost import preference_scale
+from moorage.engine.joint.problem import permitted_hosts
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.engine.state.overlay import with_bookings, without_consumers
 from moorage.policies.primitives import NeverOn, OnlyOn
@@ -108,9 +109,7 @@ def _open(problem: Problem, member: int) -> NDArray[np.bool_]:
     name = problem.members[member]
     for one in problem.primitives:
         if isinstance(one, NeverOn | OnlyOn) and one.weight is None and name in one.members:
-            named = np.zeros(len(problem.hosts), dtype=np.bool_)
-            named[list(one.hosts)] = True
-            found &= named if isinstance(one, OnlyOn) else ~named
+            found &= permitted_hosts(one, len(problem.hosts))
     return found
 
 
