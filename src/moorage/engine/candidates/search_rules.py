@@ -59,15 +59,26 @@ def rules(
         yield _OneProviderPerTree(pattern, slots)
 
 
-class _Isolate:
+class _SlotRule:
+    """A rule that concerns some of the slots."""
+
+    def __init__(self, bound: Sequence[bool]) -> None:
+        self._bound = bound
+        """[depth] whether the rule concerns the slot."""
+
+    def applies(self, depth: int) -> bool:
+        return self._bound[depth]
+
+    def common_state(self) -> int:
+        return 0
+
+
+class _Isolate(_SlotRule):
     """`isolate`: no provider serves two suffixed groups."""
 
     def __init__(self, slots: Sequence[SlotRequest], size: int) -> None:
-        self._suffixed = [bool(slot.suffix) for slot in slots]
+        super().__init__([bool(slot.suffix) for slot in slots])
         self._taken = [False] * size
-
-    def applies(self, depth: int) -> bool:
-        return self._suffixed[depth]
 
     def admits(self, _depth: int, provider: int) -> bool:
         return not self._taken[provider]
@@ -81,11 +92,8 @@ class _Isolate:
     def provider_state(self, provider: int) -> tuple[int, ...]:
         return (self._taken[provider],)
 
-    def common_state(self) -> int:
-        return 0
 
-
-class _SharedClasses:
+class _SharedClasses(_SlotRule):
     """The summed amounts of slots on one provider fit, and are at most `max_unit`."""
 
     def __init__(
@@ -96,11 +104,9 @@ class _SharedClasses:
             [(number[name], amount) for name, amount in slot.amounts if name in number]
             for slot in slots
         ]
+        super().__init__([bool(some) for some in self._amounts])
         self._max_amount = pattern.max_amount
         self._taken = [[0] * len(number) for _ in range(pattern.size)]
-
-    def applies(self, depth: int) -> bool:
-        return bool(self._amounts[depth])
 
     def admits(self, depth: int, provider: int) -> bool:
         taken, most = self._taken[provider], self._max_amount[provider]
@@ -119,11 +125,8 @@ class _SharedClasses:
     def provider_state(self, provider: int) -> tuple[int, ...]:
         return tuple(self._taken[provider])
 
-    def common_state(self) -> int:
-        return 0
 
-
-class _RequiredTraits:
+class _RequiredTraits(_SlotRule):
     """The unsuffixed group's providers together meet every required trait set."""
 
     def __init__(
@@ -135,7 +138,7 @@ class _RequiredTraits:
     ) -> None:
         self._full = (1 << shape.required_sets) - 1
         self._traits_met = pattern.traits_met
-        self._bound = [not slot.suffix for slot in slots]
+        super().__init__([not slot.suffix for slot in slots])
         self._later = [0] * (len(slots) + 1)
         for depth in reversed(range(len(slots))):
             more = 0
@@ -143,9 +146,6 @@ class _RequiredTraits:
                 more |= pattern.traits_met[provider]
             self._later[depth] = self._later[depth + 1] | more
         self._covered = [0]
-
-    def applies(self, depth: int) -> bool:
-        return self._bound[depth]
 
     def admits(self, depth: int, provider: int) -> bool:
         able = self._covered[-1] | self._traits_met[provider] | self._later[depth + 1]
@@ -164,7 +164,7 @@ class _RequiredTraits:
         return self._covered[-1]
 
 
-class _SameSubtree:
+class _SameSubtree(_SlotRule):
     """`same_subtree`: one of the set's providers is, or is an ancestor of, all of them."""
 
     def __init__(
@@ -175,7 +175,7 @@ class _SameSubtree:
         providers: Sequence[Sequence[int]],
     ) -> None:
         self._ancestors = pattern.ancestors
-        self._bound = [slot.suffix in names for slot in slots]
+        super().__init__([slot.suffix in names for slot in slots])
         self._later = [0] * (len(slots) + 1)
         for depth in reversed(range(len(slots))):
             more = sum(1 << provider for provider in providers[depth]) if self._bound[depth] else 0
@@ -183,9 +183,6 @@ class _SameSubtree:
         everyone = (1 << pattern.size) - 1
         self._states = [(0, everyone)]
         """(bits of the chosen providers, bits of their common ancestors or selves)."""
-
-    def applies(self, depth: int) -> bool:
-        return self._bound[depth]
 
     def admits(self, depth: int, provider: int) -> bool:
         chosen, tops = self._states[-1]
@@ -203,20 +200,14 @@ class _SameSubtree:
     def provider_state(self, provider: int) -> tuple[int, ...]:
         return (self._states[-1][0] >> provider & 1,)
 
-    def common_state(self) -> int:
-        return 0
 
-
-class _OneProviderPerTree:
+class _OneProviderPerTree(_SlotRule):
     """At most one provider of each tree is used."""
 
     def __init__(self, pattern: TreePattern, slots: Sequence[SlotRequest]) -> None:
         self._tree = pattern.tree
-        self._bound = [bool(slot.amounts) for slot in slots]
+        super().__init__([bool(slot.amounts) for slot in slots])
         self._used: dict[int, list[int]] = {tree: [] for tree in pattern.tree}
-
-    def applies(self, depth: int) -> bool:
-        return self._bound[depth]
 
     def admits(self, _depth: int, provider: int) -> bool:
         there = self._used[self._tree[provider]]
@@ -230,6 +221,3 @@ class _OneProviderPerTree:
 
     def provider_state(self, provider: int) -> tuple[int, ...]:
         return (provider in self._used[self._tree[provider]],)
-
-    def common_state(self) -> int:
-        return 0

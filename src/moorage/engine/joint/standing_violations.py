@@ -200,8 +200,8 @@ class _Relaxer:
             for member in one.members
             if member in self._row and (self._row[member] in one.hosts) is not inside
         )
-        rest = tuple(member for member in one.members if member not in set(wrong))
-        return StandingViolation(len(wrong), wrong), (replace(one, members=rest),)
+        rest = replace(one, members=_without(one.members, wrong))
+        return StandingViolation(len(wrong), wrong), (rest,)
 
     def _at_most(
         self, one: AtMost, domain_of: Ints, counts: Ints
@@ -209,9 +209,8 @@ class _Relaxer:
         full = np.flatnonzero(counts > one.limit)
         standing = self._standing_in(domain_of, one.members, full.tolist())
         amount = int((counts[full] - one.limit).sum())
-        rest = tuple(member for member in one.members if member not in set(standing))
         return StandingViolation(amount, standing), (
-            replace(one, members=rest),
+            replace(one, members=_without(one.members, standing)),
             self._never_on(one, self._to_place(one.members), np.isin(domain_of, full)),
         )
 
@@ -230,10 +229,7 @@ class _Relaxer:
         both = np.flatnonzero((ours > 0) & (theirs > 0))
         everyone = (*one.members, *one.others)
         standing = self._standing_in(domain_of, everyone, both.tolist())
-        mine, yours = (
-            tuple(member for member in side if member not in set(standing))
-            for side in (one.members, one.others)
-        )
+        mine, yours = (_without(side, standing) for side in (one.members, one.others))
         shared = np.isin(domain_of, both)
         parted = (replace(one, members=mine, others=yours),) if mine and yours else ()
         return StandingViolation(len(both), standing), (
@@ -246,3 +242,8 @@ class _Relaxer:
     ) -> NeverOn:
         rows = frozenset(np.flatnonzero(hosts).tolist())
         return NeverOn(policy=one.policy, members=members, hosts=rows)
+
+
+def _without(members: Members, gone: Members) -> Members:
+    left_out = set(gone)
+    return tuple(one for one in members if one not in left_out)

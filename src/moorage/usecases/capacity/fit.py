@@ -237,8 +237,7 @@ def limiting_factors(
     """
     if seconds <= 0:
         return ()
-    ends = env.stopwatch() + seconds
-    oracle = Oracle(env.solver, lambda: ends - env.stopwatch())
+    oracle = Oracle(env.solver, env.countdown(seconds))
     core = next(DeletionFilter(built, oracle).conflicts(), None)
     if core is None:
         return ()

@@ -262,8 +262,7 @@ def _with_ends(
 
 def _why(env: UseCaseEnvironment, built: BuiltProblem) -> str:
     """The reason why a lease cannot move, such as `needs 4 hosts one-per-host, 3 left`."""
-    ends = env.stopwatch() + _WHY
-    oracle = Oracle(env.solver, lambda: ends - env.stopwatch())
+    oracle = Oracle(env.solver, env.countdown(_WHY))
     core = next(DeletionFilter(built, oracle).conflicts(), None)
     if core is None:
         return "no other places were found"

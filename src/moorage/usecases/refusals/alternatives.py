@@ -37,8 +37,8 @@ _ZONES: Final = 8
 """Other zones that are tried at most."""
 _SHARE: Final = 2
 """All alternatives together may take 1/_SHARE of the time for an explanation."""
-_REST: Final = 4
-"""The count and the zones may each take 1/_REST of the time for alternatives."""
+_PART: Final = 4
+"""The count and the zones may each take 1/_PART of the time for alternatives."""
 
 
 def with_alternatives(  # noqa: PLR0913 - the refused request, its problem, range and margins
@@ -65,12 +65,13 @@ def with_alternatives(  # noqa: PLR0913 - the refused request, its problem, rang
         cleaning: time between the ends of the tenant's and of the booked period.
     """
     budget = env.limits.explanation_budget // _SHARE
-    asking = otherwise if otherwise is not None and otherwise.helps(built.request) else None
-    judge = _Judge(built, _oracle(env, budget // _REST, window_request.seed), asking)
+    seconds = budget // _PART / SECOND
+    trial = otherwise if otherwise is not None and otherwise.helps(built.request) else None
+    judge = _Judge(built, Oracle(env.solver, env.countdown(seconds), window_request.seed), trial)
     largest = _listed(why) or _largest(judge, env.limits.disclosure)
     why = why if judge.sure else replace(why, note=UNTRIED)
     starts = replace(starts, disclosure=env.limits.disclosure)
-    zoning = _Judge(built, _oracle(env, budget // _REST, window_request.seed), asking)
+    zoning = _Judge(built, Oracle(env.solver, env.countdown(seconds), window_request.seed), trial)
     zones = tuple(one for one, request in _zones(built) if zoning.fits(request))
     sought = earliest_start(env, window_request, starts, time_limit=budget, later=True)
     if sought.start is None:
@@ -79,11 +80,6 @@ def with_alternatives(  # noqa: PLR0913 - the refused request, its problem, rang
     end = starts.window(sought.start).end
     window = Window(start, None if end == FOREVER else end - cleaning, sought.proved)
     return replace(why, earliest=window, largest=largest, zones=zones)
-
-
-def _oracle(env: Environment, budget: Duration, seed: int) -> Oracle:
-    until = env.stopwatch() + budget / SECOND
-    return Oracle(env.solver, lambda: until - env.stopwatch(), seed)
 
 
 def _listed(why: Explanation) -> Largest | None:

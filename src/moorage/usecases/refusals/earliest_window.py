@@ -112,8 +112,7 @@ def earlier_start_by_moves(
         remaining: returns the seconds left.
         after: only later starts count; None: all.
     """
-    until = env.stopwatch() + min(remaining(), _SECONDS)
-    search = _Search(env, window_request, lambda: until - env.stopwatch())
+    search = _Search(env, window_request, env.countdown(min(remaining(), _SECONDS)))
     proved = True
     for starts, view in ranges:
         if found.start is not None and found.start <= starts.first:
@@ -256,10 +255,10 @@ def earliest_start(
         time_limit: for the whole search; past it the answer is not proved.
         later: whether to skip the first start of the range.
     """
-    until = env.stopwatch() + time_limit / SECOND
+    left = env.countdown(time_limit / SECOND)
 
     def remaining() -> float:
-        return deadline.left(until - env.stopwatch())
+        return deadline.left(left())
 
     found, ranges = NO_START, _parts(env, window_request, starts)
     for part, view in ranges:

@@ -145,7 +145,7 @@ def explain_request(
         found = explain(
             built,
             env.solver,
-            remaining=_budget(env),
+            remaining=env.countdown(env.limits.explanation_budget / SECOND),
             seed=seed,
             disclosure=env.limits.disclosure,
             skip_stage=Stage.STATIC,
@@ -208,7 +208,10 @@ def explain_static(
         seed: for the solver.
         helps: result text of relaxations that fit the present fleet.
     """
-    empty, remaining = on_empty_hosts(built.request, built), _budget(env)
+    empty, remaining = (
+        on_empty_hosts(built.request, built),
+        env.countdown(env.limits.explanation_budget / SECOND),
+    )
     rough = env.limits.disclosure
     found = explain(empty, env.solver, remaining=remaining, seed=seed, disclosure=rough)
     if found.verdict != INFEASIBLE:  # proved by the caller; here time ran out
@@ -244,10 +247,10 @@ def with_nearest_relaxations(
     budget = env.limits.explanation_budget / SECOND / _SHARE
     if budget <= 0 or not otherwise.helps(built.request):
         return why
-    until, sure = env.stopwatch() + budget, True
+    left, sure = env.countdown(budget), True
 
     def remaining() -> float:
-        return deadline.left(until - env.stopwatch())
+        return deadline.left(left())
 
     def granted(request: EnsembleRequest) -> bool:
         nonlocal sure
@@ -264,12 +267,6 @@ def with_nearest_relaxations(
     if not (sure and remaining() > 0):
         return replace(why, relaxations=every, note=UNTRIED)
     return replace(why, relaxations=every, note="" if found else why.note)
-
-
-def _budget(env: Environment) -> Callable[[], float]:
-    """A function that returns the seconds left for an explanation that begins now."""
-    until = env.stopwatch() + env.limits.explanation_budget / SECOND
-    return lambda: until - env.stopwatch()
 
 
 def _explanation(env: Environment, snapshot: Snapshot, found: RefusalExplanation) -> Explanation:

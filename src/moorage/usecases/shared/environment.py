@@ -25,6 +25,11 @@ class Environment:
     pause: Callable[[float], object]
     """Sleeps for so many seconds."""
 
+    def countdown(self, seconds: float) -> Callable[[], float]:
+        """A function that returns how many of these seconds, from now on, are left."""
+        until = self.stopwatch() + seconds
+        return lambda: until - self.stopwatch()
+
     def with_disclosure_for(self, *, operator: bool) -> Self:
         """The environment with exact disclosure for an operator."""
         if not operator:
