@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.claims.comparison import RequestedServer
     from moorage.usecases.decide.loop import DecisionResult
+    from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Store
@@ -243,13 +244,8 @@ def _free_place(
     place = decision.places.get(name)
     if place is None:
         raise NotFound("member", str(name))
-    state = decision.state_at(snapshot.taken_at)
-    if state is not DecisionState.HELD:
-        raise WrongState(f"cannot claim from a decision that is {state}")
     member_places = locate_members(snapshot, ensemble)
-    status = member_places.of(name)
-    if status is not MemberStatus.HELD:
-        raise WrongState(f"the place of {name} is not free to claim: it is {status}")
+    check_free(decision, member_places, name)
     if decision.lease_id is not None and ensemble.member(name).uuid in without_place(
         snapshot, decision.id
     ):
@@ -257,6 +253,19 @@ def _free_place(
             f"the place of {name} is missing: its host is disabled, or has no room for it yet"
         )
     return place, member_places.bookings[name]
+
+
+def check_free(decision: Decision, member_places: MemberPlaces, name: MemberName) -> None:
+    """Check that the member's place is held, so that it can be claimed.
+
+    Raises:
+        WrongState: the decision or the place is not held.
+    """
+    state, status = decision.state_at(member_places.at), member_places.of(name)
+    if state is not DecisionState.HELD:
+        raise WrongState(f"cannot claim from a decision that is {state}")
+    if status is not MemberStatus.HELD:
+        raise WrongState(f"the place of {name} is not free to claim: it is {status}")
 
 
 def _made_before(

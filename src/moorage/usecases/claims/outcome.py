@@ -41,6 +41,7 @@ from moorage.usecases.decide.writes import (
     member_consumer,
     options_like,
     step_decision,
+    with_server,
 )
 from moorage.usecases.preemption.eviction import transferred_warning
 from moorage.usecases.relocation.lease_promise import continuation_of
@@ -297,11 +298,8 @@ def activation_changes(
         exchange: the changes that replace the member's bookings by the server's allocations.
     """
     decision = store.decision(active.decision_id)
-    members = tuple(
-        replace(one, server_id=active.server_id) if one.name == active.member else one
-        for one in ensemble.members
-    )
-    grown = replace(ensemble, members=members, updated_at=active.updated_at)
+    grown = with_server(ensemble, active.member, active.server_id)
+    grown = replace(grown, updated_at=active.updated_at)
     return (
         PutClaim(active, ClaimState.BUILDING.value, not_after=active.lapses_at),
         *exchange,

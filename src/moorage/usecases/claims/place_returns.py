@@ -36,7 +36,7 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import FOREVER
 from moorage.domain.resources import total
 from moorage.usecases.decide.member_places import bookings_of, place_of
-from moorage.usecases.decide.writes import member_consumer
+from moorage.usecases.decide.writes import member_consumer, with_server
 from moorage.usecases.relocation.lease_health import NOTHING, health_notice, with_missing
 
 if TYPE_CHECKING:
@@ -179,11 +179,7 @@ class _Returning:
 
     def give_server(self, member: Member, server: str | None) -> None:
         """Set or clear the server of a member."""
-        members = tuple(
-            replace(one, server_id=server) if one.uuid == member.uuid else one
-            for one in self.ensemble.members
-        )
-        self.ensemble = replace(self.ensemble, members=members)
+        self.ensemble = with_server(self.ensemble, member.name, server)
         self.moved = True
 
     def promised(self, member: Member, left: Place) -> Place:
@@ -193,7 +189,6 @@ class _Returning:
         plan has none there, it is the place as it was left, in the member's planned size if
         possible.
         """
-        size = self._size(member)
         mine = self.plan.get(member.name)
         for name, place in sorted(self.plan.items(), key=lambda one: one[0] != member.name):
             if name.role == member.name.role and place.host == left.host:
@@ -201,13 +196,9 @@ class _Returning:
                     self.plan[name] = mine
                 self.plan[member.name] = place
                 return place
-        found = _resized(left, size)
+        found = left if mine is None else _resized(left, total(mine.allocations.values()))
         self.plan[member.name] = found
         return found
-
-    def _size(self, member: Member) -> Amounts:
-        mine = self.plan.get(member.name)
-        return {} if mine is None else total(mine.allocations.values())
 
 
 def _resized(left: Place, size: Amounts) -> Place:

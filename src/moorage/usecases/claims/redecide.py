@@ -7,11 +7,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import PutClaim
-from moorage.domain.decisions import DecisionState
-from moorage.domain.errors import DescriptionMismatch, UnknownName, WrongState
+from moorage.domain.errors import DescriptionMismatch, UnknownName
 from moorage.domain.period import Period
 from moorage.usecases.claims.claim import (
     ClaimResult,
+    check_free,
     check_lease_active,
     claim,
     new_claim,
@@ -25,7 +25,7 @@ from moorage.usecases.claims.comparison import (
 )
 from moorage.usecases.claims.hold import check_held
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision
-from moorage.usecases.decide.member_places import MemberStatus, locate_members
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import DecisionHooks, KnownHosts, Proposal, RequestIdentity
 from moorage.usecases.decide.writes import options_like
 from moorage.usecases.relocation.lease_promise import continuation_of
@@ -88,11 +88,7 @@ def _redecide(
     ensemble = env.store.ensemble(decision.ensemble_id)
     snapshot = env.store.snapshot()
     check_held(decision, snapshot.taken_at)
-    if decision.state is not DecisionState.HELD:
-        raise WrongState(f"cannot claim from a decision that is {decision.state}")
-    status = locate_members(snapshot, ensemble).of(second.member)
-    if status is not MemberStatus.HELD:
-        raise WrongState(f"the place of {second.member} is not free to claim: it is {status}")
+    check_free(decision, locate_members(snapshot, ensemble), second.member)
     requested = read_server_request(env.store, second.server)
     role = ensemble.role(second.member.role)
     comparison = compare(role, requested, frozenset())

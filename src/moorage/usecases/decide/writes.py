@@ -94,6 +94,14 @@ def _placed(ensemble: Ensemble, decision: Decision, member_places: MemberPlaces)
     return replace(ensemble, members=members, updated_at=decision.updated_at)
 
 
+def with_server(ensemble: Ensemble, member: MemberName, server_id: str | None) -> Ensemble:
+    """The ensemble with this server, or none, as the member's."""
+    members = tuple(
+        replace(one, server_id=server_id) if one.name == member else one for one in ensemble.members
+    )
+    return replace(ensemble, members=members)
+
+
 def current_decision(store: Store, ensemble: Ensemble) -> Decision | None:
     """The newest decision about the ensemble, in any state."""
     found = store.decisions(

@@ -35,6 +35,7 @@ from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.state.bounded_view import with_period
 from moorage.usecases.claims.presented import ATTEMPTS, without_consumer
 from moorage.usecases.claims.stay_terms import with_virtual_classes
+from moorage.usecases.decide.writes import with_server
 from moorage.usecases.leases.placement_reservation import leases_of_classes, reserved_places
 from moorage.usecases.relocation.lease_health import without_place
 
@@ -303,15 +304,10 @@ def _with_server(
 ) -> Ensemble:
     """The ensemble with the server on this member, removed from the member it was on before."""
     server = write.consumer.uuid
-    members = tuple(
-        replace(one, server_id=server)
-        if one.uuid == member.uuid
-        else replace(one, server_id=None)
-        if one.server_id == server
-        else one
-        for one in ensemble.members
-    )
-    return replace(ensemble, members=members, updated_at=now)
+    for one in ensemble.members:
+        if one.server_id == server:
+            ensemble = with_server(ensemble, one.name, None)
+    return replace(with_server(ensemble, member.name, server), updated_at=now)
 
 
 def _claim(

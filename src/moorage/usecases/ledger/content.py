@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.bookings import Booking
     from moorage.domain.consumers import Consumer
+    from moorage.domain.topology import Topology
     from moorage.usecases.ports import Store
 
 PAGE: Final = 5_000
@@ -55,6 +56,15 @@ def _sets(store: Store, advance: Callable[[int], None]) -> dict[str, AllocationS
             found[one.consumer.uuid] = AllocationSet(one.consumer, amounts)
             advance(1)
     return found
+
+
+def topology_content(topology: Topology) -> tuple[object, ...]:
+    """The content of a topology, comparable: without line numbers of its file."""
+    return (
+        dict(topology.levels),
+        {key: (one.level, one.parent) for key, one in topology.domains.items()},
+        dict(topology.attachments),
+    )
 
 
 @dataclass(frozen=True, slots=True)

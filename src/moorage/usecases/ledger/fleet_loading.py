@@ -26,6 +26,7 @@ from moorage.domain.changes import (
 from moorage.domain.errors import Conflict, UnknownName
 from moorage.domain.resources import is_custom_name
 from moorage.domain.topology import EMPTY
+from moorage.usecases.ledger.content import topology_content
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.role_resolution import LedgerNames
 
@@ -207,20 +208,11 @@ def _is_new_flavor(flavor: Flavor, known: Sequence[Flavor], differences: list[st
 def _new_topology(
     topology: Topology | None, snapshot: Snapshot, differences: list[str]
 ) -> Topology | None:
-    if topology is None or _shape(topology) == _shape(snapshot.topology):
+    if topology is None or topology_content(topology) == topology_content(snapshot.topology):
         return None
-    if _shape(snapshot.topology) != _shape(EMPTY):
+    if topology_content(snapshot.topology) != topology_content(EMPTY):
         differences.append("another topology is loaded")
     return topology
-
-
-def _shape(topology: Topology) -> tuple[object, ...]:
-    """The content of a topology, without line numbers of its file."""
-    return (
-        dict(topology.levels),
-        {key: (one.level, one.parent) for key, one in topology.domains.items()},
-        dict(topology.attachments),
-    )
 
 
 def _changes(

@@ -33,7 +33,7 @@ from moorage.domain.content import (
 )
 from moorage.domain.errors import Conflict, UnknownName
 from moorage.domain.topology import EMPTY
-from moorage.usecases.ledger.content import ledger_content
+from moorage.usecases.ledger.content import ledger_content, topology_content
 from moorage.usecases.shared.access import require_operator
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ def plan(
     _check_names(store, source)
     ledger = ledger_content(store)
     found = tuple(differences(source, ledger))
-    known = store.snapshot().topology
-    fresh = None if topology is None or _shape(topology) == _shape(known) else topology
-    replaces = fresh is not None and _shape(known) != _shape(EMPTY)
+    known = topology_content(store.snapshot().topology)
+    fresh = None if topology is None or topology_content(topology) == known else topology
+    replaces = fresh is not None and known != topology_content(EMPTY)
     return TakeoverPlan(source, ledger, found, fresh, replaces)
 
 
@@ -119,14 +119,6 @@ def _check_names(store: Store, source: Content) -> None:
                 raise UnknownName("resource class", item.resource_class, path=one.name)
         for name in sorted(one.traits - traits):
             raise UnknownName("trait", name, path=one.name)
-
-
-def _shape(topology: Topology) -> tuple[object, ...]:
-    return (
-        dict(topology.levels),
-        {key: (one.level, one.parent) for key, one in topology.domains.items()},
-        dict(topology.attachments),
-    )
 
 
 def check(planned: TakeoverPlan, permission: TakeoverPermission) -> None:
