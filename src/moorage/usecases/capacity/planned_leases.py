@@ -178,7 +178,7 @@ def _one_by_one(
                 found = None
             if found is not None:
                 moves = LeaseMove(
-                    planned, MappingProxyType({n: found.place(n) for n in sorted(anew)})
+                    planned, MappingProxyType({n: found.places[n] for n in sorted(anew)})
                 )
                 moved.append(moves)
                 view = with_bookings(view, planned.bookings(moves.places))

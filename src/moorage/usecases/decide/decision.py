@@ -92,7 +92,7 @@ def decision_for(
             {
                 name: _kept(member_places.places[name], answer.before, name)
                 if name in request.fixed
-                else found.place(name)
+                else found.places[name]
                 for name in request.members
             }
         ),

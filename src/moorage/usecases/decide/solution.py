@@ -78,10 +78,6 @@ class VerifiedPlacement:
     places: Mapping[MemberName, Place]
     """Member that is placed now -> its place."""
 
-    def place(self, member: MemberName) -> Place:
-        """The place of a member that is placed now."""
-        return self.places[member]
-
 
 def request_for(
     ensemble: Ensemble,

@@ -240,7 +240,7 @@ def _judged(
     stays = stated.staying.keys() & request.fixed.keys()
     leaving = request.released | {stated.staying[name][0].consumer for name in stays}
     places = [
-        found.place(name) if name not in request.fixed else place_of(view, stated.staying[name])
+        found.places[name] if name not in request.fixed else place_of(view, stated.staying[name])
         for name in request.members
         if name not in request.fixed or name in stays
     ]

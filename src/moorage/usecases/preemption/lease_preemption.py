@@ -216,7 +216,7 @@ def _afterwards(view: Snapshot, proposal: Proposal, answer: SearchResult) -> Sna
         if name not in request.fixed:
             instead[uuid_of[name]] = tuple(
                 Booking(uuid_of[name], provider, amounts, answer.period, BookingState.RESERVED)
-                for provider, amounts in found.place(name).allocations.items()
+                for provider, amounts in found.places[name].allocations.items()
             )
     for one in answer.concessions:
         gone = {each.consumer for each in one.displaced}

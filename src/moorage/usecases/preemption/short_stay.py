@@ -117,7 +117,7 @@ def _until(
         for stranger in (foreign_occupant(ensemble, role),)
     }
     bare = without_consumers(view, request.released)
-    places = {name: found.place(name) for name in request.members if name not in request.fixed}
+    places = {name: found.places[name] for name in request.members if name not in request.fixed}
     taken = total_demand(places.values())
     endings = {}
     try:

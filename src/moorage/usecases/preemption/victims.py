@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, combinations, islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -170,28 +169,23 @@ def _on(
     for priority in sorted({one.priority for one in here}, reverse=True):
         mine = [one.consumer for one in here if one.priority == priority]
         below -= frozenset(mine)
-        chosen |= _fewest(mine, partial(_also, fits, chosen | below))
+        chosen |= _fewest(mine, chosen | below, fits)
     return chosen
 
 
-def _also(
-    fits: Callable[[frozenset[str]], bool], gone: frozenset[str], some: frozenset[str]
-) -> bool:
-    """Whether there is room without `some` and `gone`."""
-    return fits(gone | some)
-
-
-def _fewest(consumers: list[str], fits: Callable[[frozenset[str]], bool]) -> frozenset[str]:
-    """The fewest consumers without which there is room, the first in order preferred.
+def _fewest(
+    consumers: list[str], gone: frozenset[str], fits: Callable[[frozenset[str]], bool]
+) -> frozenset[str]:
+    """The fewest consumers besides `gone` without which there is room, the first preferred.
 
     There must be room without all of them.
     """
     for some in islice(_sets(consumers), _MOST_TRIED):
-        if fits(some):
+        if fits(gone | some):
             return some
     everyone = frozenset(consumers)
     for one in reversed(consumers):
-        if fits(everyone - {one}):
+        if fits(gone | everyone - {one}):
             everyone -= {one}
     return everyone
 

@@ -276,7 +276,7 @@ def _with_ends(
     stays = frozenset(staying)
     mine = RequiredPlaces(
         (
-            *(jointly.placement.place(one) for one in request.members if one not in request.fixed),
+            *(jointly.placement.places[one] for one in request.members if one not in request.fixed),
             *(place_of(snapshot, some) for some in staying.values() if some),
         ),
         request.period,
@@ -356,7 +356,7 @@ def moved_places(planned: PendingLease, found: VerifiedPlacement) -> Mapping[Mem
     """The new places of members whose host changes."""
     return MappingProxyType(
         {
-            name: found.place(name)
+            name: found.places[name]
             for name in found.built.request.members
             if found.hosts[name] != planned.member_places.places[name].host
         }
