@@ -11,7 +11,7 @@ from moorage.api.native.paging import listed
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import format_duration, format_instant
 from moorage.domain.waitlist import EntryState
-from moorage.usecases.waitlist.attempt import asker
+from moorage.usecases.waitlist.attempt import caller_of
 from moorage.usecases.waitlist.enter import WaitRequest
 from moorage.usecases.waitlist.queries import (
     ListedEntry,
@@ -137,7 +137,7 @@ def entry_view(call: Call, one: ListedEntry) -> wire.WaitlistEntry:
 
 def _why(call: Call, entry: WaitlistEntry) -> str:
     """The reason for waiting; a reason worded for operators is withheld from tenants."""
-    if asker(entry).operator and not call.caller.operator:
+    if caller_of(entry).operator and not call.caller.operator:
         return f"it waits for {entry.waits_for}"
     return entry.why
 

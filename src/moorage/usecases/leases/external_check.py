@@ -37,7 +37,7 @@ class CheckRequest:
     what: str
     before: Mapping[str, object] | None = None
     """The lease before the change; None for a new lease."""
-    _asked: bool = False
+    _called: bool = False
 
     def put(self, lease: Lease, ensemble: Ensemble) -> Lease:
         """Call the check and return the lease, marked as checked.
@@ -49,9 +49,9 @@ class CheckRequest:
         check = self.env.check
         if check is None:
             return lease
-        if not self._asked:
-            _ask(check, self.what, self._body(lease, ensemble))
-            self._asked = True
+        if not self._called:
+            _call(check, self.what, self._body(lease, ensemble))
+            self._called = True
         return replace(lease, checked=True)
 
     def _body(self, lease: Lease, ensemble: Ensemble) -> dict[str, object]:
@@ -69,7 +69,7 @@ class CheckRequest:
         return body
 
 
-def _ask(check: LeaseCheck, what: str, body: Mapping[str, object]) -> None:
+def _call(check: LeaseCheck, what: str, body: Mapping[str, object]) -> None:
     try:
         why = check.ask(what, body)
     except CheckFailed as error:

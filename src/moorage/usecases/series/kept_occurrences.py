@@ -170,7 +170,7 @@ class OccurrenceHolds:
             return
         stored = self._env.store.lease(lease.id)
         self._kept.append(stored)
-        self._options(slot, stored, ensemble)
+        self._check(slot, stored, ensemble)
 
     def _refuse(self, slot: Slot, infeasible: Infeasible) -> None:
         why = infeasible.explanation
@@ -180,7 +180,7 @@ class OccurrenceHolds:
             # The rest is searched for only to list all occurrences that do not fit.
             self.withdraw()
 
-    def _options(self, slot: Slot, lease: Lease, ensemble: Ensemble) -> None:
+    def _check(self, slot: Slot, lease: Lease, ensemble: Ensemble) -> None:
         """Call the operator's check for an occurrence."""
         try:
             pending = replace(lease, state=LeaseState.PENDING, units=len(ensemble.members))

@@ -190,7 +190,6 @@ def check_quota(
         QuotaExceeded: the quota does not allow it.
     """
     store, now = env.store, env.store.now()
-    window = env.limits.quotas.window
     used = () if before is None else tuple(store.uses_of_lease(lease.id))
     use = LeaseUse(
         lease.terms.period,
@@ -199,10 +198,10 @@ def check_quota(
         used,
         lease.terms.priority if before is None else 0,
     )
-    ceiling, others = _ceiling(env, lease.project_id, within), NO_LEASES
-    if ceiling.needs_leases:
-        since = min(now, lease.terms.period.start) - window
-        others = store.lessee(lease.project_id, since, but=lease.id)
+    ceiling = _ceiling(env, lease.project_id, within)
+    others = _others(
+        store, ceiling, lease.project_id, min(now, lease.terms.period.start), but=lease.id
+    )
     if (refusal := quota_violation(ceiling, others, use, now)) is not None:
         raise refusal
 
@@ -214,13 +213,9 @@ class Allowance:
         self, env: Environment, project_id: str, first: Instant, within: QuotaDefaults
     ) -> None:
         """For leases that start at `first` or later, with the limits `within` (`quota_limits`)."""
-        now = env.store.now()
-        self._now = now
+        self._now = env.store.now()
         self._ceiling = _ceiling(env, project_id, within)
-        self._others = NO_LEASES
-        if self._ceiling.needs_leases:
-            since = min(now, first) - env.limits.quotas.window
-            self._others = env.store.lessee(project_id, since)
+        self._others = _others(env.store, self._ceiling, project_id, min(self._now, first))
 
     def refusal(self, lease: Lease) -> QuotaExceeded | None:
         """The quota that does not allow a new lease beside those counted so far; None: allowed."""
@@ -269,6 +264,15 @@ def check_stored(env: Environment, project_id: str, name: QuotaName) -> None:
 def held_limit(env: Environment, project_id: str) -> int:
     """How many places a project may hold outside of leases."""
     return defaults(env.limits).limit(QuotaName.HELD, env.store.quota(project_id))
+
+
+def _others(
+    store: Store, ceiling: QuotaTerms, project_id: str, since: Instant, but: str = ""
+) -> ProjectLeases:
+    """The project's leases that count beside one from `since` on, except the lease `but`."""
+    if not ceiling.needs_leases:
+        return NO_LEASES
+    return store.lessee(project_id, since - ceiling.window, but=but)
 
 
 def _ceiling(env: Environment, project_id: str, within: QuotaDefaults | None = None) -> QuotaTerms:

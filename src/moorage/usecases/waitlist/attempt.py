@@ -115,7 +115,7 @@ def _quota_passes(env: UseCaseEnvironment, entry: WaitlistEntry) -> bool:
     return passes is not None and first < passes <= entry.latest
 
 
-def asker(entry: WaitlistEntry) -> Caller:
+def caller_of(entry: WaitlistEntry) -> Caller:
     """The caller who made the entry."""
     return Caller(entry.user_id, entry.asked_from, entry.roles)
 
@@ -128,7 +128,7 @@ def _hurried(env: UseCaseEnvironment, seconds: float) -> UseCaseEnvironment:
 
 def _granted(env: UseCaseEnvironment, entry: WaitlistEntry) -> LeaseResult:
     """Grant the entry in the earliest window that fits, and return the lease."""
-    caller, length = asker(entry), entry.terms.period.end - entry.terms.period.start
+    caller, length = caller_of(entry), entry.terms.period.end - entry.terms.period.start
 
     def create(start: Instant) -> LeaseResult:
         request = LeaseRequest(

@@ -23,7 +23,7 @@ from moorage.usecases.decide.solution import solve_and_verify
 from moorage.usecases.refusals.earliest_window import earliest_start
 from moorage.usecases.refusals.explanation import refused_because
 from moorage.usecases.refusals.obstacles import present_obstacles
-from moorage.usecases.waitlist.attempt import asker
+from moorage.usecases.waitlist.attempt import caller_of
 from moorage.usecases.waitlist.queries import basis, waitlist_order
 from moorage.usecases.waitlist.starts import placeable, quota_refusal, starts_of, window_request_of
 
@@ -44,7 +44,7 @@ def entry_obstacle(env: UseCaseEnvironment, entry: WaitlistEntry, snapshot: Snap
     if entry.waits_for is WaitsFor.QUOTA:
         refused = quota_refusal(env, entry, first)
         return None if refused is None else refused.message
-    caller = asker(entry)
+    caller = caller_of(entry)
     try:
         ensemble = placeable(env, caller, entry)
         starts = starts_of(entry, first, first)
@@ -131,7 +131,7 @@ def _estimate(
     first = entry.first_at(view.taken_at)
     note = ""
     try:
-        ensemble = placeable(env, asker(entry), entry)
+        ensemble = placeable(env, caller_of(entry), entry)
         for _ in range(_TRIES):
             last = max(first, _last(env, entry, view))
             starts = starts_of(entry, first, last, env.limits.disclosure)

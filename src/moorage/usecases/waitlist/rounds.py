@@ -32,7 +32,7 @@ class WaitlistWorker:
     """Runs in one worker. Its cache only saves work."""
 
     env: UseCaseEnvironment
-    _asked: str = ""
+    _quota_checked: str = ""
     """The last entry whose quota was checked."""
     _estimates: EstimateWorker = field(init=False)
 
@@ -66,9 +66,9 @@ class WaitlistWorker:
         """Entries past their time, that may fit, and the next few that wait for a quota."""
         env, now = self.env, self.env.store.now()
         quotas = [one.id for one in entries if one.waits_for is WaitsFor.QUOTA]
-        begin = quotas.index(self._asked) + 1 if self._asked in quotas else 0
+        begin = quotas.index(self._quota_checked) + 1 if self._quota_checked in quotas else 0
         some = (quotas[begin:] + quotas[:begin])[:_QUOTAS]
-        self._asked = some[-1] if some else ""
+        self._quota_checked = some[-1] if some else ""
         return [
             one
             for one in entries
