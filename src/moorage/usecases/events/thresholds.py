@@ -58,7 +58,7 @@ class Crossing:
     event: DerivedEvent | None = None
 
 
-Last: TypeAlias = "MutableMapping[str, float]"
+LastValues: TypeAlias = "MutableMapping[str, float]"
 """Subscription id and key -> the value measured last; reported as `before` in events."""
 
 
@@ -121,7 +121,7 @@ def room(
     subscription: Subscription,
     ensemble: Ensemble,
     snapshot: Snapshot,
-    last_values: Last,
+    last_values: LastValues,
 ) -> Iterator[Crossing]:
     """The standing of `max_additional` against `threshold.below`; only for placed ensembles."""
     role = next((role for role in ensemble.roles if role.name == subscription.wants.role), None)
@@ -184,7 +184,7 @@ def max_additional(
 
 
 def capacity(
-    env: UseCaseEnvironment, subscription: Subscription, snapshot: Snapshot, last_values: Last
+    env: UseCaseEnvironment, subscription: Subscription, snapshot: Snapshot, last_values: LastValues
 ) -> Iterator[Crossing]:
     """The standing of free capacity against `below`, or of the used share against `above_share`."""
     threshold = subscription.threshold
@@ -254,7 +254,7 @@ class ThresholdWatcher:
     """The instant from which on measurements may change without any commit."""
     _seen: dict[str, object] = field(default_factory=dict)
     """Subscription id -> the state of the ledger that was measured last."""
-    _last: dict[str, float] = field(default_factory=dict)
+    _last_values: dict[str, float] = field(default_factory=dict)
 
     def run_round(self) -> bool:
         """Measure the thresholds if it is time; always False: there is never more to do at once.
@@ -303,8 +303,8 @@ class ThresholdWatcher:
         kept: Mapping[str, int] = {}
         if due or self._seen.get(subscription.id) != basis:
             for each in some:
-                crossings += room(env, subscription, each, snapshot, self._last)
-            crossings += capacity(env, subscription, snapshot, self._last)
+                crossings += room(env, subscription, each, snapshot, self._last_values)
+            crossings += capacity(env, subscription, snapshot, self._last_values)
         else:
             kept = {
                 key: value

@@ -150,17 +150,17 @@ def _draw(
     ]
     if not any(reservation_classes):
         return None
-    late: MoorageError | None = None
+    conflict: MoorageError | None = None
     for changeset in take_places(store, ids, changes, reservation_classes):
         try:
             return commit_with_returns(store, changeset)
         except MoorageError as error:
             if not is_retryable(error):
                 raise
-            late = error
+            conflict = error
     raise ConcurrentUpdate(
         "other servers kept taking places of the lease; retry", subject="lease"
-    ) from late
+    ) from conflict
 
 
 def _make_way(

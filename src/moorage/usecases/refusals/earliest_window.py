@@ -304,17 +304,17 @@ def _parts(
     if since is None or since > starts.last or not window_request.snapshot.preemptible.any():
         return [(starts, window_request.snapshot)]
     since = max(since, starts.first)
-    late = replace(starts, first=since)
+    displacing = replace(starts, first=since)
     own = window_request.request.own_consumers
-    going = displaceable(window_request.snapshot, late.whole, env.limits.notice, own)
+    going = displaceable(window_request.snapshot, displacing.whole, env.limits.notice, own)
     view = (
         without_candidates(window_request.snapshot, going.keys())
         if going
         else window_request.snapshot
     )
     if since == starts.first:
-        return [(late, view)]
-    return [(replace(starts, last=since - 1), window_request.snapshot), (late, view)]
+        return [(displacing, view)]
+    return [(replace(starts, last=since - 1), window_request.snapshot), (displacing, view)]
 
 
 def _among(

@@ -25,7 +25,7 @@ class WaitlistMemory:
     """Failed attempts at entries, and the log of freed capacity. Thread-safe."""
 
     _log: FreedLog = field(default_factory=FreedLog)
-    _last: Snapshot | None = None
+    _snapshot: Snapshot | None = None
     _exclusive: int = -1
     _tried: dict[str, int] = field(default_factory=dict)
     """Entry id -> the mark of the log before the snapshot in which it was refused."""
@@ -36,11 +36,11 @@ class WaitlistMemory:
     def see(self, snapshot: Snapshot, exclusive: int) -> int:
         """Log the capacity freed up to this snapshot; returns the mark of the log after it."""
         with self._lock:
-            last = self._last
+            last = self._snapshot
             if last is None or snapshot.revision > last.revision or _later(snapshot, last):
                 if last is not None:
                     self._log.add(freed(last, snapshot))
-                self._last = snapshot
+                self._snapshot = snapshot
             if exclusive != self._exclusive:
                 # Exclusive ensembles have changed, which can free hosts without any booking.
                 self._log.add(iter([(ALL_CLASSES, 0, FOREVER)]))
@@ -73,7 +73,7 @@ class WaitlistMemory:
     def forget(self) -> None:
         """Forget everything; the waitlist is empty."""
         with self._lock:
-            self._last = None
+            self._snapshot = None
             self._tried.clear()
             self._again.clear()
 

@@ -133,7 +133,7 @@ def _estimate(
     try:
         ensemble = placeable(env, caller_of(entry), entry)
         for _ in range(_TRIES):
-            last = max(first, _last(env, entry, view))
+            last = max(first, _last_start(env, entry, view))
             starts = starts_of(entry, first, last, env.limits.disclosure)
             exclusive = env.store.exclusive_ensembles().ensembles
             window_request = window_request_of(env, ensemble, starts, (view, exclusive), entry)
@@ -160,7 +160,7 @@ def _estimate(
     return found, note, _taken(env, ensemble, window_request, window, view)
 
 
-def _last(env: UseCaseEnvironment, entry: WaitlistEntry, view: Snapshot) -> Instant:
+def _last_start(env: UseCaseEnvironment, entry: WaitlistEntry, view: Snapshot) -> Instant:
     """The last start that the horizon of leases allows."""
     return view.taken_at + env.limits.horizon - entry.length + entry.terms.lead
 
