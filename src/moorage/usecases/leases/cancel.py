@@ -68,7 +68,9 @@ def cancel_lease(
 def _never(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, tuple[Change, ...]]:
     """Close a lease that is not active yet."""
     store = env.store
-    cancelled = _closed(lease, _unbegun(lease.state), now)
+    state = _unbegun(lease.state)
+    # As closed it has no places, so none is missing.
+    cancelled = replace(lease, state=state, degraded=False, missing=0, updated_at=now)
     ensemble = store.ensemble(lease.ensemble_id)
     decision = store.decision(lease.decision_id)
     changes: list[Change] = [PutLease(cancelled, lease.generation)]
@@ -108,11 +110,6 @@ def _ended(env: UseCaseEnvironment, lease: Lease, now: Instant) -> tuple[Lease, 
         progress.advance_to(LeaseStep.CLOSE)
         progress.lease = replace(progress.lease, terms=lease.terms)
     return progress.lease, progress.changes()
-
-
-def _closed(lease: Lease, state: LeaseState, now: Instant) -> Lease:
-    """The lease as closed: it has no places, so none is missing."""
-    return replace(lease, state=state, degraded=False, missing=0, updated_at=now)
 
 
 def _over(terms: Terms, now: Instant) -> Terms:

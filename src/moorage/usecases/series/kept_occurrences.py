@@ -7,7 +7,7 @@ stops, nothing of the series remains. No occurrence is a lease before all are.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -316,7 +316,7 @@ def grant_occurrences(
         every: dict[type, list[Change]] = {kind: [] for kind in _ORDER}
         snapshot, now = env.store.snapshot(), env.store.now()
         for one in kept:
-            for change in _OccurrenceGrant(env, snapshot, one, occurrences.within, now).changes():
+            for change in _lease_changes(env, snapshot, one, occurrences.within, now):
                 every[type(change)].append(change)
         fresh = PutSeries(replace(series, updated_at=now), occurrences.generation)
         changes = [change for kind in _ORDER for change in every[kind]]
@@ -334,47 +334,39 @@ _ORDER: Final = (PutDecision, PutBookings, PutLease, DropEffects, PutEffect)
 """The order in which kinds of changes are written; quotas are checked with all leases."""
 
 
-@dataclass(frozen=True, eq=False)
-class _OccurrenceGrant:
-    """One held occurrence that becomes a lease."""
+def _lease_changes(
+    env: UseCaseEnvironment, snapshot: Snapshot, kept: Lease, within: QuotaDefaults, now: Instant
+) -> Iterator[Change]:
+    """The changes that turn a held occurrence into a lease.
 
-    env: UseCaseEnvironment
-    snapshot: Snapshot
-    kept: Lease
-    within: QuotaDefaults
-    now: Instant
-
-    def changes(self) -> Iterator[Change]:
-        """The changes that turn the offer into a lease.
-
-        Raises:
-            HoldExpired: its hold has lapsed or was withdrawn.
-        """
-        store, now = self.env.store, self.now
-        stored = store.lease(self.kept.id)
-        if stored.offer is None or stored.state is not LeaseState.OFFERED:
-            raise HoldExpired("the hold of an occurrence was withdrawn meanwhile")
-        ensemble = store.ensemble(stored.ensemble_id)
-        lease = replace(
-            stored,
-            state=lease_after(stored.state, LeaseStep.ACCEPT),
-            offer=None,
-            units=len(ensemble.members),
-            checked=self.kept.checked,
-            updated_at=now,
+    Raises:
+        HoldExpired: its hold has lapsed or was withdrawn.
+    """
+    store = env.store
+    stored = store.lease(kept.id)
+    if stored.offer is None or stored.state is not LeaseState.OFFERED:
+        raise HoldExpired("the hold of an occurrence was withdrawn meanwhile")
+    ensemble = store.ensemble(stored.ensemble_id)
+    lease = replace(
+        stored,
+        state=lease_after(stored.state, LeaseStep.ACCEPT),
+        offer=None,
+        units=len(ensemble.members),
+        checked=kept.checked,
+        updated_at=now,
+    )
+    ends = promise(lease).expires_at
+    decision = store.decision(stored.decision_id)
+    lasting = replace(decision, expires_at=ends, hold=ends - now, updated_at=now)
+    yield PutDecision(lasting, decision.generation, not_after=decision.expires_at)
+    member_places = locate_members(snapshot, ensemble)
+    for member in ensemble.members:
+        if member.name not in member_places.bookings:
+            raise HoldExpired("the hold of an occurrence has lapsed")
+        lasting_there = tuple(
+            replace(one, lapses_at=ends) for one in member_places.bookings[member.name]
         )
-        ends = promise(lease).expires_at
-        decision = store.decision(stored.decision_id)
-        lasting = replace(decision, expires_at=ends, hold=ends - now, updated_at=now)
-        yield PutDecision(lasting, decision.generation, not_after=decision.expires_at)
-        member_places = locate_members(self.snapshot, ensemble)
-        for member in ensemble.members:
-            if member.name not in member_places.bookings:
-                raise HoldExpired("the hold of an occurrence has lapsed")
-            lasting_there = tuple(
-                replace(one, lapses_at=ends) for one in member_places.bookings[member.name]
-            )
-            yield PutBookings(member_consumer(ensemble, member), lasting_there)
-        yield PutLease(lease, stored.generation, self.within)
-        yield from timers_after_change(lease, self.env.ids, now)
-        yield from warnings_of_accepted(self.env, self.kept.id, decision)
+        yield PutBookings(member_consumer(ensemble, member), lasting_there)
+    yield PutLease(lease, stored.generation, within)
+    yield from timers_after_change(lease, env.ids, now)
+    yield from warnings_of_accepted(env, kept.id, decision)
