@@ -14,7 +14,7 @@ from tests.fuzz.walk import walk
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "reference" / "placement.md"
-SEEDS = range(1, 7)
+SEEDS = range(1, 13)
 """Even ones ask for everything, odd ones mostly for candidates."""
 
 

@@ -1,4 +1,4 @@
-"""One seed: a fleet, then requests of a mix, each sent to both sides."""
+"""One seed: a fleet, then requests of a mix, each sent to both sides; in the end all they hold."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tests.fuzz.agreement import Disagreement, agree
 from tests.fuzz.differences import name_of
 from tests.fuzz.generation import CANDIDATES, MIXED, call, fleet, names, trees
 from tests.fuzz.sides import Answer, Call, Reference, ours, send
-from tests.fuzz.world import World
+from tests.fuzz.world import OWNERS, World
 
 STEPS = 60
 """Requests of a walk after its fleet is made."""
@@ -75,3 +75,16 @@ def _calls(world: World, seed: int, steps: int) -> Iterator[Call]:
     mix = CANDIDATES if seed % 2 else MIXED
     for _ in range(steps):
         yield call(world, mix)
+    yield from _everything(world)
+
+
+def _everything(world: World) -> Iterator[Call]:
+    """All that a side holds: nothing is left of a request that was refused."""
+    yield Call("GET", "/resource_providers")
+    for provider in world.providers:
+        for what in ("", "/inventories", "/traits", "/aggregates", "/usages", "/allocations"):
+            yield Call("GET", f"/resource_providers/{provider}{what}")
+    for consumer in world.consumers:
+        yield Call("GET", f"/allocations/{consumer}")
+    for owner in OWNERS:
+        yield Call("GET", f"/usages?project_id={owner}")
