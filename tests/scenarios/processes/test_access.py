@@ -170,9 +170,6 @@ def test_what_is_believed_without_proof_is_not_logged_either(start: Any) -> None
     ("files", "options", "problem"),
     [
         ({"p": "a: [b"}, ("--policy-file", "p"), "policy file p is no YAML"),
-        ({"p": f"{PROVIDERS}: role"}, ("--policy-file", "p"), "cannot be understood: 'role'"),
-        ({}, ("--auth", "token-file", "--token-file", "t"), "cannot read t: No such file"),
-        ({}, ("--database", "nonsense://h/db"), "no support for nonsense databases"),
         ({"c": "x", "k": "x"}, ("--tls-cert", "c", "--tls-key", "k"), "cannot use certificate c"),
         (
             {"m.conf": "[DEFAULT]\nauth=keystone\n[keystone_authtoken]\nauth_type=password\n"},
