@@ -67,7 +67,23 @@ def test_offsets_are_honoured() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["2026-11-21T09:00:00", "soon", "", "forever", "2026-13-01T00:00Z"]
+    ("start", "end", "length"),
+    [
+        ("2026-10-25T02:30:00+02:00", "2026-10-25T02:30:00+01:00", HOUR),  # the hour comes twice
+        ("2027-03-28T00:00:00+01:00", "2027-03-29T00:00:00+02:00", 23 * HOUR),
+        ("2028-02-28T12:00:00Z", "2028-03-01T12:00:00Z", 2 * DAY),  # with a leap day
+    ],
+)
+def test_between_times_of_day_lies_the_time_that_passes(start: str, end: str, length: int) -> None:
+    assert parse_instant(end) - parse_instant(start) == length
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("2026-11-21T09:00:00", "soon", "", "forever", "2026-13-01T00:00Z"),
+        *("2027-02-29T12:00:00Z", "2028-02-30T12:00:00Z"),
+    ],
 )
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(InvalidDescription):
