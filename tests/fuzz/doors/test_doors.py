@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.fuzz.doors.__main__ import attack
 
-SECONDS = 15.0
+SECONDS = 6.0
 
 
 @pytest.mark.process
