@@ -234,17 +234,6 @@ def test_members_are_described_and_placed_beside_the_others(sim: Any, web: str) 
     assert statuses == {"held"}
 
 
-def test_a_contradiction_is_refused_at_creation(sim: Any, tmp_path: Path) -> None:
-    file = tmp_path / "bad.yaml"
-    near = "policies: [{name: near, type: affinity, members: [web], level: rack}, {name: apart"
-    text = WEB.format(name="bad").replace("policies: [{name: apart", near)
-    file.write_text(text, encoding="utf-8")
-    told = sim("ensemble", "create", "-f", str(file))
-    assert told.status == 3, told
-    assert "apart" in told.err
-    assert "near" in told.err
-
-
 def test_projects_do_not_see_each_other(sim: Any) -> None:
     mine, yours = sim.as_tenant("mine"), sim.as_tenant("yours")
     made = mine.body("ensemble", "create", "--server", "m1.small", "--name", "secret")["ensemble"]

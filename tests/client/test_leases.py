@@ -55,14 +55,6 @@ def test_a_lease_goes_through_its_life(operator: Moorage) -> None:
     assert operator.leases.show(lease.id).value.status == "closed"
 
 
-def test_the_same_request_with_the_same_id_is_the_same_lease(operator: Moorage) -> None:
-    body = week(id=str(uuid.uuid4()))
-    first = operator.leases.create(body).value
-    assert operator.leases.create(body).value == first
-    with pytest.raises(errors.Conflict):
-        operator.leases.create(week("other", id=body["id"]))
-
-
 def test_a_refusal_carries_its_explanation(operator: Moorage) -> None:
     operator.leases.create(week(count=5))
     with pytest.raises(errors.Infeasible) as refused:
