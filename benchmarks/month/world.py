@@ -40,10 +40,10 @@ from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out, postpone
 from moorage.usecases.leases.create import create_lease
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
-from moorage.usecases.leases.placement_claim import reservation_candidates
 from moorage.usecases.leases.requests import LeaseRequest
 from moorage.usecases.ledger.allocations import allocate, release
 from moorage.usecases.shared.limits import Limits
+from moorage.usecases.tickets.allocations import ticket_candidates
 from moorage.workers import effects
 from moorage.workers.expiry import sweep
 
@@ -293,7 +293,7 @@ class World:
         return self._queries.setdefault(wants, made)
 
     def _offered(self, snapshot: Snapshot, query: CandidateQuery) -> list[Mapping[str, Amounts]]:
-        drawn = reservation_candidates(self.service.store, snapshot, query)
+        drawn = ticket_candidates(self.service.store, snapshot, query)
         if drawn is not None:
             return _first(drawn.snapshot, drawn.candidates)
         seen = fleet_for_query(snapshot, query, self.lifetimes)

@@ -28,7 +28,7 @@ def test_a_wish_is_summed_over_groups() -> None:
     found = declared_terms([{"VCPU": 1, HOURS: 2}, {HOURS: 1, PREEMPTIBLE: 1, name: 1}, {name: 1}])
     assert found is not None
     assert (found.hours, found.life, found.preemptible) == (3, 3 * HOUR, True)
-    assert dict(found.reservations) == {name: 2}
+    assert dict(found.tickets) == {name: 2}
     assert found.terms == (HOURS, PREEMPTIBLE)
 
 

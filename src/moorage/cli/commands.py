@@ -89,6 +89,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "decision:Confirm",
             "Close a decision: what is claimed stays, the rest is freed.",
         ),
+        "decision flavors": (
+            "decision:Flavors",
+            "Show the Nova flavors whose servers take a decision's held places.",
+        ),
         "decision release": ("decision:Release", "Release a decision's places."),
         "claim create": ("claim:Create", "Take a member's held place for the server described."),
         "claim show": ("claim:Show", "Show a claim."),

@@ -1,8 +1,11 @@
-"""`moorage decision show|list|renew|confirm|release`."""
+"""`moorage decision show|list|flavors|renew|confirm|release`."""
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from moorage.cli import confirm, decision_text
 from moorage.cli.command import Command
@@ -13,6 +16,7 @@ from moorage.client.errors import Missing, NotFound
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from rich.console import RenderableType
 
@@ -138,6 +142,51 @@ class List(Command):
         ]
         columns = ["id", "ensemble", "status", "#size", "held until", "decided"]
         return Shown(answer.body, table(columns, rows))
+
+
+class Flavors(Command):
+    """Show the Nova flavors whose servers take a decision's held places.
+
+    Each role of servers has one. An operator creates it in Nova for the project, with the commands
+    that --commands prints; servers that are created with it take the role's places until none is
+    left. Delete the flavors when the decision is over: servers keep what they were created with.
+    """
+
+    examples = "moorage decision flavors shop --commands"
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        _which(parser)
+        parser.add_argument(
+            "--commands", action="store_true", help="print commands that create and delete them"
+        )
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        with self.client() as client:
+            one = find(client, args.decision).value
+        flavors = one.ticket_flavors
+        body = {"ticket_flavors": [msgspec.to_builtins(each) for each in flavors]}
+        if args.commands:
+            return Shown(body, "\n".join(flavor_commands(one)))
+        columns = ["role", "name", "#vcpus", "#ram", "#disk", "id"]
+        rows = [(f.role, f.name, f.vcpus, f.ram, f.disk, f.id) for f in flavors]
+        return Shown(body, table(columns, rows))
+
+
+def flavor_commands(decision: Decision) -> Iterator[str]:
+    """Commands of the `openstack` client that create a decision's flavors, and delete them."""
+    flavors = decision.ticket_flavors
+    for one in flavors:
+        words = ["openstack", "flavor", "create", one.name, "--private", "--id", one.id]
+        words += ["--project", decision.project_id, "--vcpus", str(one.vcpus)]
+        words += ["--ram", str(one.ram), "--disk", str(one.disk)]
+        for name, value in one.extra_specs.items():
+            words += ["--property", f"{name}={value}"]
+        yield shlex.join(words)
+    if decision.ticket_flavors:
+        yield f"# when decision {decision.id} is over:"
+        yield shlex.join(
+            ["openstack", "flavor", "delete", *(f.id for f in decision.ticket_flavors)]
+        )
 
 
 class Renew(Command):

@@ -180,6 +180,9 @@ class Decision:
     """Its lease's, or that of a preemptible stay; see `Booking.priority`."""
     lease_id: str | None = None
     """The lease whose placement it is; its places are claimed while that is active."""
+    ticket: str = ""
+    """Names the ticket classes of its roles: the id of the first of the decisions that held these
+    places one after another. Empty: a lease's, whose reservations have classes of their own."""
     endings: Mapping[MemberName, Instant] = field(default_factory=lambda: MappingProxyType({}))
     """Preemptible members whose stay ends before `period` does, for a lease that needs their
     places, and when; as it was decided: later they may get time back, or less."""

@@ -3,7 +3,7 @@
 Nova asks for a flavor's `resources:CUSTOM_...=n` when it looks for hosts, and writes the same with
 the server's allocations. Nothing of these is stored as a booking: they say how long a server
 stays (`HOURS`), whether it yields to leases (`PREEMPTIBLE`), or that it takes a place of a lease
-(`RESERVATION`).
+(`RESERVATION`) or of a held decision (`TICKET`).
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ PREEMPTIBLE: Final = "CUSTOM_MOORAGE_PREEMPTIBLE"
 """One unit: the server may be ended early for a lease that needs its place."""
 RESERVATION: Final = "CUSTOM_RESERVATION_"
 """How the classes of reservations begin; see `leases.reservation_class`."""
+TICKET: Final = "CUSTOM_MOORAGE_TICKET_"
+"""How ticket classes begin; see `tickets.ticket_class`."""
 
 MOST: Final[Mapping[ResourceClass, int]] = MappingProxyType(
     {HOURS: LONGEST // HOUR, PREEMPTIBLE: 1}
@@ -33,6 +35,7 @@ MOST: Final[Mapping[ResourceClass, int]] = MappingProxyType(
 """The most of each class of terms that one server may ask for."""
 
 _PREFIXES: Final = ("CUSTOM_MOORAGE_", RESERVATION)
+_PLACES: Final = (RESERVATION, TICKET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,11 @@ class DeclaredTerms:
 
     hours: int | None = None
     preemptible: bool = False
-    reservations: Mapping[ResourceClass, int] = field(default_factory=lambda: MappingProxyType({}))
-    """Units by class. It may be a class like any other, if no lease has such a reservation."""
+    tickets: Mapping[ResourceClass, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Units by class, of reservations and of tickets.
+
+    The class of a reservation that no lease has may be a class like any other.
+    """
 
     @property
     def life(self) -> Duration | None:
@@ -68,14 +74,14 @@ def declared_terms(requested: Iterable[Amounts]) -> DeclaredTerms | None:
                 found[name] = found.get(name, 0) + amount
     if not found:
         return None
-    wish = DeclaredTerms(
+    declared = DeclaredTerms(
         hours=found.pop(HOURS, None),
         preemptible=found.pop(PREEMPTIBLE, 0) > 0,
-        reservations=MappingProxyType(
-            {name: amount for name, amount in found.items() if name.startswith(RESERVATION)}
+        tickets=MappingProxyType(
+            {name: amount for name, amount in found.items() if name.startswith(_PLACES)}
         ),
     )
-    return wish if wish.terms or wish.reservations else None
+    return declared if declared.terms or declared.tickets else None
 
 
 def reservation_of(name: ResourceClass) -> str:

@@ -132,6 +132,21 @@ class Additional(Struct, frozen=True):
     exact: bool
 
 
+class TicketFlavor(Struct, frozen=True):
+    """The flavor of a role's tickets: Nova's servers of it take the role's held places."""
+
+    role: str
+    resource_class: str
+    id: str
+    name: str
+    vcpus: int
+    ram: int
+    """MiB."""
+    disk: int
+    """GiB."""
+    extra_specs: dict[str, str]
+
+
 class Decision(Struct, frozen=True):
     """A stored placement and its hold; with `dry_run` nothing was stored."""
 
@@ -161,6 +176,8 @@ class Decision(Struct, frozen=True):
     """The lease whose placement it is."""
     priority: int
     """Its lease's; of a preemptible stay: those with less end before it does."""
+    ticket_flavors: list[TicketFlavor] = []
+    """While it is held: the flavor of each role whose servers take its places."""
 
 
 class OneDecision(Struct, frozen=True):

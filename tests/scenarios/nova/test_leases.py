@@ -154,11 +154,11 @@ def test_what_nobody_claimed_in_time_is_gone(cloud: Cloud) -> None:
 def test_a_server_takes_one_place(cloud: Cloud, leased: Leased) -> None:
     two = {**XLARGE, leased.name: 2}
     assert leased.candidates(two) == []
-    refused(leased, "a server takes one place of one reservation, not 2", amounts=two)
+    refused(leased, "a server takes one place of one reservation or ticket, not 2", amounts=two)
     other = grant(cloud)
     both = {**leased.wants, other.name: 1}
     assert leased.candidates(both) == []
-    refused(leased, "a server takes one place of one reservation, not 2", amounts=both)
+    refused(leased, "a server takes one place of one reservation or ticket, not 2", amounts=both)
 
 
 def test_a_host_without_a_place_gives_none(cloud: Cloud, leased: Leased) -> None:

@@ -21,9 +21,9 @@ from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.candidates.query import CandidateQuery
 from moorage.testing.service import TENANT
 from moorage.usecases.claims.stay_terms import fleet_for_query
-from moorage.usecases.leases.placement_claim import reservation_candidates
 from moorage.usecases.leases.queries import remaining
 from moorage.usecases.ledger.allocations import allocate
+from moorage.usecases.tickets.allocations import ticket_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +40,7 @@ def offered(here: Months, amounts: Amounts) -> list[Mapping[str, Amounts]]:
     """What a scheduler is shown for a flavor: provider -> amounts, candidate by candidate."""
     query = CandidateQuery((RequestGroup("", amounts),), root_forbidden=frozenset({DISABLED}))
     snapshot = here.store.snapshot()
-    drawn = reservation_candidates(here.store, snapshot, query)
+    drawn = ticket_candidates(here.store, snapshot, query)
     if drawn is not None:
         seen, found = drawn.snapshot, islice(drawn.candidates, _MANY)
     else:

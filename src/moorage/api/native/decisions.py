@@ -22,6 +22,7 @@ from moorage.usecases.ensembles.decide import decide_ensemble
 from moorage.usecases.preemption.stay_ends import decided_ends, stay_ends
 from moorage.usecases.shared.access import list_decisions, own_decision
 from moorage.usecases.shared.host_labels import domains_of, label
+from moorage.usecases.tickets.flavors import ticket_flavors
 from moorage.wire import decisions as wire
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
+    from moorage.domain.tickets import TicketFlavor
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ports import Store
     from moorage.usecases.preemption.stay_ends import StayEnd
@@ -208,6 +210,22 @@ def decision_view(  # noqa: PLR0913 - what it says, and what it is read from
         preemptible=decision.preemptible,
         lease_id=decision.lease_id,
         priority=decision.priority,
+        ticket_flavors=[]
+        if dry_run or ensemble is None
+        else [_ticket_flavor(one) for one in ticket_flavors(call.env.store, decision, ensemble)],
+    )
+
+
+def _ticket_flavor(one: TicketFlavor) -> wire.TicketFlavor:
+    return wire.TicketFlavor(
+        role=one.role,
+        resource_class=one.resource_class,
+        id=one.id,
+        name=one.name,
+        vcpus=one.vcpus,
+        ram=one.ram,
+        disk=one.disk,
+        extra_specs=dict(one.extra_specs),
     )
 
 

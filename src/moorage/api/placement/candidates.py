@@ -16,7 +16,7 @@ from moorage.engine.candidates.enumerate import batches, first_candidates, summa
 from moorage.http.microversion import Response
 from moorage.usecases.claims.presented import candidates_for, presented_claim
 from moorage.usecases.claims.stay_terms import fleet_for_query
-from moorage.usecases.leases.placement_claim import reservation_candidates
+from moorage.usecases.tickets.allocations import ticket_candidates, without_spent_tickets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,15 +32,16 @@ if TYPE_CHECKING:
 
 def list_all(env: Environment, request: Request) -> Response:
     """All candidates up to the limit, and a summary of their providers."""
-    query = candidate_query.read(request)
     shown = presented_claim(env.store, request.global_request_id)
+    query = candidate_query.read(request)
+    query = without_spent_tickets(env.store, query, presents=shown is not None)
     snapshot = env.store.snapshot()
     if not names_exist(env, snapshot, query):
         return Response(
             body={"allocation_requests": [], "provider_summaries": {}}, modified=snapshot.taken_at
         )
     limit = candidate_query.limit(request)
-    drawn = reservation_candidates(env.store, snapshot, query)
+    drawn = ticket_candidates(env.store, snapshot, query)
     if drawn is not None:
         requests, used = _few(drawn.snapshot, drawn.candidates, limit)
     elif shown is not None:
@@ -72,12 +73,12 @@ def _few(
 def _summaries(
     env: Environment, snapshot: Snapshot, query: CandidateQuery, rows: Ints
 ) -> Sequence[Text]:
-    """Provider summaries; cached, except those with a lease's reservations."""
-    wish = query.virtual_terms
-    if wish is None:
+    """Provider summaries; cached, except those with the class of a ticket or reservation."""
+    declared = query.virtual_terms
+    if declared is None:
         return env.summaries.of(snapshot, rows)
-    if not wish.reservations:
+    if not declared.tickets:
         return env.summaries_with_terms.of(snapshot, rows)
-    encode = summary_with_terms if wish.terms else summary
+    encode = summary_with_terms if declared.terms else summary
     each = (encode(snapshot, row, snapshot.state(row)) for row in rows.tolist())
     return [b",".join(each)]

@@ -8,7 +8,7 @@ import os_resource_classes
 import os_traits
 
 from moorage.domain.virtual_classes import MOST, RESERVATION
-from moorage.usecases.leases.placement_reservation import lease_of_class
+from moorage.usecases.tickets.places import is_ticket, place_holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,10 +42,10 @@ def unknown_classes(store: Store, snapshot: Snapshot, names: Iterable[str]) -> l
 
 
 def is_virtual(store: Store, name: str) -> bool:
-    """Whether it is a virtual class: one of terms, or a lease's reservation's."""
+    """Whether it is a virtual class: one of terms, a ticket's, or a lease's reservation's."""
     if name.startswith(RESERVATION):
-        return lease_of_class(store, name) is not None
-    return name in MOST
+        return place_holder(store, name) is not None
+    return name in MOST or is_ticket(name)
 
 
 def unknown_traits(store: Store, snapshot: Snapshot, names: Iterable[str]) -> list[str]:

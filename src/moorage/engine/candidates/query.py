@@ -49,7 +49,7 @@ class CandidateQuery:
             ),
             # Cached properties that do not depend on the trees.
             shape=self.shape,
-            wish=self.virtual_terms,
+            virtual_terms=self.virtual_terms,
             classes=self.classes,
             traits=self.traits,
         )

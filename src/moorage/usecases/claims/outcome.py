@@ -305,11 +305,11 @@ def activation_changes(
         *exchange,
         PutEnsemble(grown, ensemble.generation),
         *decision_after_claims(store, decision, {active.id}, active.updated_at),
-        *(_warned(store, grown, active) if decision.preemptible else ()),
+        *(eviction_warning(store, grown, active) if decision.preemptible else ()),
     )
 
 
-def _warned(store: Store, ensemble: Ensemble, active: Claim) -> Iterator[Change]:
+def eviction_warning(store: Store, ensemble: Ensemble, active: Claim) -> Iterator[Change]:
     """The eviction warning of a server whose place has an early end for a lease."""
     member = ensemble.member(active.member)
     there = store.bookings(consumer=member.uuid)

@@ -203,14 +203,14 @@ def _take_place(
     if presented is None or taking is None:
         return None
     active = active_claim(presented.claim, taking.consumer.uuid, store.now())
-    written = (_staying(one, presented.stay) if one is taking else one for one in writes)
+    written = (staying(one, presented.stay) if one is taking else one for one in writes)
     exchange: tuple[Change, ...] = (TakeHold(presented.member.uuid), *written)
     return commit_with_returns(
         store, Changeset(activation_changes(store, presented.ensemble, active, exchange))
     )
 
 
-def _staying(write: ReplaceAllocations, held: Booking) -> ReplaceAllocations:
+def staying(write: ReplaceAllocations, held: Booking) -> ReplaceAllocations:
     """The write with the end, priority and preemptibility of the claimed place."""
     if held.period.open_ended and not held.preemptible:
         return write

@@ -105,6 +105,7 @@ def decision_for(
         preemptible=options.preemptible,
         priority=options.priority if proposal.promise is None else proposal.promise.priority,
         lease_id=None if proposal.promise is None else proposal.promise.lease_id,
+        ticket=_ticket(proposal, answer.before, identity.id, now),
         endings=MappingProxyType({name: one.end for name, one in answer.result.endings.items()}),
         away=tuple(n for n, one in sorted(answer.result.endings.items()) if one.yields_to is None),
     )
@@ -152,6 +153,18 @@ def _keeps(proposal: Proposal, before: Decision | None, now: Instant) -> bool:
     if proposal.promise is None or before is None:
         return False
     return before.state_at(now) is DecisionState.HELD
+
+
+def _ticket(proposal: Proposal, before: Decision | None, decision_id: str, now: Instant) -> str:
+    """The ticket of the decision: that of the held one that it replaces, else one of its own.
+
+    Servers of a decision that is over request classes of its ticket for life; they must not meet
+    the places that a later decision holds.
+    """
+    if proposal.promise is not None:
+        return ""
+    held = before is not None and before.state_at(now) is DecisionState.HELD
+    return before.ticket if before is not None and held and before.ticket else decision_id
 
 
 def _first_state(held: bool, building: bool) -> DecisionState:  # noqa: FBT001 - two facts

@@ -23,17 +23,16 @@ from moorage.domain.errors import (
 )
 from moorage.domain.virtual_classes import declared_terms
 from moorage.usecases.claims.place_returns import commit_with_returns
-from moorage.usecases.claims.presented import repeated_write, take_place
+from moorage.usecases.claims.presented import presented_claim, repeated_write, take_place
 from moorage.usecases.claims.stay_terms import Lifetimes, preemptible_write, with_declared_stay
-from moorage.usecases.leases.placement_claim import is_retryable, take_places
-from moorage.usecases.leases.placement_reservation import leases_of_classes
 from moorage.usecases.ledger import withdrawal
+from moorage.usecases.tickets.allocations import is_retryable, redeemed, take_places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.domain.changes import Change, Committed
-    from moorage.domain.virtual_classes import DeclaredTerms
+    from moorage.domain.resources import ResourceClass
     from moorage.usecases.ports import Ids, Store
 
 ATTEMPTS: Final = 10
@@ -54,16 +53,16 @@ def allocate(
     """Replace the allocations of one or more consumers together.
 
     The caller names no provider generation, so a conflict on one is retried here. Virtual resource
-    classes in a write declare its terms, or take a place of a lease. With the `request_id` of a
-    claim, one of the writes takes the claim's place, if it can; else it is written like any other.
-    A repeated write whose place was taken before returns the first result.
+    classes in a write declare its terms, or take a place of a lease or of a held decision. With the
+    `request_id` of a claim, one of the writes takes the claim's place, if it can; else it is
+    written like any other. A repeated write whose place was taken before returns the first result.
 
     Raises:
         ConsumerConflict: a consumer's generation is not the one its write names.
         CapacityExceeded, ConstraintViolated: an amount does not fit, or violates the inventory's
             units.
         UnknownName: no such provider or resource class.
-        WrongState: a lease has no place for a write that requests one.
+        WrongState: a lease or held decision has no place for a write that requests one.
         ProviderConflict, ConcurrentUpdate: too many conflicting commits.
     """
     changes = tuple(writes)
@@ -79,10 +78,11 @@ def allocate(
                 declarations,
             )
         )
-        if any(declared is not None and declared.reservations for declared in declarations):
-            drawn = _draw(store, ids, changes, declarations)
-            if drawn is not None:
-                return drawn
+        if any(declared is not None and declared.tickets for declared in declarations):
+            presents = presented_claim(store, request_id) is not None
+            changes, tickets = redeemed(store, changes, declarations, presents=presents)
+            if any(tickets):
+                return _take_places(store, ids, changes, tickets)
     try:
         taken = take_place(store, request_id, changes)
         if taken is not None:
@@ -132,26 +132,15 @@ def reshape(
     )
 
 
-def _draw(
+def _take_places(
     store: Store,
     ids: Ids,
-    changes: tuple[ReplaceAllocations, ...],
-    declarations: Sequence[DeclaredTerms | None],
-) -> Committed | None:
-    """Take places of leases for writes; None if no class is a lease's."""
-    reservation_classes = [
-        {}
-        if declared is None
-        else {
-            name: declared.reservations[name]
-            for name in leases_of_classes(store, declared.reservations)
-        }
-        for declared in declarations
-    ]
-    if not any(reservation_classes):
-        return None
+    changes: Sequence[ReplaceAllocations],
+    tickets: Sequence[Mapping[ResourceClass, int]],
+) -> Committed:
+    """Commit writes of which some take places by the class of a ticket or reservation."""
     conflict: MoorageError | None = None
-    for changeset in take_places(store, ids, changes, reservation_classes):
+    for changeset in take_places(store, ids, changes, tickets):
         try:
             return commit_with_returns(store, changeset)
         except MoorageError as error:
@@ -159,7 +148,7 @@ def _draw(
                 raise
             conflict = error
     raise ConcurrentUpdate(
-        "other servers kept taking places of the lease; retry", subject="lease"
+        "other servers kept taking these places; retry", subject="ensemble"
     ) from conflict
 
 

@@ -1,0 +1,176 @@
+"""The places that a ticket class or a reservation's class stands for, and whether they are open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from moorage.domain.bookings import BookingState
+from moorage.domain.decisions import DecisionState
+from moorage.domain.errors import WrongState
+from moorage.domain.leases import LeaseState, reservation_class
+from moorage.domain.period import format_instant
+from moorage.domain.tickets import parse_ticket_class
+from moorage.domain.virtual_classes import RESERVATION, TICKET, reservation_of
+from moorage.usecases.decide.member_places import bookings_of, place_of
+from moorage.usecases.decide.writes import current_decision
+from moorage.usecases.shared.lookup import if_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.leases import Lease
+    from moorage.domain.period import Instant
+    from moorage.domain.placement import Place
+    from moorage.domain.resources import ResourceClass
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.ports import Store
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceHolder:
+    """The lease or the held decision whose places a class stands for."""
+
+    name: ResourceClass
+    """The class."""
+    words: str
+    """For errors, such as `reservation 0b1e...` or `the ticket of role db`."""
+    decision_id: str
+    """The decision that placed the members."""
+    ensemble_id: str
+    project_id: str
+    role: str
+    index: int | None = None
+    """The only member's; None: any member of the role."""
+    lease: Lease | None = None
+    decision: Decision | None = None
+    """The held decision; None: a lease's."""
+
+    @property
+    def until(self) -> Instant | None:
+        """The end of servers in places of a lease; None: as each place's bookings say."""
+        return None if self.lease is None else self.lease.terms.occupied.end
+
+    def check_open(self, now: Instant) -> None:
+        """Check that the lease has begun and has not ended.
+
+        Raises:
+            WrongState: it has not, or it has.
+        """
+        if self.lease is None:
+            return
+        lease, period = self.lease, self.lease.terms.period
+        subject = f"lease {lease.id}, which {self.words} is of,"
+        if lease.state in {LeaseState.ENDING, LeaseState.CLOSED} or period.end <= now:
+            raise WrongState(f"{subject} has ended")
+        if not lease.claimable(now):
+            begins = format_instant(period.start)
+            raise WrongState(f"{subject} is {lease.state}: it begins at {begins}")
+
+    def no_place_left(self, now: Instant) -> WrongState:
+        """The error of a server that finds every place taken."""
+        if self.lease is not None and self.lease.terms.expires_at <= now:
+            expired = format_instant(self.lease.terms.expires_at)
+            return WrongState(f"{self.words} expired at {expired}")
+        return WrongState(f"{self.words} has no place left")
+
+
+@dataclass(frozen=True, slots=True)
+class TicketPlaces:
+    """The places of one class at one instant."""
+
+    ensemble: Ensemble
+    unclaimed: Mapping[Member, Place]
+    """Members whose places are not claimed yet, in order."""
+    servers: tuple[str, ...]
+    """UUIDs of servers with places of the class."""
+
+
+def place_holder(store: Store, name: ResourceClass) -> PlaceHolder | None:
+    """The lease or held decision whose places a class stands for.
+
+    None: there is none, or the decision is not held any more. Servers request the class of their
+    ticket for life; from then on it means nothing.
+    """
+    return _of_lease(store, name) if name.startswith(RESERVATION) else _of_decision(store, name)
+
+
+def place_holders(store: Store, names: Iterable[ResourceClass]) -> dict[ResourceClass, PlaceHolder]:
+    """Those of the classes that stand for places."""
+    found = ((name, place_holder(store, name)) for name in names)
+    return {name: holder for name, holder in found if holder is not None}
+
+
+def is_ticket(name: ResourceClass) -> bool:
+    """Whether a class is a held decision's, or was one's: no inventory can have it."""
+    return name.startswith(TICKET)
+
+
+def _of_lease(store: Store, name: ResourceClass) -> PlaceHolder | None:
+    lease = if_stored(store.lease_of_reservation, reservation_of(name))
+    if lease is None:
+        return None
+    for one in lease.reservations:
+        if reservation_class(one.id) == name:
+            return PlaceHolder(
+                name=name,
+                words=f"reservation {one.id}",
+                decision_id=lease.decision_id,
+                ensemble_id=lease.ensemble_id,
+                project_id=lease.project_id,
+                role=one.role,
+                lease=lease,
+            )
+    return None
+
+
+def _of_decision(store: Store, name: ResourceClass) -> PlaceHolder | None:
+    parsed = parse_ticket_class(name)
+    if parsed is None:
+        return None
+    first = if_stored(store.decision, parsed.ticket)
+    ensemble = None if first is None else if_stored(store.ensemble, first.ensemble_id)
+    if ensemble is None:
+        return None
+    decision = current_decision(store, ensemble)
+    if decision is None or decision.ticket != parsed.ticket:
+        return None
+    if decision.state_at(store.now()) is not DecisionState.HELD:
+        return None
+    role = next((one.name for one in ensemble.roles if parsed.is_of(one.name)), None)
+    if role is None:
+        return None
+    member = f"role {role}" if parsed.index is None else f"member {role}[{parsed.index}]"
+    return PlaceHolder(
+        name=name,
+        words=f"the ticket of {member} of ensemble {ensemble.name}",
+        decision_id=decision.id,
+        ensemble_id=ensemble.id,
+        project_id=ensemble.project_id,
+        role=role,
+        index=parsed.index,
+        decision=decision,
+    )
+
+
+def ticket_places(store: Store, snapshot: Snapshot, holder: PlaceHolder) -> TicketPlaces:
+    """The places of a class in the snapshot.
+
+    Raises:
+        NotFound: the ensemble is gone.
+    """
+    ensemble = store.ensemble(holder.ensemble_id)
+    state = BookingState.HELD if holder.lease is None else BookingState.RESERVED
+    unclaimed: dict[Member, Place] = {}
+    servers: list[str] = []
+    for member in ensemble.members:
+        if member.name.role != holder.role or holder.index not in {None, member.name.index}:
+            continue
+        kept = bookings_of(snapshot, member.uuid)
+        if kept and kept[0].state is state:
+            unclaimed[member] = place_of(snapshot, kept)
+        if member.server_id is not None and bookings_of(snapshot, member.server_id):
+            servers.append(member.server_id)
+    return TicketPlaces(ensemble, unclaimed, tuple(servers))
