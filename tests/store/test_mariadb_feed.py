@@ -7,7 +7,6 @@ from tests.servers.mariadb import Databases, MariadbServer, ask
 from tests.store.hosts import claim, host, loads, opened, said
 
 from moorage.store import Ledger
-from moorage.store.mariadb import log
 
 HOSTS = ("a", "b", "c", "d")
 
@@ -95,27 +94,6 @@ def test_a_commit_that_could_not_be_seen_is_seen_with_the_next_look(
         generations = {uuid: one[0] for uuid, one in said(store).items()}  # type: ignore[index]
         assert generations == {"a": 1000, "b": 1000, "c": 1, "d": 1}
         assert said(late) == said(store)
-
-
-def test_who_slept_longer_than_the_log_loads_everything(
-    mariadb_url: str, store: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(log, "TRIM_EVERY", 5)
-    monkeypatch.setattr(log, "KEPT", 3)
-    loaded = loads(monkeypatch)
-    with opened(mariadb_url) as sleeper:
-        sleeper.snapshot()
-        for number in range(30):
-            store.commit(claim(f"c{number}", "a"))
-        ((count, first),) = ask(mariadb_url, "SELECT COUNT(*), MIN(revision) FROM changes")
-        ((start,),) = ask(mariadb_url, "SELECT log_start FROM ledger")
-        assert count < 10, "the log is cut"
-        assert 0 < start == first - 1, "where it says"
-        assert said(sleeper) == said(store)
-        assert loaded == ["everything"] * 3
-        store.commit(claim("after", "b"))
-        assert said(sleeper) == said(store)
-        assert loaded == ["everything"] * 3
 
 
 def test_a_database_restored_under_a_reader_is_read_anew(mariadb_url: str, store: Ledger) -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import psycopg
 import pytest
-from tests.store.hosts import claim, generations, host, loads, opened, said
+from tests.store.hosts import claim, generations, host, loads, opened
 
 from moorage.store import Ledger
 from moorage.store.postgresql import log
@@ -74,30 +74,6 @@ def test_nothing_is_loaded_wholly_while_the_line_stands(
     store._backend._log_connection._connection.close()  # type: ignore[attr-defined]
     assert generations(store)["a"] == 6
     assert loaded == ["everything"] * 2, "after a break nothing of before is relied on"
-
-
-def test_who_slept_longer_than_the_log_loads_everything(
-    postgres_url: str, store: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(log, "TRIM_EVERY", 5)
-    monkeypatch.setattr(log, "KEPT", 3)
-    loaded = loads(monkeypatch)
-    with opened(postgres_url) as sleeper:
-        sleeper.snapshot()
-        for number in range(30):
-            store.commit(claim(f"c{number}", "a"))
-        with psycopg.connect(postgres_url) as connection:
-            row = connection.execute("SELECT count(*), min(revision) FROM changes").fetchone()
-            start = connection.execute("SELECT log_start FROM ledger").fetchone()
-        assert row is not None
-        assert start is not None
-        assert row[0] < 20, "the log is cut"
-        assert 0 < start[0] < row[1], "where it says"
-        assert said(sleeper) == said(store)
-        assert loaded == ["everything"] * 3
-        store.commit(claim("after", "b"))
-        assert said(sleeper) == said(store)
-        assert loaded == ["everything"] * 3
 
 
 def test_the_log_is_not_cut_over_a_commit_that_has_not_ended(

@@ -1,4 +1,4 @@
-"""PostgreSQL and MariaDB alike: whose clock counts; a server that is away, cut off or killed."""
+"""PostgreSQL and MariaDB alike: whose clock counts; a log that is cut; a server away or killed."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from threading import Event, Thread
+from types import ModuleType
 from typing import Any, Final, Literal
 
 import psycopg
@@ -13,23 +14,18 @@ import pytest
 from sqlalchemy import make_url
 from tests.servers import mariadb, postgres
 from tests.servers.proxy import ON_MARIADB, ON_POSTGRESQL, Proxy
-from tests.store.hosts import claim, host, used
+from tests.store.hosts import claim, host, loads, opened, said, used
 
 from moorage.domain.errors import Busy, ConsumerConflict
 from moorage.store import Ledger, open_store
 from moorage.store.database import retry
+from moorage.store.mariadb import log as mariadb_log
+from moorage.store.postgresql import log as postgresql_log
 
 
-def postgres_clock(url: str) -> float:
+def ask_postgres(url: str, statement: str) -> tuple[Any, ...]:
     with psycopg.connect(url) as connection:
-        row = connection.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
-    assert row is not None
-    return float(row[0])
-
-
-def mariadb_clock(url: str) -> float:
-    ((seconds,),) = mariadb.ask(url, "SELECT UNIX_TIMESTAMP(NOW(6))")
-    return float(seconds)
+        return tuple(connection.execute(statement).fetchall())
 
 
 def kill_a_backend(server: postgres.PostgresServer, url: str) -> None:
@@ -58,8 +54,12 @@ class Kind:
     port: int
     commit: bytes
     """How a COMMIT goes over the wire."""
-    clock: Callable[[str], float]
-    """The seconds that the server of a URL shows."""
+    ask: Callable[[str, str], tuple[Any, ...]]
+    """The rows that a statement finds in the database of a URL."""
+    clock: str
+    """The statement for the seconds that the server shows."""
+    log: ModuleType
+    """Where its log is cut."""
     disturb: Callable[[Any, str], None]
     """Kills some of what a server does for a URL's database."""
 
@@ -70,7 +70,9 @@ KINDS: Final = (
         "postgresql://postgres@127.0.0.1:1/nowhere",
         5432,
         ON_POSTGRESQL,
-        postgres_clock,
+        ask_postgres,
+        "SELECT extract(epoch FROM clock_timestamp())",
+        postgresql_log,
         kill_a_backend,
     ),
     Kind(
@@ -78,7 +80,9 @@ KINDS: Final = (
         "mariadb://root@127.0.0.1:1/nowhere",
         3306,
         ON_MARIADB,
-        mariadb_clock,
+        mariadb.ask,
+        "SELECT UNIX_TIMESTAMP(NOW(6))",
+        mariadb_log,
         kill_connections,
     ),
 )
@@ -110,11 +114,36 @@ def test_the_clock_is_the_databases(kind: Kind, url: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(time, "time_ns", lambda: 0)
     monkeypatch.setattr(time, "time", lambda: 0.0)
     with closing(open_store(url)) as store:
-        before = int(kind.clock(url) * 1e6)
+        ((seconds,),) = kind.ask(url, kind.clock)
+        before = int(float(seconds) * 1e6)
         host(store, "a")
         at = store.commit(claim("c")).at
         assert before <= at <= store.now() < before + 200_000_000
         assert before <= store.snapshot().taken_at <= store.now()
+
+
+def test_who_slept_longer_than_the_log_loads_everything(
+    kind: Kind, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kind.log, "TRIM_EVERY", 5)
+    monkeypatch.setattr(kind.log, "KEPT", 3)
+    loaded = loads(monkeypatch)
+    with opened(url) as store, opened(url) as sleeper:
+        for name in "ab":
+            host(store, name)
+        sleeper.snapshot()
+        for number in range(30):
+            store.commit(claim(f"c{number}"))
+        ((count, first),) = kind.ask(url, "SELECT count(*), min(revision) FROM changes")
+        ((start,),) = kind.ask(url, "SELECT log_start FROM ledger")
+        assert count < 20, "the log is cut"
+        assert 0 < start < first, "where it says"
+        assert start == first - 1 or kind.name == "postgres", "whose numbers have gaps"
+        assert said(sleeper) == said(store)
+        assert loaded == ["everything"] * 3
+        store.commit(claim("after", "b"))
+        assert said(sleeper) == said(store)
+        assert loaded == ["everything"] * 3
 
 
 # --- commits whose end nobody heard -------------------------------------------------------------
