@@ -110,7 +110,7 @@ def test_who_is_ended_without_a_warning_is_seen(monkeypatch: pytest.MonkeyPatch)
 def test_a_lease_that_nobody_calls_degraded_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = (GRANT, steps_servers.Disable(0))
     walk(replace(SMALL, steps=steps))
-    monkeypatch.setattr(LeaseSweeper, "look", lambda _: False)
+    monkeypatch.setattr(LeaseSweeper, "run_round", lambda _: False)
     with pytest.raises(AssertionError, match="disabled"):
         walk(replace(SMALL, steps=steps))
 
