@@ -1,9 +1,9 @@
 """The store contract: names of ensembles, and how much a project stores, judged in the commit."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from tests.contract.conftest import how_many_pass
 from tests.contract.test_store_bookings import write
 from tests.contract.test_store_ensembles import ensemble
 from tests.contract.test_store_quotas import lease
@@ -61,33 +61,18 @@ def test_an_ensemble_whose_lease_is_over_gives_its_name_back(store: Ledger) -> N
 
 
 def test_of_many_who_want_a_name_at_once_one_gets_it(store: Ledger) -> None:
-    def create(number: int) -> bool:
-        one = replace(ensemble(number), name="shop")
-        try:
-            store.commit(Changeset((PutEnsemble(one, None), ExpectUniqueName("p", "shop", one.id))))
-        except NameTaken:
-            return False
-        return True
-
-    with ThreadPoolExecutor(4) as pool:
-        passed = list(pool.map(create, range(8)))
-    assert sum(passed) == 1
+    wanted = [replace(ensemble(number), name="shop") for number in range(8)]
+    commits = [
+        Changeset((PutEnsemble(one, None), ExpectUniqueName("p", "shop", one.id))) for one in wanted
+    ]
+    assert how_many_pass(store, commits, NameTaken) == 1
     assert len(store.ensembles(project_id="p", name="shop")) == 1
 
 
 def test_of_many_who_store_at_once_no_more_pass_than_the_quota_allows(store: Ledger) -> None:
     bound = BoundStored("p", QuotaName.ENSEMBLES, 3)
-
-    def create(number: int) -> bool:
-        try:
-            store.commit(Changeset((PutEnsemble(ensemble(number), None), bound)))
-        except QuotaExceeded:
-            return False
-        return True
-
-    with ThreadPoolExecutor(4) as pool:
-        passed = list(pool.map(create, range(8)))
-    assert sum(passed) == 3
+    commits = [Changeset((PutEnsemble(ensemble(number), None), bound)) for number in range(8)]
+    assert how_many_pass(store, commits, QuotaExceeded) == 3
     assert store.stored("p")[QuotaName.ENSEMBLES] == 3
     write(store, PutQuota(Quota("p", {QuotaName.ENSEMBLES: 4})))
     write(store, PutEnsemble(ensemble(20), None), bound)

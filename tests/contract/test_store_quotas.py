@@ -1,10 +1,9 @@
 """The store contract: quotas, what leases count for, and writers who meet at a limit."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from tests.contract.conftest import SetClock
+from tests.contract.conftest import SetClock, how_many_pass
 from tests.contract.test_store_bookings import write
 
 from moorage.domain.changes import BoundOffers, Changeset, DropQuota, PutLease, PutQuota
@@ -60,16 +59,8 @@ def test_what_counted_for_nothing_before_is_judged_like_a_new_lease(store: Ledge
 
 
 def test_of_writers_who_meet_at_a_limit_as_many_pass_as_it_allows(store: Ledger) -> None:
-    def take(number: int) -> bool:
-        try:
-            store.commit(Changeset((PutLease(lease(f"l{number}", 2), None, DEFAULTS),)))
-        except QuotaExceeded:
-            return False
-        return True
-
-    with ThreadPoolExecutor(4) as pool:
-        passed = list(pool.map(take, range(8)))
-    assert sum(passed) == 2
+    commits = [Changeset((PutLease(lease(f"l{n}", 2), None, DEFAULTS),)) for n in range(8)]
+    assert how_many_pass(store, commits, QuotaExceeded) == 2
     assert [one.units for one in store.lessee("p", 0).uses] == [2, 2]
     assert len(store.leases(project_id="p")) == 2
 
@@ -81,17 +72,8 @@ def offer(name: str, places: int, expires_at: int = 3_000) -> Lease:
 
 def test_of_offers_made_at_once_as_many_pass_as_a_project_may_have(store: Ledger) -> None:
     bound = BoundOffers("p", offers=3, held=100, requested=2)
-
-    def propose(number: int) -> bool:
-        try:
-            store.commit(Changeset((PutLease(offer(f"o{number}", 2), None), bound)))
-        except LimitExceeded:
-            return False
-        return True
-
-    with ThreadPoolExecutor(4) as pool:
-        passed = list(pool.map(propose, range(8)))
-    assert sum(passed) == 3
+    commits = [Changeset((PutLease(offer(f"o{n}", 2), None), bound)) for n in range(8)]
+    assert how_many_pass(store, commits, LimitExceeded) == 3
     assert len(store.offers(project_id="p")) == 3
 
 

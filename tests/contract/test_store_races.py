@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, Thread
 
 import pytest
+from tests.contract.conftest import how_many_pass
 from tests.store.hosts import claim, host
 
 from moorage.domain.changes import Changeset, ReplaceAllocations
@@ -40,37 +41,19 @@ def test_the_last_unit_goes_to_exactly_one_thread(store: Ledger, attempt: int) -
 
 def test_one_writer_of_a_consumer_wins_each_round(store: Ledger) -> None:
     host(store, "a", 100)
-    ready = Barrier(THREADS)
-
-    def want(number: int) -> bool:
-        ready.wait()
-        change = ReplaceAllocations(Consumer("c", f"p{number}"), {"a": {"VCPU": 1}}, None)
-        try:
-            store.commit(Changeset((change,)))
-        except ConsumerConflict:
-            return False
-        return True
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        assert sum(pool.map(want, range(THREADS))) == 1
+    writers = [Consumer("c", f"p{number}") for number in range(THREADS)]
+    commits = [Changeset((ReplaceAllocations(one, {"a": {"VCPU": 1}}, None),)) for one in writers]
+    assert how_many_pass(store, commits, ConsumerConflict) == 1
 
 
 def test_decisions_on_one_view_exclude_each_other(store: Ledger) -> None:
     host(store, "a", 100)
     seen = store.snapshot()
     relied = {"a": int(seen.revisions[seen.row("a")])}
-    ready = Barrier(THREADS)
-
-    def want(number: int) -> bool:
-        ready.wait()
-        try:
-            store.commit(Changeset(claim(f"c{number}", "a").changes, relies_on=relied))
-        except ProviderConflict:
-            return False
-        return True
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        assert sum(pool.map(want, range(THREADS))) == 1
+    commits = [
+        Changeset(claim(f"c{number}", "a").changes, relies_on=relied) for number in range(THREADS)
+    ]
+    assert how_many_pass(store, commits, ProviderConflict) == 1
 
 
 def test_a_snapshot_is_never_older_than_a_finished_commit(store: Ledger) -> None:

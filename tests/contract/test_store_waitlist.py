@@ -1,9 +1,9 @@
 """The store contract: the waitlist, its order, and writers who meet at a limit or a grant."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from tests.contract.conftest import how_many_pass
 from tests.contract.test_store_bookings import write
 
 from moorage.domain.changes import Changeset, PutEntry
@@ -80,15 +80,8 @@ def test_they_stand_by_priority_then_by_time_then_as_they_came(store: Ledger) ->
 
 
 def test_who_comes_together_meets_at_the_limit(store: Ledger) -> None:
-    def enter(number: int) -> bool:
-        try:
-            store.commit(Changeset((PutEntry(entry(f"e{number}"), None, 3),)))
-        except LimitExceeded:
-            return False
-        return True
-
-    with ThreadPoolExecutor(4) as pool:
-        assert sum(pool.map(enter, range(8))) == 3
+    commits = [Changeset((PutEntry(entry(f"e{number}"), None, 3),)) for number in range(8)]
+    assert how_many_pass(store, commits, LimitExceeded) == 3
     assert store.waitlist_counts() == {EntryState.WAITING: 3}
     # Who waits no more counts no more, and what is no new entry is not bounded.
     left = store.waiting_entries(Period(0, FOREVER), 1)[0]
