@@ -133,7 +133,7 @@ soak: install  ## half an hour of everything at once on SQLite, then on PostgreS
 crash: install  ## kill services and the database hundreds of times, on each database; its report is in .cache/crash.md (KILLS=300 REPORT=FILE)
 	rm -f $(or $(REPORT),.cache/crash.md)
 	MOORAGE_CRASH_KILLS=$(or $(KILLS),300) MOORAGE_CRASH_REPORT=$(abspath $(or $(REPORT),.cache/crash.md)) \
-	  $(BIN)/python -m pytest tests/scenarios/crash
+	  $(BIN)/python -m pytest --nightly tests/scenarios/crash
 
 schedules: install  ## months of leases with a clock that is set, by seeds (SEED=0 SCHEDULES=1000)
 	$(BIN)/python -W error -m tests.scenarios.schedules $(or $(SEED),0) $(or $(SCHEDULES),1000)
