@@ -114,6 +114,7 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "waitlist_time": "2s",
         "tenant_times": "15m",
         "end_servers": "none",
+        "ticket_flavors": "none",
         "hook": "/bin/true",
         "webhook": "https://hooks.example.org/moorage?team=ops",
         "webhook_secret_file": "/etc/hostname",

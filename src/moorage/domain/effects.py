@@ -55,6 +55,10 @@ class EffectKind(StrEnum):
     """Place members anew that lost held places because their host was removed."""
     DELETE = "delete"
     """Have a server deleted by the configured server deleter: Nova or a webhook."""
+    CREATE_FLAVORS = "create flavors"
+    """Create the ticket flavors of a held decision in Nova."""
+    DELETE_FLAVORS = "delete flavors"
+    """Delete them: nothing is held for the ticket any more."""
 
 
 TIMERS: Final = frozenset(
@@ -87,6 +91,8 @@ class Lane(StrEnum):
     """The operator's program."""
     CHECK = "check"
     """The operator's own check of leases."""
+    FLAVOR = "flavor"
+    """Nova, for flavors."""
 
 
 LANES: Final[Mapping[EffectKind, Lane]] = MappingProxyType(
@@ -99,6 +105,8 @@ LANES: Final[Mapping[EffectKind, Lane]] = MappingProxyType(
         EffectKind.DELETE: Lane.END,
         EffectKind.HOOK: Lane.HOOK,
         EffectKind.ENDED: Lane.CHECK,
+        EffectKind.CREATE_FLAVORS: Lane.FLAVOR,
+        EffectKind.DELETE_FLAVORS: Lane.FLAVOR,
     }
 )
 
@@ -161,7 +169,7 @@ class Effect:
     id: str
     kind: EffectKind
     subject: str
-    """The lease's id, the ensemble's, or the consumer it is about."""
+    """The lease's id, the ensemble's, the ticket, or the consumer it is about."""
     project_id: str
     due: Instant
     """When it is to be done."""

@@ -143,6 +143,15 @@ LEASES: Final = (
         " service itself, which deletes their allocations.",
     ),
     Setting(
+        "ticket_flavors",
+        one_of("none", "nova"),
+        "none",
+        "WHO",
+        "Who creates the flavors by which servers take held places, and deletes them when a"
+        " decision is over: an operator, with the commands of `moorage decision flavors` (none);"
+        " or Moorage, in Nova, with the credentials of section [nova].",
+    ),
+    Setting(
         "hook",
         str,
         "",

@@ -35,7 +35,7 @@ class NovaClient:
         """
         self._timeout = timeout
         self._lock = threading.Lock()
-        self._compute = _adapter(section, timeout)
+        self._compute = compute_adapter(section, timeout, "end_servers")
 
     def __call__(self, message: Message) -> str:
         """Ask Nova to delete the message's server; a server unknown to Nova counts as deleted.
@@ -65,8 +65,8 @@ class NovaClient:
         return int(answer.status_code)
 
 
-def _adapter(section: Mapping[str, str], timeout: float) -> Any:  # noqa: ANN401 - keystoneauth's class
-    """An adapter for the compute API, as configured in the section.
+def compute_adapter(section: Mapping[str, str], timeout: float, setting: str) -> Any:  # noqa: ANN401 - keystoneauth's class
+    """An adapter for the compute API, as configured in the section; `setting` asks for it.
 
     Raises:
         InvalidDescription: it does not.
@@ -75,7 +75,7 @@ def _adapter(section: Mapping[str, str], timeout: float) -> Any:  # noqa: ANN401
         from keystoneauth1 import adapter, exceptions, loading, session  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise InvalidDescription(
-            f"end_servers nova needs the extra moorage[keystone]: {error}", path="end_servers"
+            f"{setting} nova needs the extra moorage[keystone]: {error}", path=setting
         ) from error
     insecure = section.get("insecure", "").lower() in _TRUE
     interfaces = section.get("valid_interfaces", "internal,public")

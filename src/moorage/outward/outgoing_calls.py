@@ -23,7 +23,7 @@ _SPARE: Final = 20
 
 
 def outgoing_calls(config: OutwardConfig) -> OutwardActions:
-    """The configured webhook, server deleter, hook and check.
+    """The configured webhook, server deleter, hook, check and client for flavors.
 
     Raises:
         InvalidDescription: the section [nova] does not make a login.
@@ -37,6 +37,7 @@ def outgoing_calls(config: OutwardConfig) -> OutwardActions:
         end=_end(config, hook),
         hook=hook,
         check=None if (asks := _check_client(config)) is None else asks.report_end,
+        flavors=_flavors(config),
         retry=replace(EFFECT_RETRY, attempts=config.attempts),
         timeout=int((max(config.timeout, config.check_timeout) + _SPARE) * SECOND),
     )
@@ -74,3 +75,11 @@ def _end(config: OutwardConfig, hook: HookProgram | None) -> Act | None:
 
         return NovaClient(config.nova, config.timeout)
     return None
+
+
+def _flavors(config: OutwardConfig) -> Act | None:
+    if not config.ticket_flavors:
+        return None
+    from moorage.outward.nova_flavors import NovaFlavors  # noqa: PLC0415 - an extra, as above
+
+    return NovaFlavors(config.nova, config.timeout)

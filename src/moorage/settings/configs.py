@@ -114,6 +114,7 @@ def configure(effective: Effective) -> Settings:
         lifetimes=_lifetimes(effective),
         limits=Limits(
             notice=value["notice"],
+            ticket_flavors=value["ticket_flavors"] == "nova",
             grace=0 if value["end_servers"] == "none" else value["notice"],
             preemption_notice=(
                 value["preemption_notice"] if value["preemption"] == "pending" else None

@@ -27,10 +27,9 @@ def outward(effective: Effective) -> OutwardConfig:
     who = value["end_servers"]
     if who == "hook" and not value["hook"]:
         raise BadSetting("end_servers", source["end_servers"], "hook needs a hook")
-    if who == "nova" and not effective.nova:
-        raise BadSetting(
-            "end_servers", source["end_servers"], f"nova needs a section [{NOVA}] in the file"
-        )
+    for name in ("end_servers", "ticket_flavors"):
+        if value[name] == "nova" and not effective.nova:
+            raise BadSetting(name, source[name], f"nova needs a section [{NOVA}] in the file")
     if who == "simulated" and not value["clock_file"]:
         raise BadSetting(
             "end_servers", source["end_servers"], "simulated is for simulations, with a clock_file"
@@ -44,6 +43,7 @@ def outward(effective: Effective) -> OutwardConfig:
         check_timeout=value["lease_check_timeout"] / SECOND,
         check_else_allow=value["lease_check_unanswered"] == "allow",
         end_servers=who,
+        ticket_flavors=value["ticket_flavors"] == "nova",
         hook=str(Path(hook).absolute()) if hook else None,
         webhook=value["webhook"] or None,
         webhook_secret=_secret(value["webhook_secret_file"], source["webhook_secret_file"]),

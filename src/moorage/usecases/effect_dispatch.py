@@ -32,6 +32,7 @@ from moorage.usecases.ledger import withdrawal
 from moorage.usecases.ledger.allocations import release
 from moorage.usecases.offers import expiry
 from moorage.usecases.preemption import eviction
+from moorage.usecases.shared.ticket_flavors import held_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -84,7 +85,7 @@ class Message:
     id: str
     """The same in every attempt."""
     subject: str
-    """The lease's id, or the server's."""
+    """The lease's id, the server's, or the ticket."""
     body: Mapping[str, object]
     """JSON values."""
 
@@ -99,6 +100,8 @@ class OutwardActions:
     hook: Act | None = None
     check: Act | None = None
     """Reports ended leases to the operator's check."""
+    flavors: Act | None = None
+    """Creates and deletes ticket flavors in Nova."""
     retry: RetryPolicy = EFFECT_RETRY
     timeout: Duration = 30 * SECOND
     """Longer than any attempt takes: after it the worker of an unfinished one counts as dead."""
@@ -110,6 +113,7 @@ class OutwardActions:
             Lane.END: self.end,
             Lane.HOOK: self.hook,
             Lane.CHECK: self.check,
+            Lane.FLAVOR: self.flavors,
         }
         return acts[lane]
 
@@ -135,6 +139,7 @@ _NOBODY: Final = {
     Lane.END: "the server was not ended: end_servers is none",
     Lane.HOOK: "nothing was run: no hook is set",
     Lane.CHECK: "nothing was reported: no check of leases is set",
+    Lane.FLAVOR: "no flavors were changed: ticket_flavors is none",
 }
 
 
@@ -185,6 +190,10 @@ def _told(effect: Effect, outcome: str) -> EffectResult:
 def _outside(env: UseCaseEnvironment, outside: OutwardActions, effect: Effect) -> EffectResult:
     lane = LANES[effect.kind]
     act = outside.act(lane)
+    if effect.kind is EffectKind.DELETE_FLAVORS and (until := held_until(env.store, effect)):
+        words = f"held until {format_instant(until)}"
+        env.store.commit(Changeset((postponed(effect, until, env.store.now(), outcome=words),)))
+        return EffectResult.AGAIN
     moot = _moot(env, effect) or (_NOBODY[lane] if act is None else "")
     if act is None or moot:
         return _finish(env, effect, moot)
@@ -261,6 +270,8 @@ def _moot(env: UseCaseEnvironment, effect: Effect) -> str:
     """Why the effect is obsolete; empty if it is still needed."""
     if effect.kind is EffectKind.WARN:
         return eviction.why_needless(env, effect)
+    if effect.kind is EffectKind.CREATE_FLAVORS:
+        return "" if held_until(env.store, effect) else "nothing is held for the ticket any more"
     if effect.kind is not EffectKind.DELETE:
         return ""
     there = _allocated(env, effect)

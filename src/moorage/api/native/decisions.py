@@ -22,7 +22,7 @@ from moorage.usecases.ensembles.decide import decide_ensemble
 from moorage.usecases.preemption.stay_ends import decided_ends, stay_ends
 from moorage.usecases.shared.access import list_decisions, own_decision
 from moorage.usecases.shared.host_labels import domains_of, label
-from moorage.usecases.tickets.flavors import ticket_flavors
+from moorage.usecases.shared.ticket_flavors import ticket_flavors
 from moorage.wire import decisions as wire
 
 if TYPE_CHECKING:

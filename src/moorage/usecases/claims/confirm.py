@@ -13,6 +13,7 @@ from moorage.usecases.claims.hold import check_held, held_members
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.shared.access import check_generation, own_decision
 from moorage.usecases.shared.retry import retry
+from moorage.usecases.shared.ticket_flavors import flavor_deletion
 
 if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
@@ -91,6 +92,7 @@ def _confirm(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> C
                     PutDecision(confirmed, decision.generation, not_after=decision.expires_at),
                     ExpectEnsemble(ensemble.id, ensemble.generation),
                     DropBookings(frozenset(member.uuid for member in freed), decision=decision.id),
+                    *flavor_deletion(env, decision, ensemble, snapshot.taken_at),
                 )
             )
         )

@@ -21,6 +21,7 @@ from moorage.usecases.decide.writes import member_consumer
 from moorage.usecases.shared.access import check_generation, own_decision
 from moorage.usecases.shared.limits import too_long
 from moorage.usecases.shared.retry import retry
+from moorage.usecases.shared.ticket_flavors import flavor_deletion
 
 if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
@@ -131,6 +132,7 @@ def _release(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> D
             (
                 PutDecision(released, decision.generation),
                 DropBookings(members, decision=decision.id),
+                *flavor_deletion(env, decision, ensemble, now),
             )
         )
     )

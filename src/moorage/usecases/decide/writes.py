@@ -31,6 +31,7 @@ from moorage.domain.period import Period
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.solution import DecisionOptions, HoldEnd
 from moorage.usecases.ports import Page
+from moorage.usecases.shared.ticket_flavors import flavor_creation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -76,6 +77,7 @@ def decision_changes(
         DropBookings(proposal.freed),
         *(change for one in concessions for change in one.ends(env, proposal, decision)),
         *_holds(store, proposal, decision, answer, claims),
+        *flavor_creation(env, decision, proposal.ensemble),
         *more,
     )
 

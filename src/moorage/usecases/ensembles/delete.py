@@ -21,6 +21,7 @@ from moorage.domain.leases import LeaseState
 from moorage.usecases.decide.writes import current_decision, end_claim, step_decision
 from moorage.usecases.shared.access import check_generation, own_ensemble
 from moorage.usecases.shared.retry import retry
+from moorage.usecases.shared.ticket_flavors import flavor_deletion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,6 +67,7 @@ def _changes(env: UseCaseEnvironment, ensemble: Ensemble) -> Iterator[Change]:
         if (decision.state, DecisionStep.RELEASE) in DECISION_TABLE:
             lapsed = decision.state_at(now) is DecisionState.EXPIRED
             step = DecisionStep.LAPSE if lapsed else DecisionStep.RELEASE
+            yield from flavor_deletion(env, decision, ensemble, now)
             yield step_decision(decision, step, now)
         for claim in env.store.claims(decision_id=decision.id):
             if claim.state is ClaimState.BUILDING:

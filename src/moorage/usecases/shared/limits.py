@@ -65,6 +65,8 @@ class Limits:
     grace: Duration = 0
     """Time after its end until a server counts as overrun and degrades leases: the notice if the
     service ends servers, else 0."""
+    ticket_flavors: bool = False
+    """Whether the service creates and deletes ticket flavors in Nova."""
     preemption_notice: Duration | None = None
     """The latest time before its start at which a lease may be preempted by one of a higher
     priority; None: never."""

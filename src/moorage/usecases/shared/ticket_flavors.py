@@ -1,0 +1,134 @@
+"""Ticket flavors of held decisions, and the effects that create and delete them in Nova.
+
+The flavors are created as soon as a decision is held, and deleted when it is confirmed or released,
+or its hold has lapsed. A decision that replaces a held one keeps its ticket, and so its flavors.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import PutEffect
+from moorage.domain.decisions import DecisionState
+from moorage.domain.effects import Effect, EffectKind, fact_id
+from moorage.domain.tickets import ticket_flavor
+from moorage.usecases.ports import Page
+from moorage.usecases.shared.lookup import if_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Instant
+    from moorage.domain.tickets import TicketFlavor
+    from moorage.usecases.ports import Store
+    from moorage.usecases.shared.environment import Environment
+
+SERVER = "server"
+"""The kind of role whose members are servers of Nova."""
+
+
+def ticket_flavors(
+    store: Store, decision: Decision, ensemble: Ensemble
+) -> tuple[TicketFlavor, ...]:
+    """A flavor for each role of servers; none unless the decision is held, for no lease."""
+    if not decision.ticket or decision.state_at(store.now()) is not DecisionState.HELD:
+        return ()
+    return tuple(
+        ticket_flavor(ensemble.name, role, decision.ticket, _specs(store, role.flavor))
+        for role in ensemble.roles
+        if role.kind == SERVER
+    )
+
+
+def _specs(store: Store, flavor: str | None) -> Mapping[str, str]:
+    """The extra specs of the flavor that a role was described by, if it is still there."""
+    stored = None if flavor is None else if_stored(store.flavor, flavor)
+    return MappingProxyType({}) if stored is None else stored.extra_specs
+
+
+def flavor_creation(
+    env: Environment, decision: Decision, ensemble: Ensemble
+) -> Iterator[PutEffect]:
+    """The effects that create the flavors of a new decision now, and delete them when it lapses.
+
+    None unless the service manages flavors in Nova.
+    """
+    if not env.limits.ticket_flavors:
+        return
+    flavors = ticket_flavors(env.store, decision, ensemble)
+    if not flavors:
+        return
+    details = {"flavors": [_body(one) for one in flavors]}
+    kind = EffectKind.CREATE_FLAVORS
+    yield _effect(kind, decision, decision.created_at, decision.created_at, details)
+    yield from flavor_deletion(env, decision, ensemble, decision.created_at, decision.expires_at)
+
+
+def flavor_deletion(
+    env: Environment,
+    decision: Decision,
+    ensemble: Ensemble,
+    now: Instant,
+    due: Instant | None = None,
+) -> Iterator[PutEffect]:
+    """The effect that deletes the flavors of a decision that was held until now.
+
+    Args:
+        env: whether the service manages flavors in Nova.
+        decision: the decision, held.
+        ensemble: its ensemble.
+        now: the present.
+        due: when; None: now.
+    """
+    if env.limits.ticket_flavors:
+        ids = [one.id for one in ticket_flavors(env.store, decision, ensemble)]
+        if ids:
+            due = now if due is None else due
+            yield _effect(EffectKind.DELETE_FLAVORS, decision, due, now, {"flavors": ids})
+
+
+def held_until(store: Store, effect: Effect) -> Instant | None:
+    """When the hold of an effect's ticket lapses; None: nothing is held for it any more."""
+    first = if_stored(store.decision, effect.subject)
+    if first is None:
+        return None
+    newest = store.decisions(
+        project_id=first.project_id, ensemble_id=first.ensemble_id, page=Page(limit=1)
+    )
+    for one in newest:
+        if one.ticket == effect.subject and one.state_at(store.now()) is DecisionState.HELD:
+            return one.expires_at
+    return None
+
+
+def _effect(
+    kind: EffectKind, decision: Decision, due: Instant, now: Instant, details: Mapping[str, object]
+) -> PutEffect:
+    return PutEffect(
+        Effect(
+            id=fact_id(kind, decision.id, due),
+            kind=kind,
+            subject=decision.ticket,
+            project_id=decision.project_id,
+            due=due,
+            not_before=due,
+            details=MappingProxyType(dict(details)),
+            created_at=now,
+            updated_at=now,
+        ),
+        None,
+    )
+
+
+def _body(flavor: TicketFlavor) -> dict[str, object]:
+    return {
+        "id": flavor.id,
+        "name": flavor.name,
+        "vcpus": flavor.vcpus,
+        "ram": flavor.ram,
+        "disk": flavor.disk,
+        "extra_specs": dict(flavor.extra_specs),
+    }

@@ -1,0 +1,178 @@
+"""Ticket flavors in a small real Nova: created when a decision is held, deleted when it is over."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.outward.conftest import Answer, Receiver, Request, receiving
+
+from moorage.domain.effects import Effect, Lane
+from moorage.domain.period import MINUTE
+from moorage.outward.nova_flavors import NovaFlavors
+from moorage.testing.service import NINE, Service
+from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out
+from moorage.usecases.shared.limits import Limits
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Nova:
+    """A compute API that knows flavors, without Keystone before it."""
+
+    flavors: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failing: int = 0
+    """How many of the next requests are answered with 503."""
+    made: list[Request] = field(default_factory=list)
+
+    def answer(self, request: Request) -> Answer:
+        self.made.append(request)
+        if self.failing:
+            self.failing -= 1
+            return Answer(503)
+        flavor_id, _, rest = request.path.removeprefix("/flavors").strip("/").partition("/")
+        body = json.loads(request.body) if request.body else {}
+        if request.method == "DELETE":
+            return Answer(404 if self.flavors.pop(flavor_id, None) is None else 202)
+        if not flavor_id:
+            made = body["flavor"]
+            if made["id"] in self.flavors:
+                return Answer(409)
+            self.flavors[made["id"]] = {**made, "specs": {}, "projects": set()}
+            return Answer(200, json.dumps({"flavor": made}).encode())
+        if rest == "os-extra_specs":
+            self.flavors[flavor_id]["specs"] |= body["extra_specs"]
+        else:
+            self.flavors[flavor_id]["projects"].add(body["addTenantAccess"]["tenant"])
+        return Answer(200, b"{}")
+
+
+@pytest.fixture
+def nova() -> Nova:
+    return Nova()
+
+
+@pytest.fixture
+def receiver(nova: Nova) -> Iterator[Receiver]:
+    with receiving(nova.answer) as found:
+        yield found
+
+
+@pytest.fixture
+def outside(receiver: Receiver) -> OutwardActions:
+    section = {"auth_type": "none", "endpoint": receiver.url, "endpoint_override": receiver.url}
+    return OutwardActions(flavors=NovaFlavors(section, 20.0))
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    fleet = (ROOT / "fleets/three-racks.yaml").read_text("utf-8")
+    found = Service(fleet, limits=Limits(ticket_flavors=True))
+    yield found
+    found.close()
+
+
+def held(service: Service) -> Any:
+    """The shop, held for ten minutes."""
+    shop = yaml.safe_load((ROOT / "examples/shop.yaml").read_text(encoding="utf-8"))
+    answer = service.call("POST", "/ensembles", {"ensemble": {**shop, "decide": {"hold": "PT10M"}}})
+    assert answer.status_code == 201, answer.text
+    return answer.json["decision"]
+
+
+def run(service: Service, outside: OutwardActions) -> list[EffectResult]:
+    """Carry out what is due, each effect once."""
+    due: list[Effect] = list(service.store.due_effects(10, Lane.FLAVOR))
+    return [carry_out(service.env, outside, one) for one in due]
+
+
+def test_they_are_made_with_the_decision_for_its_project_alone(
+    service: Service, outside: OutwardActions, nova: Nova
+) -> None:
+    decision = held(service)
+    assert run(service, outside) == [EffectResult.DONE]
+    assert len(nova.flavors) == 3
+    for shown in decision["ticket_flavors"]:
+        made = nova.flavors[shown["id"]]
+        assert made["os-flavor-access:is_public"] is False
+        assert made["projects"] == {"project-a"}
+        assert made["specs"] == shown["extra_specs"]
+        assert {key: made[key] for key in ("name", "vcpus", "ram", "disk")} == {
+            key: shown[key] for key in ("name", "vcpus", "ram", "disk")
+        }
+
+
+@pytest.mark.parametrize("failing", range(1, 10))
+def test_a_failure_in_the_middle_is_made_good(
+    service: Service, outside: OutwardActions, nova: Nova, failing: int
+) -> None:
+    """Nova stops answering after any request; the effect is repeated as a whole."""
+    held(service)
+    answer, count = nova.answer, 0
+
+    def late(request: Request) -> Answer:
+        nonlocal count
+        count += 1
+        return Answer(503) if count == failing else answer(request)
+
+    nova.answer = late  # type: ignore[method-assign]
+    with receiving(late) as other:
+        section = {"auth_type": "none", "endpoint": other.url, "endpoint_override": other.url}
+        broken = OutwardActions(flavors=NovaFlavors(section, 20.0))
+        assert run(service, broken) == [EffectResult.AGAIN]
+        service.clock.pass_by(MINUTE)
+        assert run(service, broken) == [EffectResult.DONE]
+    assert [one["projects"] for one in nova.flavors.values()] == [{"project-a"}] * 3
+    assert all(one["specs"] for one in nova.flavors.values())
+
+
+@pytest.mark.parametrize("how", ["confirm", "release", "delete", "lapse"])
+def test_they_are_deleted_when_the_decision_is_over(
+    service: Service, outside: OutwardActions, nova: Nova, how: str
+) -> None:
+    decision = held(service)
+    run(service, outside)
+    path = f"/decisions/{decision['id']}"
+    if how == "confirm":
+        assert service.call("POST", f"{path}/confirm").status_code == 200
+    elif how == "release":
+        assert service.call("DELETE", path, headers={"If-Match": "*"}).status_code == 204
+    elif how == "delete":
+        path = f"/ensembles/{decision['ensemble_id']}"
+        assert service.call("DELETE", path, headers={"If-Match": "*"}).status_code == 204
+    else:
+        service.clock.pass_by(10 * MINUTE)
+    assert run(service, outside) == [EffectResult.DONE]
+    assert nova.flavors == {}
+    service.clock.set(NINE + 11 * MINUTE)
+    assert set(run(service, outside)) <= {EffectResult.DONE}, "gone is gone"
+
+
+def test_a_renewed_hold_keeps_them(service: Service, outside: OutwardActions, nova: Nova) -> None:
+    decision = held(service)
+    run(service, outside)
+    service.clock.pass_by(9 * MINUTE)
+    body = {"decision": {"hold": "PT20M"}}
+    renewed = service.call("PATCH", f"/decisions/{decision['id']}", body, headers={"If-Match": "*"})
+    assert renewed.status_code == 200, renewed.text
+    service.clock.pass_by(2 * MINUTE)
+    assert run(service, outside) == [EffectResult.AGAIN]
+    assert len(nova.flavors) == 3
+    assert run(service, outside) == [], "not before the new end"
+    service.clock.pass_by(19 * MINUTE)
+    assert run(service, outside) == [EffectResult.DONE]
+    assert nova.flavors == {}
+
+
+def test_none_are_made_for_a_decision_that_is_over(
+    service: Service, outside: OutwardActions, nova: Nova
+) -> None:
+    decision = held(service)
+    assert service.call("POST", f"/decisions/{decision['id']}/confirm").status_code == 200
+    assert run(service, outside) == [EffectResult.DONE] * 2
+    assert nova.flavors == {}
+    assert not [one for one in nova.made if one.method == "POST"]
