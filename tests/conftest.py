@@ -22,6 +22,7 @@ settings.load_profile(os.environ.get("MOORAGE_HYPOTHESIS") or "push")
 pytest_plugins = [
     "tests.servers.postgres",
     "tests.servers.mariadb",
+    "tests.servers.kinds",
     "tests.watchdog",
     "tests.schema_once",
     "tests.distribution",

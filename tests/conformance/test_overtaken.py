@@ -13,6 +13,8 @@ from tests.conformance.conftest import Wire
 from moorage.api.placement.access import DEFAULT
 from moorage.store import Ledger, open_store
 
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgres"], indirect=True)
+
 CONSUMER = "0000000c-0000-4000-8000-000000000000"
 LOOKS = frozenset(
     {"allocations_of_consumer", "allocations_of_provider", "consumer", "provider", "snapshot"}
@@ -42,16 +44,10 @@ class Overtaken:
         return look
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def ledgers(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Ledger, Ledger]]:
+@pytest.fixture
+def ledgers(database_url: str) -> Iterator[tuple[Ledger, Ledger]]:
     """Two replicas on one database."""
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('ledger') / 'ledger.db'}"
-    else:
-        url = str(request.getfixturevalue("postgres_url"))
-    pair = open_store(url), open_store(url)
+    pair = open_store(database_url), open_store(database_url)
     yield pair
     for one in pair:
         one.close()

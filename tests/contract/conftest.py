@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -25,21 +24,6 @@ class SetClock:
 @pytest.fixture
 def clock() -> SetClock:
     return SetClock()
-
-
-@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'ledger.db'}"
-    return str(request.getfixturevalue(f"{request.param}_url"))
-
-
-@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
-def new_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Of a database that nobody has opened yet."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'ledger.db'}"
-    return str(request.getfixturevalue(f"{request.param}_databases").empty())
 
 
 @pytest.fixture

@@ -20,16 +20,8 @@ from moorage.store.schema import tables
 from moorage.store.schema.upgrade import upgrade
 
 
-@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
-def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database without tables, of each kind."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'ledger.db'}"
-    return str(request.getfixturevalue(f"{request.param}_databases").empty())
-
-
-def test_migrations_make_exactly_the_tables_of_the_code(empty_url: str) -> None:
-    backend = connect(empty_url)
+def test_migrations_make_exactly_the_tables_of_the_code(new_database_url: str) -> None:
+    backend = connect(new_database_url)
 
     def work(connection: Connection) -> None:
         upgrade(connection, now=1)
@@ -66,8 +58,10 @@ def test_defaults_partial_indexes_and_rowids_are_those_of_the_code(tmp_path: Pat
 
 
 @pytest.mark.parametrize("revision", ["0001", "0025", "0001_ledger"])
-def test_a_schema_from_before_the_first_release_is_refused(empty_url: str, revision: str) -> None:
-    store, other = open_store(empty_url), connect(empty_url)
+def test_a_schema_from_before_the_first_release_is_refused(
+    new_database_url: str, revision: str
+) -> None:
+    store, other = open_store(new_database_url), connect(new_database_url)
     stamp = text("UPDATE alembic_version SET version_num = :revision")
 
     def work(connection: Connection) -> None:
@@ -76,7 +70,7 @@ def test_a_schema_from_before_the_first_release_is_refused(empty_url: str, revis
     other.upgrade(work)
     other.close()
     words = rf"schema is {revision}, from before the first release, .*: use a new database"
-    for look in (store.check_schema, lambda: open_store(empty_url)):
+    for look in (store.check_schema, lambda: open_store(new_database_url)):
         with pytest.raises(BadConfiguration, match=words):
             look()
     store.close()

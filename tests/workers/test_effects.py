@@ -180,13 +180,7 @@ def test_the_lookout_goes_on_after_a_failure(caplog: pytest.LogCaptureFixture) -
     assert "a round of scan failed" in caplog.text
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres", "mariadb"])
-def test_of_several_replicas_one_tells(
-    tmp_path: Path, request: pytest.FixtureRequest, kind: str
-) -> None:
-    url = f"sqlite:///{tmp_path / 'replicas.db'}"
-    if kind != "sqlite":
-        url = str(request.getfixturevalue(f"{kind}_url"))
+def test_of_several_replicas_one_tells(database_url: str) -> None:
     heard: list[str] = []
     counting, stop = Lock(), Event()
 
@@ -196,7 +190,7 @@ def test_of_several_replicas_one_tells(
         return "heard"
 
     with ExitStack() as closing:
-        stores = [open_store(url) for _ in range(3)]
+        stores = [open_store(database_url) for _ in range(3)]
         for each in stores:
             closing.callback(each.close)
         names = [f"e{number}" for number in range(40)]

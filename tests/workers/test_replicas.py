@@ -4,10 +4,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from threading import Event, Lock, Thread
-
-import pytest
 
 from moorage.domain.changes import Changeset, PutDecision
 from moorage.domain.decisions import Claim, Decision, DecisionState, Solve
@@ -38,14 +35,8 @@ def held(number: int) -> Decision:
     )
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres", "mariadb"])
-def test_one_replica_expires_an_item(
-    tmp_path: Path, request: pytest.FixtureRequest, kind: str
-) -> None:
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    if kind != "sqlite":
-        url = str(request.getfixturevalue(f"{kind}_url"))
-    stores = [open_store(url) for _ in range(REPLICAS)]
+def test_one_replica_expires_an_item(database_url: str) -> None:
+    stores = [open_store(database_url) for _ in range(REPLICAS)]
     stores[0].commit(Changeset(tuple(PutDecision(held(one), None) for one in range(ITEMS))))
     done: Counter[str] = Counter()
     counting, stop = Lock(), Event()

@@ -133,13 +133,13 @@ def check(store: Ledger, builds: list[Build]) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
-def test_no_server_is_lost_through_kills_and_reloads(
-    tmp_path: Path, request: pytest.FixtureRequest, kind: str
-) -> None:
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    if kind == "postgresql":
-        url = request.getfixturevalue("postgres_url")
+@pytest.mark.parametrize(
+    "database_url",
+    ["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)],
+    indirect=True,
+)
+def test_no_server_is_lost_through_kills_and_reloads(tmp_path: Path, database_url: str) -> None:
+    url = database_url
     fill(url)
     dice = random.Random(20261123)
     every: list[Build] = []

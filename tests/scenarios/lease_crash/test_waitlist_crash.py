@@ -28,15 +28,10 @@ def asked(start: str, count: int, name: str, **more: object) -> dict[str, object
 @pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_each_is_granted_once_and_in_order(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    dice = random.Random(SEED)
-    sqlite = kind == "sqlite"
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    if not sqlite:
-        url = str(request.getfixturevalue(f"{kind}_url"))
+@pytest.mark.parametrize("database_url", ["sqlite", "postgres"], indirect=True)
+def test_each_is_granted_once_and_in_order(tmp_path: Path, database_url: str) -> None:
+    dice, url = random.Random(SEED), database_url
+    sqlite = url.startswith("sqlite")
     store = open_store(url)
     stock(store, 8, [f"00000000-0000-4000-8000-{number:012}" for number in range(HOSTS)])
     start = format_instant(store.now() + 30 * DAY)

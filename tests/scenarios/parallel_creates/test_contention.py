@@ -3,23 +3,21 @@
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from pathlib import Path
 from random import Random
 from threading import Event
 from types import MappingProxyType
 from uuid import UUID
 
 import pytest
+from tests.store.hosts import host, opened
 
 from moorage.app import with_strategies
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
+from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.describe import read_ensemble
-from moorage.domain.providers import Inventory
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
-from moorage.store import Ledger, open_store
+from moorage.store import Ledger
 from moorage.testing.service import TENANT
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
@@ -50,25 +48,15 @@ class Uuids:
         return self.uuid()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    else:
-        url = str(request.getfixturevalue("postgres_url"))
-    with closing(open_store(url)) as opened:
-        changes = [
-            change
-            for host in HOSTS
-            for change in (
-                CreateProvider(host, f"h{host[-1]}"),
-                PutInventories(host, (Inventory("VCPU", 10_000),), None),
-            )
-        ]
-        opened.commit(Changeset(tuple(changes)))
-        yield opened
+@pytest.fixture
+def store(database_url: str) -> Iterator[Ledger]:
+    with opened(database_url) as one:
+        for name in HOSTS:
+            host(one, name)
+        yield one
 
 
+@pytest.mark.parametrize("database_url", ["sqlite", "postgres"], indirect=True)
 def test_no_decision_is_sent_away_while_others_place_on_its_hosts(store: Ledger) -> None:
     env = with_strategies(
         Environment(store, Portfolio(CpSat()), Uuids(), Limits(), time.monotonic, time.sleep)
@@ -79,8 +67,8 @@ def test_no_decision_is_sent_away_while_others_place_on_its_hosts(store: Ledger)
         dice, generation, written = Random(number), None, 0
         server = Consumer(str(UUID(int=number + 1 << 64)), "other", "u", "INSTANCE")
         while not stop.is_set():
-            host = dice.choice(HOSTS)
-            amounts = MappingProxyType({host: MappingProxyType({"VCPU": 1})})
+            chosen = dice.choice(HOSTS)
+            amounts = MappingProxyType({chosen: MappingProxyType({"VCPU": 1})})
             change = ReplaceAllocations(server, amounts, generation)
             generation = store.commit(Changeset((change,))).consumer_generations[server.uuid]
             written += 1

@@ -2,25 +2,22 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import count
-from pathlib import Path
 from threading import Thread
 from typing import Any
 from uuid import UUID
 
 import pytest
 from tests.scenarios.parallel_creates.test_contention import Uuids
+from tests.store.hosts import host, opened
 
 from moorage.app import with_strategies
 from moorage.domain.changes import (
     Changeset,
     Committed,
-    CreateProvider,
     DeleteAllocations,
     PutBookings,
-    PutInventories,
     ReplaceAllocations,
 )
 from moorage.domain.consumers import Consumer
@@ -28,11 +25,10 @@ from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import Busy, CapacityExceeded, Infeasible
 from moorage.domain.explain import Explanation
 from moorage.domain.period import Duration
-from moorage.domain.providers import Inventory
 from moorage.engine.joint.problem import Outcome, Problem, Verdict
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
-from moorage.store import Ledger, open_store
+from moorage.store import Ledger
 from moorage.testing.service import TENANT
 from moorage.usecases.decide.attempt import MOMENT
 from moorage.usecases.decide.loop import ALONE_MEMBERS, TURN
@@ -52,23 +48,12 @@ BODY = {
 }
 
 
-@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    else:
-        url = str(request.getfixturevalue(f"{request.param}_url"))
-    with closing(open_store(url)) as opened:
-        changes = [
-            change
-            for host in HOSTS
-            for change in (
-                CreateProvider(host, f"h{host[-1]}"),
-                PutInventories(host, (Inventory("VCPU", ROOM),), None),
-            )
-        ]
-        opened.commit(Changeset(tuple(changes)))
-        yield opened
+@pytest.fixture
+def store(database_url: str) -> Iterator[Ledger]:
+    with opened(database_url) as one:
+        for name in HOSTS:
+            host(one, name, ROOM)
+        yield one
 
 
 @dataclass
@@ -134,9 +119,9 @@ class Rival:
 
     def book(self, hosts: Any) -> None:
         taken = []
-        for host in sorted(hosts):
+        for name in sorted(hosts):
             consumer = Consumer(str(UUID(int=next(self.names))), "other", "u", "INSTANCE")
-            taken.append(ReplaceAllocations(consumer, {host: {"VCPU": ROOM}}, None))
+            taken.append(ReplaceAllocations(consumer, {name: {"VCPU": ROOM}}, None))
         self.store.commit(Changeset(tuple(taken)))
         self.had += [one.consumer.uuid for one in taken]
 
@@ -229,8 +214,7 @@ def test_a_large_decision_never_makes_all_writers_wait(store: Ledger, attempts: 
     """However often it is overtaken; then the client is told to come again (ADR-0026)."""
     room, members = 600, ALONE_MEMBERS + 1
     for name in ("big-0", "big-1", "big-2"):
-        stock = PutInventories(name, (Inventory("VCPU", room),), None)
-        store.commit(Changeset((CreateProvider(name, name), stock)))
+        host(store, name, room)
     env = environment_of(TakesOne(store, room=room), Limits(attempts=attempts))
     role = {"name": "web", "count": members, "resources": {"VCPU": 1}}
     naming = RequestIdentity(env.ids.uuid())
