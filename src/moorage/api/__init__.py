@@ -1,4 +1,4 @@
-"""HTTP dialects, one package each; none imports another.
+"""HTTP dialects, one package each: `placement`, `native` (`/v1`) and `leases` (Blazar's API).
 
-A dialect is a WSGI application over use cases. No business rule lives here.
+None imports another. A dialect is a WSGI application over use cases. No business rule lives here.
 """

@@ -1,4 +1,4 @@
-"""The typed HTTP client, used by the command line, the agent and anyone's scripts.
+"""The typed HTTP client, used by the command line and by scripts.
 
 Here live: finding the endpoint, one HTTP call, the answers as structs, typed errors, and the
 reading of files that describe requests. Nothing of the server side: it must run from the base

@@ -1,7 +1,7 @@
 """Events: what happened in a project, reported to people and programs in the ledger's order.
 
 An event is written by the transaction that causes it, so none is lost and none is invented. Its
-types are the table `EVENT_TYPES`; `domain.happened` says which change means which of them.
+types are the table `EVENT_TYPES`; `domain.derived_events` says which change means which of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A content as requests that write it into an empty Placement service, in a valid order.
+"""Placement requests that recreate an exported service, in the order of their dependencies.
 
 The generations that requests name are those the service has by then, counted by the wire's own
 rules, so the list can be written down first and sent later. What cannot be said on the wire: a

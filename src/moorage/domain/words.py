@@ -1,4 +1,4 @@
-"""Parts of sentences: counts with their nouns, and suggestions for mistyped words."""
+"""Message texts: counts with their nouns, and suggestions for mistyped words."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Pure search and arithmetic over columns: capacity over time, candidates, joint problems.
+"""Pure search and arithmetic over columns of numpy, without a Python loop over all providers.
 
-Computed with numpy, without a Python loop over the providers of the fleet. No socket, file, clock,
-random source, SQL or solver library: time, seeds and ids are arguments.
+`state` has the snapshot's columns, `time` the arithmetic of periods, `capacity` counts that fit,
+`candidates` Placement's search, `joint` problems of whole ensembles, `devices` what members need
+below a host, `explain` why a problem has no solution. No socket, file, clock, random source, SQL or
+solver library: time, seeds and ids are arguments.
 """

@@ -3,7 +3,7 @@
 Handlers know only the newest version. Each step of a dialect's history is a `Change` with a
 name; what it did to requests, responses, schemas and routes is declared beside the name.
 A request asks for a *feature by name* (`Spoken.has`) and never compares numbers: the one
-comparison is in `History.at`.
+comparison is in `History`.
 
 Header: `OpenStack-API-Version: <service> <version>`, a comma list for several services, where
 the version is `latest` or `MAJOR.MINOR` (OpenStack API SIG, microversion specification).

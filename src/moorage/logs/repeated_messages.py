@@ -1,4 +1,4 @@
-"""What is said once while it lasts, however many meet it however often."""
+"""Logs a lasting condition once, not at each occurrence."""
 
 from __future__ import annotations
 

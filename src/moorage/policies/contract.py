@@ -71,7 +71,7 @@ class Policy(Protocol):
     """A typed rule over hyperedges of members.
 
     A parameter called `domains` holds names as `PolicyView.hosts_in` takes them. Tenants may not
-    name hosts or providers in it (see `usecases.soundness`).
+    name hosts or providers in it (see `usecases.ensembles.policy_checks`).
     """
 
     type: ClassVar[str]

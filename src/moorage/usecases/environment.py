@@ -1,4 +1,4 @@
-"""The environment of every use case: ports, limits, strategies and the process's own memory."""
+"""The whole environment of use cases: a decision's, and the process's own memory."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Blazar's lease API, version 1, over the same ledger as the other dialects.
 
-The wire is Blazar's (`reservations.md` part A in the project's study of it; release 18): routes,
+The wire is Blazar's (release 18): routes,
 shapes, dates, codes. What a request means is said in the words of `usecases.leases`; nothing is
 decided here. No other dialect is imported.
 """

@@ -1,4 +1,4 @@
-"""Building blocks of version changes: edits of schemas and answers."""
+"""Building blocks that convert newest schemas and answers to older microversions."""
 
 from __future__ import annotations
 

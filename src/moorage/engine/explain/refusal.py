@@ -1,4 +1,4 @@
-"""Explains a refusal: the stage, the conflicts with demands and facts, verified relaxations."""
+"""Computes why a problem has no solution: stage, minimal conflicts, relaxations that work."""
 
 from __future__ import annotations
 

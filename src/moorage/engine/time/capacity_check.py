@@ -1,4 +1,4 @@
-"""The capacity check of every commit: no commit makes an overage worse at any instant.
+"""Arithmetic of the commit's capacity check: where and when an inventory is exceeded most.
 
 An inventory may be over capacity already, because its operator shrank it; then occupancy may stay
 or fall, but not rise. When a consumer's bookings are replaced, its former ones do not count.

@@ -1,4 +1,4 @@
-"""Answers of a change log: a writer's turn, whether anything changed, and what changed."""
+"""Result types of the change log: a commit's number and time, and the changes since a cursor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The things a changeset touches, known before it begins; a database locks them in one order.
+"""The rows that a changeset locks, computed from its changes; locked in one order.
 
 A commit that is not alone must own, before it reads them, every row it judges or changes. By
 name these are ids (of ensembles, decisions, names that must stay unique), consumers and

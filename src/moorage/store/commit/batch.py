@@ -96,7 +96,8 @@ class Batch:
     """Consumers that lost bookings, perhaps their last."""
     swept: set[str] = field(init=False, default_factory=set)
     """Providers that look different though the commit does nothing to them: they lost bookings
-    which no longer lived (see `store.lapsed`), or have some of who is another project's now."""
+    which no longer lived (see `changelog.lapsed_bookings`), or have some of a consumer that is
+    another project's now."""
     given_up: dict[str, Sequence[Row[Any]]] = field(init=False, default_factory=dict)
     """Consumer -> allocations that it had, and has no longer: on all providers, or on one."""
     dropped: set[Pair] = field(init=False, default_factory=set)

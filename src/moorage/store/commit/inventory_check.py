@@ -1,4 +1,4 @@
-"""Checks the end state of a changeset: capacity, unit rules, inventories still in use.
+"""The check of every commit: capacity at every instant, unit rules, inventories still in use.
 
 Per inventory that got bookings: what others take is the end state without what the changeset
 wrote; what it may use is the capacity, or its own former use where that was more. So one

@@ -1,4 +1,4 @@
-"""What one change reads before it writes, known from the change alone, and so asked at the start.
+"""Queries that are sent together with the request for locks, which saves a round trip.
 
 Where the database is a server, a question that waits for the answer to the one before costs a round
 trip on both sides. The first questions of a single change go out together with the wait for the

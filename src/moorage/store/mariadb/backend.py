@@ -2,7 +2,7 @@
 
 A commit's first statement locks the ledger's one row, for which InnoDB keeps a queue, and holds it
 to the end. With one lock, always the first, nobody can wait for each other, and numbers are given
-in the order of commits (see `mariadb_log`). Advisory locks by name, as on PostgreSQL, end here
+in the order of commits (see `log`). Advisory locks by name, as on PostgreSQL, end here
 with the session instead of the transaction and are not shared; locks on rows would leave out those
 that are still to be born.
 

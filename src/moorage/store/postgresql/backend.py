@@ -1,13 +1,13 @@
 """PostgreSQL: many writers at once, which lock what they touch, in one order, before reading.
 
-Transactions are READ COMMITTED: after `moorage_begin` (see `visible`) has locked everything a
+Transactions are READ COMMITTED: after `moorage_begin` (see `log`) has locked everything a
 commit judges or changes, each statement sees what the locks protect as it is. Deadlocks and
 serialization failures are therefore not expected, and tried again all the same.
 
 A connection that breaks is replaced, and what was not finished is done anew. If it broke in the
 middle of COMMIT, the database is asked what became of the transaction: a commit is never done
 twice and never reported lost when it was not. What commits without COMMIT, in one round trip, is
-never attempted again: who bet on it (see `first`) goes on from what there is.
+never attempted again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""PostgreSQL's own library, several statements at a time in one round trip.
+"""Prepared statements and pipelining on a PostgreSQL connection, over libpq (`psycopg.pq`).
 
 A cursor of the driver costs three times what the library and its connection need, and a round
 trip for each statement costs the server as much as the statement. So statements are prepared and

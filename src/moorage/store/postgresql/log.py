@@ -1,4 +1,4 @@
-"""The change log where many write at once: commits are told apart by what is visible (ADR-0007).
+"""The change log on PostgreSQL: transaction ids and snapshots order concurrent commits.
 
 Numbers that writers take do not come in the order in which their commits end, so a reader that
 remembers the last number would miss those that end later. Here a commit's number is its

@@ -1,4 +1,4 @@
-"""A transaction on PostgreSQL, whose statements go out together where no answer is needed between.
+"""A PostgreSQL transaction that sends statements without results together with the next query.
 
 What finds nothing waits for the next statement that does, so a commit takes few round trips.
 """

@@ -1,4 +1,4 @@
-"""Reading stored values: one module per noun.
+"""Reads stored values: bookings, ensembles, leases, providers, the waitlist, counts, records.
 
 Nothing here writes.
 """

@@ -1,6 +1,6 @@
 """Reads stored values; every function works in the caller's transaction.
 
-Bookings are read in `read_bookings`, what belongs to leases in `read_leases`.
+Bookings are read in `bookings`, what belongs to leases in `leases`.
 """
 
 from __future__ import annotations

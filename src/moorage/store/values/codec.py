@@ -1,4 +1,4 @@
-"""Shapes: how a frozen value becomes JSON and exactly the same value again.
+"""JSON codecs of frozen dataclasses, composed field by field: shapes.
 
 A shape is a pair of functions. `record` makes one for a dataclass from the shapes of its
 fields; a field without a shape is JSON already (a string, a number, a truth value, None).

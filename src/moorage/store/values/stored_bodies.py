@@ -1,4 +1,4 @@
-"""Which shape each stored value has; see `codec`."""
+"""The JSON codec of each stored record; see `codec`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Capacity over time: amounts, how many members fit and when, and planned absences of hosts.
 
-Queries read one snapshot and commit nothing. `scope` decides what a caller may see: tenants get
-neither totals nor exact counts.
+Queries read one snapshot and commit nothing; `planned` alone writes. `scope` decides what a caller
+may see: tenants get neither totals nor exact counts.
 """

@@ -1,4 +1,4 @@
-"""The stay of a server that is allocated through Placement's API.
+"""Terms of servers written through Placement: their lifetime, and the end of preemptible ones.
 
 That API has no field for an end. A flavor can state a lifetime by a virtual resource class
 (`domain.virtual_classes`); for servers without one the operator can set one (`Lifetimes`).

@@ -1,4 +1,4 @@
-"""The environment of a joint decision: ports, limits, and the strategies that make room.
+"""The environment of a joint decision: the base, and the strategies that make room.
 
 A request is first searched for with all other bookings unchanged. If that finds nothing, each
 strategy (`RoomMaker`) is tried in order, those that cost others least first, and the first

@@ -67,7 +67,7 @@ def deletion(
 ) -> PutEffect:
     """The effect that deletes a server whose stay ends at `until`.
 
-    In `details`, `because` is the reason of that end, a value of `Because`.
+    In `details`, `because` is the reason of that end, a value of `EndReason`.
     """
     return idempotent_effect(
         EffectKind.DELETE,

@@ -1,4 +1,4 @@
 """Events: read by cursor, or delivered to subscribers; thresholds of subscriptions.
 
-Events are derived from changes in `domain.happened`, not here.
+Events are derived from changes in `domain.derived_events`, not here.
 """

@@ -1,4 +1,4 @@
-"""Use cases of leases, one verb per module, and the lifecycle of a lease.
+"""Use cases of leases, one verb per module, their lifecycle, and the lease sweeper's rounds.
 
-This package knows no dialect, runs no loop and calls no other service.
+This package knows no dialect and starts no thread; `workers` repeats its rounds.
 """

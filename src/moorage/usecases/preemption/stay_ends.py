@@ -1,4 +1,4 @@
-"""The ends of members' stays, and the reason of each end."""
+"""Reports when members' stays end, and why; nothing is decided here."""
 
 from __future__ import annotations
 

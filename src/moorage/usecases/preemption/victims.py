@@ -1,4 +1,4 @@
-"""Candidates for displacement, the victims among them, and their new ends.
+"""Decides which preemptible servers end for a lease, and when.
 
 A lease is granted without displacement if possible. Otherwise a placement is searched for as if
 consumers that can be warned in time were gone: only those of the lowest priority, then the next as

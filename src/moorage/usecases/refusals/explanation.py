@@ -1,4 +1,4 @@
-"""Explanations of refusals, stored with their problem so that it can be replayed."""
+"""Stores explanations of refused requests, with the problem, so that it can be replayed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Displacement of preemptible consumers for leases that move.
+"""Chooses the preemptible servers that end early when leases move.
 
 Victims are chosen as for a new lease (see `preemption.victims`), lease by lease in the order of
 their starts: a consumer displaced for one lease is gone for the next. An offer that moves displaces

@@ -1,4 +1,4 @@
-"""Repair of leases on failed hosts: new places for members, or a degraded lease.
+"""Repair of leases: members on failed hosts get new places, or the lease is degraded.
 
 Members whose places are missing (see `lease_health`) are placed anew, first with all others
 staying, then together with all unclaimed members. A server that exists or is being built is never

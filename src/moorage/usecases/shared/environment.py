@@ -1,4 +1,4 @@
-"""The ports and bounds that every use case works with."""
+"""The base environment of use cases: store, solver, ids, limits and clocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas of projects: operators set them, tenants read their own; checks of new objects."""
+"""Quotas of projects: set, read, and checked early; the commit checks them again."""
 
 from __future__ import annotations
 

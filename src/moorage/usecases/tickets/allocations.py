@@ -1,4 +1,4 @@
-"""Servers created in held or leased places through Placement's API by an unmodified Nova.
+"""Ticket classes in Placement: candidates, and a place's exchange for a server's allocation.
 
 The server's flavor requests one unit of a ticket's or reservation's class. No stored inventory has
 that class: the candidates of a query for it are the hosts of unclaimed places, each searched with

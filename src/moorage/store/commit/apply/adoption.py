@@ -1,4 +1,4 @@
-"""What another Placement service knows, written in bulk as it stands."""
+"""Bulk write of imported providers and allocations, without a check of capacity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bookings that are not allocations yet: holds, claims, reservations; and the swap."""
+"""Writes holds, claims and reservations; exchanges a hold for an allocation."""
 
 from __future__ import annotations
 

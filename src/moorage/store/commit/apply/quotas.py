@@ -1,4 +1,4 @@
-"""Quotas, and what leases count for."""
+"""Writes quotas and usage, and enforces quotas inside the commit."""
 
 from __future__ import annotations
 
