@@ -95,10 +95,7 @@ def candidates(snapshot: Snapshot, query: CandidateQuery) -> Iterator[Candidate]
 def batches(snapshot: Snapshot, query: CandidateQuery, limit: int | None = None) -> Iterator[Batch]:
     """Yield each distinct candidate once, in batches of those that differ only by their tree.
 
-    Args:
-        snapshot: the fleet.
-        query: the query.
-        limit: how many candidates the caller will take, if known; sizes the first block.
+    `limit` is how many candidates the caller will take, if known; it sizes the first block.
     """
     pairs = sharing(snapshot)
     shape = query.shape

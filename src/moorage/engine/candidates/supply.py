@@ -64,11 +64,8 @@ def eligible_providers(
 ) -> Eligible:
     """Apply the groups' rules on traits, aggregates and trees to every provider.
 
-    Args:
-        view: the providers.
-        groups: the request groups.
-        pairs: the sharing providers among them, with the trees that they serve.
-        trees: suffix -> [P] providers to which `in_tree` limits the group; missing: no limit.
+    `pairs` are the sharing providers in the view, with the trees that they serve. `trees` has, by
+    suffix, [P] the providers to which `in_tree` limits the group; missing: no limit.
     """
     found: list[tuple[Bools, Bools, Sharing]] = []
     required: tuple[Bools, ...] = ()

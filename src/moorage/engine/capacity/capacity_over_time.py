@@ -56,11 +56,8 @@ class Profile:
 def profile(snapshot: Snapshot, hosts: Bools, name: str, window: Period) -> Profile:
     """A resource class over time.
 
-    Args:
-        snapshot: the fleet.
-        hosts: [P] root rows that count, with everything in their trees.
-        name: the resource class; one that no provider has is 0 throughout.
-        window: half-open, not before the snapshot's instant.
+    `hosts` are [P] root rows that count, with everything in their trees. A class that no provider
+    has is 0 throughout. The window is half-open, and not before the snapshot's instant.
     """
     columns = snapshot.classes.get(name)
     if columns is None:

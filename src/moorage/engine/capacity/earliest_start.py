@@ -41,10 +41,8 @@ def first_fitting(
     After half of the time without an answer, more and more starts are skipped: a later start is
     better than none. The answer is then not proved.
 
-    Args:
-        starts: the starts that counting did not refute, ascending.
-        fits: whether it fits at a start: True, False with a proof, or None when time ran out.
-        remaining: seconds left for the whole search.
+    `starts` are those that counting did not refute, ascending. `fits` returns False with a proof,
+    or None when time ran out; `remaining` returns the seconds left for the whole search.
     """
     whole, proved, stride, at = remaining(), True, 1, 0
     while at < len(starts):

@@ -27,10 +27,7 @@ def count_fitting(snapshot: Snapshot, amounts: Amounts, among: Bools) -> int:
     The classes of a host are summed over its providers, so with nested providers the result is an
     upper bound.
 
-    Args:
-        snapshot: the fleet.
-        amounts: of one server.
-        among: [P] the providers that count.
+    `amounts` are of one server; `among` are [P] the providers that count.
     """
     pieces: Ints | None = None
     for name, amount in amounts.items():

@@ -78,10 +78,7 @@ class Starts:
 def candidate_starts(built: BuiltProblem, snapshot: Snapshot, starts: Starts) -> Ints:
     """The candidate starts in a range: its first, and the ends of bookings in it.
 
-    Args:
-        built: the request, built for any window.
-        snapshot: the fleet.
-        starts: the range.
+    The request is built for any window.
 
     Returns:
         Ascending; only ends on hosts that could hold a member if they were empty, and on sharing
@@ -111,11 +108,8 @@ def disclosed_starts(starts: Starts, at: Ints) -> Ints:
 def not_refuted(built: BuiltProblem, snapshot: Snapshot, starts: Starts, at: Ints) -> Bools:
     """Refute starts by counting, role by role.
 
-    Args:
-        built: the request, built for any window; all its members are to be placed.
-        snapshot: the fleet.
-        starts: the range and the windows' length.
-        at: [S] starts in the range, ascending.
+    The request is built for any window, and all its members are to be placed; `at` are [S] starts
+    in the range, ascending.
 
     Returns:
         [S] False where it is proved that the request does not fit in that window.
@@ -141,11 +135,8 @@ def enough_total_capacity(
 
     This is necessary even if other leases may be relocated.
 
-    Args:
-        built: the request, built for any window; all its members are to be placed.
-        snapshot: the fleet.
-        starts: the range and the windows' length.
-        at: [S] starts in the range, ascending.
+    The request is built for any window, and all its members are to be placed; `at` are [S] starts
+    in the range, ascending.
 
     Returns:
         [S] False where it is proved that the request does not fit in that window.

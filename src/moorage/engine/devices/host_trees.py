@@ -139,11 +139,7 @@ def devices_of(
 ) -> Devices | None:
     """The devices that a request may use, or None if it uses only the hosts' root providers.
 
-    Args:
-        snapshot: the fleet.
-        request: who is to be placed.
-        hosts: [H] rows of the hosts in the snapshot.
-        max_free: free capacity counts up to here.
+    `hosts` are [H] rows in the snapshot; free capacity counts up to `max_free`.
     """
     classes = classes_of(request.roles)
     row_of_host = np.full(len(snapshot.uuids), -1, dtype=np.int64)

@@ -91,10 +91,8 @@ class Proof:
     def assign(self, role_of: Ints, moving: Ints, rows: Ints) -> DeviceAssignment:
         """Assign devices to every member that is placed now, or return the conflicts.
 
-        Args:
-            role_of: [M] the role of each member, by number.
-            moving: numbers of the members that are placed now.
-            rows: [M] the host of each member.
+        `role_of` is [M] the role of each member by number, `rows` [M] the host of each; `moving`
+        are the numbers of the members that are placed now.
         """
         standing: dict[int, list[int]] = {}
         for m in moving.tolist():

@@ -69,10 +69,7 @@ def role_requirements(
 ) -> RoleRequirements:
     """The requirements of one member of a role on these providers.
 
-    Args:
-        role: the role.
-        devices: the providers.
-        host_aggregates: aggregate UUID -> [H] whether the host's root is in it.
+    `host_aggregates` has, by aggregate UUID, [H] whether the host's root is in it.
     """
     slots = (
         *_own_slots(role, devices, host_aggregates),

@@ -34,9 +34,8 @@ def minimum_set(
 ) -> MinimumSet:
     """The sufficient set of items with the least sum of weights.
 
-    Args:
-        weights: [n] positive weights of the items; among sets of equal weight, any may result.
-        enough: whether a set is sufficient; None if undecided in time.
+    The weights [n] are positive; among sets of equal weight, any may result. `enough` returns None
+    if it is undecided in time.
     """
     oracle = _Oracle(enough)
     order = sorted(range(len(weights)), key=lambda one: weights[one])

@@ -60,14 +60,9 @@ def explain(
 ) -> RefusalExplanation:
     """Explain why a request has no placement.
 
-    Args:
-        built: the request that was found infeasible.
-        solver: decides what counting cannot.
-        remaining: seconds left for the explanation; what is undecided by then is left out or
-            marked as not minimal.
-        seed: passed to the solver.
-        disclosure: how exactly the relaxations may be disclosed.
-        skip_stage: a request that failed at this stage is not explained further.
+    What is undecided when `remaining` returns no more seconds is left out or marked as not minimal.
+    A request that failed at `skip_stage` is not explained further. `disclosure` is how exactly the
+    relaxations may be disclosed.
     """
     ends = deadline.left(remaining())
     oracle = Oracle(solver, remaining, seed)

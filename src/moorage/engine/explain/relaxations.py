@@ -93,13 +93,8 @@ def relaxations_with_room(
 ) -> tuple[Relaxation, ...]:
     """Relaxations that are granted with room made by strategies (preemption, relocation).
 
-    Args:
-        built: the infeasible problem.
-        cores: its conflicts.
-        known: the relaxations that help without making room.
-        granted: whether a changed request is granted.
-        remaining: seconds left; after them the known relaxations are returned.
-        disclosure: how exactly the changes may be disclosed.
+    `known` are the relaxations that help without making room; they are returned once `remaining`
+    returns no more seconds. `disclosure` is how exactly the changes may be disclosed.
     """
     proposals = _Proposals(built, cores, disclosure)
     least = {_direction(one.change): one for one in known if one.cost < _SOFT_COST}

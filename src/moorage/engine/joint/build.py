@@ -81,10 +81,7 @@ def build(
 ) -> BuiltProblem:
     """Build the joint problem of a request on the fleet of a snapshot.
 
-    Args:
-        request: the request; must name each member's role.
-        snapshot: the fleet, at the instant the request is decided.
-        closed: see `BuiltProblem.closed`.
+    The request must name each member's role; for `closed` see `BuiltProblem.closed`.
 
     Raises:
         UnknownName: a policy names an unknown level or tree.

@@ -52,11 +52,7 @@ def device_constraints(
 ) -> DeviceConstraints:
     """Build the device constraints of these roles.
 
-    Args:
-        terrain: the hosts.
-        devices: the terrain's devices.
-        roles: the roles of the problem.
-        moving: role -> how many of its members are to be placed.
+    `moving` has, by role, how many of its members are to be placed.
     """
     wishes = tuple(role_requirements(role, devices, terrain.aggregates) for role in roles)
     proof = Proof(devices, wishes, terrain.host_count)

@@ -28,9 +28,7 @@ MAX_SHRINKS: Final = 24
 def pool_cuts(proof: Proof, moving: Mapping[str, int]) -> Iterator[Pooled]:
     """Cuts for hosts with common sharing providers that may have too little of a class together.
 
-    Args:
-        proof: the roles and the devices.
-        moving: role -> how many of its members are to be placed.
+    `moving` has, by role, how many of its members are to be placed.
     """
     devices = proof.devices
     for k in range(len(devices.classes)):

@@ -34,11 +34,8 @@ def closed_domains(
 ) -> Bools | None:
     """[D] domains where one more member violates the primitive for good; None: no domain.
 
-    Args:
-        constraint: the constraint.
-        counts: [D] members so far.
-        others: [D] members of the other side so far (`Apart` only).
-        left: members still to be placed, the one in question included.
+    `counts` are [D] the members so far, `others` [D] those of the other side (`Apart` only); `left`
+    members are still to be placed, the one in question included.
     """
     match constraint.primitive:
         case AtMost(limit=limit):

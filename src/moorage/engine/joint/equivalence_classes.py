@@ -51,10 +51,8 @@ def _mask(count: int, rows: frozenset[int] | tuple[int, ...]) -> Ints:
 def sufficient_hosts(problem: Problem, of_class: Ints, first: Ints) -> Ints:
     """Rows that suffice for an exact answer: per class as many as members are to be placed.
 
-    Args:
-        problem: the problem.
-        of_class: [H] from `equivalence_classes`.
-        first: [H] rows with greater values are taken first within their class.
+    `of_class` is [H] from `equivalence_classes`; rows with greater values in `first` [H] are taken
+    first within their class.
 
     Returns:
         Row numbers, classes together, in the order of being taken.

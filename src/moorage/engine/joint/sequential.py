@@ -50,11 +50,8 @@ def place_sequentially(
 ) -> SequentialPlacement:
     """Place members in this order; stop at the first that finds no host.
 
-    Args:
-        problem: the problem; fixed members are placed from the beginning.
-        order: the members to place, each once.
-        names: the name of each host row, which decides between equals.
-        by: the resource class to compare; the problem's first class if it does not have it.
+    Hosts are compared by the resource class `by`, or the problem's first class if it does not have
+    it; their `names` decide between equals. Fixed members are placed from the beginning.
     """
     column = problem.classes.index(by) if by in problem.classes else 0
     position = {member: index for index, member in enumerate(problem.members)}

@@ -73,9 +73,7 @@ def relax_for_standing(
 ) -> tuple[Problem, Mapping[str, StandingViolation]]:
     """Relax the required primitives that standing members violate.
 
-    Args:
-        problem: with the primitives as the policies posted them.
-        restated: policies that are not relaxed.
+    The primitives are as the policies posted them; those of `restated` policies are not relaxed.
 
     Returns:
         The relaxed problem, and policy -> violation by standing members.

@@ -185,11 +185,8 @@ def device_faults(
 ) -> Iterator[str]:
     """Every fault of an assignment of devices to the members that are placed now, as text.
 
-    Args:
-        problem: the members.
-        proof: their requirements, and the devices.
-        rows: [M] the host of each member.
-        providers: per placed member, per slot of its role, the provider's position.
+    `rows` is [M] the host of each member; `providers` has, per placed member and slot of its role,
+    the provider's position.
     """
     devices = proof.devices
     taken = np.zeros_like(devices.free)

@@ -54,9 +54,8 @@ def time_slots(periods: Sequence[Period]) -> tuple[Period, ...]:
 def join_problems(parties: Sequence[TimedProblem], snapshot: Snapshot) -> Problem:
     """Join the problems of several requests on the hosts of one snapshot.
 
-    Args:
-        parties: at least one; all with the same hosts.
-        snapshot: the snapshot that their terrains were cut from, without their bookings.
+    There is at least one party, and all have the same hosts. The snapshot is the one that their
+    terrains were cut from, without their bookings.
     """
     problems = [one.built.problem for one in parties]
     hosts = problems[0].hosts

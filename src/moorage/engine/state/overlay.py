@@ -97,12 +97,8 @@ def first_shortage(
 ) -> Instant | None:
     """The first instant of `period` at which `amounts` do not fit beside these bookings.
 
-    Args:
-        state: the provider; its inventories and `down` count, its bookings do not.
-        bookings: the bookings on it.
-        amounts: additional amounts by class, over the whole period.
-        period: judged from `now` on.
-        now: the present instant.
+    The state's inventories and `down` count, its bookings do not. The `amounts` are additional,
+    over the whole period, which is judged from `now` on.
 
     Returns:
         None if they fit throughout.

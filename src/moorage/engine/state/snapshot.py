@@ -234,10 +234,8 @@ class Snapshot(LedgerColumns):
     ) -> Ints:
         """The highest occupancy of each inventory of a class at any instant of `period`.
 
-        Args:
-            resource_class: one that some provider has.
-            period: judged at this snapshot's instant: bookings that have ended do not count.
-            without: consumers whose bookings are left out.
+        Some provider has the class. Bookings that have ended at this snapshot's instant do not
+        count, nor do those of the consumers in `without`.
 
         Returns:
             [n] in the order of `classes[resource_class].rows`.

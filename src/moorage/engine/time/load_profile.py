@@ -49,9 +49,7 @@ class LoadProfile:
     def with_owners(self, replaced: Ints, others: LoadProfile) -> LoadProfile:
         """The profile with other changes for some owners.
 
-        Args:
-            replaced: owners whose changes are dropped, ascending.
-            others: their new changes.
+        `replaced` are owners whose changes are dropped, ascending; `others` are their new changes.
         """
         splice = OwnerReplacement.of(self.owner, replaced, others.owner)
         return LoadProfile(
@@ -63,9 +61,7 @@ class LoadProfile:
     def peaks(self, count: int, window: Period) -> Ints:
         """The highest level of each owner at any instant of a window; see `occupancy.peaks`.
 
-        Args:
-            count: how many owners there are.
-            window: half-open.
+        The window is half-open.
 
         Returns:
             [count] peaks, 0 for an owner without a span in the window.

@@ -115,10 +115,7 @@ class StepFunctions:
 def occupancy_levels(spans: Spans, count: int, window: Period) -> StepFunctions:
     """The summed amounts of each owner's spans, as step functions over a window.
 
-    Args:
-        spans: with owners in `range(count)`.
-        count: how many owners there are.
-        window: half-open.
+    The spans' owners are in `range(count)`; the window is half-open.
     """
     inside = spans.selected((spans.start < window.end) & (spans.end > window.start))
     falls = inside.end < window.end

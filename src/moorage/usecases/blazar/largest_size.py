@@ -50,13 +50,8 @@ def grant_largest(
     The whole search has the time limit of one decision. If it ends between a size that does not fit
     and a smaller one that does, the smaller one is granted.
 
-    Args:
-        env: ports and limits.
-        caller: the caller.
-        choice: the sizes.
-        id_: returns the id for each lease that is tried.
-        dry_run: write no lease.
-        explained: whether a refusal's explanation is stored; it is that of the smallest size.
+    `id_` returns the id for each lease that is tried. Without `explained` no explanation of a
+    refusal is stored; it is that of the smallest size.
 
     Raises:
         Infeasible: the smallest size does not fit.

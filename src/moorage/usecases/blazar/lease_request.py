@@ -66,9 +66,7 @@ class OfferedResources:
     ) -> None:
         """Store the sources; nothing is read yet.
 
-        Args:
-            store: the ledger.
-            read_properties: returns the host properties that the caller may name.
+        `read_properties` returns the host properties that the caller may name.
         """
         self._store = store
         self._read_properties = read_properties

@@ -87,11 +87,8 @@ def fit_copies(
 ) -> Fit:
     """How many ensembles like this one fit at the same time, each with its own policies.
 
-    Args:
-        env: ports and limits.
-        ensemble: the ensemble to copy; it has no places.
-        window: the period; None: from now on, without an end.
-        time_limit: for counting; as much again for the limiting factors.
+    The ensemble has no places. A window of None is from now on, without an end. `time_limit` is for
+    counting, and as much again for the limiting factors.
 
     Raises:
         InvalidDescription: the ensemble has no members, or the window is in the past.

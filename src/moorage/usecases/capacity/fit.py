@@ -88,13 +88,8 @@ def fit_members(
 ) -> Fit:
     """How many more members of a role fit beside the placed ones.
 
-    Args:
-        env: ports and limits.
-        caller: the caller.
-        ensemble_id: the ensemble.
-        role_name: the role.
-        window: the period; None: that of the ensemble's present decision or lease.
-        time_limit: for counting; as much again for the limiting factors.
+    A window of None is that of the ensemble's present decision or lease. `time_limit` is for
+    counting, and as much again for the limiting factors.
 
     Raises:
         NotFound: no such ensemble for this caller.
@@ -228,12 +223,7 @@ def limiting_factors(
 ) -> tuple[LimitingFactor, ...]:
     """The limiting factors of an infeasible request, as far as they are found in time.
 
-    Args:
-        env: solver and stopwatch.
-        built: the request's problem.
-        snapshot: the fleet.
-        seconds: the time for the whole search.
-        taken: further places that are taken.
+    `seconds` is the time for the whole search; `taken` are further places that are taken.
     """
     if seconds <= 0:
         return ()

@@ -200,10 +200,7 @@ def _room_given_back(
 ) -> list[Change]:
     """Later ends for consumers displaced for leases in the places that these leave.
 
-    Args:
-        env: ports and limits.
-        view: the fleet with the hosts away.
-        moved: the moved leases.
+    `view` is the fleet with the hosts away.
     """
     instead = {who: some for one in moved for who, some in one.bookings(view).items()}
     displaced = [gone for one in moved for gone in one.displaced]

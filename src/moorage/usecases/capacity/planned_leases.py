@@ -112,13 +112,7 @@ def clear_hosts(
 ) -> Clearance:
     """Search for other places for all leases on these hosts in a period.
 
-    Args:
-        env: ports and limits.
-        snapshot: the fleet as it is.
-        hosts: UUIDs of the root providers that will be away.
-        period: the absence.
-        exclusive: the exclusive ensembles.
-        time_limit: for each solve.
+    `hosts` are UUIDs of the root providers that will be away; `time_limit` is for each solve.
     """
     bookings = [one for _, one in bookings_on(snapshot, hosts, period)]
     leases = open_leases_of(env, bookings)

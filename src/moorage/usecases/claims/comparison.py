@@ -53,11 +53,7 @@ def as_requested(role: Role, lists: Mapping[str, Groups]) -> Groups:
 def narrowed(place: Place, role: Role, resources: Amounts, groups: Groups) -> Place:
     """The place reduced to the requested amounts, on the same providers.
 
-    Args:
-        place: the member's place; it has at least the requested amounts.
-        role: the role that the place was decided for.
-        resources: the requested amounts outside of any group.
-        groups: the requested groups.
+    The place has at least the requested amounts; `resources` are those outside of any group.
     """
     of = _own_givers(place, role)
     taken: dict[str, dict[str, int]] = {}

@@ -105,11 +105,7 @@ def return_unclaimed_place(
 
     A lease that still holds its unclaimed places gets the place back; otherwise it is freed.
 
-    Args:
-        ensemble: the stored ensemble, with the claim's member.
-        decision: the stored decision of the claim.
-        claim: the claim, building until now.
-        now: the instant at which the decision's state is judged.
+    The claim is building until `now`, the instant at which the decision's state is judged.
     """
     member = ensemble.member(claim.member)
     place = decision.places.get(claim.member)
@@ -291,11 +287,8 @@ def activation_changes(
 ) -> tuple[Change, ...]:
     """The changes by which a claim becomes active and its member gets the server.
 
-    Args:
-        store: the ledger.
-        ensemble: the stored ensemble.
-        active: the claim as it will be stored; the stored one is building.
-        exchange: the changes that replace the member's bookings by the server's allocations.
+    `active` is the claim as it will be stored; `exchange` are the changes that replace the member's
+    bookings by the server's allocations.
     """
     decision = store.decision(active.decision_id)
     grown = with_server(ensemble, active.member, active.server_id)

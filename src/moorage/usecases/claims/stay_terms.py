@@ -138,12 +138,7 @@ def preemptible_write(
     if the server could not run for the notice at least, or if the lease admits no preemptible
     servers before its start: then the commit checks capacity, but no policies.
 
-    Args:
-        store: the ledger.
-        snapshot: the fleet.
-        write: the write of a preemptible server.
-        notice: see `last_end`.
-        exclusive: ensembles that keep others out.
+    For `notice` see `last_end`; `exclusive` are ensembles that keep others out.
     """
     now = snapshot.taken_at
     declared = FOREVER if write.stay.life is None else now + write.stay.life

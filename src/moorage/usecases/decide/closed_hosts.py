@@ -44,11 +44,7 @@ def closed_hosts(
 ) -> Mapping[str, frozenset[str]]:
     """Reason id -> UUIDs of hosts closed to the members of `newcomer` that are placed now.
 
-    Args:
-        exclusive: ensembles that keep others out; see `exclusive_hosts`.
-        snapshot: the fleet.
-        newcomer: the ensemble whose members are placed.
-        period: when they are placed there.
+    For `exclusive` see `exclusive_hosts`; `period` is when the members are placed there.
     """
     kept = exclusive_hosts(exclusive, snapshot, newcomer, period)
     return MappingProxyType({**kept, DISABLED: disabled_hosts(snapshot)})

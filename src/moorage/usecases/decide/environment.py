@@ -38,10 +38,7 @@ class RoomMaker(Protocol):
     ) -> Iterator[SearchResult]:
         """The results of the strategy's searches; none if it does not apply to the request.
 
-        Args:
-            context: the request, and the conflicts of earlier attempts at it.
-            observation: the ledger as this attempt sees it.
-            refused: the failed searches without any strategy.
+        `refused` are the failed searches without any strategy.
 
         Raises:
             Busy: time ran out before an answer or a proof.

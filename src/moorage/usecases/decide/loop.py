@@ -133,11 +133,8 @@ def run_decision(
     Searches leave over the time for writing and answering, so that a decision that runs out of time
     does so before its commit.
 
-    Args:
-        env: the ports and the strategies.
-        read: starts the use case's generator; it does all reading of the ledger.
-        dry_run: whether nothing is written.
-        must_know: whether this conflict on what was read is raised instead of reading again.
+    `read` starts the use case's generator and does all reading of the ledger. `must_know` says
+    whether a conflict on what was read is raised instead of reading again.
 
     Raises:
         Infeasible: no placement meets the request; the explanation is stored, unless this is a dry

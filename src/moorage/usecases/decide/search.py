@@ -106,10 +106,7 @@ class Search:
     ) -> VerifiedPlacement | None:
         """The last placement if it still holds, else a new one; None if there is none.
 
-        Args:
-            built: the problem.
-            context: the time limit and the contended hosts.
-            prefer: adds a preference to the problem; tried first, for `_PREFERRING` at most.
+        `prefer` adds a preference to the problem; that is tried first, for `_PREFERRING` at most.
         """
         if self.placement is not None:
             self.placement = recheck_placement(self.placement, built)

@@ -218,12 +218,8 @@ def decision_after_claims(
     The decision is written in any case, so that claims that end at the same time, or a claim and a
     confirmation, conflict on its generation, and one of them is retried.
 
-    Args:
-        store: the ledger.
-        decision: the decision, read before the claims.
-        over: ids of the claims that end in the same changeset.
-        now: the instant at which states are judged.
-        gone: members that leave the ensemble; their places leave the decision.
+    The decision was read before the claims. `over` are ids of the claims that end in the same
+    changeset; `gone` are members that leave the ensemble, so their places leave the decision.
     """
     if decision.state_at(now) not in _LIVE:
         return

@@ -63,10 +63,7 @@ def timers_after_change(lease: Lease, ids: Ids, now: Instant) -> tuple[Change, .
 def first_timers(lease: Lease, ids: Ids, now: Instant) -> tuple[Change, ...]:
     """The changes that create a new lease's timers.
 
-    Args:
-        lease: the lease as it is written.
-        ids: makes the effects' ids.
-        now: when they are written. A timer with an earlier instant is due at once.
+    A timer with an instant before `now` is due at once.
     """
     upcoming = [one for kind in _AHEAD[lease.state] for one in _of_kind(kind, lease)]
     upcoming.sort(key=lambda one: one[1])

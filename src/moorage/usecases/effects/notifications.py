@@ -37,12 +37,7 @@ def action_effects(
 ) -> Iterator[Change]:
     """The outward effect of an owner's action; none for actions inside the ledger.
 
-    Args:
-        lease: the lease of the action.
-        edge: the edge of the action.
-        action: the action as its owner wrote it.
-        at: the edge's instant.
-        now: when the effect is written.
+    `at` is the edge's instant.
     """
     kinds = {ActionKind.NOTIFY: EffectKind.NOTIFY, ActionKind.HOOK: EffectKind.HOOK}
     if action.kind not in kinds:

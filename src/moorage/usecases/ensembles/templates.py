@@ -189,12 +189,8 @@ def instantiate(
 ) -> EnsembleDescription:
     """The ensemble description of a template with these parameters; nothing is stored.
 
-    Args:
-        store: the ledger.
-        caller: the caller, whose own and shared templates can be used.
-        reference: see `usable_template`.
-        given: parameter -> value; parameters that are not given have their defaults.
-        name: the ensemble's name; None: the template's.
+    Parameters that are not `given` have their defaults; a name of None is the template's. For
+    `reference` see `usable_template`.
 
     Raises:
         NotFound: no such template for the caller.

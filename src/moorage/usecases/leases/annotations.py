@@ -38,9 +38,7 @@ def annotate(env: UseCaseEnvironment, lease: Lease, annotations: Mapping[str, ob
 def reservations_of(store: Store, booked: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Lease]]:
     """Yield the reservations of booked places with their leases, each reservation once.
 
-    Args:
-        store: reads decisions, leases and ensembles.
-        booked: pairs of a decision's id and the UUID of a consumer with a place of that decision.
+    `booked` are pairs of a decision's id and the UUID of a consumer with a place of that decision.
     """
     found: dict[str, Lease] = {}
     for decision_id, consumer in sorted(booked):

@@ -107,11 +107,7 @@ def audit(
 ) -> Audit:
     """Audit the ledger; without Nova's view only against itself.
 
-    Args:
-        store: the ledger.
-        caller: an operator.
-        nova: Nova's servers; None: not compared.
-        hypervisors: names of Nova's hypervisors; None: not compared.
+    `hypervisors` are the names of Nova's; None: not compared.
 
     Raises:
         Forbidden: the caller is no operator.

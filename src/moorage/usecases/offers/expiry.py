@@ -106,12 +106,7 @@ def offer_end_changes(
 ) -> Iterator[Change]:
     """The changes that end an offer, without those of displaced consumers (see `_commit`).
 
-    Args:
-        env: has the store of its decision and its ensemble.
-        lease: the offer.
-        state: its new state.
-        now: when it ends.
-        ensemble: whether its ensemble is deleted too.
+    `ensemble` says whether the offer's ensemble is deleted too.
     """
     assert lease.offer is not None, "only offers end so"
     closed = replace(

@@ -43,16 +43,9 @@ def no_window_refusal(  # noqa: PLR0913 - the request, its range, its reader and
 ) -> Infeasible:
     """The error for a range without a window; of stage `static` if it fails on an empty fleet too.
 
-    Args:
-        env: the solver, and the budget.
-        window_request: the request whose search failed.
-        starts: the range.
-        identity: the identity of the request.
-        lead: time between the starts of the booked and of the tenant's period.
-        cleaning: time between the ends of the tenant's and of the booked period.
-        proved: whether no relocation of leases that have not started could help either.
-        operator: whether the explanation may name other projects' leases by their ids.
-        stored: whether the explanation is stored.
+    `lead` is the time between the starts of the booked and of the tenant's period, `cleaning` that
+    between their ends. `proved` says that no relocation of leases that have not started could help
+    either. With `operator` the explanation may name other projects' leases by their ids.
     """
     env = env.with_disclosure_for(operator=operator)
     built = window_request.problem_at(starts, starts.first, window_request.snapshot)

@@ -70,10 +70,9 @@ def prefer_vacant_hosts(built: BuiltProblem, there: Sequence[Snapshot]) -> Built
 
     What is feasible stays feasible. Each member is judged alone, also where several share a host.
 
-    Args:
-        built: the problem, stated without the consumers that could be displaced.
-        there: the fleet with all of these consumers, then with some of them; displacing those
-            outweighs everything posted for the views before.
+    `built` is stated without the consumers that could be displaced. `there` is the fleet with all
+    of these, then with some of them; displacing those outweighs everything posted for the views
+    before.
     """
     bare = built.problem
     placed = np.flatnonzero(bare.fixed < 0).tolist()

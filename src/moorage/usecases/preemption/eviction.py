@@ -34,10 +34,8 @@ def owner_details(store: Store, consumer: str, decision: str | None = None) -> d
 
     `server` is None for a member that only holds its place.
 
-    Args:
-        store: reads bookings, decisions and ensembles.
-        consumer: UUID of a server, or of a member without a server.
-        decision: the decision whose place the consumer has; None to take it from its bookings.
+    `consumer` is the UUID of a server, or of a member without one; `decision` is that whose place
+    it has, None to take it from its bookings.
     """
     if decision is None:
         there = (one.decision for _, one in store.bookings(consumer=consumer))
@@ -70,11 +68,8 @@ def warnings(
     The owner of each is notified at once; a server still there at its end is deleted then. Pending
     warnings and evictions of the consumers are dropped.
 
-    Args:
-        store: reads the ensembles of members.
-        displaced: in the order in which they were chosen.
-        decision: the lease's placement.
-        more: further details for each.
+    `displaced` is in the order in which they were chosen, `decision` is the lease's placement, and
+    `more` are further details for each.
     """
     now = decision.created_at
     for number, one in enumerate(displaced, 1):
@@ -122,12 +117,7 @@ def early_end_warnings(
 
     Nothing if the member was warned of the same end before; it may have lost its place since.
 
-    Args:
-        store: reads the lease.
-        ensemble: the member's ensemble.
-        name: the member.
-        bookings: the member's place, booked for the member or the server that takes it.
-        now: the time of the change.
+    `bookings` are the member's place, booked for the member or the server that takes it.
     """
     first = bookings[0]
     if first.yields_to is None or first.declared_end is None:
@@ -173,12 +163,7 @@ def transferred_warning(
 ) -> Iterator[Change]:
     """Move the warning of a member to the server that takes its place, unless the end differs.
 
-    Args:
-        store: reads stored warnings.
-        ensemble: the member's ensemble.
-        member: the member, with its server.
-        bookings: the place as booked for the server.
-        now: the time of the change.
+    The member has its server; `bookings` are the place as booked for that.
     """
     ends, server = format_instant(bookings[0].period.end), bookings[0].consumer
     known = _eviction(store, member.uuid)
@@ -238,11 +223,8 @@ def later_end_notice(
     A consumer displaced for an offer was not warned; if it is displaced for a lease now, it is
     warned.
 
-    Args:
-        store: reads stored warnings.
-        displaced: a server, or a member without one, with its new end.
-        yields_to: the lease that it still ends early for; None if it does not.
-        now: the time of the change.
+    `displaced` is a server, or a member without one, with its new end; `yields_to` is the lease
+    that it still ends early for, or None.
     """
     known, ends = _eviction(store, displaced.consumer), format_instant(displaced.end)
     if known is None or parse_instant(str(known.details["ends"])) > displaced.end:

@@ -56,12 +56,7 @@ def exclusive_periods(
 ) -> Iterator[ExclusivePeriod]:
     """The ensembles that close hosts to a stranger during a stay, other than its own ensemble.
 
-    Args:
-        lease_of: returns the id of a decision's lease, or None.
-        view: the fleet.
-        stranger: the consumer that would stay.
-        exclusive: the exclusive ensembles.
-        stay: the requested stay.
+    `lease_of` returns the id of a decision's lease, or None.
     """
     now = view.taken_at
     for owner in exclusive:
@@ -87,11 +82,8 @@ def end_before_exclusive(
 ) -> ForcedEnd | None:
     """The latest end of a stay on these hosts before an exclusive lease closes one of them.
 
-    Args:
-        exclusive: see `exclusive_periods`.
-        hosts: rows of the snapshot.
-        now: the snapshot's instant.
-        notice: see `last_end`.
+    For `exclusive` see `exclusive_periods`, for `notice` `last_end`; `hosts` are rows of the
+    snapshot.
 
     Returns:
         None if no host is closed during the stay.
@@ -121,13 +113,7 @@ def closed_before_run(
 ) -> Mapping[str, frozenset[str]]:
     """`closed_hosts` for a preemptible ensemble, which may have to end after `run`.
 
-    Args:
-        store: reads leases.
-        exclusive: the exclusive ensembles.
-        snapshot: the fleet.
-        newcomer: the preemptible ensemble to place.
-        stay: the requested stay.
-        run: the first part of the stay, which is required.
+    `run` is the first part of the stay, which is required.
     """
     closed = closed_hosts(exclusive, snapshot, newcomer, run)
     if run == stay:

@@ -131,14 +131,9 @@ def removal_of_leases(  # noqa: PLR0913, PLR0917 - what has no answer, in what, 
 ) -> RemovalOfLeases | None:
     """The removal search over leases that may be preempted for a refused proposal, or None.
 
-    Args:
-        env: ports and limits.
-        proposal: the proposal that no other strategy can place.
-        search_for: searches for a proposal with all strategies.
-        refused: the refused search.
-        observation: what the refused search has read.
-        below: only leases of a lower priority than this may be preempted.
-        time_limit: for the whole search; a set found until then may not be proved minimal.
+    Only leases of a lower priority than `below` may be preempted. `search_for` searches for a
+    proposal with all strategies. `time_limit` is for the whole search; a set found until then may
+    not be proved minimal.
     """
     notice = env.limits.preemption_notice
     if not below or notice is None:

@@ -54,12 +54,8 @@ def waitlist_reentry(
     places nor another lease when the entry is tried. The entry keeps the lease's priority and its
     place in the order; no limit on a project's entries applies.
 
-    Args:
-        lease: the lease before its end.
-        ensemble: the lease's ensemble.
-        entry_id: the id of the entry and of the lease it may become; it differs from the lease's.
-        now: the time of the change.
-        why: the reason that the entry shows.
+    `entry_id` is also the id of the lease that the entry may become; it differs from that of
+    `lease`, which is given as before its end.
     """
     start = lease.terms.period.start
     return PutEntry(
@@ -173,10 +169,7 @@ class PreemptedLease(Concession):
 def may_yield_until(lease: Lease, notice: Duration | None, now: Instant) -> Instant | None:
     """The instant until which a lease may be preempted; None if it may not be, or no longer.
 
-    Args:
-        lease: any lease.
-        notice: see `Limits.preemption_notice`.
-        now: the present instant.
+    For `notice` see `Limits.preemption_notice`.
     """
     if notice is None or lease.state is not LeaseState.PENDING:
         return None
@@ -189,12 +182,7 @@ def outrankable_leases(
 ) -> list[PendingLease]:
     """Leases of lower priority with places, in the problem's period, on hosts it could use.
 
-    Args:
-        store: reads leases.
-        snapshot: the fleet.
-        refused: the refused search.
-        below: only leases of a lower priority than this.
-        since: only leases whose bookings begin then or later.
+    Only leases of a lower priority than `below`, whose bookings begin at `since` or later.
     """
     request, found = refused.built.request, dict[str, tuple[int, int]]()
     for host in _hosts(snapshot, refused):

@@ -54,14 +54,9 @@ def restored_ends(  # noqa: PLR0913, PLR0917 - who gives back, in what, and what
     The caller's changeset must rely on the revision of exclusive ensembles, or one granted
     meanwhile would be missed.
 
-    Args:
-        store: reads displaced consumers, exclusive ensembles and decisions.
-        snapshot: before the change.
-        lease_ids: ids of the leases that change or end.
-        instead: members' bookings after the change, by consumer.
-        notice: see `last_end`.
-        unstored: decisions that are not stored yet: id -> the id of their lease.
-        changed: the ensemble of a changed lease, as it will be stored.
+    The snapshot is from before the change; `instead` are members' bookings after it, by consumer.
+    `unstored` has the leases' ids of decisions that are not stored yet. `changed` is the ensemble
+    of a changed lease, as it will be stored.
     """
 
     def lease_of(of: str) -> str | None:
@@ -156,11 +151,7 @@ def commit_with_restored_ends(
 ) -> None:
     """Commit changes that end a lease, with later ends for the consumers displaced for it.
 
-    Args:
-        env: the store, and the notice.
-        lease: the lease before the change.
-        changes: the changes.
-        freed: returns the consumers whose bookings they drop.
+    `freed` returns the consumers whose bookings the changes drop; the lease is as before them.
 
     Raises:
         ConcurrentUpdate: a booking has taken capacity that a later end needs: read again.

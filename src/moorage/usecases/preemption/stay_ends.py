@@ -48,10 +48,7 @@ def stay_ends(
 ) -> Mapping[MemberName, StayEnd]:
     """The ends of placed members that have one, as booked now.
 
-    Args:
-        store: reads decisions and leases.
-        member_places: the members' places.
-        known: leases that were read already, by decision id.
+    `known` are leases that were read already, by decision id.
     """
     leases = dict(known)
     found: dict[MemberName, StayEnd] = {}

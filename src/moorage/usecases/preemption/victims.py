@@ -111,11 +111,8 @@ def victims(
 ) -> frozenset[str] | None:
     """The candidates to displace for these places.
 
-    Args:
-        snapshot: with the candidates, without the consumers that get the places.
-        places: all places needed together.
-        candidates: see `displaceable`.
-        period: when the places are needed.
+    The snapshot is with the candidates, and without the consumers that get the places. All places
+    are needed together, in `period`.
 
     Returns:
         None if there is no room even without all candidates.
@@ -205,10 +202,8 @@ def with_least_priority(
 
     Bisection is valid because displacing more priorities never makes less room.
 
-    Args:
-        candidates: all candidates.
-        best: the answer with all of them; None if there is none.
-        find: searches for an answer with some of them.
+    `best` is the answer with all candidates, None if there is none; `find` searches for one with
+    some of them.
     """
     levels = sorted({one.priority for one in candidates.values()})
     while len(levels) > 1 and best is not None:
@@ -252,12 +247,8 @@ def required_end(
 ) -> ForcedEnd | None:
     """The latest end of a stay before a lease needs its provider, or the provider is away.
 
-    Args:
-        lease_of: returns the id of a decision's lease, or None.
-        snapshot: without the consumer that stays.
-        taken: provider UUID -> amounts taken there.
-        stay: the requested stay.
-        notice: see `last_end`.
+    The snapshot is without the consumer that stays; `taken` are its amounts by provider UUID.
+    `lease_of` returns the id of a decision's lease, or None.
 
     Returns:
         None if there is room for all of `stay`.

@@ -54,15 +54,10 @@ def with_alternatives(  # noqa: PLR0913 - the refused request, its problem, rang
 ) -> Explanation:
     """The explanation with the earliest window, the largest count and the other zones.
 
-    Args:
-        env: the solver and the budget.
-        why: the explanation of a request none of whose members is placed yet.
-        window_request: the request, for any window.
-        built: the infeasible problem.
-        otherwise: tries changed requests with strategies that make room; None: without these.
-        starts: the range whose first start was refused.
-        lead: time between the starts of the booked and of the tenant's period.
-        cleaning: time between the ends of the tenant's and of the booked period.
+    `why` explains a request none of whose members is placed yet, `built` is its infeasible problem,
+    and `starts` is the range whose first start was refused. `otherwise` tries changed requests with
+    strategies that make room. `lead` is the time between the starts of the booked and of the
+    tenant's period, `cleaning` that between their ends.
     """
     budget = env.limits.explanation_budget // _SHARE
     seconds = budget // _PART / SECOND

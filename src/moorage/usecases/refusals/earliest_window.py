@@ -104,13 +104,9 @@ def earlier_start_by_moves(
 ) -> EarliestStart:
     """The earliest start that is possible if leases move.
 
-    Args:
-        env: the store, the solver and the stopwatch.
-        window_request: the request.
-        ranges: the parts of the range of starts, each with its fleet.
-        found: the earliest start without moves.
-        remaining: returns the seconds left.
-        after: only later starts count; None: all.
+    `ranges` are the parts of the range of starts, each with its fleet; `found` is the earliest
+    start without moves. Only starts later than `after` count; None: all. `remaining` returns the
+    seconds left.
     """
     search = _Search(env, window_request, env.countdown(min(remaining(), _SECONDS)))
     proved = True
@@ -248,12 +244,8 @@ def earliest_start(
 ) -> EarliestStart:
     """The earliest start in a range at which the whole request fits.
 
-    Args:
-        env: the solver, the notice of preemptible consumers, and the stopwatch.
-        window_request: the request.
-        starts: the range of starts of the booked period, which includes lead and cleaning.
-        time_limit: for the whole search; past it the answer is not proved.
-        later: whether to skip the first start of the range.
+    `starts` are those of the booked period, which includes lead and cleaning; with `later` the
+    first is skipped. `time_limit` is for the whole search; past it the answer is not proved.
     """
     left = env.countdown(time_limit / SECOND)
 

@@ -84,14 +84,8 @@ def answer_once(  # noqa: PLR0913 - a request, and how it is answered
 ) -> T:
     """The answer to a request; a repeat with the same id gets the stored answer or refusal.
 
-    Args:
-        env: the store.
-        caller: the caller.
-        identity: the identity of the request.
-        made_before: reads what the same request has made before; None: nothing.
-        answer: answers the request.
-        races: its errors if the same request is granted on another connection meanwhile.
-        dry_run: whether nothing is written, and a stored refusal does not count.
+    `races` are the errors of `answer` if the same request is granted on another connection
+    meanwhile. With `dry_run` nothing is written, and a stored refusal does not count.
 
     Raises:
         Infeasible: the same request was refused before.
@@ -201,12 +195,8 @@ def explain_static(
 ) -> Explanation:
     """The explanation, of stage `static`, of a request that does not fit even the empty fleet.
 
-    Args:
-        env: the solver and the budget.
-        built: the problem on the present fleet.
-        snapshot: the snapshot that it was built from.
-        seed: for the solver.
-        helps: result text of relaxations that fit the present fleet.
+    `built` is the problem on the present fleet; `helps` is the result text of relaxations that fit
+    there.
     """
     empty, remaining = (
         on_empty_hosts(built.request, built),
@@ -238,11 +228,8 @@ def with_nearest_relaxations(
 ) -> Explanation:
     """The explanation with smaller relaxations that are possible if strategies make room.
 
-    Args:
-        env: the budget, and the stopwatch.
-        why: has the conflicts, and the relaxations that fit with all other bookings unchanged.
-        built: the infeasible problem.
-        otherwise: tries the changed requests.
+    `why` has the conflicts, and the relaxations that fit with all other bookings unchanged;
+    `otherwise` tries the changed requests.
     """
     budget = env.limits.explanation_budget / SECOND / _SHARE
     if budget <= 0 or not otherwise.helps(built.request):

@@ -61,13 +61,8 @@ def in_time(
     For a request that begins now only leases count as obstacles in time; for a lease also
     bookings that have an end.
 
-    Args:
-        env: for the solver, and to read leases.
-        explanation: the explanation of the problem alone.
-        built: the infeasible problem.
-        snapshot: the snapshot that it was built from.
-        operator: whether the explanation may name other projects' leases by their ids.
-        lease: whether the request is for a lease.
+    With `operator` the explanation may name other projects' leases by their ids; `lease` says
+    whether the request is for a lease.
     """
     if explanation.stage is Stage.STATIC:
         return explanation
@@ -97,11 +92,7 @@ def present_obstacles(
 ) -> Explanation | None:
     """An explanation with the obstacles of a request, without a search; None: there are none.
 
-    Args:
-        env: to read leases.
-        built: the infeasible problem.
-        snapshot: the snapshot that it was built from.
-        operator: whether the explanation may name other projects' leases by their ids.
+    With `operator` it may name other projects' leases by their ids.
     """
     there = list(foreign_bookings(built, snapshot))
     conflict = _conflict(env, built, snapshot, there, leases_of(env, there), operator=operator)
@@ -121,13 +112,8 @@ def stay_obstacles(
 
     The obstacles are the bookings at the first instant of shortage on each provider.
 
-    Args:
-        env: to read leases.
-        built: the problem, which does not contain the fixed members' bookings.
-        snapshot: the snapshot that it was built from.
-        staying: the bookings that the fixed members would have had.
-        period: the requested period.
-        operator: whether the explanation may name other projects' leases by their ids.
+    `built` does not contain the fixed members' bookings; `staying` are those that they would have
+    had in `period`.
     """
     there = list(_beside(built, snapshot, staying, period))
     begins, ends = format_instant(period.start), format_instant(period.end)

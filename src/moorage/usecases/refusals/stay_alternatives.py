@@ -62,9 +62,7 @@ class StayAlternatives:
 def stay_alternatives(trial: Trial, built: BuiltProblem) -> StayAlternatives:
     """Changes of a stay's time that make it fit, if leases or planned absences are its obstacles.
 
-    Args:
-        trial: of the refused proposal, not a lease's.
-        built: the infeasible problem.
+    The trial is of the refused proposal, which is not a lease's.
     """
     env, snapshot = trial.env, trial.observation.snapshot
     there = list(foreign_bookings(built, snapshot))
@@ -119,9 +117,7 @@ def shorter(trial: Trial, built: BuiltProblem) -> StayAlternatives:
     Each is found by itself: the longest lead, the longest cleaning, and the latest end of the lease
     or of its extension.
 
-    Args:
-        trial: of the refused proposal, a lease's.
-        built: the infeasible problem.
+    The trial is of the refused proposal of a lease.
     """
     promise, snapshot = trial.proposal.promise, trial.observation.snapshot
     if promise is None or not trial.reader.client_reads:

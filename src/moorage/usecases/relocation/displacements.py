@@ -83,11 +83,7 @@ def displace_for(
 ) -> tuple[Sequence[DisplacementConcession], Mapping[str, tuple[Booking, ...]]] | None:
     """The displacement for each group of places, and `instead` with the new ends; None if no room.
 
-    Args:
-        snapshot: the fleet as it is.
-        instead: new bookings of consumers that move or stay for another period, by consumer.
-        required: the groups of places.
-        pool: the candidates for displacement.
+    `instead` are new bookings, by consumer, of those that move or stay for another period.
     """
     found: dict[int, DisplacementConcession] = {}
     then = dict(instead)

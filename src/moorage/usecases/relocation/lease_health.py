@@ -181,11 +181,8 @@ def unhealthy_leases(
 ) -> dict[str, UnhealthyLease]:
     """Open leases with missing places, by lease id.
 
-    Args:
-        store: reads leases.
-        snapshot: the fleet.
-        noted: ids of leases that are stored as degraded; only for these are places without bookings
-            looked up, as the change that takes such bookings marks the lease.
+    `noted` are ids of leases that are stored as degraded; only for these are places without
+    bookings looked up, as the change that takes such bookings marks the lease.
     """
     found: dict[str, UnhealthyLease] = {}
     for decision_id, members in members_without_place(snapshot).items():
@@ -279,12 +276,8 @@ def write_health(
     Nothing is written if nothing has changed, or the lease has ended. Other servers than last time
     count as a change, even if the number is the same.
 
-    Args:
-        env: ports.
-        lease_id: the lease.
-        missing: how many members have no place; 0 marks the lease as healthy.
-        proposal: see `Lease.proposal`.
-        servers: the missing consumers with claimed places.
+    `missing` members have no place; 0 marks the lease as healthy. `servers` are the missing
+    consumers with claimed places; for `proposal` see `Lease.proposal`.
 
     Returns:
         False if the lease was changed concurrently: its health must be computed again.
@@ -333,11 +326,7 @@ def health_notice(
 ) -> PutEffect:
     """The notice of a lease's health to its owner.
 
-    Args:
-        lease: the lease as it will be stored.
-        now: the time of the change.
-        moved: names of members with new places.
-        servers: see `write_health`.
+    The lease is as it will be stored; `moved` are names of members with new places.
     """
     return notifications.idempotent_effect(
         EffectKind.NOTIFY,

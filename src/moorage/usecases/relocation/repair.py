@@ -230,11 +230,7 @@ def repair_lease(
 ) -> UnrepairedMembers | None:
     """Place these members of a lease anew, or as many of them as have room.
 
-    Args:
-        env: ports.
-        lease_id: the lease.
-        members: UUIDs of members whose places are missing.
-        servers: consumers that are missing too and cannot be moved.
+    `members` are UUIDs; `servers` are consumers that are missing too and cannot be moved.
 
     Returns:
         None if members were moved or need not be. Else the number of unplaced members and a
@@ -307,9 +303,8 @@ class LeaseRepair:
     ) -> None:
         """Place members anew on the lease's terms, and notify its owner.
 
-        Args:
-            members: members that must move; the other unclaimed members move if that helps.
-            without: members that keep their failed places, and count as missing.
+        Other unclaimed members move if that helps; those in `without` keep their failed places, and
+        count as missing.
 
         Raises:
             Infeasible: there is no room; the explanation has the relaxations.

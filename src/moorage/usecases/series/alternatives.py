@@ -58,10 +58,7 @@ def other_starts(
 ) -> Iterator[SeriesAlternative]:
     """Alternatives with another first start, for which as many occurrences fit as requested.
 
-    Args:
-        env: solver and explanation budget.
-        occurrences: the refused request; none of its occurrences is held any more.
-        refused: occurrences that do not fit; at least one.
+    None of the request's occurrences is held any more, and at least one is `refused`.
     """
     numbers = {one.slot.index for one in refused}
     for find_start in (_other_clock, _later):

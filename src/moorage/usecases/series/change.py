@@ -89,13 +89,8 @@ def cancel_series(
     Each lease is cancelled in its own transaction; if the service stops meanwhile, a repeat of the
     request cancels the rest.
 
-    Args:
-        env: ports and limits.
-        caller: the caller.
-        series_id: the series.
-        since: the first occurrence to cancel; None for the first of the series.
-        only: cancel this occurrence alone.
-        dry_run: check only, write nothing.
+    `since` is the first occurrence to cancel, None for the first of the series; `only` cancels one
+    alone.
 
     Returns:
         The leases that were cancelled, or would be.

@@ -298,11 +298,8 @@ def grant_occurrences(
 ) -> None:
     """Write a series and turn its held occurrences into leases.
 
-    Args:
-        env: ports and limits.
-        kept: the held leases, marked if the operator's check has allowed them.
-        series: as it will be stored.
-        occurrences: the request for the occurrences.
+    `kept` are the held leases, marked if the operator's check has allowed them; the series is as it
+    will be stored.
 
     Raises:
         HoldExpired: the hold of an occurrence has lapsed or was withdrawn.

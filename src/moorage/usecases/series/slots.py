@@ -54,13 +54,8 @@ def slots(
 ) -> tuple[Slot, ...]:
     """The checked occurrences after the first `after` ones.
 
-    Args:
-        limits: how many occurrences a series may have, and how long and how far ahead.
-        recurrence: the calendar.
-        terms: the terms of any occurrence; all have the length of its period.
-        extent: how far the calendar is used.
-        after: how many occurrences were requested before.
-        now: the present instant.
+    All occurrences have the length of the period of `terms`; `after` is how many were requested
+    before.
 
     Raises:
         InvalidDescription: there are none, they overlap, or as for a lease.

@@ -170,12 +170,7 @@ def made_by_request(
 ) -> _Record | None:
     """The record that the same request created before; None: there is none.
 
-    Args:
-        caller: the caller of the repeated request.
-        kind: the noun of the record, for errors.
-        id_: the id that the client gave.
-        digest: the digest of the request's body; empty if the client gave no id.
-        read: reads the record by its id.
+    `kind` is the noun of the record, for errors; `digest` is empty if the client gave no id.
 
     Raises:
         DuplicateName: the id was used by another request.

@@ -180,10 +180,7 @@ def check_member_count(limits: Limits, count: int) -> None:
 def check_size(limits: Limits, ensemble: Ensemble, before: Ensemble | None = None) -> None:
     """Check that an ensemble is not too large to be stored and listed.
 
-    Args:
-        limits: the limits.
-        ensemble: the new or changed ensemble.
-        before: the stored one; sizes that do not grow pass even if they exceed a lowered limit.
+    Sizes that do not grow from `before` on pass even if they exceed a lowered limit.
 
     Raises:
         LimitExceeded: too many members, roles or policies, or too many bytes of description or

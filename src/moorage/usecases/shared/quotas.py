@@ -180,11 +180,8 @@ def check_quota(
 ) -> None:
     """Check that a project's quota allows a lease; the commit checks it again.
 
-    Args:
-        env: the environment.
-        lease: the new or changed lease.
-        before: the stored lease; None: it is new.
-        within: see `quota_limits`; None: the service's defaults.
+    `before` is the stored lease, None for a new one. For `within` see `quota_limits`; None: the
+    service's defaults.
 
     Raises:
         QuotaExceeded: the quota does not allow it.

@@ -55,10 +55,7 @@ def retry(
 ) -> T:
     """Repeat an attempt until it commits without a conflict, within the limits.
 
-    Args:
-        env: the limits, the stopwatch and the pause.
-        attempt: reads the ledger, decides and commits.
-        must_know: whether a conflict is raised instead of retried.
+    `must_know` says whether a conflict is raised instead of retried.
 
     Raises:
         StaleGeneration, ConsumerConflict: from the first attempt; reading again would not help.

@@ -43,9 +43,7 @@ class LedgerNames:
     def __init__(self, store: Store, *, operator: bool = False) -> None:
         """Names of a ledger.
 
-        Args:
-            store: the ledger.
-            operator: whether only operators read the errors, which may then suggest any name.
+        `operator` says whether only operators read the errors, which may then suggest any name.
         """
         self._store = store
         self._operator = operator

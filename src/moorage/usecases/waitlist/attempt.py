@@ -46,10 +46,7 @@ _log = logging.getLogger(__name__)
 def try_entry(env: UseCaseEnvironment, entry: WaitlistEntry, seconds: float) -> bool:
     """Grant an entry if it fits now; True if it is no longer waiting.
 
-    Args:
-        env: ports and limits.
-        entry: as read from the store.
-        seconds: time limit of the search.
+    `seconds` is the time limit of the search.
     """
     mark = env.waitlist_memory.see(env.store.snapshot(), env.store.exclusive_ensembles().revision)
     one = env.store.waitlist_entry(entry.id)

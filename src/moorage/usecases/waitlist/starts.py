@@ -122,13 +122,8 @@ def first_that_fits(
     A tenant's lease begins at `first`, on the disclosure's grid of instants, or at the last start
     of the range, so its start does not disclose when another project's lease ends.
 
-    Args:
-        env: ports and limits.
-        ensemble: the ensemble to place.
-        entry: the entry, with its range and terms.
-        first: the first start that is not in the past.
-        create: grants the lease with a given start.
-        operator: whether the lease may begin exactly where another project's ends.
+    `first` is the first start that is not in the past; `create` grants the lease with a given
+    start. With `operator` it may begin exactly where another project's ends.
 
     Raises:
         NoWindow: no start fits.
