@@ -14,8 +14,7 @@ from moorage.domain.errors import HoldExpired, InUse, NotFound
 from moorage.domain.period import HOUR, MINUTE
 from moorage.domain.providers import Inventory
 from moorage.testing.service import NINE, OPERATOR, OTHER, TENANT, Service
-from moorage.usecases.claims.confirm import confirm
-from moorage.usecases.claims.hold import release, renew
+from moorage.usecases.claims.hold import confirm, release, renew
 from moorage.usecases.claims.outcome import activate, expire, fail
 from moorage.usecases.ensembles.members import leave
 from moorage.usecases.environment import UseCaseEnvironment

@@ -28,8 +28,7 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.period import DAY, HOUR, MINUTE, Period
 from moorage.testing.service import OTHER, TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim
-from moorage.usecases.claims.confirm import confirm
-from moorage.usecases.claims.hold import release, renew
+from moorage.usecases.claims.hold import confirm, release, renew
 from moorage.usecases.claims.outcome import activate
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import change_lease

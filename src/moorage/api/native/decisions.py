@@ -14,7 +14,7 @@ from moorage.api.native.paging import listed
 from moorage.domain.decisions import ClaimState
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.domain.period import format_duration, format_instant, parse_instant
-from moorage.usecases.claims.confirm import confirm as confirm_decision
+from moorage.usecases.claims.hold import confirm as confirm_decision
 from moorage.usecases.claims.hold import release as release_decision
 from moorage.usecases.claims.hold import renew as renew_decision
 from moorage.usecases.decide.member_places import locate_members

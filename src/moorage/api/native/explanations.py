@@ -19,7 +19,7 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import FOREVER, format_instant, parse_instant
 from moorage.domain.requests import Objective
 from moorage.usecases.decide.solution import DecisionOptions
-from moorage.usecases.ensembles.feasibility import judge_feasibility
+from moorage.usecases.ensembles.decide import judge_feasibility
 from moorage.usecases.shared.access import (
     list_refusals,
     own_explanation,

@@ -24,7 +24,7 @@ from moorage.usecases.claims.comparison import (
     narrowed,
     read_server_request,
 )
-from moorage.usecases.claims.hold import check_held
+from moorage.usecases.claims.hold import check_held, check_lease_active
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.reliance import preemptible_revisions
 from moorage.usecases.decide.writes import claimed_bookings, member_consumer
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, MemberName
-    from moorage.domain.period import Duration, Instant
+    from moorage.domain.period import Duration
     from moorage.domain.placement import Place
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.claims.comparison import RequestedServer
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.decide.request import RequestIdentity
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Caller, Store
+    from moorage.usecases.ports import Caller
 
 ZONES = frozenset({"zone", "az", "availability_zone"})
 """Names of the topology levels that are availability zones."""
@@ -135,22 +135,6 @@ def _claim(
     changes = claim_changes(ensemble, decision, taken, made_claim, held)
     env.store.commit(Changeset(changes, relies_on=preemptible_revisions(snapshot, held)))
     return ClaimResult(env.store.claim(made_claim.id), ensemble, comparison)
-
-
-def check_lease_active(store: Store, decision: Decision, now: Instant) -> None:
-    """Check that the decision's lease, if it has one, is active at `now`.
-
-    Raises:
-        WrongState: the lease has not begun, or is over.
-    """
-    if decision.lease_id is None:
-        return
-    lease = store.lease(decision.lease_id)
-    if not lease.claimable(now):
-        raise WrongState(
-            f"places of lease {lease.id} can be claimed during {lease.terms.period};"
-            f" it is {lease.state}"
-        )
 
 
 def claim_changes(

@@ -12,7 +12,6 @@ from moorage.domain.period import Period
 from moorage.usecases.claims.claim import (
     ClaimResult,
     check_free,
-    check_lease_active,
     claim,
     new_claim,
     zones_of,
@@ -23,7 +22,7 @@ from moorage.usecases.claims.comparison import (
     compare,
     read_server_request,
 )
-from moorage.usecases.claims.hold import check_held
+from moorage.usecases.claims.hold import check_held, check_lease_active
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import DecisionHooks, KnownHosts, Proposal, RequestIdentity

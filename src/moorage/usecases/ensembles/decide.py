@@ -1,27 +1,36 @@
-"""Decide an ensemble: place all members that have no server, jointly, and hold the places."""
+"""Decide an ensemble: place all members that have no server, jointly, and hold the places.
+
+Or judge only whether a described ensemble would fit.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, Infeasible
+from moorage.domain.explain import Explanation
 from moorage.usecases.decide.loop import (
     DecisionFlow,
     DecisionRequest,
     DecisionResult,
+    decide_proposal,
     run_decision,
+    unplaced_or_held,
 )
+from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
 from moorage.usecases.decide.solution import HoldEnd
 from moorage.usecases.decide.writes import current_decision
-from moorage.usecases.ensembles.create import stay_proposal
+from moorage.usecases.ensembles.create import described_ensemble, stay_proposal
 from moorage.usecases.ensembles.names import reclaimed_name_condition
 from moorage.usecases.refusals.explanation import answer_once
 from moorage.usecases.shared.access import made_by_request, own_ensemble
 
 if TYPE_CHECKING:
-    from moorage.usecases.decide.request import RequestIdentity
+    from moorage.domain.decisions import Solve
+    from moorage.domain.describe import EnsembleDescription
+    from moorage.domain.period import Instant
     from moorage.usecases.decide.solution import DecisionOptions
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
@@ -83,3 +92,50 @@ def _made_before(
     if known is None:
         return None
     return DecisionResult(known, env.store.ensemble(known.ensemble_id), env.store.snapshot())
+
+
+@dataclass(frozen=True, slots=True)
+class FeasibilityResult:
+    """The verdict: `feasible` with `solve`, or another one with `explanation`."""
+
+    verdict: str
+    computed_at: Instant
+    revision: int
+    solve: Solve | None = None
+    explanation: Explanation | None = None
+
+
+def judge_feasibility(
+    env: UseCaseEnvironment,
+    caller: Caller,
+    description: EnsembleDescription,
+    options: DecisionOptions,
+) -> FeasibilityResult:
+    """Judge a request as a decision would; only an explanation is stored.
+
+    Raises:
+        InvalidDescription, UnknownName, UnknownPolicy, Contradiction: as for an ensemble.
+        Busy: time ran out before a placement or a proof.
+    """
+    identity = RequestIdentity(env.ids.uuid(), explained=True)
+    ensemble = described_ensemble(env, caller, description, identity)
+    proposal = Proposal(
+        ensemble,
+        None,
+        (unplaced_or_held(ensemble),),
+        hooks=DecisionHooks(reader=RefusalReader(operator=caller.operator)),
+    )
+    try:
+        settled = decide_proposal(env, proposal, options, identity, dry_run=True)
+    except Infeasible as error:
+        found = error.explanation
+        assert isinstance(found, Explanation)
+        return FeasibilityResult(
+            found.verdict, found.computed_at, found.revision, explanation=found
+        )
+    return FeasibilityResult(
+        "feasible",
+        settled.snapshot.taken_at,
+        settled.snapshot.revision,
+        solve=settled.decision.solve,
+    )
