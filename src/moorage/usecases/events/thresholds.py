@@ -23,8 +23,7 @@ from moorage.domain.requests import Objective
 from moorage.domain.subscriptions import LeaseEdge
 from moorage.domain.topology import Level
 from moorage.engine.capacity.fit_now import count_fitting, in_domain, used_share
-from moorage.engine.joint.build import build_on_terrain
-from moorage.engine.joint.terrain import cut_terrain
+from moorage.engine.joint.build import build
 from moorage.usecases.decide.closed_hosts import closed_hosts
 from moorage.usecases.decide.max_additional import count_additional
 from moorage.usecases.decide.member_places import locate_members
@@ -173,7 +172,7 @@ def max_additional(
     request = request_for(ensemble, member_places, frozenset(), period, Objective.SPREAD)
     closed = closed_hosts(env.store.exclusive_ensembles().ensembles, snapshot, ensemble, period)
     limit = env.limits.time_limit // 2
-    built = build_on_terrain(request, cut_terrain(snapshot, request), closed=closed)
+    built = build(request, snapshot, closed=closed)
     found = solve_and_verify(env.solver, built, time_limit=limit, seed=0)
     if found is None:
         return 0  # the placed members break a required policy, so no member can be added

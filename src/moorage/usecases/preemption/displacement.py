@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from moorage.domain.changes import EndBookings
-from moorage.engine.joint.build import build_on_terrain
+from moorage.engine.joint.build import build
 from moorage.engine.joint.cost import preference_scale
 from moorage.engine.joint.problem import permitted_hosts
-from moorage.engine.joint.terrain import cut_terrain
 from moorage.engine.state.overlay import with_bookings, without_consumers
 from moorage.policies.primitives import NeverOn, OnlyOn
 from moorage.usecases.decide.member_places import place_of
@@ -80,9 +79,7 @@ def prefer_vacant_hosts(built: BuiltProblem, there: Sequence[Snapshot]) -> Built
     unit = preference_scale(bare)
     posted: list[NeverOn] = []
     for view in there:
-        full = build_on_terrain(
-            built.request, cut_terrain(view, built.request), closed=built.closed
-        ).problem
+        full = build(built.request, view, closed=built.closed).problem
         grudged: dict[frozenset[int], list[MemberName]] = {}
         for m in placed:
             rows = np.flatnonzero(_open(bare, m) & ~_open(full, m))
@@ -270,7 +267,4 @@ def _without(
     """The answer, checked again with these consumers gone and all others there."""
     built = found.built
     bare = without_candidates(view, out)
-    return recheck_placement(
-        found,
-        build_on_terrain(built.request, cut_terrain(bare, built.request), closed=built.closed),
-    )
+    return recheck_placement(found, build(built.request, bare, closed=built.closed))

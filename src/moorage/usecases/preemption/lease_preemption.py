@@ -20,10 +20,10 @@ from moorage.domain.period import SECOND
 from moorage.engine.explain.min_hitting_set import minimum_set
 from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.search_result import refusal_to_explain
+from moorage.usecases.preemption.pending_leases import without_leases
 from moorage.usecases.preemption.preempted_leases import (
     PreemptedLease,
     outrankable_leases,
-    without_leases,
 )
 
 if TYPE_CHECKING:

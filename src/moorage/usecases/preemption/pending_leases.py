@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from moorage.domain.bookings import Binding
 from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState
+from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.writes import hold_bookings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from moorage.domain.bookings import Booking
     from moorage.domain.decisions import Decision
@@ -68,3 +69,8 @@ def pending_lease(store: Store, snapshot: Snapshot, decision_id: str) -> Pending
     if lease is None or lease.decision_id != decision.id or lease.state is not LeaseState.PENDING:
         return None
     return PendingLease(lease, decision, ensemble, locate_members(snapshot, ensemble))
+
+
+def without_leases(snapshot: Snapshot, leases: Iterable[PendingLease]) -> Snapshot:
+    """The fleet without the places of some leases."""
+    return with_bookings(snapshot, {name: () for one in leases for name in one.consumers})

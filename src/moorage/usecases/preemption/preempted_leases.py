@@ -22,7 +22,6 @@ from moorage.domain.leases import LeaseOutcome, LeaseState, LeaseStep, lease_aft
 from moorage.domain.period import format_instant
 from moorage.domain.quotas import MOST_PRIORITY
 from moorage.domain.waitlist import WaitlistEntry, needed
-from moorage.engine.state.overlay import with_bookings
 from moorage.usecases.decide.search_result import Concession
 from moorage.usecases.decide.writes import step_decision
 from moorage.usecases.effects import notifications
@@ -210,11 +209,6 @@ def _hosts(snapshot: Snapshot, refused: SearchResult) -> list[int]:
     for some in refused.staying.values():
         hosts |= {int(snapshot.root[snapshot.row_of[one.provider]]) for one in some}
     return sorted(hosts)
-
-
-def without_leases(snapshot: Snapshot, leases: Iterable[PendingLease]) -> Snapshot:
-    """The fleet without the places of some leases."""
-    return with_bookings(snapshot, {name: () for one in leases for name in one.consumers})
 
 
 def preempted_leases(concessions: Iterable[object]) -> tuple[PreemptedLease, ...]:

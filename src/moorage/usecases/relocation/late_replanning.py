@@ -33,8 +33,7 @@ from moorage.domain.errors import (
     NotFound,
 )
 from moorage.domain.period import SECOND, Period
-from moorage.engine.joint.build import build_on_terrain
-from moorage.engine.joint.terrain import cut_terrain
+from moorage.engine.joint.build import build
 from moorage.engine.state.overlay import with_bookings
 from moorage.policies.primitives import NeverOn
 from moorage.usecases.decide.member_places import bookings_of
@@ -320,8 +319,8 @@ class _Search:
         out = victims(empty, found.places.values(), may_go, period)
         if out is None or len(out) >= len(who):
             return None
-        there = cut_terrain(without_candidates(staying, out), bare.request)
-        judged = recheck_placement(found, build_on_terrain(bare.request, there, closed=bare.closed))
+        there = without_candidates(staying, out)
+        judged = recheck_placement(found, build(bare.request, there, closed=bare.closed))
         better = None if judged is None else self._better(judged)
         if better is None:
             return None

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.period import Period
-from moorage.engine.joint.build import build_on_terrain
+from moorage.engine.joint.build import build, build_on_terrain
 from moorage.engine.joint.cost import satisfies
 from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.terrain import cut_terrain
@@ -41,6 +41,7 @@ from moorage.usecases.preemption.displacement import (
     DisplacementConcession,
     prefer_vacant_hosts,
 )
+from moorage.usecases.preemption.pending_leases import without_leases
 from moorage.usecases.relocation.displacements import RequiredPlaces, displace_for
 from moorage.usecases.relocation.movable_leases import LeaseMove, movable_sets
 
@@ -129,7 +130,7 @@ def replan(  # noqa: PLR0913 - what is asked, of whom, over what, and how long
     for planned in movable_sets(store, snapshot, request.period, request.own_consumers):
         if pool is not None and full is None:
             there, full = pool.soon(snapshot), with_bookings(snapshot, staying)
-        if staying and worsens_overage(_without(there, planned), staying):
+        if staying and worsens_overage(without_leases(there, planned), staying):
             continue
         jointly = _jointly(
             solver,
@@ -336,15 +337,11 @@ def placements_hold(
     return True
 
 
-def _without(snapshot: Snapshot, planned: Sequence[PendingLease]) -> Snapshot:
-    return with_bookings(snapshot, {name: () for one in planned for name in one.consumers})
-
-
 def _checked(
     view: Snapshot, built: BuiltProblem, jointly: _JointPlacement
 ) -> VerifiedPlacement | None:
     """The answer, checked on this fleet; None if it does not hold."""
-    there = build_on_terrain(built.request, cut_terrain(view, built.request), closed=built.closed)
+    there = build(built.request, view, closed=built.closed)
     found = recheck_placement(jointly.placement, there)
     if found is None:
         return None
