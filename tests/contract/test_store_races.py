@@ -140,7 +140,7 @@ def test_processes_share_one_database_and_none_is_locked_out(database_url: str) 
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        for number in range(4)
+        for number in range(3)
     ]
     found = []
     for writer in writers:
@@ -157,7 +157,7 @@ def test_processes_may_open_a_new_database_together(new_database_url: str) -> No
     program = "import sys; from moorage.store import open_store; open_store(sys.argv[1]).close()"
     openers = [
         subprocess.Popen([sys.executable, "-c", program, url], stderr=subprocess.PIPE)
-        for _ in range(4)
+        for _ in range(3)
     ]
     for opener in openers:
         _, errors = opener.communicate(timeout=100)

@@ -1,7 +1,7 @@
 """Every solver against the exhaustive one, on thousands of random small problems.
 
 All policies, strengths and objectives, fixed members, odd hosts. The number of problems follows
-the hypothesis profile: 2,000 at every push, 40,000 in `nightly`
+the hypothesis profile: 1,000 at every push, 40,000 in `nightly`
 (`MOORAGE_HYPOTHESIS=nightly pytest tests/contract/solver_agreement`). A failure names its seed.
 """
 
@@ -24,10 +24,10 @@ from moorage.solver.greedy import Greedy
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.problems import random_built
 
-CHUNKS = 20
+CHUNKS = 10
 PROFILE = settings.default
 assert PROFILE is not None, "tests/conftest.py loads one"
-SEEDS = (20 * PROFILE.max_examples if PROFILE.max_examples > 500 else 2_000) // CHUNKS
+SEEDS = (20 * PROFILE.max_examples if PROFILE.max_examples > 500 else 1_000) // CHUNKS
 LIMIT = 30 * SECOND
 
 

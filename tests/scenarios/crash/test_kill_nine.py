@@ -39,7 +39,7 @@ from moorage.store import Ledger, open_store
 
 KILLS = int(os.environ.get("MOORAGE_CRASH_KILLS", "0"))
 """On each database; 0: few, as many as a test among others may take."""
-FEW = 3
+FEW = {"sqlite": 2, "postgresql": 3, "mariadb": 3}
 REPORT = os.environ.get("MOORAGE_CRASH_REPORT")
 TOGETHER = 3
 """Walks that one kill hits."""
@@ -112,7 +112,7 @@ def crashes(folder: Path, kind: str) -> None:
             closing(open_store(url)) as store,
             services(folder, [url], 2, "--planners", "1") as served,
         ):
-            while kills.done.total() < (KILLS or FEW):
+            while kills.done.total() < (KILLS or FEW[kind]):
                 service = served[len(walks) // TOGETHER % 2]
                 fresh = round_of(len(walks) // TOGETHER, service, dice, kills, told)
                 walks += fresh

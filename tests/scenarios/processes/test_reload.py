@@ -57,7 +57,7 @@ class Clients:
                 self._ask(session)
                 if number % 2:  # some come anew each time
                     session.close()
-                time.sleep(0.05 if number % 4 else 0.02)
+                time.sleep(0.15 if number % 4 else 0.05)
 
     def _ask(self, session: requests.Session) -> None:
         name = str(uuid.uuid4())

@@ -19,7 +19,7 @@ SHARED = {"postgresql": "postgres_url", "mariadb": "mariadb_url"}
     [
         pytest.param("sqlite", 0, id="sqlite-steady"),
         pytest.param("sqlite", 20, id="sqlite-killed", marks=pytest.mark.nightly),
-        pytest.param("postgresql", 0, id="postgresql-steady"),
+        pytest.param("postgresql", 0, id="postgresql-steady", marks=pytest.mark.nightly),
         pytest.param("postgresql", 20, id="postgresql-killed"),
         pytest.param("mariadb", 0, id="mariadb-steady", marks=pytest.mark.nightly),
         pytest.param("mariadb", 20, id="mariadb-killed", marks=pytest.mark.nightly),
