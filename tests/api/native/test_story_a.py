@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from moorage.domain.period import MINUTE
-from moorage.testing.service import OPERATOR, OTHER, Service
+from moorage.testing.service import OPERATOR, Service
 
 SERVER = {"flavorRef": "m1.xlarge", "imageRef": "debian", "networks": ["shop-net"]}
 FLAVORS = {"web": "m1.small", "app": "m1.medium", "db": "m1.xlarge"}
@@ -67,13 +66,6 @@ def test_a_tenant_is_told_a_number_that_is_surely_there(
         "web": {"count": 5, "exact": False},
         "app": {"count": 10, "exact": False},
     }
-
-
-def test_there_is_room_for_one_shop_only(service: Service, held: dict[str, Any], shop: Any) -> None:
-    second = service.call("POST", "/ensembles", {"ensemble": {**shop, "decide": {}}}, caller=OTHER)
-    assert second.status_code == 409
-    assert second.json["errors"][0]["code"] == "ensemble.infeasible"
-    assert service.call("GET", "/ensembles", caller=OTHER).json["ensembles"] == []
 
 
 def test_a_claim_is_compared_with_the_description(service: Service, held: dict[str, Any]) -> None:
@@ -169,17 +161,6 @@ def test_the_shop_survives_a_rack(service: Service, held: dict[str, Any]) -> Non
     assert db == {"role": "db", "total": 3, "keeps": 2, "needed": 2, "ok": True}
     web = next(one for one in found["host"] if one["role"] == "web")
     assert web["keeps"] == 2
-
-
-def test_nothing_is_held_after_the_hold_lapses(
-    service: Service, held: dict[str, Any], shop: dict[str, Any]
-) -> None:
-    service.clock.pass_by(10 * MINUTE)
-    assert not service.store.bookings(decision=held["decision"]["id"])
-    late = service.call("POST", f"/decisions/{held['decision']['id']}/confirm", {})
-    assert late.json["errors"][0]["code"] == "ensemble.hold_expired"
-    again = service.call("POST", "/ensembles", {"ensemble": {**shop, "decide": {}}}, caller=OTHER)
-    assert again.status_code == 201
 
 
 def test_tenants_see_their_own_labels_and_no_names(service: Service, held: dict[str, Any]) -> None:
