@@ -70,7 +70,6 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         return self._backend.connections()
 
     def snapshot(self) -> Snapshot:
-        """See `Store`."""
         return self._feed.snapshot()
 
     def commit(self, changeset: Changeset) -> Committed:
@@ -105,7 +104,6 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         return partial(self._backend.write, inside)
 
     def provider(self, uuid: str) -> ResourceProvider:
-        """See `Store`."""
         return provider_states.provider(self._backend, uuid)
 
     def exclusive_ensembles(self) -> ExclusiveEnsembles:
@@ -117,7 +115,6 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         return replace(known, waited=waited)
 
     def due(self, limit: int) -> Sequence[Decision | Claim]:
-        """See `Store`."""
         now = self.now()
         return self._backend.read(
             lambda connection: stored_values.due_items(connection, now, limit)

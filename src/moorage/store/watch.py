@@ -24,9 +24,7 @@ class Unwatched:
     """Nobody looks."""
 
     def commit(self, work: Callable[[], T]) -> T:
-        """See `Watch`."""
         return work()
 
     def refresh(self, work: Callable[[], T]) -> T:
-        """See `Watch`."""
         return work()

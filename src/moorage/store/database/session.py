@@ -138,13 +138,11 @@ class CursorSession:
 
     @property
     def dialect(self) -> Dialect:
-        """See `Session`."""
         return self._speech.dialect
 
     def execute(
         self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
     ) -> Rows:
-        """See `Session`."""
         if not isinstance(parameters, dict) and parameters:
             return Rows.changed(self.do(statement, parameters).rowcount)
         given: Parameters = parameters  # type: ignore[assignment]  # one set
@@ -160,16 +158,13 @@ class CursorSession:
         return Rows(map(row, cursor.fetchall()))
 
     def scalars(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Rows:
-        """See `Session`."""
         return Rows(row[0] for row in self.do(statement, parameters).fetchall())
 
     def scalar(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Any:  # noqa: ANN401
-        """See `Session`."""
         found = self.do(statement, parameters).fetchone()
         return None if found is None else found[0]
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
-        """See `Session`."""
         return list(starmap(self.execute, questions))
 
     def do(
@@ -193,7 +188,6 @@ class CursorSession:
         return cursor
 
     def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
-        """See `Session`."""
         return Rows(self.tell(text, arguments).fetchall())
 
     def tell(self, text: str, arguments: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - the driver's own

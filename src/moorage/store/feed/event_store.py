@@ -60,25 +60,20 @@ class EventStore:
     def page(
         self, project_id: str | None, after: EventCursor, wanted: EventFilter, limit: int
     ) -> EventPage:
-        """See `Told`."""
         return self._backend.read(
             lambda connection: event_log.page(connection, project_id, after, wanted, limit)
         )
 
     def newest(self) -> EventCursor:
-        """See `Told`."""
         return self._backend.read(event_log.newest)
 
     def oldest(self) -> EventCursor:
-        """See `Told`."""
         return self._backend.read(event_log.oldest)
 
     def surplus(self, before: Instant, keep: int) -> bool:
-        """See `Told`."""
         return self._backend.read(lambda connection: event_log.surplus(connection, before, keep))
 
     def subscription(self, id_: str) -> Subscription:
-        """See `Told`."""
         wanted = _SUBSCRIPTION.where(_s.id == id_)
         row = self._backend.read(lambda connection: connection.execute(wanted).one_or_none())
         if row is None:
@@ -86,7 +81,6 @@ class EventStore:
         return _subscription(row)
 
     def subscriptions(self, project_id: str | None, page: Page) -> Sequence[Subscription]:
-        """See `Told`."""
         wanted = _SUBSCRIPTION
         if project_id is not None:
             wanted = wanted.where(_s.project_id == project_id)
@@ -101,13 +95,11 @@ class EventStore:
         return self._backend.read(work)
 
     def with_thresholds(self) -> Sequence[Subscription]:
-        """See `Told`."""
         wanted = _SUBSCRIPTION.where(_s.thresholds == true()).order_by(_s.number)
         found = self._backend.read(lambda connection: connection.execute(wanted).all())
         return [_subscription(row) for row in found]
 
     def due(self, limit: int) -> Sequence[Subscription]:
-        """See `Told`."""
         now = self._now()
 
         def work(connection: Session) -> list[Subscription]:
@@ -117,7 +109,6 @@ class EventStore:
         return self._backend.read(work)
 
     def pending(self, one: Subscription, limit: int) -> PendingEvents:
-        """See `Told`."""
         wanted = EventFilter(one.wants.types)
 
         def work(connection: Session) -> PendingEvents:
@@ -133,8 +124,6 @@ class EventStore:
         return self._backend.read(work)
 
     def deliveries(self, project_id: str, events: Sequence[Event]) -> Sequence[EventDelivery]:
-        """See `Told`."""
-
         def work(connection: Session) -> list[EventDelivery]:
             if not events:
                 return []
@@ -160,7 +149,6 @@ class EventStore:
     def dead_letters(
         self, subscription_id: str, page: Page, *, queued: bool = False
     ) -> Sequence[DeadLetter]:
-        """See `Told`."""
         wanted = select(_d.body).where(_d.subscription_id == subscription_id)
         if queued:
             wanted = wanted.where(_d.queued == true())
@@ -175,8 +163,6 @@ class EventStore:
         return self._backend.read(work)
 
     def dead(self, subscriptions: Collection[str]) -> Mapping[str, int]:
-        """See `Told`."""
-
         def work(connection: Session) -> dict[str, int]:
             return {
                 row.subscription_id: int(row.number)

@@ -106,12 +106,9 @@ class MariadbBackend:
             raise
 
     def now(self) -> Instant:
-        """See `Backend`."""
         return self._retry(self._log_connection.now)
 
     def look(self, work: Callable[[Connection], T]) -> T:
-        """See `Backend`."""
-
         def looking() -> T:
             with self._engine.connect() as connection:
                 return work(connection)
@@ -119,15 +116,12 @@ class MariadbBackend:
         return self._retry(looking)
 
     def read(self, work: Callable[[Session], T]) -> T:
-        """See `Backend`."""
         return self._retry(lambda: self._reading(work))
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
-        """See `Backend`."""
         return self.read(lambda session: session.ask(*questions))
 
     def write(self, work: Callable[[Session], T]) -> T:
-        """See `Backend`."""
         doubtful: dict[Mark, T] = {}
         return self._retry(lambda: self._writing(work, doubtful))
 
@@ -156,7 +150,6 @@ class MariadbBackend:
         return Connections(pool.checkedout(), pool.checkedin(), CONNECTIONS)
 
     def close(self) -> None:
-        """See `Backend`."""
         self._log_connection.close()
         self._engine.dispose()
 

@@ -93,7 +93,6 @@ class MarkedLog:
         return nullcontext()
 
     def shut_out(self, connection: Session) -> None:
-        """See `Log`."""
         connection.execute(_ENTER)
 
     def enter(
@@ -106,7 +105,6 @@ class MarkedLog:
         return Turn(at=instant, number=revision + 1), answers
 
     def sweep(self, connection: Session, turn: Turn, now: Instant) -> Swept:
-        """See `Log`."""
         del turn
         return sweep_all(connection, now)
 
@@ -118,7 +116,6 @@ class MarkedLog:
         *,
         topology_moved: bool = False,
     ) -> int:
-        """See `Log`."""
         number = turn.number
         connection.do(_ADVANCE, {"number": number, "topology": int(topology_moved)})
         connection.do(_LOG, entries(number, turn, touched))
@@ -129,7 +126,6 @@ class MarkedLog:
         return number
 
     def glance(self, cursor: object | None) -> Glance:
-        """See `Log`."""
         newest, now = self._ask()
         return Glance(moved=newest != cursor, now=now)
 

@@ -46,13 +46,11 @@ class BundleSession:
 
     @property
     def dialect(self) -> Dialect:
-        """See `Session`."""
         return self._speech.dialect
 
     def execute(
         self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
     ) -> Rows:
-        """See `Session`."""
         if not isinstance(parameters, dict) and parameters:
             self.do(statement, parameters)
             self._run()
@@ -60,15 +58,12 @@ class BundleSession:
         return self.ask((statement, parameters))[0]  # type: ignore[arg-type]  # one set
 
     def scalars(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Rows:
-        """See `Session`."""
         return self.execute(statement, parameters).scalars()
 
     def scalar(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Any:  # noqa: ANN401
-        """See `Session`."""
         return self.scalars(statement, parameters).first()
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
-        """See `Session`."""
         if not questions:
             return []
         asked = []
@@ -85,7 +80,6 @@ class BundleSession:
     def do(
         self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
     ) -> None:
-        """See `Session`."""
         every: Any = [parameters] if isinstance(parameters, dict) or not parameters else parameters
         worded = self._speech.worded(statement, every[0])
         self._waiting += self._joined(worded.text, [worded.arguments(given) for given in every])

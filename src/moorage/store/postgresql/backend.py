@@ -78,12 +78,9 @@ class PostgresBackend:
             raise
 
     def now(self) -> Instant:
-        """See `Backend`."""
         return retry(self._log_connection.now, pause_or_raise)
 
     def look(self, work: Callable[[Connection], T]) -> T:
-        """See `Backend`."""
-
         def looking() -> T:
             with self._engine.connect() as connection:
                 return work(connection.execution_options(**_READING))
@@ -91,7 +88,6 @@ class PostgresBackend:
         return retry(looking, pause_or_raise)
 
     def read(self, work: Callable[[Session], T]) -> T:
-        """See `Backend`."""
         return retry(lambda: self._reading(work), pause_or_raise)
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
@@ -104,12 +100,9 @@ class PostgresBackend:
         return retry(asking, pause_or_raise)
 
     def write(self, work: Callable[[Session], T]) -> T:
-        """See `Backend`."""
         return retry(lambda: self._writing(work), pause_or_raise)
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
-        """See `Backend`."""
-
         def alone() -> None:
             with self._engine.connect() as connection:
                 connection.execution_options(isolation_level="READ COMMITTED")
@@ -128,7 +121,6 @@ class PostgresBackend:
         return Connections(pool.checkedout(), pool.checkedin(), CONNECTIONS)
 
     def close(self) -> None:
-        """See `Backend`."""
         self._log_connection.close()
         self._engine.dispose()
         self._detector.close()

@@ -226,7 +226,6 @@ class VisibleLog:
         return bool(connection.execute(_BELONGS).scalar_one())
 
     def begin_anew(self, connection: Connection) -> None:
-        """See `Log`."""
         for statement in _FORGET:
             connection.execute(statement)
 
@@ -242,13 +241,11 @@ class VisibleLog:
         return _NO_QUEUE
 
     def shut_out(self, connection: Session) -> None:
-        """See `Log`."""
         connection.execute(ALONE)
 
     def enter(
         self, connection: Session, touches: Callable[[], Footprint], ahead: Sequence[Question] = ()
     ) -> tuple[Turn, Sequence[Rows]]:
-        """See `Log`."""
         footprint = touches()
         turn, *answers = connection.ask(begin(footprint), *ahead)
         number, instant = turn.one()
@@ -273,7 +270,6 @@ class VisibleLog:
         *,
         topology_moved: bool = False,
     ) -> int:
-        """See `Log`."""
         number = turn.number
         connection.do(_LOG, entries(number, turn, touched))
         if topology_moved:
@@ -283,7 +279,6 @@ class VisibleLog:
         return number
 
     def glance(self, cursor: object | None) -> Glance:
-        """See `Log`."""
         if not isinstance(cursor, Cursor):
             # Opens the log connection, which must stand before the first cursor is taken.
             return Glance(moved=True, now=retry(self._log_connection.now, pause_or_raise))

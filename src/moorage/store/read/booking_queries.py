@@ -19,31 +19,25 @@ class BookingQueries(Reader):
     """See `Store`."""
 
     def resource_classes(self) -> Sequence[NamedRecord]:
-        """See `Store`."""
         return self._backend.read(stored_values.resource_classes)
 
     def traits(self, names: Collection[str] | None = None) -> Sequence[NamedRecord]:
-        """See `Store`."""
         return stored_values.traits(self._backend, names)
 
     def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
-        """See `Store`."""
         return bookings.consumer(self._backend, uuid)
 
     def allocations_of_consumer(
         self, uuid: str
     ) -> tuple[Consumer, Sequence[Booking], Mapping[str, int]] | None:
-        """See `Store`."""
         return bookings.allocations_of_consumer(self._backend, uuid)
 
     def allocations_of_provider(self, uuid: str) -> tuple[int, Sequence[tuple[Consumer, Booking]]]:
-        """See `Store`."""
         return bookings.allocations_of_provider(self._backend, uuid)
 
     def usages(
         self, project_id: str, user_id: str | None = None
     ) -> Sequence[tuple[Consumer, Booking]]:
-        """See `Store`."""
         return self._backend.read(
             lambda connection: bookings.usages(connection, project_id, user_id)
         )
@@ -69,11 +63,9 @@ class BookingQueries(Reader):
         )
 
     def idle_consumers(self) -> Sequence[str]:
-        """See `Store`."""
         return self._backend.read(bookings.idle_consumers)
 
     def held(self, project_id: str | None) -> int:
-        """See `Store`."""
         return self._backend.read(
             lambda connection: bookings.held(connection, project_id, now=self.now())
         )

@@ -30,7 +30,6 @@ class EnsembleQueries(Reader):
     """See `Store`."""
 
     def ensemble(self, ensemble_id: str) -> Ensemble:
-        """See `Store`."""
         return stored_values.one(
             self._backend, tables.ensembles, "ensemble", stored_bodies.ENSEMBLE, ensemble_id
         )
@@ -38,7 +37,6 @@ class EnsembleQueries(Reader):
     def ensembles(
         self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
     ) -> Sequence[Ensemble]:
-        """See `Store`."""
         wanted = stored_values.matching(tables.ensembles, project_id=project_id, name=name)
         wanted = wanted.where(~leases.OF_AN_OFFER)
         return self._backend.read(
@@ -53,11 +51,9 @@ class EnsembleQueries(Reader):
         )
 
     def ensemble_named(self, project_id: str, name: str) -> str | None:
-        """See `Store`."""
         return namesake(self._backend, project_id, name, self.now())
 
     def decision(self, decision_id: str) -> Decision:
-        """See `Store`."""
         return stored_values.one(
             self._backend, tables.decisions, "decision", stored_bodies.DECISION, decision_id
         )
@@ -69,7 +65,6 @@ class EnsembleQueries(Reader):
         ensemble_id: str | None = None,
         page: Page = WHOLE_LEDGER,
     ) -> Sequence[Decision]:
-        """See `Store`."""
         wanted = stored_values.matching(
             tables.decisions, project_id=project_id, ensemble_id=ensemble_id
         )
@@ -85,13 +80,11 @@ class EnsembleQueries(Reader):
         )
 
     def claim(self, claim_id: str) -> Claim:
-        """See `Store`."""
         return stored_values.one(
             self._backend, tables.claims, "claim", stored_bodies.CLAIM, claim_id
         )
 
     def claims(self, *, decision_id: str, page: Page | None = None) -> Sequence[Claim]:
-        """See `Store`."""
         table = tables.claims
         wanted = stored_values.matching(table, decision_id=decision_id)
         if page is not None:
@@ -109,7 +102,6 @@ class EnsembleQueries(Reader):
         )
 
     def explanation(self, explanation_id: str) -> tuple[Explanation, str, str]:
-        """See `Store`."""
         table = tables.explanations
         wanted = select(table).where(table.c.id == explanation_id)
         row = self._backend.read(lambda connection: connection.execute(wanted).one_or_none())
@@ -126,7 +118,6 @@ class EnsembleQueries(Reader):
         since: Instant | None = None,
         page: Page = WHOLE_LEDGER,
     ) -> Sequence[Refusal]:
-        """See `Store`."""
         return self._backend.read(
             lambda connection: stored_values.refusals(
                 connection,
@@ -141,7 +132,6 @@ class EnsembleQueries(Reader):
     def refusal(
         self, request: str, *, project_id: str | None, digest: str | None = None
     ) -> tuple[Explanation, str, str]:
-        """See `Store`."""
         wanted = stored_values.refusal(request, project_id=project_id, digest=digest)
         row = self._backend.ask((wanted, {}))[0].first()
         if row is None:
@@ -161,7 +151,6 @@ class EnsembleQueries(Reader):
         return stored_bodies.FLAVOR.decode(found.get(name) or next(iter(found.values())))
 
     def flavors(self, page: Page | None = None) -> Sequence[Flavor]:
-        """See `Store`."""
         table = tables.flavors
 
         def work(connection: Session) -> list[str]:
@@ -177,7 +166,6 @@ class EnsembleQueries(Reader):
         return [stored_bodies.FLAVOR.decode(body) for body in self._backend.read(work)]
 
     def template(self, template_id: str, version: int | None = None) -> Template:
-        """See `Store`."""
         return self._backend.read(
             lambda connection: stored_values.template(connection, template_id, version)
         )
@@ -185,6 +173,5 @@ class EnsembleQueries(Reader):
     def templates(
         self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
     ) -> Sequence[Template]:
-        """See `Store`."""
         wanted = stored_values.templates(project_id, name)
         return self._listed(tables.templates, stored_bodies.TEMPLATE, wanted, page)

@@ -32,7 +32,6 @@ class LeaseQueries(Reader):
     """See `Store`."""
 
     def lease(self, lease_id: str) -> Lease:
-        """See `Store`."""
         return stored_values.one(
             self._backend, tables.leases, "lease", stored_bodies.LEASE, lease_id
         )
@@ -46,7 +45,6 @@ class LeaseQueries(Reader):
         series_id: str | None = None,
         page: Page = WHOLE_LEDGER,
     ) -> Sequence[Lease]:
-        """See `Store`."""
         value = None if state is None else state.value
         wanted = stored_values.matching(
             tables.leases, project_id=project_id, name=name, state=value, series_id=series_id
@@ -62,7 +60,6 @@ class LeaseQueries(Reader):
         series_id: str | None = None,
         page: Page = WHOLE_LEDGER,
     ) -> Sequence[Lease]:
-        """See `Store`."""
         states = leases.PROPOSED if over else leases.PROPOSED[:1]
         wanted = stored_values.matching(tables.leases, project_id=project_id)
         of = tables.leases.c.series_id
@@ -71,7 +68,6 @@ class LeaseQueries(Reader):
         return self._listed(tables.leases, stored_bodies.LEASE, proposed, page)
 
     def series(self, series_id: str) -> Series:
-        """See `Store`."""
         return stored_values.one(
             self._backend, tables.series, "series", stored_bodies.SERIES, series_id
         )
@@ -79,63 +75,52 @@ class LeaseQueries(Reader):
     def all_series(
         self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
     ) -> Sequence[Series]:
-        """See `Store`."""
         wanted = stored_values.matching(tables.series, project_id=project_id, name=name)
         return self._listed(tables.series, stored_bodies.SERIES, wanted, page)
 
     def occurrences(self, series_ids: Collection[str]) -> Mapping[str, Mapping[LeaseState, int]]:
-        """See `Store`."""
         return self._backend.read(lambda connection: leases.occurrences(connection, series_ids))
 
     def leases_of(self, ensemble_id: str) -> Sequence[Lease]:
-        """See `Store`."""
         wanted = stored_values.matching(tables.leases, ensemble_id=ensemble_id)
         return self._listed(tables.leases, stored_bodies.LEASE, wanted, WHOLE_LEDGER)
 
     def exclusive_until_start(self) -> Sequence[Lease]:
-        """See `Store`."""
         wanted = stored_values.matching(tables.leases).where(tables.leases.c.shuts_out > "")
         return self._listed(tables.leases, stored_bodies.LEASE, wanted, WHOLE_LEDGER)
 
     def lease_of_reservation(self, reservation_id: str) -> Lease:
-        """See `Store`."""
         return self._backend.read(
             lambda connection: leases.lease_of_reservation(connection, reservation_id)
         )
 
     def yielding(self, lease_id: str) -> Sequence[tuple[Consumer, Booking]]:
-        """See `Store`."""
         now = self.now()
         return self._backend.read(
             lambda connection: bookings.yielding(connection, lease_id, now=now)
         )
 
     def effects(self, subject: str, *, page: Page = WHOLE_LEDGER) -> Sequence[Effect]:
-        """See `Store`."""
         wanted = stored_values.matching(tables.effects, subject=subject)
         return self._listed(tables.effects, stored_bodies.EFFECT, wanted, page)
 
     def due_effects(self, limit: int, lane: Lane | None = None) -> Sequence[Effect]:
-        """See `Store`."""
         now = self.now()
         return self._backend.read(
             lambda connection: leases.due_effects(connection, now, limit, lane)
         )
 
     def pending_effects(self) -> Mapping[Lane, tuple[int, Instant]]:
-        """See `Store`."""
         now = self.now()
         return self._backend.read(lambda connection: leases.pending_effects(connection, now))
 
     def overrun(self, after: tuple[Instant, str], limit: int) -> Sequence[OverrunConsumer]:
-        """See `Store`."""
         now = self.now()
         return self._backend.read(
             lambda connection: bookings.overrun(connection, now, after, limit)
         )
 
     def capacity_window(self, window_id: str) -> CapacityWindow:
-        """See `Store`."""
         table, shape = tables.capacity_windows, stored_bodies.CAPACITY_WINDOW
         return self._backend.read(
             lambda connection: stored_values.one(
@@ -144,23 +129,19 @@ class LeaseQueries(Reader):
         )
 
     def capacity_windows(self, *, page: Page = WHOLE_LEDGER) -> Sequence[CapacityWindow]:
-        """See `Store`."""
         wanted = stored_values.matching(tables.capacity_windows)
         return self._listed(tables.capacity_windows, stored_bodies.CAPACITY_WINDOW, wanted, page)
 
     def reservables(self, kind: ReservableKind) -> Sequence[Reservable]:
-        """See `Store`."""
         table = tables.reservables
         wanted = stored_values.matching(table, kind=kind.value).order_by(table.c.number)
         found = self._backend.read(lambda connection: connection.scalars(wanted).all())
         return [stored_bodies.RESERVABLE.decode(body) for body in found]
 
     def quota(self, project_id: str) -> Quota | None:
-        """See `Store`."""
         return leases.quota(self._backend, project_id)
 
     def quotas(self, page: Page = WHOLE_LEDGER) -> Sequence[Quota]:
-        """See `Store`."""
         project = tables.quotas.c.project_id
         wanted = select(tables.quotas.c.body).order_by(project).limit(page.limit)
         if page.marker is not None:  # one that is not set any more says where to go on, too
@@ -169,22 +150,18 @@ class LeaseQueries(Reader):
         return [stored_bodies.QUOTA.decode(body) for body in found]
 
     def lessee(self, project_id: str, since: Instant, *, but: str = "") -> ProjectLeases:
-        """See `Store`."""
         now = self.now()
         return self._backend.read(
             lambda connection: leases.lessee(connection, project_id, since, now, but=but)
         )
 
     def stored(self, project_id: str) -> Mapping[QuotaName, int]:
-        """See `Store`."""
         return stored_counts.counts(self._backend, project_id)
 
     def uses_of_lease(self, lease_id: str) -> Sequence[QuotaUse]:
-        """See `Store`."""
         return self._backend.read(lambda connection: leases.uses_of_lease(connection, lease_id))
 
     def waitlist_entry(self, entry_id: str) -> WaitlistEntry:
-        """See `Store`."""
         table, shape = tables.waitlist, stored_bodies.ENTRY
         return stored_values.one(self._backend, table, "waitlist entry", shape, entry_id)
 
@@ -195,17 +172,14 @@ class LeaseQueries(Reader):
         state: EntryState | None = None,
         page: Page = WHOLE_LEDGER,
     ) -> Sequence[WaitlistEntry]:
-        """See `Store`."""
         value = None if state is None else state.value
         wanted = stored_values.matching(tables.waitlist, project_id=project_id, state=value)
         return self._listed(tables.waitlist, stored_bodies.ENTRY, wanted, page)
 
     def waiting_entries(self, period: Period, limit: int) -> Sequence[WaitlistEntry]:
-        """See `Store`."""
         return self._backend.read(
             lambda connection: waitlist.waiting_entries(connection, period, limit)
         )
 
     def waitlist_counts(self) -> Mapping[EntryState, int]:
-        """See `Store`."""
         return self._backend.read(waitlist.counts)

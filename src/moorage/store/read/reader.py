@@ -30,7 +30,6 @@ class Reader:
         self._clock = clock
 
     def now(self) -> Instant:
-        """See `Store`."""
         return self._backend.now() if self._clock is None else self._clock.now()
 
     def _listed(

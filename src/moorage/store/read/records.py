@@ -267,6 +267,5 @@ class RecordStore:
     def deletable(
         self, kind: RecordKind, before: Instant, after: RecordPlace, most: int
     ) -> Deletable:
-        """See `Records`."""
         sought = SOUGHT[kind]
         return self._backend.read(lambda connection: sought.some(connection, before, after, most))

@@ -133,7 +133,6 @@ class SqliteBackend:
         return time.time_ns() // 1000
 
     def look(self, work: Callable[[Connection], T]) -> T:
-        """See `Backend`."""
         with _PLAINLY, self._engine.connect() as connection:
             return work(connection)
 
@@ -221,7 +220,6 @@ class SqliteBackend:
         return Connections(pool.checkedout(), pool.checkedin(), _POOL + _OVERFLOW)
 
     def close(self) -> None:
-        """See `Backend`."""
         self._peek.close()
         self._put_down_pen()
         self._engine.dispose()

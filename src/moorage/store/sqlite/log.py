@@ -74,7 +74,6 @@ class NumberedLog:
         return _NO_QUEUE
 
     def shut_out(self, connection: Session) -> None:
-        """See `Log`."""
         self._enter(connection)
 
     def enter(
@@ -85,7 +84,6 @@ class NumberedLog:
         return self._enter(connection), connection.ask(*ahead)
 
     def sweep(self, connection: Session, turn: Turn, now: Instant) -> Swept:
-        """See `Log`."""
         del turn
         return sweep_all(connection, now)
 
@@ -97,7 +95,6 @@ class NumberedLog:
         *,
         topology_moved: bool = False,
     ) -> int:
-        """See `Log`."""
         revision = turn.number or newest_revision(connection) + 1
         connection.do(_LOG, entries(revision, turn, touched))
         if topology_moved:
@@ -107,11 +104,9 @@ class NumberedLog:
         return revision
 
     def glance(self, cursor: object | None) -> Glance:
-        """See `Log`."""
         return Glance(cursor is None or self._revision() != cursor)
 
     def news(self, connection: Session, cursor: object | None, revision: int) -> News:
-        """See `Log`."""
         head = connection.execute(_HEAD).one()
         complete = cursor is not None and revision >= head.log_start
         found = connection.execute(_AFTER, {"after": revision}).all() if complete else []

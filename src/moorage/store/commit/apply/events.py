@@ -56,32 +56,26 @@ class _Replaced:
     batch: Batch
 
     def lease(self, id_: str) -> Lease | None:
-        """See `Before`."""
         row = self.batch.replaced.get(("lease", id_))
         return None if row is None else stored_bodies.LEASE.decode(row.body)
 
     def entry(self, id_: str) -> WaitlistEntry | None:
-        """See `Before`."""
         row = self.batch.replaced.get(("waitlist entry", id_))
         return None if row is None else stored_bodies.ENTRY.decode(row.body)
 
     def decision_state(self, id_: str) -> str | None:
-        """See `Before`."""
         row = self.batch.replaced.get(("decision", id_))
         return None if row is None else str(row.state)
 
     def untold_refusals(self, explanation_id: str) -> int | None:
-        """See `Before`."""
         return self.batch.untold.get(explanation_id)
 
     def window(self, id_: str) -> CapacityWindow:
-        """See `Before`."""
         return stored_bodies.CAPACITY_WINDOW.decode(
             self.batch.replaced["capacity window", id_].body
         )
 
     def owner(self, id_: str) -> tuple[str, str]:
-        """See `Before`."""
         row = self.batch.replaced["ensemble", id_]
         return row.project_id, row.name
 
