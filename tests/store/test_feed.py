@@ -7,15 +7,15 @@ from sqlalchemy import func, select
 
 from moorage.domain.changes import Changeset, CreateProvider, DeleteProvider
 from moorage.store import open_store
+from moorage.store.changelog import single_writer
 from moorage.store.read import provider_states
 from moorage.store.schema import tables
-from moorage.store.sqlite import log
 
 
 @pytest.fixture
 def short_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "TRIM_EVERY", 5)
-    monkeypatch.setattr(log, "KEPT", 3)
+    monkeypatch.setattr(single_writer, "TRIM_EVERY", 5)
+    monkeypatch.setattr(single_writer, "KEPT", 3)
 
 
 def test_who_slept_longer_than_the_log_loads_everything(tmp_path: Path, short_log: None) -> None:

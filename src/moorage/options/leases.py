@@ -7,14 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from moorage.domain.period import say_duration
-from moorage.options.kinds import (
-    Setting,
-    duration,
-    lifetime,
-    one_of,
-    show_lifetime,
-    whole,
-)
+from moorage.options.kinds import Setting, duration, lifetime, one_of, show_lifetime, whole
 
 _WEB: Final = re.compile(r"https?://[^\s/?#]+[^\s#]*")
 

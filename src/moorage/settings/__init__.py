@@ -8,12 +8,7 @@ configuration is opened.
 
 from moorage.settings.configs import Settings, configure
 from moorage.settings.effective_values import BadSetting, Effective, masked
-from moorage.settings.reading import (
-    CONFIG_FILES,
-    ENVIRONMENT_PREFIX,
-    read,
-    strange_variables,
-)
+from moorage.settings.reading import CONFIG_FILES, ENVIRONMENT_PREFIX, read, strange_variables
 
 __all__ = [
     "CONFIG_FILES",

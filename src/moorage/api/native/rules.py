@@ -55,8 +55,6 @@ def access_by(config: RulesConfig, others: Mapping[str, str]) -> access_rules.Ac
     """
     if config.file is None:
         return by_default
-    from moorage.http.policy_file import (  # noqa: PLC0415 - oslo.policy only where a file asks for it
-        access_from_file,
-    )
+    from moorage.http.policy_file import access_from_file  # noqa: PLC0415 - oslo.policy only where a file asks for it
 
     return access_from_file(config.file, by_default, {**others, **KNOWN})

@@ -52,9 +52,7 @@ def access_by(config: RulesConfig, others: Mapping[str, str]) -> Access:
     base = NEW_DEFAULTS if config.new_defaults else DEFAULT
     if config.file is None:
         return base
-    from moorage.http.policy_file import (  # noqa: PLC0415 - oslo.policy only where a file asks for it
-        access_from_file,
-    )
+    from moorage.http.policy_file import access_from_file  # noqa: PLC0415 - oslo.policy only where a file asks for it
 
     known = {**others, **defaults(new=config.new_defaults)}
     return access_from_file(config.file, base, known, about_projects={USAGES})

@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from sqlalchemy import BigInteger, and_, bindparam, case, func, or_, select
 
 from moorage.domain.bookings import BookingState
-from moorage.domain.errors import (
-    CapacityExceeded,
-    ConstraintViolated,
-    InventoryInUse,
-    UnknownName,
-)
+from moorage.domain.errors import CapacityExceeded, ConstraintViolated, InventoryInUse, UnknownName
 from moorage.domain.period import FOREVER
 from moorage.domain.providers import Inventory
 from moorage.engine.time.capacity_check import Shortfall, shortfall

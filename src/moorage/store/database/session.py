@@ -6,8 +6,9 @@ costs per statement. Errors are SQLAlchemy's, so that a backend judges them in o
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 
 from sqlalchemy.exc import DBAPIError
 
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
     from moorage.store.database.statements import Parameters, Speech
 
+    ParameterSets: TypeAlias = Parameters | Sequence[Parameters]
     Question: TypeAlias = tuple[ClauseElement, Parameters]
 
-_NOTHING: Mapping[str, Any] = {}
+EMPTY: Final[Mapping[str, Any]] = {}
 
 
 class Rows(list[Any]):
@@ -90,58 +92,87 @@ class Asked(Protocol):
         """Run several statements that see one state, at one go where the database can."""
 
 
-class Session(Asked, Protocol):
+class Session(ABC):
     """A transaction of one database."""
+
+    __slots__ = ("_speech", "info")
+
+    def __init__(self, speech: Speech) -> None:
+        self._speech = speech
+        self.info: dict[Any, Any] = {}
+        """Notes about the transaction."""
 
     @property
     def dialect(self) -> Dialect:
         """What the database can do."""
+        return self._speech.dialect
 
-    @property
-    def info(self) -> dict[Any, Any]:
-        """Notes about the transaction."""
-
-    def execute(
-        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = ...
-    ) -> Rows:
+    @abstractmethod
+    def execute(self, statement: ClauseElement, parameters: ParameterSets = EMPTY) -> Rows:
         """Run a statement; with a list of parameters once for each, and finding nothing."""
 
-    def scalars(self, statement: ClauseElement, parameters: Parameters = ...) -> Rows:
+    @abstractmethod
+    def scalars(self, statement: ClauseElement, parameters: Parameters = EMPTY) -> Rows:
         """The first column of what a statement finds."""
 
-    def scalar(self, statement: ClauseElement, parameters: Parameters = ...) -> Any:  # noqa: ANN401
+    @abstractmethod
+    def scalar(self, statement: ClauseElement, parameters: Parameters = EMPTY) -> Any:  # noqa: ANN401
         """The first column of the first row, or None."""
 
-    def do(
-        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = ...
-    ) -> object:
+    @abstractmethod
+    def ask(self, *questions: Question) -> Sequence[Rows]:
+        """Run several statements that see one state, at one go where the database can."""
+
+    @abstractmethod
+    def do(self, statement: ClauseElement, parameters: ParameterSets = EMPTY) -> object:
         """Run a statement whose outcome does not matter: at the latest with the next that does."""
 
-    def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ...) -> Rows:
+    @abstractmethod
+    def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
         """Run a statement in the words of this very database and its driver."""
 
 
-class CursorSession:
+class DeferringSession(Session):
+    """A session in which `do` waits for the next statement that finds something, or the end."""
+
+    __slots__ = ()
+
+    def execute(self, statement: ClauseElement, parameters: ParameterSets = EMPTY) -> Rows:
+        if not isinstance(parameters, dict) and parameters:
+            self.do(statement, parameters)
+            self._run()
+            return Rows()
+        return self.ask((statement, parameters))[0]  # type: ignore[arg-type]  # one set
+
+    def scalars(self, statement: ClauseElement, parameters: Parameters = EMPTY) -> Rows:
+        return self.execute(statement, parameters).scalars()
+
+    def scalar(self, statement: ClauseElement, parameters: Parameters = EMPTY) -> Any:  # noqa: ANN401
+        return self.scalars(statement, parameters).first()
+
+    @abstractmethod
+    def _run(self) -> object:
+        """Run what waits, in one round trip."""
+
+
+class CursorSession(Session):
     """A session over a connection of PEP 249, in a transaction that somebody else ends."""
 
-    __slots__ = ("_connection", "_speech", "info")
+    __slots__ = ("_connection",)
 
     def __init__(self, connection: Any, speech: Speech) -> None:  # noqa: ANN401 - the driver's own
+        super().__init__(speech)
         self._connection = connection
-        self._speech = speech
-        self.info: dict[Any, Any] = {}
 
     @classmethod
     def within(cls, connection: Connection, speech: Speech) -> CursorSession:
         """A session on SQLAlchemy's connection, which begins and ends the transaction."""
         return cls(connection.connection.driver_connection, speech)
 
-    @property
-    def dialect(self) -> Dialect:
-        return self._speech.dialect
-
     def execute(
-        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
+        self,
+        statement: ClauseElement,
+        parameters: ParameterSets = EMPTY,
     ) -> Rows:
         if not isinstance(parameters, dict) and parameters:
             return Rows.changed(self.do(statement, parameters).rowcount)
@@ -150,17 +181,17 @@ class CursorSession:
         try:  # as `do`, without a call more for each statement
             cursor.execute(worded.text, worded.arguments(given))
         except Exception as error:
-            raise self._told(error, worded.text, worded.arguments(given)) from error
+            raise self._general_error(error, worded.text, worded.arguments(given)) from error
         described = cursor.description
         if described is None:
             return Rows.changed(cursor.rowcount)
         row = worded.row or worded.rows([column[0] for column in described])
         return Rows(map(row, cursor.fetchall()))
 
-    def scalars(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Rows:
+    def scalars(self, statement: ClauseElement, parameters: Parameters = EMPTY) -> Rows:
         return Rows(row[0] for row in self.do(statement, parameters).fetchall())
 
-    def scalar(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Any:  # noqa: ANN401
+    def scalar(self, statement: ClauseElement, parameters: Parameters = EMPTY) -> Any:  # noqa: ANN401
         found = self.do(statement, parameters).fetchone()
         return None if found is None else found[0]
 
@@ -168,7 +199,9 @@ class CursorSession:
         return list(starmap(self.execute, questions))
 
     def do(
-        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
+        self,
+        statement: ClauseElement,
+        parameters: ParameterSets = EMPTY,
     ) -> Any:  # noqa: ANN401 - the driver's own
         """See `Session`. At once, here; by the cursor it can be told what it did."""
         cursor = self._connection.cursor()
@@ -184,7 +217,7 @@ class CursorSession:
         try:
             run(worded.text, arguments)
         except Exception as error:
-            raise self._told(error, worded.text, arguments) from error
+            raise self._general_error(error, worded.text, arguments) from error
         return cursor
 
     def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
@@ -196,14 +229,14 @@ class CursorSession:
         try:
             cursor.execute(text, arguments)
         except Exception as error:
-            raise self._told(error, text, arguments) from error
+            raise self._general_error(error, text, arguments) from error
         return cursor
 
     def rollback(self) -> None:
         """Take back what was done, if a transaction is open still."""
         self._connection.rollback()
 
-    def _told(self, error: Exception, text: str, arguments: object) -> Exception:
+    def _general_error(self, error: Exception, text: str, arguments: object) -> Exception:
         dialect = self._speech.dialect
         broken = dialect.is_disconnect(error, self._connection, None)  # type: ignore[arg-type]  # any error may be asked about
         return in_general_terms(dialect, error, text, arguments, broken=broken)

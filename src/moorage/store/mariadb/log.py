@@ -10,35 +10,25 @@ it is not, everything is read anew.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sqlalchemy import bindparam, delete, text, update
 
 from moorage.store.changelog.answers import Glance, News, Turn, commits
 from moorage.store.changelog.entries import entries
-from moorage.store.changelog.lapsed_bookings import sweep_all
+from moorage.store.changelog.single_writer import SingleWriterLog
 from moorage.store.mariadb.log_connection import CLOCK, Mark
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
-    from sqlalchemy import Connection
-
-    from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
     from moorage.store.changelog.footprint import Footprint
-    from moorage.store.changelog.lapsed_bookings import Swept
     from moorage.store.database.session import Question, Rows, Session
 
 MARK: Final = "moorage mark"
 """Where a connection's info keeps the mark of the transaction about to commit."""
-
-KEPT: Final = 20_000
-"""Revisions the log reaches back; a reader that slept longer loads everything anew."""
-TRIM_EVERY: Final = 1_000
 _LOOK_BACK: Final = 100
 """Numbers before the newest that a reader of everything makes sure to have seen."""
 
@@ -72,25 +62,12 @@ class _Row(NamedTuple):
     bookings_only: bool
 
 
-class MarkedLog:
+class MarkedLog(SingleWriterLog):
     """See the module; the cursor is a `Mark`."""
 
     def __init__(self, ask: Callable[[], tuple[Mark, Instant]]) -> None:
         """`ask` says the newest mark and the server's clock."""
         self._ask = ask
-
-    def belongs(self, connection: Session | Connection) -> bool:
-        """See `Log`. Its numbers are the ledger's own, wherever it is copied to."""
-        del connection
-        return True
-
-    def begin_anew(self, connection: Connection) -> None:
-        """See `Log`."""
-
-    def queue(self, changeset: Changeset) -> AbstractContextManager[object]:
-        """See `Log`. All writers are in one queue anyway."""
-        del changeset
-        return nullcontext()
 
     def shut_out(self, connection: Session) -> None:
         connection.execute(_ENTER)
@@ -104,10 +81,6 @@ class MarkedLog:
         revision, instant = turn.one()
         return Turn(at=instant, number=revision + 1), answers
 
-    def sweep(self, connection: Session, turn: Turn, now: Instant) -> Swept:
-        del turn
-        return sweep_all(connection, now)
-
     def append(
         self,
         connection: Session,
@@ -119,9 +92,9 @@ class MarkedLog:
         number = turn.number
         connection.do(_ADVANCE, {"number": number, "topology": int(topology_moved)})
         connection.do(_LOG, entries(number, turn, touched))
-        if number % TRIM_EVERY == 0 and number > KEPT:
-            connection.do(_TRIM, {"upto": number - KEPT})
-            connection.do(_START, {"upto": number - KEPT})
+        if upto := self.surplus(number):
+            connection.do(_TRIM, {"upto": upto})
+            connection.do(_START, {"upto": upto})
         connection.info[MARK] = Mark(number, turn.at)
         return number
 

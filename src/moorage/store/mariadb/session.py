@@ -13,55 +13,34 @@ from typing import TYPE_CHECKING, Any, Final
 import pymysql
 from pymysql.constants import CLIENT
 
-from moorage.store.database.session import Rows, in_general_terms
+from moorage.store.database.session import EMPTY, DeferringSession, Rows, in_general_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from sqlalchemy import ClauseElement, Dialect
+    from sqlalchemy import ClauseElement
 
-    from moorage.store.database.session import Question
-    from moorage.store.database.statements import Parameters, Speech
+    from moorage.store.database.session import ParameterSets, Question
+    from moorage.store.database.statements import Speech
 
 FLAGS: Final = CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS
 """What the connection must be made with; rows that an update leaves as they were count as found."""
 
-_NOTHING: Mapping[str, Any] = {}
 _LONGEST: Final = 500_000
 """Characters of a packet beyond which it is sent; every server takes four times as many bytes."""
 _VALUES: Final = " VALUES "
 
 
-class BundleSession:
-    """See `Session`. What finds nothing waits for the next statement that does, or the end."""
+class BundleSession(DeferringSession):
+    """A transaction whose waiting statements go out in one packet."""
 
-    __slots__ = ("_cursor", "_driver", "_speech", "_waiting", "info")
+    __slots__ = ("_cursor", "_driver", "_waiting")
 
     def __init__(self, driver: Any, speech: Speech) -> None:  # noqa: ANN401 - the driver's own
+        super().__init__(speech)
         self._driver = driver
         self._cursor = driver.cursor()
-        self._speech = speech
         self._waiting: list[str] = []
-        self.info: dict[Any, Any] = {}
-
-    @property
-    def dialect(self) -> Dialect:
-        return self._speech.dialect
-
-    def execute(
-        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
-    ) -> Rows:
-        if not isinstance(parameters, dict) and parameters:
-            self.do(statement, parameters)
-            self._run()
-            return Rows()
-        return self.ask((statement, parameters))[0]  # type: ignore[arg-type]  # one set
-
-    def scalars(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Rows:
-        return self.execute(statement, parameters).scalars()
-
-    def scalar(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Any:  # noqa: ANN401
-        return self.scalars(statement, parameters).first()
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
         if not questions:
@@ -77,9 +56,7 @@ class BundleSession:
             found.append(Rows(map(row, rows)) if row else Rows.changed(count))
         return found
 
-    def do(
-        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
-    ) -> None:
+    def do(self, statement: ClauseElement, parameters: ParameterSets = EMPTY) -> None:
         every: Any = [parameters] if isinstance(parameters, dict) or not parameters else parameters
         worded = self._speech.worded(statement, every[0])
         self._waiting += self._joined(worded.text, [worded.arguments(given) for given in every])

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 from sqlalchemy import text as sql
 
-from moorage.store.database.session import Rows, in_general_terms
+from moorage.store.database.session import EMPTY, DeferringSession, Rows, in_general_terms
 from moorage.store.postgresql.connection import Call
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy import ClauseElement, Dialect
 
-    from moorage.store.database.session import Question
-    from moorage.store.database.statements import Parameters, Speech
+    from moorage.store.database.session import ParameterSets, Question
+    from moorage.store.database.statements import Speech
     from moorage.store.postgresql.connection import RawConnection
 
-_NOTHING: Mapping[str, Any] = {}
 _END: Final = sql("COMMIT")
 _VALUES: Final = " VALUES "
 _PLACEHOLDER: Final = re.compile(r"\$(\d+)")
@@ -33,36 +32,16 @@ _ROWS: Final = 16
 """The most rows of one insertion; for each number of them a statement is prepared."""
 
 
-class PipelineSession:
-    """See `Session`. What finds nothing waits for the next statement that does, or the end."""
+class PipelineSession(DeferringSession):
+    """A transaction whose waiting statements go out in one pipeline."""
 
-    __slots__ = ("_begun", "_connection", "_speech", "_waiting", "info")
+    __slots__ = ("_begun", "_connection", "_waiting")
 
     def __init__(self, raw: RawConnection, speech: Speech, begin: str) -> None:
+        super().__init__(speech)
         self._connection = raw
-        self._speech = speech
         self._waiting = [Call(begin)]
         self._begun = False
-        self.info: dict[Any, Any] = {}
-
-    @property
-    def dialect(self) -> Dialect:
-        return self._speech.dialect
-
-    def execute(
-        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
-    ) -> Rows:
-        if not isinstance(parameters, dict) and parameters:
-            self.do(statement, parameters)
-            self._run()
-            return Rows()
-        return self.ask((statement, parameters))[0]  # type: ignore[arg-type]  # one set
-
-    def scalars(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Rows:
-        return self.execute(statement, parameters).scalars()
-
-    def scalar(self, statement: ClauseElement, parameters: Parameters = _NOTHING) -> Any:  # noqa: ANN401
-        return self.scalars(statement, parameters).first()
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
         if not questions:
@@ -80,9 +59,7 @@ class PipelineSession:
             found.append(rows or Rows.changed(call.answer.command_tuples or 0))
         return found
 
-    def do(
-        self, statement: ClauseElement, parameters: Parameters | Sequence[Parameters] = _NOTHING
-    ) -> None:
+    def do(self, statement: ClauseElement, parameters: ParameterSets = EMPTY) -> None:
         every: Any = [parameters] if isinstance(parameters, dict) or not parameters else parameters
         worded = self._speech.worded(statement, every[0])
         self._waiting += _joined(worded.text, [worded.arguments(given) for given in every])
@@ -91,7 +68,7 @@ class PipelineSession:
         """Begin, ask and end the transaction in one round trip; nothing more can be asked."""
         if len(questions) == 1:
             return self.together(*questions)  # a statement by itself is a transaction
-        return self.ask(*questions, (_END, _NOTHING))[:-1]
+        return self.ask(*questions, (_END, EMPTY))[:-1]
 
     def together(self, *questions: Question) -> Sequence[Rows]:
         """Ask in a round trip that is a transaction by itself; nothing more can be asked.

@@ -8,14 +8,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from sqlalchemy import (
-    bindparam,
-    exists,
-    literal_column,
-    or_,
-    select,
-    true,
-)
+from sqlalchemy import bindparam, exists, literal_column, or_, select, true
 
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.errors import NotFound

@@ -7,33 +7,21 @@ an order of commits that is known before they end, which one writer at a time gi
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from sqlalchemy import BigInteger, bindparam, delete, exists, func, literal_column, select, update
 
 from moorage.store.changelog.answers import Glance, News, commits
 from moorage.store.changelog.entries import entries
-from moorage.store.changelog.lapsed_bookings import sweep_all
+from moorage.store.changelog.single_writer import SingleWriterLog
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
-    from sqlalchemy import Connection
-
-    from moorage.domain.changes import Changeset
-    from moorage.domain.period import Instant
     from moorage.store.changelog.answers import Turn
     from moorage.store.changelog.footprint import Footprint
-    from moorage.store.changelog.lapsed_bookings import Swept
     from moorage.store.database.session import Question, Rows, Session
-
-KEPT: Final = 20_000
-"""Revisions the log reaches back; a reader that slept longer loads everything anew."""
-TRIM_EVERY: Final = 1_000
-_NO_QUEUE: Final = nullcontext()
 
 _l, _log = tables.ledger.c, tables.changes.c
 REVISION = select(
@@ -52,26 +40,13 @@ _AFTER = select(_log.subject, _log.revision, _log.at, _log.bookings_only).where(
 )
 
 
-class NumberedLog:
+class NumberedLog(SingleWriterLog):
     """See the module; the cursor is the revision."""
 
     def __init__(self, enter: Callable[[Session], Turn], revision: Callable[[], int]) -> None:
         """`revision` looks up the newest one, from outside of any transaction."""
         self._enter = enter
         self._revision = revision
-
-    def belongs(self, connection: Session | Connection) -> bool:
-        """See `Log`. Its numbers are the ledger's own, wherever it is copied to."""
-        del connection
-        return True
-
-    def begin_anew(self, connection: Connection) -> None:
-        """See `Log`."""
-
-    def queue(self, changeset: Changeset) -> AbstractContextManager[object]:
-        """See `Log`. All writers are in one queue anyway."""
-        del changeset
-        return _NO_QUEUE
 
     def shut_out(self, connection: Session) -> None:
         self._enter(connection)
@@ -82,10 +57,6 @@ class NumberedLog:
         """See `Log`. Whatever it touches, a writer is alone."""
         del touches
         return self._enter(connection), connection.ask(*ahead)
-
-    def sweep(self, connection: Session, turn: Turn, now: Instant) -> Swept:
-        del turn
-        return sweep_all(connection, now)
 
     def append(
         self,
@@ -99,8 +70,8 @@ class NumberedLog:
         connection.do(_LOG, entries(revision, turn, touched))
         if topology_moved:
             connection.do(_TOPOLOGY_MOVES)
-        if revision % TRIM_EVERY == 0 and revision > KEPT:
-            _trim(connection, revision - KEPT)
+        if upto := self.surplus(revision):
+            _trim(connection, upto)
         return revision
 
     def glance(self, cursor: object | None) -> Glance:

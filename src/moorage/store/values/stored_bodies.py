@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.bookings import Binding
 from moorage.domain.capacity_windows import CapacityWindow, WindowKind
-from moorage.domain.decisions import (
-    Claim,
-    ClaimState,
-    Decision,
-    DecisionState,
-    PolicyStatus,
-    Solve,
-)
+from moorage.domain.decisions import Claim, ClaimState, Decision, DecisionState, PolicyStatus, Solve
 from moorage.domain.effects import Effect, EffectKind, EffectState
 from moorage.domain.ensembles import (
     Ensemble,

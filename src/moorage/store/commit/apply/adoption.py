@@ -17,11 +17,7 @@ from moorage.domain.errors import (
     UnknownName,
 )
 from moorage.domain.period import FOREVER, Period
-from moorage.store.commit.apply.inventories import (
-    put_aggregates,
-    put_inventories,
-    put_traits,
-)
+from moorage.store.commit.apply.inventories import put_aggregates, put_inventories, put_traits
 from moorage.store.commit.apply.providers import update_provider
 from moorage.store.database.chunks import chunks
 from moorage.store.schema import tables

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import Integer, bindparam, delete, func, insert, select, true, update
 
 from moorage.domain.decisions import DecisionState
-from moorage.domain.errors import (
-    ConcurrentUpdate,
-    DuplicateName,
-    HoldExpired,
-    NameTaken,
-    NotFound,
-)
+from moorage.domain.errors import ConcurrentUpdate, DuplicateName, HoldExpired, NameTaken, NotFound
 from moorage.domain.period import MINUTE
 from moorage.domain.quotas import QuotaName, too_much_held
 from moorage.store.commit.apply.kinds import OF, Kind, expect, insert_new, write

@@ -14,12 +14,7 @@ from moorage.store.values import rows
 if TYPE_CHECKING:
     from sqlalchemy import Column, Table
 
-    from moorage.domain.changes import (
-        DeleteInventories,
-        PutAggregates,
-        PutInventories,
-        PutTraits,
-    )
+    from moorage.domain.changes import DeleteInventories, PutAggregates, PutInventories, PutTraits
     from moorage.store.commit.batch import Batch
 
 _i = tables.inventories.c

@@ -1,0 +1,49 @@
+"""What the change logs share whose database has one writer at a time."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Final
+
+from moorage.store.changelog.lapsed_bookings import sweep_all
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Connection
+
+    from moorage.domain.changes import Changeset
+    from moorage.domain.period import Instant
+    from moorage.store.changelog.answers import Turn
+    from moorage.store.changelog.lapsed_bookings import Swept
+    from moorage.store.database.session import Session
+
+KEPT: Final = 20_000
+"""Revisions the log reaches back; a reader that slept longer loads everything anew."""
+TRIM_EVERY: Final = 1_000
+_NO_QUEUE: Final = nullcontext()
+
+
+class SingleWriterLog:
+    """A log whose numbers are the ledger's own, wherever it is copied to."""
+
+    def belongs(self, connection: Session | Connection) -> bool:
+        del connection
+        return True
+
+    def begin_anew(self, connection: Connection) -> None:
+        """Nothing needs to be forgotten: the log always belongs."""
+
+    def queue(self, changeset: Changeset) -> AbstractContextManager[object]:
+        """No queue of its own: all writers are in one anyway."""
+        del changeset
+        return _NO_QUEUE
+
+    def sweep(self, connection: Session, turn: Turn, now: Instant) -> Swept:
+        del turn
+        return sweep_all(connection, now)
+
+    @staticmethod
+    def surplus(revision: int) -> int:
+        """The revision up to which the commit of this one trims the log; 0: it does not."""
+        return 0 if revision % TRIM_EVERY else max(0, revision - KEPT)
