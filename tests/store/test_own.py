@@ -37,7 +37,7 @@ from moorage.domain.providers import Inventory
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 from moorage.store import Ledger, open_store
 from moorage.store.backend import Backend
-from moorage.store.changelog.local_commits import KEPT, Added, Ended, Own
+from moorage.store.changelog.entries import KEPT, Added, Ended, Own
 from moorage.store.database.session import CursorSession
 from moorage.store.opening import connect
 from moorage.store.read import provider_states

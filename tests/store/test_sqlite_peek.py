@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.store.sqlite.revision_peek import Peek
+from moorage.store.sqlite.log import Peek
 
 READ = "SELECT n FROM counter"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
-    from moorage.store.changelog.answers import Connections, Glance, News, Turn
+    from moorage.store.changelog.entries import Connections, Glance, News, Turn
     from moorage.store.changelog.footprint import Footprint
     from moorage.store.changelog.lapsed_bookings import Swept
     from moorage.store.database.session import Question, Rows, Session

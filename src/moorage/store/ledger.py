@@ -6,14 +6,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from moorage.store.commit.commit import commit
-from moorage.store.commit.commit_alone import commit_alone
+from moorage.store.commit.commit import commit, commit_alone
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import WAIT
 from moorage.store.feed.event_store import EventStore
 from moorage.store.feed.snapshot_feed import Feed
 from moorage.store.read import provider_states, stored_values
-from moorage.store.read.booking_queries import BookingQueries
+from moorage.store.read.bookings import BookingQueries
 from moorage.store.read.ensemble_queries import EnsembleQueries
 from moorage.store.read.lease_queries import LeaseQueries
 from moorage.store.read.records import RecordStore
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from moorage.domain.providers import ResourceProvider
     from moorage.engine.state.snapshot import Snapshot
     from moorage.store.backend import Backend
-    from moorage.store.changelog.answers import Connections
-    from moorage.store.changelog.local_commits import Ended
+    from moorage.store.changelog.entries import Connections, Ended
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock, ExclusiveEnsembles
 

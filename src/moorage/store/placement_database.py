@@ -117,7 +117,7 @@ def _engine(url: URL) -> Engine:
     if url.get_backend_name() not in {"mysql", "mariadb"}:
         return create_engine(_read_only(url))
     # Its driver is an extra.
-    from moorage.store.mariadb.url import require_known  # noqa: PLC0415
+    from moorage.store.mariadb.connect import require_known  # noqa: PLC0415
 
     try:
         require_known(url)

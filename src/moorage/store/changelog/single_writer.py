@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
-    from moorage.store.changelog.answers import Turn
+    from moorage.store.changelog.entries import Turn
     from moorage.store.changelog.lapsed_bookings import Swept
     from moorage.store.database.session import Session
 

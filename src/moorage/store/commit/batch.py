@@ -19,8 +19,8 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.errors import NotFound, ProviderConflict
 from moorage.domain.period import FOREVER
 from moorage.domain.placement import Occupant
-from moorage.store.changelog.local_commits import Added
-from moorage.store.database.chunks import chunks
+from moorage.store.changelog.entries import Added
+from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 from moorage.store.values import rows
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.bookings import Booking
     from moorage.domain.period import Instant
-    from moorage.store.changelog.answers import Turn
+    from moorage.store.changelog.entries import Turn
     from moorage.store.changelog.lapsed_bookings import Swept
     from moorage.store.database.session import Rows, Session
     from moorage.store.database.statements import Parameters

@@ -18,8 +18,8 @@ from sqlalchemy import bindparam, delete, exists
 from moorage.domain import changes
 from moorage.domain.changes import Committed
 from moorage.domain.derived_events import TELLING
+from moorage.store.changelog.entries import Ended
 from moorage.store.changelog.footprint import footprint
-from moorage.store.changelog.local_commits import Ended
 from moorage.store.commit.apply import (
     adoption,
     allocations,
@@ -35,11 +35,7 @@ from moorage.store.commit.apply import (
     quotas,
     records,
     reservables,
-    series,
-    subscriptions,
     taken_ids,
-    templates,
-    waitlist,
 )
 from moorage.store.commit.batch import Batch
 from moorage.store.commit.freshness import check_reliance
@@ -52,7 +48,7 @@ from moorage.store.commit.inventory_check import (
     state_before,
 )
 from moorage.store.commit.prefetch import foresight
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:
@@ -100,11 +96,11 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.PutLease: leases.put_lease,
         changes.DropEffects: leases.drop_effects,
         changes.PutExplanation: ensembles.put_explanation,
-        changes.PutTemplate: templates.put_template,
-        changes.DeleteTemplate: templates.delete_template,
+        changes.PutTemplate: ensembles.put_template,
+        changes.DeleteTemplate: ensembles.delete_template,
         changes.PutReservable: reservables.put_reservable,
         changes.DropReservable: reservables.drop_reservable,
-        changes.PutSeries: series.put_series,
+        changes.PutSeries: leases.put_series,
         changes.PutQuota: quotas.put_quota,
         changes.DropQuota: quotas.drop_quota,
         changes.PutFlavor: fleet.put_flavor,
@@ -112,15 +108,15 @@ APPLY: Final[Mapping[type, Callable[[Batch, Any], None]]] = MappingProxyType(
         changes.PutCapacityWindow: capacity_windows.put_window,
         changes.DropCapacityWindow: capacity_windows.drop_window,
         changes.PutTopology: fleet.put_topology,
-        changes.PutEntry: waitlist.put_entry,
+        changes.PutEntry: leases.put_entry,
         changes.PutEvent: events.put_event,
         changes.TrimEvents: events.trim_events,
         changes.DeleteRecords: records.delete_records,
-        changes.PutSubscription: subscriptions.put_subscription,
-        changes.PassEvents: subscriptions.pass_events,
-        changes.DeleteSubscription: subscriptions.delete_subscription,
-        changes.PutDeadLetters: subscriptions.put_dead_letters,
-        changes.DropDeadLetters: subscriptions.drop_dead_letters,
+        changes.PutSubscription: events.put_subscription,
+        changes.PassEvents: events.pass_events,
+        changes.DeleteSubscription: events.delete_subscription,
+        changes.PutDeadLetters: events.put_dead_letters,
+        changes.DropDeadLetters: events.drop_dead_letters,
     }
 )
 
@@ -227,3 +223,18 @@ def settle(batch: Batch, log: Log) -> Committed:
         traits_at=batch.traits_at,
         serials=MappingProxyType(batch.serials),
     )
+
+
+def commit_alone(
+    connection: Session,
+    propose: Callable[[], Changeset | None],
+    *,
+    log: Log,
+    clock: Clock | None,
+) -> tuple[Committed, Ended] | None:
+    """As `commit`, of what is proposed once everybody else is shut out; None: of nothing."""
+    log.shut_out(connection)
+    changeset = propose()
+    if changeset is None:
+        return None
+    return commit(connection, changeset, log=log, clock=clock)

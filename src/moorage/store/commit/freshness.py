@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import bindparam, select, true
 
 from moorage.domain.errors import ProviderConflict
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.read.provider_states import forms
 from moorage.store.schema import tables
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, select, update
 
 from moorage.domain.errors import UnknownName
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from moorage.domain.period import FOREVER
 from moorage.domain.providers import Inventory
 from moorage.engine.time.capacity_check import Shortfall, shortfall
 from moorage.engine.time.occupancy import Spans
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:

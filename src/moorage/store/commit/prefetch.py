@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.domain import changes
 from moorage.store.commit import batch, inventory_check
 from moorage.store.commit.apply import allocations, inventories, providers
-from moorage.store.database.chunks import chunks, only_chunk
+from moorage.store.database.statements import chunks, only_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

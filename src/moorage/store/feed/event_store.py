@@ -10,7 +10,7 @@ from sqlalchemy import Integer, bindparam, exists, func, or_, select, true
 from moorage.domain.errors import NotFound
 from moorage.domain.events import EventCursor, EventFilter
 from moorage.domain.subscriptions import DeliveryState, letter_id
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.feed import event_log
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from moorage.engine.state.snapshot import Snapshot
-from moorage.store.changelog.local_commits import Own
+from moorage.store.changelog.entries import Own
 from moorage.store.read import provider_states
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from moorage.engine.state.arrivals import AddedBookings
     from moorage.engine.state.snapshot import ProviderState
     from moorage.store.backend import Backend
-    from moorage.store.changelog.answers import News
-    from moorage.store.changelog.local_commits import Added
+    from moorage.store.changelog.entries import Added, News
     from moorage.store.database.session import Session
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock

@@ -30,14 +30,13 @@ import pymysql
 from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.errors import Busy, InvalidDescription
-from moorage.store.changelog.answers import Connections
+from moorage.store.changelog.entries import Connections
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import CONFLICT, NODE_CONFLICT, WAIT, message, retry, unavailable
 from moorage.store.database.session import in_general_terms
 from moorage.store.database.statements import Speech
 from moorage.store.mariadb.connect import CONNECTIONS, OLD, made_engine
-from moorage.store.mariadb.log import MARK, MarkedLog, logged
-from moorage.store.mariadb.log_connection import LogConnection, Mark, timed_out
+from moorage.store.mariadb.log import MARK, LogConnection, Mark, MarkedLog, logged, timed_out
 from moorage.store.mariadb.session import BundleSession
 
 if TYPE_CHECKING:

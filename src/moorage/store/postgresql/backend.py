@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.errors import Busy
 from moorage.domain.retry_policy import RetryPolicy
-from moorage.store.changelog.answers import Connections
+from moorage.store.changelog.entries import Connections
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import AWAY, WAIT, DatabaseRetries, retry
 from moorage.store.database.session import in_general_terms

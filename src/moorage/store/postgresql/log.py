@@ -26,8 +26,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.changes import BoundHeld, BoundOffers, BoundStored
-from moorage.store.changelog.answers import Glance, News, Turn, commits
-from moorage.store.changelog.entries import entries
+from moorage.store.changelog.entries import Glance, News, Turn, commits, entries
 from moorage.store.changelog.lapsed_bookings import Swept, sweep_all, sweep_of, who_lapsed
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import WAIT, retry

@@ -1,4 +1,4 @@
-"""Reads bookings with their consumers; every function works in the caller's transaction."""
+"""Reads resource classes, traits, consumers, bookings and usages."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from sqlalchemy import BigInteger, Integer, and_, bindparam, func, or_, select, 
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.errors import NotFound
+from moorage.store.read import stored_values
+from moorage.store.read.reader import WHOLE_LEDGER, Reader
 from moorage.store.schema import tables
 from moorage.store.values import rows
 from moorage.usecases.ports import OverrunConsumer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from sqlalchemy import Select
 
     from moorage.domain.consumers import Consumer
     from moorage.domain.period import Instant
     from moorage.store.database.session import Asked, Session
-    from moorage.usecases.ports import Page
+    from moorage.usecases.ports import NamedRecord, Page
 
 Owned = tuple["Consumer", Booking]
 
@@ -175,3 +177,55 @@ def overrun(
     given = {"end": end, "uuid": uuid, "now": now, "limit": limit}
     found = connection.execute(_OVERRUN, given)
     return [OverrunConsumer(rows.consumer(row), row.end_at, row.yields_to) for row in found]
+
+
+class BookingQueries(Reader):
+    """See `Store`."""
+
+    def resource_classes(self) -> Sequence[NamedRecord]:
+        return self._backend.read(stored_values.resource_classes)
+
+    def traits(self, names: Collection[str] | None = None) -> Sequence[NamedRecord]:
+        return stored_values.traits(self._backend, names)
+
+    def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
+        return consumer(self._backend, uuid)
+
+    def allocations_of_consumer(
+        self, uuid: str
+    ) -> tuple[Consumer, Sequence[Booking], Mapping[str, int]] | None:
+        return allocations_of_consumer(self._backend, uuid)
+
+    def allocations_of_provider(self, uuid: str) -> tuple[int, Sequence[tuple[Consumer, Booking]]]:
+        return allocations_of_provider(self._backend, uuid)
+
+    def usages(
+        self, project_id: str, user_id: str | None = None
+    ) -> Sequence[tuple[Consumer, Booking]]:
+        return self._backend.read(lambda connection: usages(connection, project_id, user_id))
+
+    def bookings(
+        self,
+        *,
+        provider: str | None = None,
+        consumer: str | None = None,
+        decision: str | None = None,
+        page: Page = WHOLE_LEDGER,
+    ) -> Sequence[tuple[Consumer, Booking]]:
+        """See `Store`. Pages go by consumer: `limit` of them, after the one named `marker`."""
+        return self._backend.read(
+            lambda connection: bookings(
+                connection,
+                now=self.now(),
+                provider=provider,
+                consumer=consumer,
+                decision=decision,
+                page=page,
+            )
+        )
+
+    def idle_consumers(self) -> Sequence[str]:
+        return self._backend.read(idle_consumers)
+
+    def held(self, project_id: str | None) -> int:
+        return self._backend.read(lambda connection: held(connection, project_id, now=self.now()))

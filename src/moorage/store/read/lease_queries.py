@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import Integer, bindparam, func, select
 
-from moorage.store.read import bookings, leases, stored_counts, stored_values, waitlist
+from moorage.domain.waitlist import EntryState
+from moorage.store.read import bookings, leases, stored_counts, stored_values
 from moorage.store.read.reader import WHOLE_LEDGER, Reader
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
@@ -23,9 +24,31 @@ if TYPE_CHECKING:
     from moorage.domain.quotas import Quota, QuotaName, QuotaUse
     from moorage.domain.reservables import Reservable, ReservableKind
     from moorage.domain.series import Series
-    from moorage.domain.waitlist import EntryState, WaitlistEntry
+    from moorage.domain.waitlist import WaitlistEntry
     from moorage.engine.time.quotas import ProjectLeases
+    from moorage.store.database.session import Session
     from moorage.usecases.ports import OverrunConsumer, Page
+
+_w = tables.waitlist.c
+_WAITING: Final = _w.state == EntryState.WAITING.value
+_LINE: Final = (
+    select(_w.body)
+    .where(_WAITING, _w.start_at < bindparam("end"), _w.end_at > bindparam("start"))
+    .order_by(_w.priority.desc(), _w.entered_at, _w.number)
+    .limit(bindparam("most", type_=Integer))
+)
+_COUNTS: Final = select(_w.state, func.count().label("count")).group_by(_w.state)
+
+
+def waiting_entries(connection: Session, period: Period, limit: int) -> list[WaitlistEntry]:
+    """Those that wait and might have places at some time of a period, the first ones."""
+    given: dict[str, Any] = {"start": period.start, "end": period.end, "most": limit}
+    return [stored_bodies.ENTRY.decode(body) for body in connection.scalars(_LINE, given)]
+
+
+def counts(connection: Session) -> Mapping[EntryState, int]:
+    """How many entries there are in each state."""
+    return {EntryState(row.state): int(row.count) for row in connection.execute(_COUNTS)}
 
 
 class LeaseQueries(Reader):
@@ -177,9 +200,7 @@ class LeaseQueries(Reader):
         return self._listed(tables.waitlist, stored_bodies.ENTRY, wanted, page)
 
     def waiting_entries(self, period: Period, limit: int) -> Sequence[WaitlistEntry]:
-        return self._backend.read(
-            lambda connection: waitlist.waiting_entries(connection, period, limit)
-        )
+        return self._backend.read(lambda connection: waiting_entries(connection, period, limit))
 
     def waitlist_counts(self) -> Mapping[EntryState, int]:
-        return self._backend.read(waitlist.counts)
+        return self._backend.read(counts)

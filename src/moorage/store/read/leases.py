@@ -11,7 +11,7 @@ from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState
 from moorage.domain.quotas import QuotaUse
 from moorage.engine.time.quotas import ProjectLeases
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.read import stored_values
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies

@@ -12,7 +12,7 @@ from moorage.domain.period import Period
 from moorage.domain.topology import EMPTY
 from moorage.engine.state.arrivals import AddedBookings
 from moorage.engine.state.snapshot import ProviderState
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 from moorage.store.values import rows, stored_bodies
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
-    from moorage.store.changelog.local_commits import Added
+    from moorage.store.changelog.entries import Added
     from moorage.store.database.session import Asked, Session
 
 _b, _c, _m = tables.bookings.c, tables.consumers.c, tables.members.c

@@ -14,7 +14,7 @@ from sqlalchemy import Integer, and_, bindparam, exists, literal_column, or_, se
 from moorage.domain.decisions import ClaimState
 from moorage.domain.records import Deletable, RecordKind, RecordPlace
 from moorage.domain.waitlist import EntryState
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 

@@ -15,7 +15,7 @@ from moorage.domain.errors import NotFound
 from moorage.domain.explain import Refusal
 from moorage.domain.explain import RefusedRequest as AskedFor
 from moorage.domain.waitlist import EntryState
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 from moorage.usecases.ports import ExclusiveEnsembles, NamedRecord

@@ -26,13 +26,12 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from moorage.domain.errors import Busy, InvalidDescription, Unavailable
 from moorage.logs import Lasting
-from moorage.store.changelog.answers import Connections, Turn
+from moorage.store.changelog.entries import Connections, Turn
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import WAIT
 from moorage.store.database.session import CursorSession, in_general_terms
 from moorage.store.database.statements import Speech
-from moorage.store.sqlite.log import REVISION, NumberedLog, newest_revision
-from moorage.store.sqlite.revision_peek import Peek
+from moorage.store.sqlite.log import REVISION, NumberedLog, Peek, newest_revision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

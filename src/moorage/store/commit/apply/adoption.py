@@ -19,7 +19,7 @@ from moorage.domain.errors import (
 from moorage.domain.period import FOREVER, Period
 from moorage.store.commit.apply.inventories import put_aggregates, put_inventories, put_traits
 from moorage.store.commit.apply.providers import update_provider
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 from moorage.store.values import rows
 

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, delete, insert, select
 
 from moorage.domain.errors import DuplicateName, NotFound
 from moorage.store.commit.apply.kinds import OF
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 

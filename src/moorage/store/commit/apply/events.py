@@ -1,16 +1,23 @@
-"""Events: written at the end of the commit that causes them, forgotten when they are old."""
+"""Events, forgotten when they are old, and subscriptions to them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Integer, bindparam, delete, exists, insert, select, update
 
 from moorage.domain.derived_events import derive_events
 from moorage.domain.effects import fact_id
+from moorage.domain.errors import NotFound
 from moorage.domain.events import position
+from moorage.domain.quotas import QuotaName
+from moorage.domain.subscriptions import NO_THRESHOLD
+from moorage.store.commit.apply.kinds import OF, Kind, write
+from moorage.store.commit.apply.quotas import refuse_beyond
+from moorage.store.database.statements import chunks
 from moorage.store.feed.event_log import BEYOND, settled
+from moorage.store.read.stored_counts import count
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 
@@ -18,10 +25,113 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from moorage.domain.capacity_windows import CapacityWindow
-    from moorage.domain.changes import Change, PutEvent, TrimEvents
+    from moorage.domain.changes import (
+        Change,
+        DeleteSubscription,
+        DropDeadLetters,
+        PassEvents,
+        PutDeadLetters,
+        PutEvent,
+        PutSubscription,
+        TrimEvents,
+    )
     from moorage.domain.leases import Lease
+    from moorage.domain.subscriptions import Subscription
     from moorage.domain.waitlist import WaitlistEntry
     from moorage.store.commit.batch import Batch
+
+_subs, _d = tables.subscriptions.c, tables.dead_letters.c
+_SUBSCRIPTION: Final = Kind.of("subscription", _subs.generation)
+_PASS: Final = (
+    update(tables.subscriptions)
+    .where(_subs.id == OF, _subs.reached == bindparam("seen"))
+    .values(reached=bindparam("to"))
+)
+_SOME: Final[Any] = bindparam("some", expanding=True)
+_LETTERS: Final = insert(tables.dead_letters)
+_NO_LETTERS: Final = delete(tables.dead_letters).where(_d.subscription_id == OF)
+_DROP: Final = _NO_LETTERS.where(_d.id.in_(_SOME))
+_SURPLUS: Final = (
+    select(_d.number)
+    .where(_d.subscription_id == OF)
+    .order_by(_d.number.desc())
+    .offset(bindparam("keep", type_=Integer))
+    .limit(1)
+)
+_CUT: Final = _NO_LETTERS.where(_d.number <= bindparam("last"))
+
+
+def put_subscription(batch: Batch, change: PutSubscription) -> None:
+    """See `PutSubscription`.
+
+    Raises:
+        DuplicateName, NotFound, ConcurrentUpdate, QuotaExceeded.
+    """
+    one = change.subscription
+    if change.generation is None and change.limit is not None:
+        used = count(batch.connection, one.project_id, QuotaName.SUBSCRIPTIONS)
+        refuse_beyond(batch, one.project_id, QuotaName.SUBSCRIPTIONS, change.limit, used + 1)
+    if change.generation is not None:
+        one = replace(one, generation=change.generation + 1)
+    write(batch, _SUBSCRIPTION, one.id, _columns(one), change.generation)
+
+
+def _columns(one: Subscription) -> dict[str, Any]:
+    return {
+        "project_id": one.project_id,
+        "name": one.name,
+        "thresholds": one.threshold != NO_THRESHOLD,
+        "reached": one.reached,
+        "not_before": one.not_before,
+        "generation": one.generation,
+        "body": stored_bodies.SUBSCRIPTION.encode(one),
+    }
+
+
+def pass_events(batch: Batch, change: PassEvents) -> None:
+    """See `PassEvents`."""
+    for id_, seen, reached in change.passed:
+        batch.connection.do(_PASS, {"of": id_, "seen": seen, "to": reached})
+
+
+def delete_subscription(batch: Batch, change: DeleteSubscription) -> None:
+    """See `DeleteSubscription`.
+
+    Raises:
+        NotFound: there is none.
+    """
+    if batch.connection.scalars(_SUBSCRIPTION.taken, {"of": change.id}).first() is None:
+        raise NotFound("subscription", change.id)
+    batch.connection.do(_SUBSCRIPTION.delete, {"of": change.id})
+    batch.connection.do(_NO_LETTERS, {"of": change.id})
+
+
+def put_dead_letters(batch: Batch, change: PutDeadLetters) -> None:
+    """See `PutDeadLetters`. One that was there is written anew."""
+    mine = {"of": change.subscription_id}
+    for some in chunks(one.id for one in change.letters):
+        batch.connection.do(_DROP, mine | {"some": some})
+    rows = [
+        {
+            "id": one.id,
+            "subscription_id": one.subscription_id,
+            "queued": one.queued,
+            "body": stored_bodies.DEAD_LETTER.encode(one),
+        }
+        for one in change.letters
+    ]
+    if rows:
+        batch.connection.do(_LETTERS, rows)
+    last = batch.connection.scalars(_SURPLUS, mine | {"keep": change.keep}).first()
+    if last is not None:
+        batch.connection.do(_CUT, mine | {"last": last})
+
+
+def drop_dead_letters(batch: Batch, change: DropDeadLetters) -> None:
+    """See `DropDeadLetters`."""
+    for some in chunks(change.ids):
+        batch.connection.do(_DROP, {"of": change.subscription_id, "some": some})
+
 
 _e, _l, _s = tables.events.c, tables.ledger.c, tables.subscriptions.c
 _TELL: Final = insert(tables.events)

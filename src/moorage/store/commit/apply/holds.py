@@ -16,7 +16,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.period import FOREVER
 from moorage.store.commit.apply.allocations import holder, stored_consumer, write_consumer
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from moorage.domain.errors import InvalidDescription, NotFound, ProviderConflict, UnknownName
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 from moorage.store.values import rows
 

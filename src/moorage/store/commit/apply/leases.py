@@ -1,4 +1,4 @@
-"""Leases with their reservations, and the effects of what was decided."""
+"""Leases with their reservations, series, entries of the waitlist, and effects of decisions."""
 
 from __future__ import annotations
 
@@ -11,20 +11,79 @@ from moorage.domain.effects import LANES, EffectState
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName
 from moorage.domain.leases import LeaseState, Yielding
 from moorage.domain.period import Period
+from moorage.domain.quotas import QuotaName
+from moorage.domain.waitlist import EntryState
 from moorage.store.commit.apply.kinds import OF, Kind, expect, write
-from moorage.store.commit.apply.quotas import put_uses
-from moorage.store.database.chunks import chunks
+from moorage.store.commit.apply.quotas import put_uses, refuse_beyond
+from moorage.store.database.statements import chunks
+from moorage.store.read.stored_counts import count
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from moorage.domain.changes import DropEffects, ExpectLease, PutEffect, PutLease
+    from moorage.domain.changes import (
+        DropEffects,
+        ExpectLease,
+        PutEffect,
+        PutEntry,
+        PutLease,
+        PutSeries,
+    )
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.store.commit.batch import Batch
+
+_w = tables.waitlist.c
+_ENTRY: Final = Kind.of("waitlist entry", _w.generation, _w.body)
+
+
+def put_entry(batch: Batch, change: PutEntry) -> None:
+    """See `PutEntry`.
+
+    Raises:
+        DuplicateName, NotFound, ConcurrentUpdate, QuotaExceeded.
+    """
+    one = change.stored
+    if change.limit is not None:
+        used = count(batch.connection, one.project_id, QuotaName.WAITLIST)
+        refuse_beyond(batch, one.project_id, QuotaName.WAITLIST, change.limit, used + 1)
+    whole = one.whole
+    values: dict[str, Any] = {
+        "project_id": one.project_id,
+        "state": one.state.value,
+        "priority": one.terms.priority,
+        "entered_at": one.entered_at,
+        "start_at": whole.start,
+        "end_at": whole.end,
+        "generation": one.generation,
+        "ended_at": None if one.state is EntryState.WAITING else batch.now,
+        "body": stored_bodies.ENTRY.encode(one),
+    }
+    write(batch, _ENTRY, one.id, values, change.generation)
+
+
+_SERIES: Final = Kind.of("series", tables.series.c.generation)
+
+
+def put_series(batch: Batch, change: PutSeries) -> None:
+    """See `PutSeries`.
+
+    Raises:
+        DuplicateName: a new one whose id is taken.
+        NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
+    """
+    one = change.stored
+    values = {
+        "project_id": one.project_id,
+        "name": one.name,
+        "generation": one.generation,
+        "body": stored_bodies.SERIES.encode(one),
+    }
+    write(batch, _SERIES, one.id, values, change.generation)
+
 
 _LEASE: Final = Kind.of("lease", tables.leases.c.generation, tables.leases.c.body)
 _EFFECT: Final = Kind.of("effect", tables.effects.c.attempts)

@@ -11,7 +11,7 @@ from moorage.domain.changes import DropCapacityWindow
 from moorage.domain.records import RecordKind
 from moorage.store.commit.apply.capacity_windows import drop_window
 from moorage.store.commit.apply.ensembles import drop_ensemble
-from moorage.store.database.chunks import chunks
+from moorage.store.database.statements import chunks
 from moorage.store.read.records import SOUGHT, leases_of_series, unused
 from moorage.store.schema import tables
 

@@ -24,7 +24,7 @@ from moorage.domain.changes import (
     PutExplanation,
     PutLease,
 )
-from moorage.store.database.chunks import only_chunk
+from moorage.store.database.statements import only_chunk
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:
