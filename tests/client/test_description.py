@@ -1,7 +1,7 @@
 import pytest
 
 from moorage.client.description import read_description
-from moorage.client.topology_file import read_topology
+from moorage.client.topology_rules_file import read_topology
 from moorage.domain.errors import InvalidDescription
 
 SHOP = """\

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from moorage.client.hypervisor_list import DISABLED, Terms, placed, read_hypervisors
-from moorage.client.server_list import read_servers
+from moorage.client.hypervisor_list import DISABLED, Terms, placed, read_hypervisors, read_servers
 from moorage.client.topology_rules_file import read_topology_rules
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.fleet_expansion import provider_uuid

@@ -13,8 +13,8 @@ from moorage.api.placement import create_app
 from moorage.api.placement.access import DEFAULT
 from moorage.http.access_rules import Access
 from moorage.http.auth import noauth2
-from moorage.http.error_answers import unauthorized_bare
 from moorage.http.kernel import Kernel, Mount
+from moorage.http.response import unauthorized_bare
 from moorage.http.system_routes import SystemRoutes
 from moorage.store import open_store
 from moorage.usecases.ports import Store

@@ -4,7 +4,7 @@ import pytest
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import CompiledTemplate, Source, compile_template
-from moorage.heat.conditions import MAX_DEPTH
+from moorage.heat.functions import MAX_DEPTH
 from moorage.heat.placed_template import TemplateDecision, prepare
 
 TEMPLATE = """\

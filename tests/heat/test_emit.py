@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import CompiledTemplate, Source, compile_template
-from moorage.heat.naming import PASSED_PARAMETERS
-from moorage.heat.placed_template import EmittedTemplate, TemplateDecision, prepare
+from moorage.heat.placed_template import (
+    PASSED_PARAMETERS,
+    EmittedTemplate,
+    TemplateDecision,
+    prepare,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ENSEMBLE = "b1d7b1d7-0000-4000-8000-000000000000"

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moorage.heat.pattern_syntax import InvalidPattern, UnsupportedPattern, read
-from moorage.heat.patterns import MAX_TEXT, matches
+from moorage.heat.pattern_syntax import MAX_TEXT, InvalidPattern, UnsupportedPattern, matches, read
 
 PIECES = st.sampled_from(
     [

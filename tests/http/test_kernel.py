@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moorage.http.error_answers import unauthorized_bare
+from moorage.http.response import unauthorized_bare
 from moorage.http.wsgi import Environ, StartResponse
 
 REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -139,7 +139,7 @@ def _check_whole(found: Found, orphans: int, allowed: int | None) -> None:
 def _nova(file: str | None) -> NovaView | None:
     if file is None:
         return None
-    from moorage.client.server_list import read_servers
+    from moorage.client.hypervisor_list import read_servers
     from moorage.usecases.ledger.audit import NovaView
 
     with reading(file):

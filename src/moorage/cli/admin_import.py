@@ -197,8 +197,7 @@ def verify(
     """Compare all content, then send the same queries to both APIs."""
     from moorage.client.credentials import GivenToken
     from moorage.client.placement_wire import Options, PlacementWire, within
-    from moorage.client.probe_fingerprints import fingerprints
-    from moorage.client.probes import probes
+    from moorage.client.probes import fingerprints, probes
     from moorage.domain.content import counts, differences
     from moorage.usecases.ledger.content import ledger_content
 

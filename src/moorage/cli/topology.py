@@ -27,7 +27,7 @@ class Show(Command):
 
 
 def _read(name: str) -> dict[str, Any]:
-    from moorage.client.topology_file import read_topology
+    from moorage.client.topology_rules_file import read_topology
 
     with reading(name):
         return read_topology(read_text(name))

@@ -1,4 +1,4 @@
-"""Reads `openstack hypervisor list --long -f json` as hosts of a fleet.
+"""Reads what OpenStack's client lists, as JSON: hypervisors and servers.
 
 With `--long` there are vCPUs and memory, and in listings of old clouds (compute API before 2.88)
 also disk and state; what a listing lacks, options give or leave out.
@@ -15,6 +15,7 @@ from moorage.domain.fleet_expansion import ExpandedFleet, aggregate_uuid
 from moorage.domain.fleet_expansion import provider_uuid as uuid_of
 from moorage.domain.providers import MAX_NAME, Inventory, ResourceProvider
 from moorage.domain.resources import MAX_AMOUNT, NAME
+from moorage.domain.servers import Server
 from moorage.domain.topology import EMPTY
 from moorage.domain.topology_rules import HostFacts, apply
 
@@ -22,6 +23,61 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from moorage.domain.topology_rules import TopologyRules
+
+_HOST: Final = ("host", "os-ext-srv-attr:hypervisor_hostname", "hypervisor_hostname")
+_TASK: Final = ("task state", "os-ext-sts:task_state")
+_PROJECT: Final = ("project id", "tenant_id", "project_id")
+
+
+def read_servers(text: str) -> list[Server]:
+    """The servers of a listing.
+
+    Raises:
+        InvalidDescription: not JSON, not such a list, or one without hosts (--long).
+    """
+    try:
+        listing = json.loads(text)
+    except ValueError as error:
+        raise InvalidDescription(f"not JSON: {error}") from error
+    if isinstance(listing, dict) and isinstance(listing.get("servers"), list):
+        listing = listing["servers"]
+    if not isinstance(listing, list) or not all(isinstance(one, dict) for one in listing):
+        raise InvalidDescription(
+            "not what `openstack server list --all-projects --long -f json` prints"
+        )
+    found = [_server(number, one) for number, one in enumerate(listing)]
+    known: set[str] = set()
+    for number, one in enumerate(found):
+        if one.uuid in known:
+            raise InvalidDescription(f"server {one.uuid} is listed twice", path=f"[{number}]")
+        known.add(one.uuid)
+    return found
+
+
+def _server(number: int, given: Mapping[str, Any]) -> Server:
+    fields = {str(key).lower(): value for key, value in given.items()}
+    uuid = fields.get("id")
+    if not isinstance(uuid, str) or not uuid:
+        raise InvalidDescription("a server without ID", path=f"[{number}]")
+    if not any(key in fields for key in _HOST):
+        raise InvalidDescription(
+            f"server {uuid} has no Host: list with --long, as an administrator", path=f"[{number}]"
+        )
+    task = _first(fields, _TASK)
+    return Server(
+        uuid=uuid.lower(),
+        name=str(fields.get("name") or ""),
+        status=str(fields.get("status") or "").upper(),
+        host=_first(fields, _HOST),
+        busy=task is not None,
+        project_id=_first(fields, _PROJECT),
+    )
+
+
+def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    found = next((fields[name] for name in names if fields.get(name)), None)
+    return None if found is None or str(found) in {"None", "-"} else str(found)
+
 
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "name": ("hypervisor hostname", "hypervisor_hostname", "name"),

@@ -1,4 +1,4 @@
-"""Queries that two Placement services with the same content must answer alike.
+"""Probes of a Placement service, and fingerprints of its answers to them.
 
 Drawn from the content itself, evenly and the same every time: candidates within single trees, with
 traits and aggregates, what else holds what, and what projects use. Each is narrow, so that it costs
@@ -7,10 +7,14 @@ a large service little and no limit cuts its answer.
 
 from __future__ import annotations
 
+import hashlib
+import json
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlencode
 
+from moorage.client.placement_wire import SourceFailed
 from moorage.domain.consumers import NO_PROJECT
 
 if TYPE_CHECKING:
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
     from moorage.domain.providers import ResourceProvider
 
     T = TypeVar("T")
+    from collections.abc import Callable
+
+    from moorage.client.placement_wire import PlacementWire
 
 TREES: Final = 40
 EACH: Final = 15
@@ -93,3 +100,47 @@ def _some(items: Sequence[T], count: int) -> list[T]:
     if len(items) <= count:
         return list(items)
     return [items[i * len(items) // count] for i in range(count)]
+
+
+def fingerprints(
+    wire: PlacementWire,
+    paths: Sequence[str],
+    *,
+    connections: int = 8,
+    advance: Callable[[int], None] = lambda _: None,
+) -> dict[str, str]:
+    """Path -> the digest of the answer, in any order; of a refusal its status.
+
+    Raises:
+        SourceFailed: no answer, or one that says the service has failed.
+    """
+    found = {}
+    with ThreadPoolExecutor(connections) as pool:
+        for path, digest in zip(
+            paths, pool.map(lambda one: _digest(wire, one), paths), strict=True
+        ):
+            found[path] = digest
+            advance(1)
+    return found
+
+
+def _digest(wire: PlacementWire, path: str) -> str:
+    try:
+        body = wire.get(path)
+    except SourceFailed as error:
+        if error.status is None or error.status >= 500:  # noqa: PLR2004 - it is the one that fails
+            raise
+        return f"status {error.status}"
+    text = json.dumps(_plain(body), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is what it is
+    """The answer without order, and without links, which name the service's own address."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items() if key != "links"}
+    if isinstance(value, list):
+        return sorted(
+            (_plain(one) for one in value), key=lambda one: json.dumps(one, sort_keys=True)
+        )
+    return value

@@ -1,13 +1,15 @@
-"""Files of topology rules: YAML text in, `TopologyRules` out.
+"""Topology files and files of topology rules: YAML text in, the API's form out.
 
 A topology file is one too: one with a mapping and no rules.
+
+The lines travel along, so that the service's errors (a cycle, an unknown parent) name them.
 """
 
 from __future__ import annotations
 
 import re
 from string import Formatter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.fleet_expansion import aggregate_uuid
 from moorage.domain.topology import DEFAULT_TREE, HOST, Attachment, Domain
@@ -19,6 +21,56 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.heat.yaml_tree import YamlNode
+
+
+def read_topology(text: str) -> dict[str, Any]:
+    """Read levels, domains and attachments; an outer key `topology` may wrap them.
+
+    Raises:
+        InvalidDescription: not YAML, an unknown key or a wrong type; with the line.
+    """
+    top = parse(text)
+    if isinstance(top.value, dict) and set(top.value) == {"topology"}:
+        top = top.value["topology"]
+    fields = typed_yaml.mapping(
+        top, required=("levels", "domains"), optional=("attachments", "revision")
+    )
+    levels = {
+        tree: _read_levels(node) for tree, node in typed_yaml.mapping(fields["levels"]).items()
+    }
+    attachments = fields.get("attachments")
+    return {
+        "levels": levels,
+        "domains": [
+            _read_entry(one, ("name", "level"), ("tree", "parent"))
+            for one in typed_yaml.items(fields["domains"])
+        ],
+        "attachments": [
+            _read_entry(one, ("host", "domain"), ("tree",))
+            for one in (typed_yaml.items(attachments) if attachments else ())
+        ],
+    }
+
+
+def _read_levels(node: YamlNode) -> list[str]:
+    names = list(typed_yaml.texts(node))
+    if HOST in names:
+        raise node.invalid(f"{HOST} is the lowest level of every tree by itself; leave it out")
+    return names
+
+
+def _read_entry(
+    node: YamlNode, required: tuple[str, ...], optional: tuple[str, ...]
+) -> dict[str, Any]:
+    fields = typed_yaml.mapping(node, required=required, optional=(*optional, "line"))
+    entry: dict[str, Any] = {
+        name: typed_yaml.text(one)
+        for name, one in fields.items()
+        if name != "line" and one.value is not None
+    }
+    entry["line"] = node.line
+    return entry
+
 
 _CONDITIONS: Final = ("name", "trait", "aggregate")
 _MOST_PATTERN: Final = 1_000

@@ -6,26 +6,29 @@ What is added:
   ensemble, decision and each member's place, by its opaque labels. Heat stores it and passes it
   over.
 - Nova metadata `moorage:ensemble` and `moorage:member` on servers, so that the server itself says
-  which member it is (see `naming`). Not tags: Nova allows no slash in them. Left alone where the
+  which member it is. Not tags: Nova allows no slash in them. Left alone where the
   template computes the whole mapping by a function.
 - What the environment and the call said (see `standalone`).
 
 Nested templates are written too, under their names. Everything else stays as it was, keys in
 their order; comments and anchors do not survive.
+
+In the root template a name is plain text, with the index variable inside a group. A nested template
+serves many stacks: there the name is computed from parameters that the parent template passes, by
+the rules of `paths`.
 """
 
 from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import yaml
 
 from moorage.domain.ensembles import server_metadata
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import DECIDED, KEY
-from moorage.heat.naming import ANY_INDEX, AT_ROOT, NESTED, PASSED_PARAMETERS
 from moorage.heat.resources import members_of
 from moorage.heat.resources.os_heat_resource_group import INDEX
 from moorage.heat.resources.os_heat_resource_group import TYPES as NUMBERED
@@ -39,7 +42,78 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName
     from moorage.heat.compile import CompiledTemplate, Source
-    from moorage.heat.naming import Name, Naming
+
+STACK: Final = "moorage_stack"
+ROLE: Final = "moorage_role"
+MEMBER_INDEX: Final = "moorage_index"
+PASSED_PARAMETERS: Final = {
+    STACK: "Path of this stack; written by Moorage.",
+    ROLE: "The same without the innermost group's number; written by Moorage.",
+    MEMBER_INDEX: "That number; written by Moorage.",
+}
+"""Parameters passed to a nested template -> their descriptions."""
+ANY_INDEX: Final = ""
+"""The index of members of a group that does not number them, such as an autoscaling group."""
+
+NamePart: TypeAlias = "str | dict[str, str]"
+"""Text, or a `get_param` function."""
+Name: TypeAlias = "str | dict[str, list[object]]"
+"""Text, or a `list_join` function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """The names in one template; `stack` and `role` are prefixes of the names there."""
+
+    stack: tuple[NamePart, ...]
+    role: tuple[NamePart, ...]
+    index: NamePart
+
+    def server(self, name: str) -> Name:
+        """The member name of a server."""
+        return joined(*self.role, f"{name}[", self.index, "]")
+
+    def grouped(self, name: str, variable: str) -> Name:
+        """The member name of a group's servers; `variable` stands for the index."""
+        return joined(*self.stack, f"{name}[{variable}]")
+
+    def below(self, name: str) -> dict[str, Name]:
+        """The parameters passed to a nested stack."""
+        return {
+            STACK: joined(*self.stack, name),
+            ROLE: joined(*self.role, name),
+            MEMBER_INDEX: joined(self.index),
+        }
+
+    def below_group(self, name: str, variable: str) -> dict[str, Name]:
+        """The parameters passed to each nested stack of a group."""
+        return {
+            STACK: joined(*self.stack, f"{name}/{variable}"),
+            ROLE: joined(*self.stack, name),
+            MEMBER_INDEX: variable,
+        }
+
+
+def _parameter(name: str) -> dict[str, str]:
+    return {"get_param": name}
+
+
+AT_ROOT: Final = Naming((), (), "0")
+NESTED: Final = Naming((_parameter(STACK), "/"), (_parameter(ROLE), "/"), _parameter(MEMBER_INDEX))
+
+
+def joined(*pieces: NamePart) -> Name:
+    """Plain text if all pieces are text, else a function that joins them."""
+    merged: list[NamePart] = []
+    for piece in pieces:
+        if isinstance(piece, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    if len(merged) == 1 and isinstance(merged[0], str):
+        return merged[0]
+    return {"list_join": ["", merged]}
+
 
 _VARIABLE: Final = "index_var"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.errors import InvalidDescription
 from moorage.http.auth import bounded, noauth2
-from moorage.http.error_answers import unauthorized, unauthorized_bare, unauthorized_by_keystone
+from moorage.http.response import unauthorized, unauthorized_bare, unauthorized_by_keystone
 from moorage.http.token_file import TokenFile
 
 if TYPE_CHECKING:

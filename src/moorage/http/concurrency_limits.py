@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import TooManyRequests
-from moorage.http.transport.peer_address import own_address
+from moorage.http.transport.wsgi_environ import own_address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

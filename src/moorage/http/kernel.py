@@ -22,8 +22,7 @@ from moorage.domain import deadline
 from moorage.domain.errors import Busy, InvalidDescription, LimitExceeded, TooManyRequests
 from moorage.http import access_log, proxy_headers, request_body, request_id
 from moorage.http.concurrency_limits import ConcurrencyLimits
-from moorage.http.error_answers import busy, error_answer, too_many_requests, unauthorized
-from moorage.http.response import Response
+from moorage.http.response import Response, busy, error_answer, too_many_requests, unauthorized
 from moorage.http.system_routes import READING
 from moorage.http.wsgi import MOUNT, status_line
 

@@ -21,7 +21,7 @@ from oslo_config import cfg
 
 from moorage.domain.errors import Busy, InvalidDescription, MoorageError
 from moorage.domain.period import SECOND, parse_instant
-from moorage.http.token_cache import TokenCache
+from moorage.http.token_file import TokenCache
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import Busy
 from moorage.http import request_id
-from moorage.http.error_answers import busy, error_answer, unauthorized
 from moorage.http.proxy_headers import address_of
+from moorage.http.response import busy, error_answer, unauthorized
 from moorage.http.wsgi import Answer
 
 if TYPE_CHECKING:

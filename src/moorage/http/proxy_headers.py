@@ -12,7 +12,7 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING, Final
 
-from moorage.http.transport.peer_address import own_address
+from moorage.http.transport.wsgi_environ import own_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

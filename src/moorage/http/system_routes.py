@@ -8,8 +8,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from moorage.http import request_id as ids
-from moorage.http.error_answers import error_answer
 from moorage.http.proxy_headers import PREFIX
+from moorage.http.response import error_answer
 from moorage.http.wsgi import ROUTE, json_answer
 
 if TYPE_CHECKING:

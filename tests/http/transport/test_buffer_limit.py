@@ -11,7 +11,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 from tests.http.transport.crew import GET, MUCH, WIRE, App, Place, answer, sha, within
 
-from moorage.http.transport.buffer_limit import BufferLimit
+from moorage.http.transport.limits import BufferLimit
 from moorage.http.transport.server_status import SingleServerStatus
 
 MB = 1024 * 1024

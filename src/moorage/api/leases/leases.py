@@ -7,12 +7,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.api.leases import dates, reading, shapes
+from moorage.api.leases import dates, shapes
 from moorage.api.leases.call import Call, Collection, Reply
 from moorage.api.leases.protocol import BEYOND
+from moorage.domain import plain_values
 from moorage.domain.errors import Forbidden, InvalidDescription, NotFound
 from moorage.domain.leases import LeaseState, Terms
 from moorage.domain.period import Period, parse_duration
+from moorage.domain.plain_values import MAX_NAME
 from moorage.domain.quotas import MOST_PRIORITY
 from moorage.domain.words import shown
 from moorage.usecases.blazar import lease_request, requirements, reservables
@@ -30,6 +32,37 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.usecases.leases.requests import LeaseRequest
+
+
+def read_name(body: Mapping[str, Any]) -> str:
+    """A lease's name.
+
+    Raises:
+        InvalidDescription: none, or none that can be one.
+    """
+    name = body.get("name")
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME:
+        raise InvalidDescription(f"A lease needs a name of 1 to {MAX_NAME} characters")
+    return plain_values.name(name, "name")
+
+
+def read_period(body: Mapping[str, Any], now: Instant) -> Period:
+    """A lease's period. A start within the present minute is now.
+
+    Raises:
+        InvalidDescription: missing dates, a start in the past, an end before it.
+    """
+    for key in ("start_date", "end_date"):
+        if body.get(key) is None:
+            raise InvalidDescription(f"{key} is missing")
+    start, end = dates.read(body["start_date"], now), dates.read(body["end_date"], now)
+    if start < now - now % dates.MINUTE:
+        raise InvalidDescription("Start date must be later than current date")
+    start = max(start, now)
+    if end <= start:
+        raise InvalidDescription("End date must be later than start date.")
+    return Period(start, end)
+
 
 _OVER: Final = {LeaseState.ENDING, LeaseState.CLOSED}
 
@@ -131,7 +164,7 @@ def _deleted(lease: Lease) -> bool:
 def _wanted(call: Call) -> lease_request.BlazarLeaseRequest:
     body = call.object()
     now = call.env.store.now()
-    period = reading.read_period(body, now)
+    period = read_period(body, now)
     annotations: dict[str, Any] = {}
     if body.get("before_end_date") is not None:
         annotations[lease_request.BEFORE_END] = _before_end(body, period, now)
@@ -145,7 +178,7 @@ def _wanted(call: Call) -> lease_request.BlazarLeaseRequest:
             cleaning=_duration(body, "cleaning") or 0,
         )
     return lease_request.BlazarLeaseRequest(
-        reading.read_name(body),
+        read_name(body),
         terms,
         lease_request.read_parts(
             body.get("reservations"),
@@ -205,7 +238,7 @@ def _change(call: Call, lease: Lease, body: Mapping[str, Any]) -> LeaseChange:
     if (end or period.end) <= (start or period.start):
         raise InvalidDescription("End date must be later than current and start date")
     return LeaseChange(
-        name=reading.read_name(body) if body.get("name") not in (None, lease.name) else None,
+        name=read_name(body) if body.get("name") not in (None, lease.name) else None,
         start=start,
         end=None if end == period.end else end,
         counts=MappingProxyType(_counts(call, lease, body)),

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import falcon
 import msgspec
 
-from moorage.api.native import errors, protocol, unknown_fields
+from moorage.api.native import errors, protocol, reading
 from moorage.api.native.access import permit
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.errors import refuse
 from moorage.api.native.openapi import document
 from moorage.api.native.paging import ENCODER
-from moorage.api.native.refusal import refuse
 from moorage.api.native.routes import ROUTES, simulation
 from moorage.api.native.rules import by_default
 from moorage.domain.errors import (
@@ -228,7 +228,7 @@ def _body(req: falcon.Request, decoder: msgspec.json.Decoder[Any]) -> object:
         return _decoded(data, decoder)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at ")
-        said = unknown_fields.explained(message, decoder.type)
+        said = reading.explained(message, decoder.type)
         raise InvalidDescription(said, path=path.strip("`").removeprefix("$.") or None) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidDescription(f"the body is not JSON: {error}") from None

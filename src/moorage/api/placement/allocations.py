@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from moorage.api.placement.inventories import read
 from moorage.api.placement.query import BEYOND
+from moorage.api.placement.refusals import PROVIDER_NOT_FOUND, BadQuery
 from moorage.api.placement.rendering import just_now
 from moorage.api.placement.validation import canonical, is_uuid_like
-from moorage.domain.changes import ReplaceAllocations
+from moorage.domain.changes import PutInventories, ReplaceAllocations
 from moorage.domain.consumers import UNKNOWN_TYPE, Consumer
-from moorage.domain.errors import InvalidDescription
+from moorage.domain.errors import InvalidDescription, ProviderConflict
 from moorage.domain.resources import total
 from moorage.http.microversion import Response
 from moorage.usecases.ledger import allocations
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from moorage.api.placement.request import Environment, Request
     from moorage.domain.bookings import Booking
     from moorage.domain.resources import Amounts
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.http.microversion import JSON
 
 
@@ -128,3 +131,39 @@ def _newest(bookings: Sequence[Booking]) -> int:
     """When the allocations were written: their start, or now for none."""
     newest = max((one.period.start for one in bookings), default=None)
     return just_now() if newest is None else newest
+
+
+def reshape(env: Environment, request: Request) -> Response:
+    """Replace inventories of providers and allocations of consumers together."""
+    body = request.json()
+    snapshot = env.store.snapshot()
+    inventories = [
+        _put(request, snapshot, uuid, given) for uuid, given in body["inventories"].items()
+    ]
+    writes = [write_of(consumer, given) for consumer, given in body["allocations"].items()]
+    allocations.reshape(env.store, inventories, writes)
+    return Response(status=204)
+
+
+def _put(
+    request: Request, snapshot: Snapshot, uuid: str, given: Mapping[str, Any]
+) -> PutInventories:
+    row = snapshot.row_of.get(uuid)
+    if row is None:
+        raise BadQuery(
+            f"Resource provider {uuid} in inventories not found: No resource provider with uuid "
+            f"{uuid} found",
+            code=PROVIDER_NOT_FOUND,
+        )
+    provider = snapshot.state(row).provider
+    expected = given["resource_provider_generation"]
+    if expected != provider.generation:
+        raise ProviderConflict(
+            f"resource provider generation conflict for provider {uuid}: "
+            f"actual: {provider.generation}, given: {expected}",
+            subject=uuid,
+        )
+    inventories = tuple(
+        read(request, name, one, "reshape", uuid) for name, one in given["inventories"].items()
+    )
+    return PutInventories(uuid, inventories, expected, replace_all=True)

@@ -20,7 +20,6 @@ from moorage.api.placement import (
     inventories,
     provider_traits,
     providers,
-    reshaper,
     resource_classes,
     root,
     traits,
@@ -74,7 +73,7 @@ TABLE: Final[tuple[tuple[str, str, str, Handler, str], ...]] = (
     ("DELETE", "/allocations/{consumer_uuid}",                      "allocations.delete",       allocations.delete,          "placement:allocations:delete"),
     ("GET",    "/usages",                                           "usages.show",              usages.of_project,           "placement:usages"),
     ("GET",    "/allocation_candidates",                            "candidates.list",          candidates.list_all,         "placement:allocation_candidates:list"),
-    ("POST",   "/reshaper",                                         "reshaper.reshape",         reshaper.reshape,            "placement:reshaper:reshape"),
+    ("POST",   "/reshaper",                                         "reshaper.reshape",         allocations.reshape,            "placement:reshaper:reshape"),
 )
 # fmt: on
 

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.http.transport.connection import Connection, SharedState
 from moorage.http.transport.limits import OWN_FILES
-from moorage.http.transport.peer_address import own_address
 from moorage.http.transport.thread_pool import ThreadPool
+from moorage.http.transport.wsgi_environ import own_address
 
 if TYPE_CHECKING:
     import ssl

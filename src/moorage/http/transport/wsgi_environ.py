@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from httptools import parse_url
+
+
+def own_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The IP address of a peer from the text its socket gives.
+
+    A socket for both families shows an IPv4 client as ::ffff:10.0.0.1.
+
+    Raises:
+        ValueError: the text is no address.
+    """
+    found = ipaddress.ip_address(text)
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return mapped or found
+
 
 _RAW: Final = re.compile(rb"[\x80-\xff]")
 _MOST_KNOWN: Final = 1024
