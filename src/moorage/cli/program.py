@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import traceback
 from difflib import SequenceMatcher
 from importlib import import_module
@@ -53,6 +54,10 @@ class Late:
         found: type[Command] = getattr(import_module(f"moorage.cli.{module}"), name)
         return found
 
+    def summary(self) -> str:
+        """The first line of the class's docstring."""
+        return (inspect.getdoc(self.load()) or "").partition("\n")[0]
+
 
 class Program(App):
     """The application."""
@@ -63,7 +68,7 @@ class Program(App):
         commands = CommandManager(None)
         super().__init__(SUMMARY, version_of("moorage"), commands, stdout=stdout, stderr=stderr)
         del commands.commands["help"]
-        for name, (value, _) in COMMANDS.items():
+        for name, value in COMMANDS.items():
             commands.commands[name] = cast("EntryPointWrapper", Late(name, value))
 
     def build_option_parser(
@@ -197,4 +202,4 @@ def listing(names: Iterable[str]) -> list[str]:
     """Commands with their summaries, one a line."""
     known = [name for name in names if name in COMMANDS]
     width = max((len(name) for name in known), default=0)
-    return [f"  moorage {name:{width}}  {COMMANDS[name][1]}" for name in known]
+    return [f"  moorage {name:{width}}  {Late(name, COMMANDS[name]).summary()}" for name in known]
