@@ -12,7 +12,7 @@ from moorage.cli.admin import OPERATOR, declare_database, present_ledger
 from moorage.cli.command import Command
 from moorage.cli.files import find, read_text, reading
 from moorage.cli.output import CONFLICT, OK, Shown, draw, stack, table
-from moorage.cli.parser import WrongUsage
+from moorage.cli.parser import Option, WrongUsage
 from moorage.cli.progress import Adder, progress
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import counted
@@ -55,33 +55,32 @@ class Audit(Command):
         moorage admin audit --servers servers.json
         moorage admin audit --servers servers.json --repair --yes
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add(
+    options = (
+        Option(
             "--servers",
             metavar="FILE",
             help="output of `openstack server list --all-projects --long -f json`; - reads stdin",
-        )
-        add(
+        ),
+        Option(
             "--hypervisors",
             metavar="FILE",
             help="output of `openstack hypervisor list -f json`; - reads stdin",
-        )
-        add("--repair", action="store_true", help="delete the allocations of orphans")
-        add("--yes", action="store_true", help="with --repair: do not ask")
-        add(
+        ),
+        Option("--repair", action="store_true", help="delete the allocations of orphans"),
+        Option("--yes", action="store_true", help="with --repair: do not ask"),
+        Option(
             "--at-most",
             type=int,
             metavar="N",
             help="repair at most so many (default: ten, or a tenth of all consumers)",
-        )
-        add(
+        ),
+        Option(
             "--record",
             metavar="FILE",
             help="file for the requests that undo the repair (default: moorage-audit-TIME.jsonl)",
-        )
-        declare_database(parser)
+        ),
+        declare_database,
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.usecases.ledger.audit import audit

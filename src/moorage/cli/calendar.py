@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from moorage.cli.command import Command
 from moorage.cli.gantt import NOW, NOW_LINE, Scale, axis, column, filled, labels, length
 from moorage.cli.output import Shown, console, stack
-from moorage.cli.parser import WrongUsage
+from moorage.cli.parser import Option, WrongUsage
 from moorage.cli.ticks import ticks
 from moorage.cli.times import TIME_HELP, minute, time_of
 from moorage.client.errors import ApiError
@@ -52,20 +52,20 @@ class Calendar(Command):
         moorage capacity calendar --by rack
         moorage capacity calendar --by host --zone r1
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP)
-        parser.add_argument("--to", type=time_of, metavar="T", help="default: 30 days later")
-        parser.add_argument("--zone", metavar="NAME", help="a zone; operators: any domain")
-        parser.add_argument(
+    options = (
+        Option("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP),
+        Option("--to", type=time_of, metavar="T", help="default: 30 days later"),
+        Option("--zone", metavar="NAME", help="a zone; operators: any domain"),
+        Option(
             "--by",
             metavar="LEVEL",
             help="rows by rack, host, ... (default: zone, if there are zones)",
-        )
-        parser.add_argument(
+        ),
+        Option(
             "--resource-class", action="append", metavar="CLASS", help="only this class; repeatable"
-        )
-        parser.add_argument("--ascii", action="store_true", help="draw with ASCII only")
+        ),
+        Option("--ascii", action="store_true", help="draw with ASCII only"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         width = max(console(self.app.stdout).width, _LEFT + _LEAST)

@@ -10,7 +10,7 @@ from moorage.cli.command import Command
 from moorage.cli.ensemble_source import parameter_argument
 from moorage.cli.flavor import amount
 from moorage.cli.output import Shown, stack, table
-from moorage.cli.parser import WrongUsage
+from moorage.cli.parser import Option, WrongUsage
 from moorage.cli.times import TIME_HELP, length, minute, span, time_of
 from moorage.domain.period import HOUR, format_duration, parse_instant
 from moorage.domain.words import counted
@@ -68,14 +68,12 @@ class Show(Command):
         moorage capacity show --flavor m1.large --from 2026-12-01 --to 2026-12-08 --step 1d
         moorage capacity show --by rack --resource VCPU=8 --required CUSTOM_NVME
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        scope(parser)
-        parser.add_argument("--step", type=span, metavar="DURATION", help="such as 1h or 1d")
-        parser.add_argument("--by", metavar="LEVEL", help="a table for each zone, rack, host, ...")
-        parser.add_argument(
-            "--every", action="store_true", help="a line for every change instead of steps"
-        )
+    options = (
+        scope,
+        Option("--step", type=span, metavar="DURATION", help="such as 1h or 1d"),
+        Option("--by", metavar="LEVEL", help="a table for each zone, rack, host, ..."),
+        Option("--every", action="store_true", help="a line for every change instead of steps"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         asked = said(args)
@@ -159,26 +157,23 @@ class Fit(Command):
         moorage capacity fit --template upf --param count=4 --from 2026-12-07 --to 2026-12-11
         moorage capacity fit --flavor m1.large
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        self._usage_error = parser.error
-        parser.add_argument("ensemble", nargs="?", metavar="ENSEMBLE", help="its name or id")
-        parser.add_argument(
-            "--role", help="count members of this role (default: whole ensembles like it)"
-        )
-        parser.add_argument("--template", metavar="TEMPLATE", help="its name or id, or NAME@3")
-        parameter_argument(parser)
-        parser.add_argument("--flavor", metavar="FLAVOR")
-        parser.add_argument("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP)
-        parser.add_argument("--to", type=time_of, metavar="T", help="default: no end")
+    options = (
+        Option("ensemble", nargs="?", metavar="ENSEMBLE", help="its name or id"),
+        Option("--role", help="count members of this role (default: whole ensembles like it)"),
+        Option("--template", metavar="TEMPLATE", help="its name or id, or NAME@3"),
+        parameter_argument,
+        Option("--flavor", metavar="FLAVOR"),
+        Option("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP),
+        Option("--to", type=time_of, metavar="T", help="default: no end"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         if sum(one is not None for one in (args.ensemble, args.template, args.flavor)) != 1:
-            self._usage_error("give one of ENSEMBLE, --template and --flavor")
+            self.usage_error("give one of ENSEMBLE, --template and --flavor")
         if args.role is not None and args.ensemble is None:
-            self._usage_error("argument --role: only with ENSEMBLE")
+            self.usage_error("argument --role: only with ENSEMBLE")
         if args.param and args.template is None:
-            self._usage_error("argument --param: only with --template")
+            self.usage_error("argument --param: only with --template")
         body: dict[str, Any] = {
             "role": args.role,
             "template": args.template and {"name": args.template, "parameters": dict(args.param)},
@@ -217,11 +212,11 @@ class Windows(Command):
         moorage capacity windows --flavor m1.large --count 10 --duration 4h
         moorage capacity windows --resource VCPU=8 --duration 1d --zone az1 --to 2026-12-24
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        scope(parser)
-        parser.add_argument("--count", type=int, default=1, metavar="N", help="default: 1")
-        parser.add_argument("--duration", type=span, required=True, metavar="DURATION")
+    options = (
+        scope,
+        Option("--count", type=int, default=1, metavar="N", help="default: 1"),
+        Option("--duration", type=span, required=True, metavar="DURATION"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         if not (args.flavor or args.resource):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import lease_text
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, fields, short, stack, table
-from moorage.cli.parser import WrongUsage
+from moorage.cli.parser import Option, WrongUsage
 from moorage.cli.times import TIME_HELP, minute, stretch, time_of, time_or_now
 from moorage.domain.words import counted
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from moorage.wire.capacity import PlannedWindow
     from moorage.wire.leases import Lease
+
+
+WINDOW = Option("window", metavar="WINDOW", help="its id, or the beginning of it")
 
 
 class Create(Command):
@@ -107,8 +110,7 @@ class List(Command):
 class Show(Command):
     """Show a planned window, and the bookings on its hosts in that period."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("window", metavar="WINDOW", help="its id, or the beginning of it")
+    options = (WINDOW,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -128,8 +130,7 @@ class Show(Command):
 class Delete(Command):
     """Delete a planned window; its hosts are available again."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("window", metavar="WINDOW", help="its id, or the beginning of it")
+    options = (WINDOW,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

@@ -9,7 +9,7 @@ from moorage.cli.command import Command
 from moorage.cli.ensemble import newest
 from moorage.cli.lease_text import called
 from moorage.cli.output import Shown, clock_time, fields, short, table
-from moorage.cli.parser import ensemble_argument
+from moorage.cli.parser import ENSEMBLE, Option
 from moorage.cli.times import minute
 from moorage.client.lookup import UUID, pick
 from moorage.domain.errors import WrongState
@@ -24,6 +24,9 @@ CURRENT = frozenset({"held", "confirmed", "closed"})
 """States in which a decision says where members stand."""
 
 
+CLAIM = Option("claim", metavar="CLAIM", help="its id, or the beginning")
+
+
 class Create(Command):
     """Take a member's held place for the server described.
 
@@ -35,23 +38,19 @@ class Create(Command):
     examples = """
         moorage claim create b1d7 'db[0]' --flavor m1.xlarge --image debian --network shop-net
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        ensemble_argument(parser)
-        parser.add_argument("member", metavar="MEMBER", help="such as db[0]")
-        parser.add_argument("--flavor", required=True, help="the server's flavor")
-        parser.add_argument("--image", help="the server's image")
-        parser.add_argument(
-            "--network", action="append", default=[], help="the server's network; repeatable"
-        )
-        parser.add_argument(
-            "--lifetime", metavar="1h", help="how long the server may take to build"
-        )
-        parser.add_argument(
+    options = (
+        ENSEMBLE,
+        Option("member", metavar="MEMBER", help="such as db[0]"),
+        Option("--flavor", required=True, help="the server's flavor"),
+        Option("--image", help="the server's image"),
+        Option("--network", action="append", default=[], help="the server's network; repeatable"),
+        Option("--lifetime", metavar="1h", help="how long the server may take to build"),
+        Option(
             "--on-mismatch",
             choices=("refuse", "redecide_member"),
             help="what to do if the server differs (default: refuse)",
-        )
+        ),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         server: dict[str, Any] = {"flavorRef": args.flavor}
@@ -121,8 +120,7 @@ def find(client: Moorage, text: str) -> str:
 class Show(Command):
     """Show a claim."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("claim", metavar="CLAIM", help="its id, or the beginning")
+    options = (CLAIM,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -146,8 +144,7 @@ class Show(Command):
 class List(Command):
     """List the claims of an ensemble's newest decision, also when its hold has lapsed."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        ensemble_argument(parser)
+    options = (ENSEMBLE,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

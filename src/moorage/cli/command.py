@@ -1,7 +1,7 @@
 """The base class of commands: arguments, action, output.
 
 cliff asks for a class to inherit from; this is that class and the only one. A command writes
-`arguments` and `act`; parsing, formats, errors and exit statuses are settled here once.
+`options` and `act`; parsing, formats, errors and exit statuses are settled here once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from moorage.cli.times import RelativePeriod, RelativeTime
 from moorage.domain.period import parse_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from moorage.cli.output import Shown
     from moorage.client.discovery import Access, Wishes
@@ -36,6 +36,8 @@ class Command(command.Command):
     """
 
     examples: ClassVar[str] = ""
+    options: ClassVar[Sequence[Callable[[argparse.ArgumentParser], None]]] = ()
+    """Each declares an option or argument, or several; see `Option`."""
 
     def _load_hooks(self) -> None:
         """Load no plug-ins: the table of commands is complete, and help stays quick."""
@@ -52,7 +54,7 @@ class Command(command.Command):
         )
         self.arguments(parser)
         self.formats(parser)
-        self._misused = parser.error
+        self.usage_error = parser.error
         if prog_name.rpartition(" ")[2] in SHOWING:
             parser.add_argument(
                 "-c",
@@ -70,7 +72,9 @@ class Command(command.Command):
         return "examples:\n" + textwrap.indent(textwrap.dedent(self.examples).strip("\n"), "  ")
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the command's own arguments; none by default."""
+        """Declare the command's own arguments; overridden where some exclude each other."""
+        for declare in self.options:
+            declare(parser)
 
     def formats(self, parser: argparse.ArgumentParser) -> None:
         """Declare `-f`; overridden where it has another meaning."""
@@ -97,7 +101,7 @@ class Command(command.Command):
             try:
                 shown = chosen(shown, parsed_args.columns)
             except NoColumn as error:
-                self._misused(f"argument -c/--column: {error}")
+                self.usage_error(f"argument -c/--column: {error}")
         elif parsed_args.form in CELLS and (self.cmd_name or "").endswith(" list"):
             shown = without_words(shown)
         if parsed_args.form in CELLS:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.cli.command import Command
 from moorage.cli.commands import COMMANDS
 from moorage.cli.output import Shown
+from moorage.cli.parser import Option
 
 if TYPE_CHECKING:
     import argparse
@@ -92,17 +93,15 @@ class Complete(Command):
         moorage complete bash > ~/.local/share/bash-completion/completions/moorage
         source <(moorage complete zsh)
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "shell", nargs="?", choices=SHELLS, default="bash", help="default: bash"
-        )
-        parser.add_argument(
+    options = (
+        Option("shell", nargs="?", choices=SHELLS, default="bash", help="default: bash"),
+        Option(
             "--names",
             choices=sorted(THINGS),
             metavar="THING",
             help="print the names of these things instead, as the script asks for them",
-        )
+        ),
+    )
 
     def formats(self, parser: argparse.ArgumentParser) -> None:
         """No `-f`: there is only one form."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, table
-from moorage.cli.parser import WrongUsage
+from moorage.cli.parser import Option, WrongUsage
 
 if TYPE_CHECKING:
     import argparse
@@ -24,12 +24,10 @@ class Show(Command):
         moorage config show
         moorage config show database workers --config-file /etc/moorage/moorage.conf
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("name", nargs="*", metavar="NAME", help="only these settings")
-        parser.add_argument(
-            "--config-file", metavar="FILE", help="read only this configuration file"
-        )
+    options = (
+        Option("name", nargs="*", metavar="NAME", help="only these settings"),
+        Option("--config-file", metavar="FILE", help="read only this configuration file"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage import settings

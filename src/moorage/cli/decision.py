@@ -10,6 +10,7 @@ import msgspec
 from moorage.cli import confirm, decision_text
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, fields, moment, short, stack, table
+from moorage.cli.parser import Option
 from moorage.cli.placement_map import natural
 from moorage.cli.times import period
 from moorage.client.errors import Missing, NotFound
@@ -25,12 +26,11 @@ if TYPE_CHECKING:
     from moorage.wire.decisions import Decision
 
 
-def _which(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "decision",
-        metavar="DECISION",
-        help="id, its beginning, or an ensemble: its newest decision",
-    )
+DECISION = Option(
+    "decision",
+    metavar="DECISION",
+    help="id, its beginning, or an ensemble: its newest decision",
+)
 
 
 def find(client: Moorage, text: str) -> Answer[Decision]:
@@ -48,9 +48,7 @@ class Show(Command):
     """Show a decision: the place of each member, and how it was found."""
 
     examples = "moorage decision show 6f0c"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        _which(parser)
+    options = (DECISION,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -122,8 +120,7 @@ def found_by(decision: Decision) -> str:
 class List(Command):
     """List decisions, newest first."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--ensemble", help="only decisions of this ensemble")
+    options = (Option("--ensemble", help="only decisions of this ensemble"),)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -196,10 +193,7 @@ class Renew(Command):
     """
 
     examples = "moorage decision renew 6f0c --hold 30m"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        _which(parser)
-        parser.add_argument("--hold", required=True, metavar="10m", help="from now on")
+    options = (DECISION, Option("--hold", required=True, metavar="10m", help="from now on"))
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -214,9 +208,7 @@ class Confirm(Command):
     If places would be freed, it asks first; without a terminal it needs --yes.
     """
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        _which(parser)
-        confirm.yes_argument(parser)
+    options = (DECISION, confirm.yes_argument)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -230,8 +222,7 @@ class Confirm(Command):
 class Release(Command):
     """Release a decision's places."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        _which(parser)
+    options = (DECISION,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import confirm, decision_text
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, console, fields, short, stack, table
-from moorage.cli.parser import ensemble_argument
+from moorage.cli.parser import ALL_PROJECTS, ENSEMBLE
 from moorage.cli.projects import Listing
 from moorage.client.errors import Missing
 from moorage.wire.decisions import Assignment
@@ -116,7 +116,7 @@ class Show(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        ensemble_argument(parser)
+        ENSEMBLE(parser)
         side = parser.add_mutually_exclusive_group()
         side.add_argument("--map", action="store_true", help="draw the members on their domains")
         side.add_argument(
@@ -273,8 +273,7 @@ class List(Command):
     The status of one without a decision is `described`.
     """
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--all-projects", action="store_true", help="for operators")
+    options = (ALL_PROJECTS,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -308,10 +307,7 @@ class Confirm(Command):
         moorage ensemble confirm b1d7
         moorage ensemble confirm b1d7 --yes
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        ensemble_argument(parser)
-        confirm.yes_argument(parser)
+    options = (ENSEMBLE, confirm.yes_argument)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -328,8 +324,7 @@ class Delete(Command):
     Running servers keep their allocations; only places that are held are freed.
     """
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        ensemble_argument(parser)
+    options = (ENSEMBLE,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

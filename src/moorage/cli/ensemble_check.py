@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import Shown
+from moorage.cli.parser import Option
 from moorage.domain.ensembles import MemberName, Role
 from moorage.domain.words import counted, did_you_mean
 
@@ -28,9 +29,7 @@ class Check(Command):
     """
 
     examples = "moorage ensemble check shop.yaml"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="a description; - reads standard input")
+    options = (Option("file", metavar="FILE", help="a description; - reads standard input"),)
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.client.description import read_description

@@ -9,7 +9,7 @@ from moorage.cli import decision_text
 from moorage.cli.ensemble_source import FileOrFormat, FromFile, ServerNotFile, search_arguments
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import Shown
-from moorage.cli.parser import new_name
+from moorage.cli.parser import Option, new_name
 from moorage.cli.times import TIME_HELP, time_of
 
 if TYPE_CHECKING:
@@ -84,34 +84,33 @@ class Create(FromFile):
         moorage ensemble create -f shop.yaml -f json         # the API's answer
         moorage ensemble create --server m1.small -f json    # a file of that name is ./json
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        self._usage_error = parser.error
-        parser.add_argument(
+    options = (
+        Option(
             "-f",
             "--file",
             action=FileOrFormat,
             metavar="FILE",
             help="description; - reads stdin. -f table|json|yaml is the output format",
-        )
-        parser.add_argument(
+        ),
+        Option(
             "--server",
             action=ServerNotFile,
             metavar="FLAVOR",
             help="instead of a file: one role of this flavor",
-        )
-        parser.add_argument("--count", type=int, default=1, metavar="N", help="with --server")
-        parser.add_argument(
+        ),
+        Option("--count", type=int, default=1, metavar="N", help="with --server"),
+        Option(
             "--name",
             type=new_name,
             help="default: the description's; with --server FLAVOR, FLAVOR-2, ...",
-        )
-        parser.add_argument("--describe-only", action="store_true", help="do not place it yet")
-        decide_arguments(parser)
+        ),
+        Option("--describe-only", action="store_true", help="do not place it yet"),
+        decide_arguments,
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         if args.file is None and args.server is None:
-            self._usage_error("one of the arguments -f/--file --server is required")
+            self.usage_error("one of the arguments -f/--file --server is required")
         body = self._body(args)
         if args.name:
             body["name"] = args.name

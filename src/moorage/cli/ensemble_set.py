@@ -9,7 +9,7 @@ from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown
-from moorage.cli.parser import ensemble_argument, new_name
+from moorage.cli.parser import ENSEMBLE, Option, new_name
 
 
 def assignment(text: str) -> tuple[str, str, object]:
@@ -41,33 +41,32 @@ class Set(Command):
         moorage ensemble set b1d7 --member db:count=4 --policy db-ha:keep=3 --dry-run
         moorage ensemble set b1d7 --policy 'web-apart:strength={preferred: 10}'
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        self._usage_error = parser.error
-        ensemble_argument(parser)
-        parser.add_argument(
+    options = (
+        ENSEMBLE,
+        Option(
             "--member",
             action="append",
             type=assignment,
             default=[],
             metavar="ROLE:FIELD=VALUE",
             help="a role's new count: web:count=5",
-        )
-        parser.add_argument(
+        ),
+        Option(
             "--policy",
             action="append",
             type=assignment,
             default=[],
             metavar="NAME:FIELD=VALUE",
             help="a policy's new parameter or strength",
-        )
-        parser.add_argument("--remove-policy", action="append", default=[], metavar="NAME")
-        parser.add_argument("--name", type=new_name, help="a new name")
-        decide_arguments(parser)
+        ),
+        Option("--remove-policy", action="append", default=[], metavar="NAME"),
+        Option("--name", type=new_name, help="a new name"),
+        decide_arguments,
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         if not (args.member or args.policy or args.remove_policy or args.name):
-            self._usage_error("give --member, --policy, --remove-policy or --name")
+            self.usage_error("give --member, --policy, --remove-policy or --name")
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)
             ensemble = client.ensembles.show(ensemble_id).value

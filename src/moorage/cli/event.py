@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, as_json, moment, short, table
+from moorage.cli.parser import Option
 from moorage.client.errors import Ambiguous, Missing
 from moorage.client.lookup import UUID
 
@@ -112,10 +113,7 @@ class List(Command):
         moorage event list --subject 1f2e3d4c
         moorage event list --after 2f00001-660c9642f134b
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        arguments(parser)
-        parser.add_argument("--limit", type=int, metavar="N", help="at most so many")
+    options = (arguments, Option("--limit", type=int, metavar="N", help="at most so many"))
 
     def act(self, args: argparse.Namespace) -> Shown:
         found: list[Event] = []
@@ -153,10 +151,7 @@ class Follow(Command):
         moorage event follow
         moorage event follow --type lease.* -f json
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        arguments(parser)
-        parser.add_argument("--limit", type=int, metavar="N", help="stop after so many")
+    options = (arguments, Option("--limit", type=int, metavar="N", help="stop after so many"))
 
     def act(self, args: argparse.Namespace) -> None:
         left = args.limit

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, short, table
+from moorage.cli.parser import Option
 from moorage.cli.times import TIME_HELP, length, minute, period, time_of
 from moorage.domain.explain import Stage
 
@@ -164,14 +165,15 @@ class List(Command):
         moorage explanation list --since -1h         # of the last hour
         moorage explanation list --all-projects      # operators
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add("--ensemble", metavar="ENSEMBLE", help="id or name of the refused ensemble")
-        add("--stage", choices=STAGES, help="only refusals at this stage")
-        add("--since", type=time_of, metavar="T", help=f"only refusals since then, {TIME_HELP}")
-        add("--of", metavar="PROJECT", dest="project_id", help="those of this project (operators)")
-        add("--all-projects", action="store_true", help="those of all projects (operators)")
+    options = (
+        Option("--ensemble", metavar="ENSEMBLE", help="id or name of the refused ensemble"),
+        Option("--stage", choices=STAGES, help="only refusals at this stage"),
+        Option("--since", type=time_of, metavar="T", help=f"only refusals since then, {TIME_HELP}"),
+        Option(
+            "--of", metavar="PROJECT", dest="project_id", help="those of this project (operators)"
+        ),
+        Option("--all-projects", action="store_true", help="those of all projects (operators)"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -200,15 +202,14 @@ class Show(Command):
     """Show why a request was refused, and changes with which it would be granted."""
 
     examples = "moorage explanation show 6f0c"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add("explanation", metavar="EXPLANATION", help="its id, or the beginning")
-        add(
+    options = (
+        Option("explanation", metavar="EXPLANATION", help="its id, or the beginning"),
+        Option(
             "--instance",
             action="store_true",
             help="with -f json: also the problem, which `moorage replay` solves again",
-        )
+        ),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

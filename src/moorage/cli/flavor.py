@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.command import Command
 from moorage.cli.files import read_text
 from moorage.cli.output import CONFLICT, OK, Shown, fields, table
+from moorage.cli.parser import INPUT_FILE, Option
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import counted
 
@@ -35,6 +36,9 @@ def amounts(flavor: FlavorValue) -> str:
     return " ".join(f"{name}={value}" for name, value in flavor.resources.items())
 
 
+FLAVOR = Option("flavor", metavar="FLAVOR", help="its name or id")
+
+
 class List(Command):
     """List flavors."""
 
@@ -48,8 +52,7 @@ class List(Command):
 class Show(Command):
     """Show a flavor."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("flavor", metavar="FLAVOR", help="its name or id")
+    options = (FLAVOR,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -75,15 +78,13 @@ class Create(Command):
         moorage flavor create m1.small --resource VCPU=1 --resource MEMORY_MB=2048
         moorage flavor create gpu --resource VCPU=8 --resource VGPU=1 --forbidden CUSTOM_OLD
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("name", metavar="NAME")
-        parser.add_argument(
-            "--resource", action="append", type=amount, required=True, metavar="CLASS=AMOUNT"
-        )
-        parser.add_argument("--required", action="append", metavar="TRAIT", help="A|B: any of")
-        parser.add_argument("--forbidden", action="append", metavar="TRAIT")
-        parser.add_argument("--id", help="default: chosen by the service")
+    options = (
+        Option("name", metavar="NAME"),
+        Option("--resource", action="append", type=amount, required=True, metavar="CLASS=AMOUNT"),
+        Option("--required", action="append", metavar="TRAIT", help="A|B: any of"),
+        Option("--forbidden", action="append", metavar="TRAIT"),
+        Option("--id", help="default: chosen by the service"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         flavor: dict[str, Any] = {"name": args.name, "resources": dict(args.resource)}
@@ -101,8 +102,7 @@ class Create(Command):
 class Delete(Command):
     """Delete a flavor."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("flavor", metavar="FLAVOR", help="its name or id")
+    options = (FLAVOR,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -120,9 +120,7 @@ class Load(Command):
     examples = """
         openstack flavor list --long -f json | moorage flavor load -
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="- reads standard input")
+    options = (INPUT_FILE,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         text = read_text(args.file)

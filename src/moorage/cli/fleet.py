@@ -13,6 +13,7 @@ from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
 from moorage.cli.host import closed_for
 from moorage.cli.output import Shown, stack, table
+from moorage.cli.parser import Option
 from moorage.cli.placement_map import NOWHERE, natural
 from moorage.cli.progress import Adder, progress
 from moorage.domain.errors import InvalidDescription
@@ -246,9 +247,7 @@ class Load(Command):
         moorage fleet load three-racks.yaml
         moorage fleet load thousand-hosts.yaml
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="a fleet file, or a shipped one's name")
+    options = (Option("file", metavar="FILE", help="a fleet file, or a shipped one's name"),)
 
     def act(self, args: argparse.Namespace) -> Shown:
         fleet = expanded(args.file)
@@ -267,9 +266,7 @@ class Show(Command):
         moorage fleet show
         moorage fleet show --resource MEMORY_MB
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--resource", metavar="CLASS", help="the class to draw (default: VCPU)")
+    options = (Option("--resource", metavar="CLASS", help="the class to draw (default: VCPU)"),)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

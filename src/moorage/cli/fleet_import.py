@@ -10,6 +10,7 @@ from moorage.cli.files import read_text, reading
 from moorage.cli.flavor import amount
 from moorage.cli.fleet import load, summary
 from moorage.cli.output import Shown
+from moorage.cli.parser import INPUT_FILE, Option
 
 if TYPE_CHECKING:
     from moorage.domain.fleet_expansion import ExpandedFleet
@@ -42,30 +43,31 @@ class Import(Command):
         moorage fleet import hypervisors.json --ratio VCPU=4.0 --reserved MEMORY_MB=4096
         moorage fleet import hypervisors.json --total DISK_GB=2000 --topology racks.yaml
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add("file", metavar="FILE", help="- reads standard input")
-        add("--topology", metavar="FILE", help="where hosts are: a mapping, or rules")
-        add("--ratio", action="append", type=ratio, default=[], metavar="CLASS=RATIO")
-        add("--reserved", action="append", type=amount, default=[], metavar="CLASS=AMOUNT")
-        add(
+    options = (
+        INPUT_FILE,
+        Option("--topology", metavar="FILE", help="where hosts are: a mapping, or rules"),
+        Option("--ratio", action="append", type=ratio, default=[], metavar="CLASS=RATIO"),
+        Option("--reserved", action="append", type=amount, default=[], metavar="CLASS=AMOUNT"),
+        Option(
             "--total",
             action="append",
             type=amount,
             default=[],
             metavar="CLASS=AMOUNT",
             help="every host's total of a class that the listing lacks",
-        )
-        add("--trait", action="append", default=[], metavar="TRAIT", help="a trait of every host")
-        add(
+        ),
+        Option(
+            "--trait", action="append", default=[], metavar="TRAIT", help="a trait of every host"
+        ),
+        Option(
             "--aggregate",
             action="append",
             default=[],
             metavar="NAME",
             help="an aggregate of every host",
-        )
-        add("--dry-run", action="store_true", help="read and count, load nothing")
+        ),
+        Option("--dry-run", action="store_true", help="read and count, load nothing"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         fleet = _read(args)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, stack, table
+from moorage.cli.parser import Option
 from moorage.cli.placement_map import natural
 from moorage.cli.times import minute
 
@@ -27,11 +28,9 @@ class List(Command):
         moorage host list
         moorage host list --closed
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--closed", action="store_true", help="only hosts that are closed, or will be"
-        )
+    options = (
+        Option("--closed", action="store_true", help="only hosts that are closed, or will be"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -57,9 +56,7 @@ class Show(Command):
         moorage host show n2
         moorage host show n2 -f json
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("host", metavar="HOST", help="its name or UUID")
+    options = (Option("host", metavar="HOST", help="its name or UUID"),)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

@@ -11,7 +11,7 @@ from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.files import Unreadable, find, read_text
 from moorage.cli.output import Shown, short, stack, table
-from moorage.cli.parser import WrongUsage, new_name
+from moorage.cli.parser import Option, WrongUsage, new_name
 from moorage.client.errors import NotMoorage
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import counted
@@ -45,34 +45,33 @@ class Place(Command):
         moorage hot place shop-hot.yaml -e env.yaml -P web_count=5 --dry-run
         moorage hot place shop-hot.yaml -e env.yaml --ensemble b1d7 --emit placed.yaml
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add("template", metavar="TEMPLATE", help="a HOT file; - reads stdin")
-        add(
+    options = (
+        Option("template", metavar="TEMPLATE", help="a HOT file; - reads stdin"),
+        Option(
             "-e",
             "--environment",
             action="append",
             default=[],
             metavar="ENV",
             help="environment file; repeatable, later ones win",
-        )
-        add(
+        ),
+        Option(
             "-P",
             "--parameter",
             action="append",
             default=[],
             metavar="NAME=VALUE",
             help="a parameter's value; wins over the environment",
-        )
-        add(
+        ),
+        Option(
             "--name",
             type=new_name,
             help="the stack's name, and the ensemble's (default: the file's name)",
-        )
-        add("--ensemble", metavar="ID", help="use the decision of this ensemble")
-        add("--emit", metavar="FILE", help="write the template with its decision; - is stdout")
-        decide_arguments(parser)
+        ),
+        Option("--ensemble", metavar="ID", help="use the decision of this ensemble"),
+        Option("--emit", metavar="FILE", help="write the template with its decision; - is stdout"),
+        decide_arguments,
+    )
 
     def act(self, args: argparse.Namespace) -> Shown | None:
         if args.emit is not None and args.dry_run:

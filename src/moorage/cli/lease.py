@@ -10,6 +10,7 @@ from moorage.cli import lease_text
 from moorage.cli.command import Command
 from moorage.cli.gantt import MARKS
 from moorage.cli.output import Shown, fields, moment, short, stack, table
+from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option
 from moorage.cli.projects import Listing
 from moorage.cli.times import actions, length, minute
 
@@ -23,9 +24,7 @@ IDEMPOTENCY_HELP = "idempotency key: a repeat with the same id changes nothing"
 _QUIET = ("#priority",)
 
 
-def which(parser: argparse.ArgumentParser) -> None:
-    """Declare the lease argument."""
-    parser.add_argument("lease", metavar="LEASE", help="L3, a name, or an id (its beginning)")
+LEASE = Option("lease", metavar="LEASE", help="L3, a name, or an id (its beginning)")
 
 
 def own_id(text: str) -> str:
@@ -52,9 +51,7 @@ class Show(Command):
     """Show a lease: its period, its places, and the servers that end early for it."""
 
     examples = "moorage lease show shop-week"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
+    options = (LEASE,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -150,12 +147,12 @@ class List(Command):
         moorage lease list --state pending
         moorage lease list --name nightly -f json
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--all-projects", action="store_true", help="for operators")
-        parser.add_argument("--state", choices=STATES, help="only leases in this state")
-        parser.add_argument("--name", help="only leases of this name")
-        parser.add_argument("--series", metavar="SERIES", help="only leases of this series")
+    options = (
+        ALL_PROJECTS,
+        Option("--state", choices=STATES, help="only leases in this state"),
+        Option("--name", help="only leases of this name"),
+        Option("--series", metavar="SERIES", help="only leases of this series"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -195,10 +192,7 @@ class Cancel(Command):
         moorage lease cancel shop-week
         moorage lease cancel 1f2e --dry-run
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
-        parser.add_argument("--dry-run", action="store_true", help="check it, write nothing")
+    options = (LEASE, DRY_RUN)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -218,9 +212,7 @@ class Events(Command):
     """
 
     examples = "moorage lease events shop-week"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
+    options = (LEASE,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

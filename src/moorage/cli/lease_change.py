@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli import lease_text
 from moorage.cli.command import Command
-from moorage.cli.lease import which
+from moorage.cli.lease import LEASE
 from moorage.cli.output import Shown
-from moorage.cli.parser import new_name
+from moorage.cli.parser import DRY_RUN, Option, new_name
 from moorage.cli.times import NOW, TIME_HELP, minute, span, time_of, time_or_now
 from moorage.domain.period import format_duration, format_instant, parse_duration, parse_instant
 
@@ -43,10 +43,6 @@ def _roles(parser: argparse.ArgumentParser, *, required: bool) -> None:
     )
 
 
-def _dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="check it, write nothing")
-
-
 def _changed(
     command: Command, args: argparse.Namespace, change: Callable[[Lease], Mapping[str, Any]]
 ) -> Shown:
@@ -77,12 +73,11 @@ class Extend(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        self._usage_error = parser.error
-        which(parser)
+        LEASE(parser)
         new = parser.add_mutually_exclusive_group(required=True)
         new.add_argument("--until", "--end", type=time_of, metavar="T", help=TIME_HELP)
         new.add_argument("--by", type=span, metavar="2d", help="so much longer")
-        _dry_run(parser)
+        DRY_RUN(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
         return _changed(self, args, lambda lease: self._later_end(lease, args))
@@ -90,7 +85,7 @@ class Extend(Command):
     def _later_end(self, lease: Lease, args: argparse.Namespace) -> dict[str, str]:
         end = args.until or _moved(lease.end, args.by, 1)
         if parse_instant(end) <= parse_instant(lease.end):
-            self._usage_error(f"it ends at {minute(lease.end)} already; use moorage lease shrink")
+            self.usage_error(f"it ends at {minute(lease.end)} already; use moorage lease shrink")
         return {"end": end}
 
 
@@ -104,17 +99,16 @@ class Shrink(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        self._usage_error = parser.error
-        which(parser)
+        LEASE(parser)
         new = parser.add_mutually_exclusive_group()
         new.add_argument("--end", "--until", type=time_of, metavar="T", help=TIME_HELP)
         new.add_argument("--by", type=span, metavar="1d", help="so much shorter")
         _roles(parser, required=False)
-        _dry_run(parser)
+        DRY_RUN(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
         if not (args.end or args.by or args.role):
-            self._usage_error("give --end, --by or --role")
+            self.usage_error("give --end, --by or --role")
         return _changed(self, args, lambda lease: self._less(lease, args))
 
     def _less(self, lease: Lease, args: argparse.Namespace) -> dict[str, Any]:
@@ -122,11 +116,11 @@ class Shrink(Command):
         if args.end or args.by:
             change["end"] = args.end or _moved(lease.end, args.by, -1)
             if parse_instant(change["end"]) >= parse_instant(lease.end):
-                self._usage_error(
+                self.usage_error(
                     f"it ends at {minute(lease.end)} already; use moorage lease extend"
                 )
         if wrong := _wrong_way(lease, args.role, more=False):
-            self._usage_error(wrong)
+            self.usage_error(wrong)
         return change | ({"counts": dict(args.role)} if args.role else {})
 
 
@@ -136,17 +130,16 @@ class Grow(Command):
     examples = "moorage lease grow shop-week --role web=5"
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        self._usage_error = parser.error
-        which(parser)
+        LEASE(parser)
         _roles(parser, required=True)
-        _dry_run(parser)
+        DRY_RUN(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
         return _changed(self, args, lambda lease: self._more(lease, args))
 
     def _more(self, lease: Lease, args: argparse.Namespace) -> dict[str, Any]:
         if wrong := _wrong_way(lease, args.role, more=True):
-            self._usage_error(wrong)
+            self.usage_error(wrong)
         return {"counts": dict(args.role)}
 
 
@@ -162,12 +155,12 @@ class Move(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
+        LEASE(parser)
         parser.add_argument("--start", type=time_or_now, required=True, metavar="T", help=TIME_HELP)
         end = parser.add_mutually_exclusive_group()
         end.add_argument("--end", type=time_of, metavar="T", help="default: as long as it was")
         end.add_argument("--duration", type=span, metavar="3d", help="instead of --end")
-        _dry_run(parser)
+        DRY_RUN(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
         return _changed(self, args, lambda lease: _another_period(lease, args))
@@ -177,11 +170,7 @@ class Rename(Command):
     """Rename a lease."""
 
     examples = "moorage lease rename shop-week shop-december"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
-        parser.add_argument("name", metavar="NAME", type=new_name, help="its new name")
-        _dry_run(parser)
+    options = (LEASE, Option("name", metavar="NAME", type=new_name, help="its new name"), DRY_RUN)
 
     def act(self, args: argparse.Namespace) -> Shown:
         return _changed(self, args, lambda _: {"name": args.name})

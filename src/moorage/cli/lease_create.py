@@ -72,7 +72,6 @@ class Create(FromFile):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        self._usage_error = parser.error
         source_arguments(parser, "what is leased, one of")
         parser.add_argument(
             "--name", type=new_name, help="default: the ensemble's, flavor's or template's"
@@ -88,12 +87,12 @@ class Create(FromFile):
         add("--dry-run", action="store_true", help="decide by the same code, write nothing")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        check_source(args, self._usage_error)
-        series_create.check(args, self._usage_error)
+        check_source(args, self.usage_error)
+        series_create.check(args, self.usage_error)
         if not args.wait and (args.latest or args.wait_until):
-            self._usage_error("arguments --latest and --wait-until: only with --wait")
+            self.usage_error("arguments --latest and --wait-until: only with --wait")
         if args.wait and args.every is not None:
-            self._usage_error("argument --wait: not with --every; a series cannot wait")
+            self.usage_error("argument --wait: not with --every; a series cannot wait")
         if args.project is not None:
             self.app.options.project = args.project
         body = _said(args) | identified(args)

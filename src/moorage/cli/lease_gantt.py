@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from moorage.cli.command import Command
 from moorage.cli.gantt import Row, chart
 from moorage.cli.output import Shown, console
-from moorage.cli.parser import WrongUsage
+from moorage.cli.parser import ALL_PROJECTS, Option, WrongUsage
 from moorage.cli.projects import ELSEWHERE
 from moorage.cli.times import TIME_HELP, time_of
 from moorage.domain.period import HOUR, Period, format_instant, parse_duration, parse_instant
@@ -31,12 +31,12 @@ class Gantt(Command):
         moorage lease gantt
         moorage lease gantt --from 2026-12-01 --to 2027-01-01 --closed
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP)
-        parser.add_argument("--to", type=time_of, metavar="T", help="where the chart ends")
-        parser.add_argument("--closed", action="store_true", help="also closed leases")
-        parser.add_argument("--all-projects", action="store_true", help="for operators")
+    options = (
+        Option("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP),
+        Option("--to", type=time_of, metavar="T", help="where the chart ends"),
+        Option("--closed", action="store_true", help="also closed leases"),
+        ALL_PROJECTS,
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

@@ -8,7 +8,7 @@ from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown, short, table
-from moorage.cli.parser import WrongUsage, ensemble_argument
+from moorage.cli.parser import ENSEMBLE, Option, WrongUsage
 from moorage.cli.placement_map import natural
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ class List(Command):
     its reason: a lease that takes the place, or the end of its own lease.
     """
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        ensemble_argument(parser)
+    options = (ENSEMBLE,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -70,7 +69,7 @@ class Add(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        ensemble_argument(parser)
+        ENSEMBLE(parser)
         parser.add_argument("--role", required=True, help="the role to join, or a new one")
         who = parser.add_mutually_exclusive_group()
         who.add_argument("--server", metavar="UUID", help="a running server")
@@ -128,10 +127,11 @@ class Remove(Command):
     Its place is freed unless --keep-resources; a running server is not touched.
     """
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        ensemble_argument(parser)
-        parser.add_argument("member", metavar="MEMBER", help="such as db[1]")
-        parser.add_argument("--keep-resources", action="store_true", help="leave them booked")
+    options = (
+        ENSEMBLE,
+        Option("member", metavar="MEMBER", help="such as db[1]"),
+        Option("--keep-resources", action="store_true", help="leave them booked"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

@@ -18,7 +18,7 @@ from moorage.cli.lease import IDEMPOTENCY_HELP, identified, own_id
 from moorage.cli.lease_create import TERMS, term_arguments
 from moorage.cli.lease_text import called
 from moorage.cli.output import Shown, fields, short
-from moorage.cli.parser import new_name
+from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option, new_name
 from moorage.cli.progress import asking
 from moorage.cli.projects import Listing
 from moorage.cli.times import NOW, TIME_HELP, length, minute, period, span, time_of, time_or_now
@@ -74,9 +74,7 @@ def taken(made: OneLease, *, dry_run: bool) -> str:
     return SEPARATOR.join(parts)
 
 
-def which(parser: argparse.ArgumentParser) -> None:
-    """Declare the offer argument."""
-    parser.add_argument("offer", metavar="OFFER", help="o3, a name, or an id (its beginning)")
+OFFER = Option("offer", metavar="OFFER", help="o3, a name, or an id (its beginning)")
 
 
 class List(Command):
@@ -86,12 +84,10 @@ class List(Command):
         moorage offer list
         moorage offer list --over -f json
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--over", action="store_true", help="also accepted, expired and deleted offers"
-        )
-        parser.add_argument("--all-projects", action="store_true", help="for operators")
+    options = (
+        Option("--over", action="store_true", help="also accepted, expired and deleted offers"),
+        ALL_PROJECTS,
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -119,9 +115,7 @@ class Show(Command):
     """Show an offer: its window, its places, and when it expires."""
 
     examples = "moorage offer show o3"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
+    options = (OFFER,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -165,13 +159,12 @@ class Accept(Command):
         moorage offer accept o3 --name upf-dec --expiry 2h --lead 30m
         moorage offer accept o3 --before-start bounded,preemptible --on-end delete
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
-        add = parser.add_argument
-        add("--name", type=new_name, help="default: the offer's")
-        term_arguments(parser)
-        add("--dry-run", action="store_true", help="check it, write nothing")
+    options = (
+        OFFER,
+        Option("--name", type=new_name, help="default: the offer's"),
+        term_arguments,
+        DRY_RUN,
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         names = ("name", *TERMS)
@@ -188,9 +181,7 @@ class Delete(Command):
     """Delete an offer; its places are free at once."""
 
     examples = "moorage offer delete o3"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
+    options = (OFFER,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -221,7 +212,6 @@ class Create(FromFile):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        self._usage_error = parser.error
         source_arguments(parser, "what the offer is for, one of")
         parser.add_argument("--name", type=new_name, help="name of the lease made of it")
         _when(parser)
@@ -250,7 +240,7 @@ class Create(FromFile):
         add("--dry-run", action="store_true", help="find the first one, hold nothing")
 
     def act(self, args: argparse.Namespace) -> Shown:
-        check_source(args, self._usage_error)
+        check_source(args, self.usage_error)
         body = _said(args) | identified(args)
         with self.client() as client:
             body |= source_body(client, args)[1]

@@ -42,11 +42,23 @@ def new_name(text: str) -> str:
     return text
 
 
-def ensemble_argument(parser: argparse.ArgumentParser) -> None:
-    """Declare the ensemble argument."""
-    parser.add_argument(
-        "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
-    )
+class Option:
+    """An option or argument of commands, in the words of argparse; called, it declares itself."""
+
+    def __init__(self, *names: str, **settings: Any) -> None:  # noqa: ANN401 - argparse's own
+        self._names = names
+        self._settings = settings
+
+    def __call__(self, parser: argparse._ActionsContainer) -> None:
+        parser.add_argument(*self._names, **self._settings)
+
+
+ENSEMBLE: Final = Option(
+    "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
+)
+DRY_RUN: Final = Option("--dry-run", action="store_true", help="check it, write nothing")
+ALL_PROJECTS: Final = Option("--all-projects", action="store_true", help="for operators")
+INPUT_FILE: Final = Option("file", metavar="FILE", help="- reads standard input")
 
 
 class Parser(argparse.ArgumentParser):

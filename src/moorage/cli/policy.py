@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, fields, paragraphs, stack, table
+from moorage.cli.parser import Option
 from moorage.domain.errors import NotFound
 
 if TYPE_CHECKING:
@@ -68,9 +69,7 @@ class Show(Command):
     """
 
     examples = "moorage policy show survive"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("type", metavar="TYPE", help="see `moorage policy list`")
+    options = (Option("type", metavar="TYPE", help="see `moorage policy list`"),)
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.policies.registry import discover

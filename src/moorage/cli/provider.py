@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown
+from moorage.cli.parser import Option
 from moorage.cli.placement_map import natural
 from moorage.client.errors import Missing
 
@@ -28,9 +29,7 @@ class Tree(Command):
         moorage provider tree n2
         moorage provider tree n2/numa1 -f json
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("provider", metavar="PROVIDER", help="its name or UUID")
+    options = (Option("provider", metavar="PROVIDER", help="its name or UUID"),)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

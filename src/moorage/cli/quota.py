@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, stack, table
+from moorage.cli.parser import Option
 from moorage.cli.times import length, span
 
 if TYPE_CHECKING:
@@ -72,7 +73,6 @@ class Set(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        self._usage_error = parser.error
         parser.add_argument("project", metavar="PROJECT", help="its id")
         for name, read, metavar, text in LIMITS:
             flag = f"--{name.replace('_', '-')}"
@@ -87,7 +87,7 @@ class Set(Command):
             if value is not None
         }
         if not limits:
-            self._usage_error("give at least one limit")
+            self.usage_error("give at least one limit")
         with self.client() as client:
             answer = client.quotas.change(args.project, limits, dry_run=args.dry_run)
         return Shown(answer.body, _described(answer.value))
@@ -96,8 +96,7 @@ class Set(Command):
 class Show(Command):
     """Show the quotas and the use of a project."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("project", nargs="?", metavar="PROJECT", help="default: your own")
+    options = (Option("project", nargs="?", metavar="PROJECT", help="default: your own"),)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -129,8 +128,7 @@ def _is_shown(name: str, quotas: Iterable[Quota]) -> bool:
 class Unset(Command):
     """Reset a project's quotas to the service's defaults."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("project", metavar="PROJECT", help="its id")
+    options = (Option("project", metavar="PROJECT", help="its id"),)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

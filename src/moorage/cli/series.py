@@ -8,6 +8,7 @@ from moorage.cli import explanation
 from moorage.cli.command import Command
 from moorage.cli.decision_text import SEPARATOR
 from moorage.cli.output import Shown, fields, short, stack, table
+from moorage.cli.parser import ALL_PROJECTS, Option
 from moorage.cli.projects import Listing
 from moorage.cli.times import actions, length, minute, period
 from moorage.domain.words import counted
@@ -92,19 +93,14 @@ def _instead(one: Mapping[str, Any]) -> str:
     return f"--as-many-as-fit: {fits}"
 
 
-def which(parser: argparse.ArgumentParser) -> None:
-    """Declare the series argument."""
-    parser.add_argument("series", metavar="SERIES", help="id, its beginning, or a name")
+SERIES = Option("series", metavar="SERIES", help="id, its beginning, or a name")
 
 
 class List(Command):
     """List series of leases, oldest first."""
 
     examples = "moorage series list"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--all-projects", action="store_true", help="for operators")
-        parser.add_argument("--name", help="only series of this name")
+    options = (ALL_PROJECTS, Option("--name", help="only series of this name"))
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -131,9 +127,7 @@ class Show(Command):
     """Show a series: its rule, its leases, and occurrences that were not granted."""
 
     examples = "moorage series show nightly"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
+    options = (SERIES,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -175,10 +169,7 @@ class Rename(Command):
     """
 
     examples = "moorage series rename nightly tests"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
-        parser.add_argument("name", metavar="NAME", help="its new name")
+    options = (SERIES, Option("name", metavar="NAME", help="its new name"))
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -201,7 +192,7 @@ class Cancel(Command):
     """
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
+        SERIES(parser)
         part = parser.add_mutually_exclusive_group()
         part.add_argument(
             "--from",

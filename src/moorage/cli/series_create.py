@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli import series
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, stack
+from moorage.cli.parser import DRY_RUN
 from moorage.cli.progress import asking
-from moorage.cli.series import which
+from moorage.cli.series import SERIES
 
 if TYPE_CHECKING:
     import argparse
@@ -123,15 +124,10 @@ class Extend(Command):
         moorage series extend nightly --times 10
         moorage series extend nightly --until-date 2027-03-31 --as-many-as-fit --dry-run
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        self._usage_error = parser.error
-        which(parser)
-        extent(parser)
-        parser.add_argument("--dry-run", action="store_true", help="check it, write nothing")
+    options = (SERIES, extent, DRY_RUN)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        check_extent(args, self._usage_error)
+        check_extent(args, self.usage_error)
         with self.client() as client:
             before = client.series.show(client.series.find(args.series)).value.series
             body = said(args) | {"generation": before.generation}

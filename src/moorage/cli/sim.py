@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, table
+from moorage.cli.parser import Option
 from moorage.cli.times import TIME_HELP, time_of
 from moorage.client import registry
 from moorage.client.discovery import Access
@@ -26,6 +27,10 @@ DEFAULT_NAME: Final = "moorage-sim"
 RUNNING: Final = "running"
 KILLED: Final = "killed"
 """Its database is still there: it can be resumed."""
+
+
+SIMULATION = Option("--name", help=f"default: OS_CLOUD, else {DEFAULT_NAME}")
+PORT = Option("--port", type=int, metavar="N", help="default: any free one")
 
 
 class Running(Conflict):
@@ -79,18 +84,19 @@ class Start(Command):
         moorage fleet show
         moorage sim stop
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add("--fleet", required=True, metavar="FILE", help="a fleet file, or a shipped one's name")
-        add("--now", type=time_of, metavar="T", help=f"the clock's first time: {TIME_HELP}")
-        add("--name", default=DEFAULT_NAME, help=f"for OS_CLOUD (default: {DEFAULT_NAME})")
-        add(
+    options = (
+        Option(
+            "--fleet", required=True, metavar="FILE", help="a fleet file, or a shipped one's name"
+        ),
+        Option("--now", type=time_of, metavar="T", help=f"the clock's first time: {TIME_HELP}"),
+        Option("--name", default=DEFAULT_NAME, help=f"for OS_CLOUD (default: {DEFAULT_NAME})"),
+        Option(
             "--end-servers",
             action="store_true",
             help="delete servers at their end, as a cloud would (default: they stay)",
-        )
-        add("--port", type=int, metavar="N", help="default: any free one")
+        ),
+        PORT,
+    )
 
     def now(self, args: argparse.Namespace) -> Instant:  # noqa: ARG002 - the signature of all
         """The machine's time, since the simulation has no clock yet."""
@@ -154,9 +160,7 @@ class Stop(Command):
     """
 
     examples = "moorage sim stop\nmoorage sim stop --name other"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--name", help=f"default: OS_CLOUD, else {DEFAULT_NAME}")
+    options = (SIMULATION,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.cli import sim_process
@@ -184,10 +188,7 @@ class Resume(Command):
         moorage sim resume
         moorage sim resume --name other --port 8790
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--name", help=f"default: OS_CLOUD, else {DEFAULT_NAME}")
-        parser.add_argument("--port", type=int, metavar="N", help="default: any free one")
+    options = (SIMULATION, PORT)
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.cli import sim_process
@@ -257,12 +258,10 @@ class Clock(Command):
         moorage sim clock 2026-11-21T09:10:00Z
         moorage sim clock +1h
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "now", nargs="?", type=time_of, metavar="T", help=f"{TIME_HELP}, by its own clock"
-        )
-        parser.add_argument("--name", help=f"default: OS_CLOUD, else {DEFAULT_NAME}")
+    options = (
+        Option("now", nargs="?", type=time_of, metavar="T", help=f"{TIME_HELP}, by its own clock"),
+        SIMULATION,
+    )
 
     def now(self, args: argparse.Namespace) -> Instant:
         """The simulation's time."""

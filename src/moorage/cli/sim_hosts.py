@@ -37,9 +37,7 @@ class Fail(Command):
     """
 
     examples = "moorage sim fail --host r1-h1"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        _arguments(parser)
+    options = (_arguments,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         return _set(args, disabled=True)
@@ -49,9 +47,7 @@ class Recover(Command):
     """Bring back a failed host of a simulation."""
 
     examples = "moorage sim recover --host r1-h1"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        _arguments(parser)
+    options = (_arguments,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         return _set(args, disabled=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.command import Command
 from moorage.cli.files import read_text
 from moorage.cli.output import FAILED, OK, Shown
+from moorage.cli.parser import Option
 
 if TYPE_CHECKING:
     import argparse
@@ -28,13 +29,12 @@ class Replay(Command):
         moorage replay 4c1f…                    # an explanation's instance
         moorage replay instance.json --seed 3
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add("instance", metavar="INSTANCE", help="a file, - for stdin, or an explanation's id")
-        add("--seed", type=int, default=0, metavar="N")
-        add("--time-limit", default="5s", metavar="5s", help="longest time of the search")
-        add("--save", metavar="FILE", help="save the instance to a file")
+    options = (
+        Option("instance", metavar="INSTANCE", help="a file, - for stdin, or an explanation's id"),
+        Option("--seed", type=int, default=0, metavar="N"),
+        Option("--time-limit", default="5s", metavar="5s", help="longest time of the search"),
+        Option("--save", metavar="FILE", help="save the instance to a file"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         saved = self._saved(args.instance)

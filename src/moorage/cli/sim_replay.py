@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.command import Command
 from moorage.cli.files import read_text
 from moorage.cli.output import Shown
-from moorage.cli.parser import WrongUsage
+from moorage.cli.parser import Option, WrongUsage
 from moorage.domain.ensembles import MemberName
 
 if TYPE_CHECKING:
@@ -32,19 +32,18 @@ class Replay(Command):
     """
 
     examples = "moorage sim replay shop.yaml --sequential --order web,app,db"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add("file", metavar="FILE", help="a description, or a shipped one's name")
-        add("--sequential", action="store_true", required=True, help="one member at a time")
-        add("--order", metavar="ROLE,…", help="roles in order (default: as in the file)")
-        add(
+    options = (
+        Option("file", metavar="FILE", help="a description, or a shipped one's name"),
+        Option("--sequential", action="store_true", required=True, help="one member at a time"),
+        Option("--order", metavar="ROLE,…", help="roles in order (default: as in the file)"),
+        Option(
             "--resource",
             default="VCPU",
             metavar="CLASS",
             help="choose hosts by this class (default: VCPU)",
-        )
-        add("--name", help="the simulation (default: OS_CLOUD, else moorage-sim)")
+        ),
+        Option("--name", help="the simulation (default: OS_CLOUD, else moorage-sim)"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.cli.sim import running

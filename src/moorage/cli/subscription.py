@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from moorage.cli.command import Command
 from moorage.cli.event import what
 from moorage.cli.output import Shown, fields, moment, short, stack, table
-from moorage.cli.parser import new_name
+from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option, new_name
 from moorage.cli.times import length
 from moorage.domain.words import counted
 
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from moorage.wire.events import Subscription
 
 
-def which(parser: argparse.ArgumentParser) -> None:
-    """Declare the subscription argument."""
-    parser.add_argument("subscription", metavar="SUBSCRIPTION", help="id, its beginning, or a name")
+SUBSCRIPTION = Option("subscription", metavar="SUBSCRIPTION", help="id, its beginning, or a name")
 
 
 class Create(Command):
@@ -33,40 +31,39 @@ class Create(Command):
         moorage subscription create --event capacity.threshold --flavor m1.large --zone az1 \\
             --below 20 --url https://...
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add(
+    options = (
+        Option(
             "--event",
             action="append",
             required=True,
             metavar="TYPE",
             help="a type such as lease.degraded, or a pattern such as lease.*; repeatable",
-        )
-        add("--url", required=True, metavar="URL", help="where they are delivered")
-        add("--name", type=new_name, help="a name of your choice")
-        add("--secret", metavar="SECRET", help="whsec_ and base64 (default: generated)")
-        add("--lease", metavar="LEASE", help="only events of this lease")
-        add("--ensemble", metavar="ENSEMBLE", help="only events of this ensemble")
-        add("--role", metavar="ROLE", help="only events of this role")
-        add("--below", type=int, metavar="N", help="notify when fewer than N fit")
-        add(
+        ),
+        Option("--url", required=True, metavar="URL", help="where they are delivered"),
+        Option("--name", type=new_name, help="a name of your choice"),
+        Option("--secret", metavar="SECRET", help="whsec_ and base64 (default: generated)"),
+        Option("--lease", metavar="LEASE", help="only events of this lease"),
+        Option("--ensemble", metavar="ENSEMBLE", help="only events of this ensemble"),
+        Option("--role", metavar="ROLE", help="only events of this role"),
+        Option("--below", type=int, metavar="N", help="notify when fewer than N fit"),
+        Option(
             "--above-share",
             type=float,
             metavar="SHARE",
             help="notify when a greater share is used: 0.9",
-        )
-        add("--flavor", metavar="FLAVOR", help="capacity for this flavor (operators)")
-        add("--resource-class", metavar="CLASS", help="capacity of this class (operators)")
-        add("--zone", metavar="ZONE", help="only in this domain, such as a zone or a rack")
-        add("--before", metavar="DURATION", help="notify so long before the edge: 24h")
-        add(
+        ),
+        Option("--flavor", metavar="FLAVOR", help="capacity for this flavor (operators)"),
+        Option("--resource-class", metavar="CLASS", help="capacity of this class (operators)"),
+        Option("--zone", metavar="ZONE", help="only in this domain, such as a zone or a rack"),
+        Option("--before", metavar="DURATION", help="notify so long before the edge: 24h"),
+        Option(
             "--edge",
             choices=("start", "end"),
             default="end",
             help="edge of the lease (default: end)",
-        )
-        add("--dry-run", action="store_true", help="check it, write nothing")
+        ),
+        DRY_RUN,
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -113,9 +110,7 @@ class List(Command):
     """List subscriptions, with the number of events delivered."""
 
     examples = "moorage subscription list"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--all-projects", action="store_true", help="for operators")
+    options = (ALL_PROJECTS,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -140,9 +135,7 @@ class Show(Command):
     """Show a subscription, with the state of its deliveries."""
 
     examples = "moorage subscription show 1f2e"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
+    options = (SUBSCRIPTION,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -182,9 +175,7 @@ class Delete(Command):
     """Delete a subscription with its dead letters."""
 
     examples = "moorage subscription delete 1f2e"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
+    options = (SUBSCRIPTION,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -197,9 +188,7 @@ class DeadLetters(Command):
     """List the events that could not be delivered to a subscription."""
 
     examples = "moorage subscription deadletters 1f2e"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
+    options = (SUBSCRIPTION,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -226,10 +215,10 @@ class Resend(Command):
         moorage subscription resend 1f2e
         moorage subscription resend 1f2e 77aa 88bb
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
-        parser.add_argument("letters", metavar="ID", nargs="*", help="ids, or their beginnings")
+    options = (
+        SUBSCRIPTION,
+        Option("letters", metavar="ID", nargs="*", help="ids, or their beginnings"),
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.client.lookup import pick

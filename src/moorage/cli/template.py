@@ -11,7 +11,7 @@ from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.ensemble_source import parameter_argument
 from moorage.cli.files import find, read_text, reading
 from moorage.cli.output import FORMATS, Shown, fields, table
-from moorage.cli.parser import new_name
+from moorage.cli.parser import Option, new_name
 
 if TYPE_CHECKING:
     import argparse
@@ -53,6 +53,10 @@ def written(args: argparse.Namespace) -> dict[str, Any]:
     return {"format": "moorage", "source": described, "shared": args.shared}
 
 
+TEMPLATE = Option("template", metavar="TEMPLATE", help="its name or id")
+TEMPLATE_VERSION = Option("template", metavar="TEMPLATE", help="its name or id; upf@2: a version")
+
+
 class Keeping(Command):
     """A command that stores a template: `-f` is its file, the format is `--format`."""
 
@@ -68,10 +72,7 @@ class Create(Keeping):
         moorage template create upf -f upf.yaml
         moorage template create shop -f shop-hot.yaml --hot -e env.yaml
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("name", metavar="NAME")
-        file_arguments(parser)
+    options = (Option("name", metavar="NAME"), file_arguments)
 
     def act(self, args: argparse.Namespace) -> Shown:
         body = {"name": args.name, **written(args)}
@@ -86,10 +87,7 @@ class Revise(Keeping):
     examples = """
         moorage template revise upf -f upf.yaml    # the next version of upf
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("template", metavar="TEMPLATE", help="its name or id")
-        file_arguments(parser)
+    options = (TEMPLATE, file_arguments)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -121,8 +119,7 @@ class List(Command):
 class Show(Command):
     """Show a template: its parameters and what it describes."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("template", metavar="TEMPLATE", help="its name or id; upf@2: a version")
+    options = (TEMPLATE_VERSION,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -142,8 +139,7 @@ class Show(Command):
 class Delete(Command):
     """Delete every version of a template; its ensembles stay."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("template", metavar="TEMPLATE", help="its name or id")
+    options = (TEMPLATE,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -158,15 +154,13 @@ class Instantiate(Command):
         moorage template instantiate upf --param count=4 --dry-run
         moorage template instantiate upf@2 --name upf-north --hold 10m
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("template", metavar="TEMPLATE", help="its name or id; upf@2: a version")
-        parameter_argument(parser)
-        parser.add_argument(
-            "--name", type=new_name, help="the ensemble's name (default: the template's)"
-        )
-        parser.add_argument("--describe-only", action="store_true", help="do not place it yet")
-        decide_arguments(parser)
+    options = (
+        TEMPLATE_VERSION,
+        parameter_argument,
+        Option("--name", type=new_name, help="the ensemble's name (default: the template's)"),
+        Option("--describe-only", action="store_true", help="do not place it yet"),
+        decide_arguments,
+    )
 
     def act(self, args: argparse.Namespace) -> Shown:
         body: dict[str, Any] = {"parameters": dict(args.param)}

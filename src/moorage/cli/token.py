@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, table
-from moorage.cli.parser import WrongUsage
+from moorage.cli.parser import Option, WrongUsage
 from moorage.cli.times import TIME_HELP, time_of
 from moorage.domain.period import SECOND, format_instant, parse_instant
 from moorage.domain.words import did_you_mean
@@ -64,28 +64,26 @@ class Create(Command):
         moorage token create nova --user nova --project service --role service
         moorage token create ann --user ann --project shop --role member --expires 90d
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("name", metavar="NAME", help="letters, digits, . _ -")
-        _declare_file(parser)
-        parser.add_argument("--user", help="default: NAME")
-        parser.add_argument("--project", required=True)
-        parser.add_argument(
+    options = (
+        Option("name", metavar="NAME", help="letters, digits, . _ -"),
+        _declare_file,
+        Option("--user", help="default: NAME"),
+        Option("--project", required=True),
+        Option(
             "--role",
             action="append",
             default=[],
             help=f"{', '.join(ROLES)}; repeatable",
-        )
-        parser.add_argument(
+        ),
+        Option(
             "--custom-role",
             action="append",
             default=[],
             metavar="ROLE",
             help="a role of the service's policy_file; repeatable",
-        )
-        parser.add_argument(
-            "--expires", type=time_of, metavar="T", help=f"{TIME_HELP} (default: never)"
-        )
+        ),
+        Option("--expires", type=time_of, metavar="T", help=f"{TIME_HELP} (default: never)"),
+    )
 
     def now(self, args: argparse.Namespace) -> Instant:  # noqa: ARG002 - the signature of all
         """The machine's time in whole seconds, as the file is local."""
@@ -133,8 +131,7 @@ def _roles(args: argparse.Namespace) -> tuple[str, ...]:
 class List(Command):
     """List the tokens of a token file by name and project; never their values."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        _declare_file(parser)
+    options = (_declare_file,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.tokens import listing
@@ -156,9 +153,7 @@ def _ending(token: Token) -> str:
 class Revoke(Command):
     """Remove a token from the token file; a running service refuses it within a second."""
 
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("name", metavar="NAME")
-        _declare_file(parser)
+    options = (Option("name", metavar="NAME"), _declare_file)
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.tokens import listing

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import Shown
+from moorage.cli.parser import INPUT_FILE
 from moorage.cli.placement_map import natural
 from moorage.domain.words import counted
 
@@ -70,9 +71,7 @@ class Load(Command):
         moorage topology show -f yaml > racks.yaml
         moorage topology load racks.yaml
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="- reads standard input")
+    options = (INPUT_FILE,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         body = _read(args.file)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from moorage.cli.command import Command
 from moorage.cli.decision_text import SEPARATOR
 from moorage.cli.output import Shown, fields, short
+from moorage.cli.parser import ALL_PROJECTS, Option
 from moorage.cli.projects import Listing
 from moorage.cli.times import length, minute, period
 from moorage.domain.words import counted
@@ -49,9 +50,7 @@ def start_of(one: WaitlistEntry) -> str:
 STATES = ("waiting", "granted", "expired", "cancelled", "failed")
 
 
-def which(parser: argparse.ArgumentParser) -> None:
-    """Declare the entry argument."""
-    parser.add_argument("entry", metavar="ENTRY", help="id, its beginning, or a name")
+ENTRY = Option("entry", metavar="ENTRY", help="id, its beginning, or a name")
 
 
 class List(Command):
@@ -65,10 +64,7 @@ class List(Command):
         moorage waitlist list
         moorage waitlist list --status waiting -f json
     """
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--status", choices=STATES, help="only entries of this status")
-        parser.add_argument("--all-projects", action="store_true", help="for operators")
+    options = (Option("--status", choices=STATES, help="only entries of this status"), ALL_PROJECTS)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -99,9 +95,7 @@ class Show(Command):
     """Show a waitlist entry: its place in line, why it waits, and the estimated start."""
 
     examples = "moorage waitlist show 1f2e"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
+    options = (ENTRY,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
@@ -141,9 +135,7 @@ class Cancel(Command):
     """
 
     examples = "moorage waitlist cancel 1f2e"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        which(parser)
+    options = (ENTRY,)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
