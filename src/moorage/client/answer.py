@@ -55,8 +55,3 @@ def converted(body: object, kind: type[T]) -> T:
         return msgspec.convert(body, kind, strict=False)
     except msgspec.ValidationError as error:
         raise UnknownAnswer(str(error)) from error
-
-
-def dry(dry_run: bool) -> dict[str, str]:  # noqa: FBT001 - it is the API's parameter itself
-    """The query of a dry run."""
-    return {"dry_run": "true"} if dry_run else {}

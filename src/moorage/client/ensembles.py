@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from moorage.client import lookup
-from moorage.client.answer import Answer, answer, converted, dry, whole
+from moorage.client.answer import Answer, answer, converted
 from moorage.client.errors import Ambiguous, Forbidden, Missing
+from moorage.client.resource import Resource
 from moorage.wire.claims import Claim
 from moorage.wire.decisions import Decision
 from moorage.wire.ensembles import Ensemble, OneEnsemble
@@ -18,19 +18,17 @@ from moorage.wire.members import Added, Member
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from moorage.client.transport import Reply, Transport
+    from moorage.client.transport import Reply
 
 _HANDLE: Final = re.compile(r"L[0-9]+", re.ASCII)
 _OVER: Final = frozenset({"released", "expired"})
 """States of decisions whose places have been released."""
 
 
-class Ensembles:
+class Ensembles(Resource):
     """`/v1/ensembles`."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._call = transport.call
-        self._transport = transport
+    path, one, many = "/v1/ensembles", "ensemble", "ensembles"
 
     def find(self, text: str) -> str:
         """The id for an id, a name, an id's beginning, or a lease's handle or name.
@@ -71,7 +69,7 @@ class Ensembles:
             fitting = [one for one in fitting if one["id"] not in over] or fitting
         if len(fitting) > 1:
             ids = tuple(str(one["id"]) for one in fitting)
-            raise Ambiguous("ensemble", text, ids, tuple(_told(one, leases) for one in ids))
+            raise Ambiguous("ensemble", text, ids, tuple(_with_lease(one, leases) for one in ids))
         return str(fitting[0]["id"]) if fitting else lookup.pick("ensemble", text, every)
 
     def _over(
@@ -98,141 +96,98 @@ class Ensembles:
         self, description: Mapping[str, Any], *, dry_run: bool = False
     ) -> Answer[OneEnsemble]:
         """Create an ensemble, and with `decide` in the description place and hold it at once."""
-        reply = self._call(
-            "POST", "/v1/ensembles", body={"ensemble": description}, params=dry(dry_run)
-        )
-        return whole(reply, OneEnsemble)
+        return self._send("POST", "", {"ensemble": description}, OneEnsemble, dry_run=dry_run)
 
     def show(self, ensemble_id: str) -> Answer[Ensemble]:
         """One ensemble."""
-        reply = self._call("GET", f"/v1/ensembles/{ensemble_id}")
-        return answer(reply, "ensemble", Ensemble)
+        return self._get(Ensemble, f"/{ensemble_id}")
 
     def judged(self, ensemble_id: str) -> Answer[Ensemble]:
         """One ensemble, with its present violations."""
-        reply = self._call("GET", f"/v1/ensembles/{ensemble_id}", params={"compliance": "true"})
-        return answer(reply, "ensemble", Ensemble)
+        return self._get(Ensemble, f"/{ensemble_id}", compliance=True)
 
     def all(self, *, all_projects: bool = False) -> Answer[list[Ensemble]]:
         """Every ensemble of the caller's project, or of all projects."""
-        asked: dict[str, str | int] = {"all_projects": "true"} if all_projects else {}
-        body = {"ensembles": [*lookup.pages(self._transport, "/v1/ensembles", "ensembles", asked)]}
-        found = converted(body["ensembles"], list[Ensemble])
-        return Answer(found, body)
+        return self._all(Ensemble, all_projects=all_projects)
 
     def change(
         self, ensemble_id: str, change: Mapping[str, Any], *, dry_run: bool = False
     ) -> Answer[OneEnsemble]:
         """Change counts and policies, and with `decide` place anew. Sends its generation."""
-        reply = self._call(
-            "PATCH",
-            f"/v1/ensembles/{ensemble_id}",
-            body={"ensemble": change},
-            params=dry(dry_run),
-        )
-        return whole(reply, OneEnsemble)
+        path, body = f"/{ensemble_id}", {"ensemble": change}
+        return self._send("PATCH", path, body, OneEnsemble, dry_run=dry_run)
 
     def delete(self, ensemble_id: str, generation: int) -> None:
         """Delete it and release its holds, if its generation is unchanged."""
-        self._call(
-            "DELETE", f"/v1/ensembles/{ensemble_id}", headers={"If-Match": f'"{generation}"'}
-        )
+        self._delete(f"/{ensemble_id}", generation=generation)
 
-    def survivability(self, ensemble_id: str) -> Answer[Any]:
+    def survivability(self, ensemble_id: str) -> Answer[dict[str, Any]]:
         """How many members survive the loss of one domain, by level."""
-        reply = self._call("GET", f"/v1/ensembles/{ensemble_id}/survivability")
-        return Answer(reply.body, reply.body, reply.request_id)
+        return self._get(dict[str, Any], f"/{ensemble_id}/survivability", None)
 
     def members(self, ensemble_id: str) -> Answer[list[Member]]:
         """Its members."""
-        reply = lookup.whole(self._call, f"/v1/ensembles/{ensemble_id}/members", "members")
+        reply = lookup.whole(self._call, f"{self.path}/{ensemble_id}/members", "members")
         return answer(reply, "members", list[Member])
 
     def add_member(
         self, ensemble_id: str, member: Mapping[str, Any], *, dry_run: bool = False
     ) -> Answer[Added]:
         """Add a description, or let a running server join."""
-        reply = self._call(
-            "POST",
-            f"/v1/ensembles/{ensemble_id}/members",
-            body={"member": member},
-            params=dry(dry_run),
-        )
-        return whole(reply, Added)
+        path, body = f"/{ensemble_id}/members", {"member": member}
+        return self._send("POST", path, body, Added, dry_run=dry_run)
 
     def remove_member(self, ensemble_id: str, name: str, *, keep_resources: bool) -> Reply:
         """Remove a member; with `keep_resources` its resources stay booked."""
-        params = {"keep_resources": "true"} if keep_resources else {}
-        path = f"/v1/ensembles/{ensemble_id}/members/{quote(name, safe='')}"
-        return self._call("DELETE", path, params=params)
+        path = f"/{ensemble_id}/members/{quote(name, safe='')}"
+        return self._delete(path, keep_resources=keep_resources)
 
 
-def _told(ensemble_id: str, leases: Iterable[Mapping[str, Any]]) -> str:
+def _with_lease(ensemble_id: str, leases: Iterable[Mapping[str, Any]]) -> str:
     """An ensemble with its lease: `1f2e… (lease L3, pending, from 2026-12-07T08:00:00Z)`."""
     of = [one for one in leases if one.get("ensemble_id") == ensemble_id]
     return f"{ensemble_id} (lease {lookup.marks(of[-1])})" if of else ensemble_id
 
 
-class Decisions:
+class Decisions(Resource):
     """`/v1/decisions`."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._call = transport.call
-        self._transport = transport
-
-    def find(self, text: str) -> str:
-        """The id for an id or its beginning."""
-        if lookup.UUID.fullmatch(text):
-            return text
-        choose = partial(lookup.pick, "decision", text)
-        return lookup.search(self._transport, "/v1/decisions", "decisions", choose)
+    path, one, many = "/v1/decisions", "decision", "decisions"
 
     def decide(self, decision: Mapping[str, Any], *, dry_run: bool = False) -> Answer[Decision]:
         """Place an ensemble jointly and hold the places."""
-        reply = self._call(
-            "POST", "/v1/decisions", body={"decision": decision}, params=dry(dry_run)
-        )
-        return answer(reply, "decision", Decision)
+        body = {"decision": decision}
+        return self._send("POST", "", body, Decision, "decision", dry_run=dry_run)
 
     def show(self, decision_id: str) -> Answer[Decision]:
         """One decision."""
-        return answer(self._call("GET", f"/v1/decisions/{decision_id}"), "decision", Decision)
+        return self._get(Decision, f"/{decision_id}")
 
     def all(
         self, *, ensemble_id: str | None = None, all_projects: bool = False
     ) -> Answer[list[Decision]]:
         """Decisions, newest first."""
-        asked: dict[str, str | int] = {} if ensemble_id is None else {"ensemble_id": ensemble_id}
-        if all_projects:
-            asked["all_projects"] = "true"
-        body = {"decisions": [*lookup.pages(self._transport, "/v1/decisions", "decisions", asked)]}
-        found = converted(body["decisions"], list[Decision])
-        return Answer(found, body)
+        return self._all(Decision, ensemble_id=ensemble_id, all_projects=all_projects)
 
     def renew(self, decision_id: str, hold: str, generation: int) -> Answer[Decision]:
         """Extend the hold from now on, if its generation is unchanged."""
-        change = {"hold": hold, "generation": generation}
-        reply = self._call("PATCH", f"/v1/decisions/{decision_id}", body={"decision": change})
-        return answer(reply, "decision", Decision)
+        body = {"decision": {"hold": hold, "generation": generation}}
+        return self._send("PATCH", f"/{decision_id}", body, Decision, "decision")
 
-    def confirm(self, decision_id: str, *, dry_run: bool = False) -> Answer[Any]:
+    def confirm(self, decision_id: str, *, dry_run: bool = False) -> Answer[dict[str, Any]]:
         """Confirm it: claimed places stay, unclaimed ones are freed."""
-        path = f"/v1/decisions/{decision_id}/confirm"
-        reply = self._call("POST", path, body={}, params=dry(dry_run))
-        return Answer(reply.body, reply.body, reply.request_id)
+        path = f"/{decision_id}/confirm"
+        return self._send("POST", path, {}, dict[str, Any], dry_run=dry_run)
 
     def release(self, decision_id: str, generation: int) -> Reply:
         """Release the places, if its generation is unchanged."""
-        return self._call(
-            "DELETE", f"/v1/decisions/{decision_id}", headers={"If-Match": f'"{generation}"'}
-        )
+        return self._delete(f"/{decision_id}", generation=generation)
 
 
-class Claims:
+class Claims(Resource):
     """`/v1/decisions/{id}/claims` and `/v1/claims`."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._call = transport.call
+    path, one, many = "/v1", "claim", "claims"
 
     @staticmethod
     def anew(body: Mapping[str, Any]) -> Decision | None:
@@ -242,8 +197,8 @@ class Claims:
 
     def create(self, decision_id: str, claim: Mapping[str, Any]) -> Answer[Claim]:
         """Claim a member's place for the described server."""
-        reply = self._call("POST", f"/v1/decisions/{decision_id}/claims", body={"claim": claim})
-        return answer(reply, "claim", Claim)
+        path = f"/decisions/{decision_id}/claims"
+        return self._send("POST", path, {"claim": claim}, Claim, "claim")
 
     def all(self, decision_id: str) -> Answer[list[Claim]]:
         """The claims of a decision, oldest first."""
@@ -252,27 +207,17 @@ class Claims:
 
     def show(self, claim_id: str) -> Answer[Claim]:
         """One claim."""
-        return answer(self._call("GET", f"/v1/claims/{claim_id}"), "claim", Claim)
+        return self._get(Claim, f"/claims/{claim_id}")
 
     def set(self, claim_id: str, change: Mapping[str, Any]) -> Answer[Claim]:
         """Report the result of the server's build."""
-        reply = self._call("PATCH", f"/v1/claims/{claim_id}", body={"claim": change})
-        return answer(reply, "claim", Claim)
+        return self._send("PATCH", f"/claims/{claim_id}", {"claim": change}, Claim, "claim")
 
 
-class Explanations:
+class Explanations(Resource):
     """`/v1/explanations`."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._call = transport.call
-        self._transport = transport
-
-    def find(self, text: str) -> str:
-        """The id for an id or its beginning."""
-        if lookup.UUID.fullmatch(text):
-            return text
-        choose = partial(lookup.pick, "explanation", text)
-        return lookup.search(self._transport, "/v1/explanations", "explanations", choose)
+    path, one, many = "/v1/explanations", "explanation", "explanations"
 
     def all(
         self,
@@ -282,22 +227,11 @@ class Explanations:
         since: str | None = None,
         project_id: str | None = None,
         all_projects: bool = False,
-    ) -> Answer[list[Mapping[str, Any]]]:
+    ) -> Answer[list[dict[str, Any]]]:
         """Stored refusals, newest first."""
-        said = {
-            "ensemble": ensemble,
-            "stage": stage,
-            "since": since,
-            "project_id": project_id,
-            "all_projects": "true" if all_projects else None,
-        }
-        asked = {name: value for name, value in said.items() if value}
-        pages = lookup.replies(self._call, "/v1/explanations", "explanations", asked)
-        found = [one for reply in pages for one in reply.body["explanations"]]
-        return Answer(found, {"explanations": found})
+        given = {"ensemble": ensemble, "stage": stage, "since": since, "project_id": project_id}
+        return self._all(dict[str, Any], "", self.many, **given, all_projects=all_projects)
 
-    def show(self, explanation_id: str, *, instance: bool = False) -> Answer[Any]:
+    def show(self, explanation_id: str, *, instance: bool = False) -> Answer[dict[str, Any]]:
         """One explanation; operators may have its replayable instance too."""
-        params = {"instance": "true"} if instance else {}
-        reply = self._call("GET", f"/v1/explanations/{explanation_id}", params=params)
-        return Answer(reply.body["explanation"], reply.body, reply.request_id)
+        return self._get(dict[str, Any], f"/{explanation_id}", instance=instance)

@@ -10,10 +10,11 @@ import msgspec
 from moorage.client import lookup
 from moorage.client.answer import Answer, answer, converted
 from moorage.client.lookup import UUID
+from moorage.client.resource import Resource
 from moorage.wire.flavors import FlavorValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from moorage.client.transport import Transport
 
@@ -28,106 +29,88 @@ class Provider(msgspec.Struct, frozen=True):
     root_provider_uuid: str | None = None
 
 
-class Flavors:
+class Flavors(Resource):
     """`/v1/flavors`."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._call = transport.call
+    path, one, many = "/v1/flavors", "flavor", "flavors"
 
     def all(self) -> Answer[list[FlavorValue]]:
         """Every flavor, by name."""
-        reply = lookup.whole(self._call, "/v1/flavors", "flavors")
-        return answer(reply, "flavors", list[FlavorValue])
+        return answer(lookup.whole(self._call, self.path, "flavors"), "flavors", list[FlavorValue])
 
     def show(self, name: str) -> Answer[FlavorValue]:
         """A flavor by id or name."""
-        return answer(self._call("GET", f"/v1/flavors/{name}"), "flavor", FlavorValue)
+        return self._get(FlavorValue, f"/{name}")
 
     def create(self, flavor: Mapping[str, Any]) -> Answer[FlavorValue]:
         """Create a flavor, or replace the one with its id."""
-        return answer(
-            self._call("POST", "/v1/flavors", body={"flavor": flavor}), "flavor", FlavorValue
-        )
+        return self._send("POST", "", {"flavor": flavor}, FlavorValue, "flavor")
 
     def delete(self, name: str) -> None:
         """Delete a flavor by id or name."""
-        self._call("DELETE", f"/v1/flavors/{name}")
+        self._delete(f"/{name}")
 
-    def load(self, listing: Sequence[Mapping[str, Any]]) -> Answer[Any]:
+    def load(self, listing: Sequence[Mapping[str, Any]]) -> Answer[dict[str, Any]]:
         """Load what `openstack flavor list --long -f json` printed."""
-        reply = self._call("POST", "/v1/flavors/load", body={"flavors": listing})
-        return Answer(reply.body, reply.body, reply.request_id)
+        return self._send("POST", "/load", {"flavors": listing}, dict[str, Any])
 
 
-class Topologies:
+class Topologies(Resource):
     """`/v1/topology/domains`."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._call = transport.call
+    path, one = "/v1/topology/domains", "topology"
 
-    def show(self) -> Answer[Any]:
+    def show(self) -> Answer[dict[str, Any]]:
         """Levels, domains and attachments of every tree."""
-        reply = self._call("GET", "/v1/topology/domains")
-        return Answer(reply.body["topology"], reply.body, reply.request_id)
+        return self._get(dict[str, Any])
 
-    def replace(self, topology: Mapping[str, Any]) -> Answer[Any]:
+    def replace(self, topology: Mapping[str, Any]) -> Answer[dict[str, Any]]:
         """Replace the whole topology."""
-        reply = self._call("PUT", "/v1/topology/domains", body={"topology": topology})
-        return Answer(reply.body, reply.body, reply.request_id)
+        return self._send("PUT", "", {"topology": topology}, dict[str, Any])
 
 
-class Fleets:
+class Fleets(Resource):
     """`/v1/fleet`."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._call = transport.call
+    path = "/v1/fleet"
 
-    def load(self, part: Mapping[str, Any]) -> Answer[Any]:
+    def load(self, part: Mapping[str, Any]) -> Answer[dict[str, Any]]:
         """Load a part of a fleet in one transaction; loading it again changes nothing."""
-        reply = self._call("POST", "/v1/fleet", body={"fleet": part})
-        return Answer(reply.body, reply.body, reply.request_id)
+        return self._send("POST", "", {"fleet": part}, dict[str, Any])
 
-    def show(self) -> Answer[Any]:
+    def show(self) -> Answer[dict[str, Any]]:
         """Every host with its domains, capacity and use."""
-        reply = lookup.whole(self._call, "/v1/fleet", "hosts", within="fleet")
-        return Answer(reply.body["fleet"], reply.body, reply.request_id)
+        reply = lookup.whole(self._call, self.path, "hosts", within="fleet")
+        return answer(reply, "fleet", dict[str, Any])
 
 
-class Hosts:
+class Hosts(Resource):
     """`/v1/hosts`."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._call = transport.call
+    path = "/v1/hosts"
 
     def all(self) -> list[Any]:
-        """Every host with its status, page by page."""
-        found: list[Any] = []
-        marker: str | None = None
-        while True:
-            params = {} if marker is None else {"marker": marker}
-            body = self._call("GET", "/v1/hosts", params=params).body
-            found += body["hosts"]
-            if not body["hosts_links"]:
-                return found
-            marker = body["hosts"][-1]["uuid"]
+        """Every host with its status."""
+        return [host for body in self._pages("", "hosts", "uuid") for host in body["hosts"]]
 
     def show(self, name: str) -> Any:  # noqa: ANN401 - a JSON object
         """One host with all its bookings."""
-        host: Any = None
-        marker: str | None = None
+        first, *more = self._pages(f"/{quote(name, safe='')}", "bookings", "consumer", "host")
+        del first["bookings_links"]
+        for page in more:
+            first["bookings"] += page["bookings"]
+        return first
+
+    def _pages(self, path: str, key: str, marker: str, within: str = "") -> Iterator[Any]:
+        """The pages of a listing, each continued after the marker of the last item before."""
+        params: dict[str, str] = {}
         while True:
-            params = {} if marker is None else {"marker": marker}
-            more = self._call("GET", f"/v1/hosts/{quote(name, safe='')}", params=params).body[
-                "host"
-            ]
-            links = more.pop("bookings_links")
-            if host is None:
-                host = more
-            else:
-                host["bookings"] += more["bookings"]
-            if not links:
-                return host
-            marker = more["bookings"][-1]["consumer"]
+            body = self._call("GET", self.path + path, params=params).body
+            page = body[within] if within else body
+            yield page
+            if not page[f"{key}_links"]:
+                return
+            params = {"marker": page[key][-1][marker]}
 
 
 class Placement:
@@ -179,18 +162,15 @@ class Placement:
         return found
 
 
-class Simulation:
+class Simulation(Resource):
     """`/v1/simulation`: only where `moorage sim` started the service."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._call = transport.call
+    path, one = "/v1/simulation/clock", "clock"
 
-    def clock(self) -> Answer[Any]:
+    def clock(self) -> Answer[dict[str, Any]]:
         """The simulated time."""
-        reply = self._call("GET", "/v1/simulation/clock")
-        return Answer(reply.body["clock"], reply.body, reply.request_id)
+        return self._get(dict[str, Any])
 
-    def set_clock(self, now: str) -> Answer[Any]:
+    def set_clock(self, now: str) -> Answer[dict[str, Any]]:
         """Move time forward; what is due takes effect."""
-        reply = self._call("PUT", "/v1/simulation/clock", body={"clock": {"now": now}})
-        return Answer(reply.body["clock"], reply.body, reply.request_id)
+        return self._send("PUT", "", {"clock": {"now": now}}, dict[str, Any], "clock")

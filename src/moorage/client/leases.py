@@ -1,43 +1,35 @@
-"""Leases: places granted for a later period."""
+"""Leases, and what comes before them: offers, series of leases, the waitlist."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from moorage.client import lookup
-from moorage.client.answer import Answer, answer, converted, dry, listed, whole
+from moorage.client.answer import Answer, answer, whole
 from moorage.client.errors import Missing
+from moorage.client.resource import Resource
 from moorage.wire.leases import Lease, LeaseEvent, Leases, OneLease
+from moorage.wire.offers import Offer, Offers
+from moorage.wire.series import Cancelled, OneSeries, Series
+from moorage.wire.waitlist import WaitlistEntries, WaitlistEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from moorage.client.transport import Reply, Transport
-
-_PATH = "/v1/leases"
+    from moorage.client.transport import Reply
 
 
-class LeaseCalls:
+class LeaseCalls(Resource):
     """`/v1/leases`."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._call = transport.call
-        self._transport = transport
+    path, one, many = "/v1/leases", "lease", "leases"
 
-    def find(self, text: str) -> str:
-        """The id for an id, a name, a handle (`L3`) or an id's beginning.
+    def _in_force(self, item: Mapping[str, Any]) -> bool:
+        return bool(item["status"] != "closed")
 
-        A name means the lease that is not over, where others that were called so are.
-        """
-        if lookup.UUID.fullmatch(text):
-            return text
-
-        def choose(leases: Sequence[dict[str, Any]]) -> str:
-            named = [one for one in leases if lookup.called(one, text, standing=_standing(one))]
-            return lookup.pick("lease", text, named or leases)
-
+    def _search(self, text: str, **params: str) -> str:
         try:
-            return lookup.search(self._transport, _PATH, "leases", choose)
+            return super()._search(text, **params)
         except Missing:
             waiting = {"status": "waiting"}
             entries = lookup.pages(self._transport, "/v1/waitlist", "entries", waiting)
@@ -47,11 +39,11 @@ class LeaseCalls:
 
     def create(self, lease: Mapping[str, Any], *, dry_run: bool = False) -> Answer[OneLease]:
         """Request a lease; it is granted with a proof, or refused with an explanation."""
-        return _granted(self._call("POST", _PATH, body={"lease": lease}, params=dry(dry_run)))
+        return self._send("POST", "", {"lease": lease}, OneLease, dry_run=dry_run)
 
     def show(self, lease_id: str) -> Answer[Lease]:
         """One lease."""
-        return answer(self._call("GET", f"{_PATH}/{lease_id}"), "lease", Lease)
+        return self._get(Lease, f"/{lease_id}")
 
     def all(
         self,
@@ -62,43 +54,148 @@ class LeaseCalls:
         all_projects: bool = False,
     ) -> Answer[Leases]:
         """Leases of the caller's project, or of all projects, oldest first."""
-        said = {
-            "name": name,
-            "state": state,
-            "series": series,
-            "all_projects": "true" if all_projects else None,
-        }
-        asked: dict[str, str | int] = {key: text for key, text in said.items() if text}
-        pages = lookup.replies(self._call, _PATH, "leases", asked)
-        return listed(pages, "leases", Leases)
+        return self._listed(
+            Leases, name=name, state=state, series=series, all_projects=all_projects
+        )
 
     def change(
         self, lease_id: str, change: Mapping[str, Any], *, dry_run: bool = False
     ) -> Answer[OneLease]:
         """Extend, shrink, grow, move or rename it in one step. Sends its generation."""
-        reply = self._call(
-            "PATCH", f"{_PATH}/{lease_id}", body={"lease": change}, params=dry(dry_run)
-        )
-        return _granted(reply)
+        return self._send("PATCH", f"/{lease_id}", {"lease": change}, OneLease, dry_run=dry_run)
 
     def cancel(self, lease_id: str, generation: int, *, dry_run: bool = False) -> Reply:
         """Cancel it, or end it now if it has started; only if its generation is unchanged."""
-        return self._call(
-            "DELETE",
-            f"{_PATH}/{lease_id}",
-            params=dry(dry_run),
-            headers={"If-Match": f'"{generation}"'},
-        )
+        return self._delete(f"/{lease_id}", generation=generation, dry_run=dry_run)
 
     def events(self, lease_id: str) -> Answer[list[LeaseEvent]]:
         """The lease's events, in the order of time."""
-        body = {"events": [*lookup.pages(self._transport, f"{_PATH}/{lease_id}/events", "events")]}
-        return Answer(converted(body["events"], list[LeaseEvent]), body)
+        return self._all(LeaseEvent, f"/{lease_id}/events", "events")
 
 
-def _standing(one: Mapping[str, Any]) -> bool:
-    return bool(one["status"] != "closed")
+class OfferCalls(Resource):
+    """`/v1/offers`."""
+
+    path, one, many = "/v1/offers", "offer", "offers"
+
+    def _in_force(self, item: Mapping[str, Any]) -> bool:
+        return bool(item["status"] == "offered")
+
+    def _search(self, text: str, **params: str) -> str:
+        """Also finds an offer that was accepted."""
+        try:
+            return super()._search(text, over="true", **params)
+        except Missing:
+            # An offer that was accepted is a lease by the same id: the service says so.
+            leases = lookup.pages(self._transport, "/v1/leases", "leases")
+            accepted = [one | {"handle": f"o{one.get('handle', '')[1:]}"} for one in leases]
+            begun = [
+                one for one in accepted if one["handle"] == text or str(one["id"]).startswith(text)
+            ]
+            if not begun:
+                raise
+            return lookup.pick("offer", text, begun)
+
+    def create(self, request: Mapping[str, Any], *, dry_run: bool = False) -> Answer[Offers]:
+        """Request windows in a range of starts; each is held, or there is an explanation."""
+        return self._send("POST", "", {"offer_request": request}, Offers, dry_run=dry_run)
+
+    def show(self, offer_id: str) -> Answer[Offer]:
+        """One offer."""
+        return self._get(Offer, f"/{offer_id}")
+
+    def all(self, *, over: bool = False, all_projects: bool = False) -> Answer[Offers]:
+        """Open offers, oldest first; with `over` also those that are over."""
+        return self._listed(Offers, over=over, all_projects=all_projects)
+
+    def accept(
+        self, offer_id: str, terms: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Answer[OneLease]:
+        """Accept it: it becomes a lease on these terms."""
+        body = {"lease": terms}
+        return self._send("POST", f"/{offer_id}/accept", body, OneLease, dry_run=dry_run)
+
+    def withdraw(self, offer_id: str) -> Reply:
+        """Withdraw it."""
+        return self._delete(f"/{offer_id}")
 
 
-def _granted(reply: Reply) -> Answer[OneLease]:
-    return whole(reply, OneLease)
+class SeriesCalls(Resource):
+    """`/v1/series`."""
+
+    path, one, many = "/v1/series", "series", "series"
+
+    def _in_force(self, item: Mapping[str, Any]) -> bool:
+        return bool(item["status"] != "closed")
+
+    def create(self, series: Mapping[str, Any], *, dry_run: bool = False) -> Answer[OneSeries]:
+        """Request a series: every occurrence is granted, or the refusal is explained."""
+        return self._send("POST", "", {"series": series}, OneSeries, dry_run=dry_run)
+
+    def show(self, series_id: str) -> Answer[OneSeries]:
+        """One series with its leases."""
+        return self._get(OneSeries, f"/{series_id}", None)
+
+    def all(self, *, name: str | None = None, all_projects: bool = False) -> Answer[list[Series]]:
+        """Series of the caller's project, or of all projects, oldest first."""
+        return self._all(Series, name=name, all_projects=all_projects)
+
+    def rename(
+        self, series_id: str, name: str, generation: int, *, dry_run: bool = False
+    ) -> Answer[OneSeries]:
+        """Rename it and its leases, if its generation is unchanged."""
+        body = {"series": {"name": name, "generation": generation}}
+        return self._send("PATCH", f"/{series_id}", body, OneSeries, dry_run=dry_run)
+
+    def extend(
+        self, series_id: str, extension: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Answer[OneSeries]:
+        """Add occurrences at the end. Sends its generation."""
+        body = {"series": extension}
+        return self._send("POST", f"/{series_id}/extend", body, OneSeries, dry_run=dry_run)
+
+    def cancel(
+        self,
+        series_id: str,
+        *,
+        since: int | None = None,
+        only: int | None = None,
+        dry_run: bool = False,
+    ) -> Answer[Cancelled]:
+        """Cancel leases that have not started: all, from a number on, or one."""
+        part = {"from": since, "only": only, "dry_run": dry_run}
+        return whole(self._delete(f"/{series_id}", **part), Cancelled)
+
+
+class WaitlistCalls(Resource):
+    """`/v1/waitlist`, and leases that may wait."""
+
+    path, one, many, noun = "/v1/waitlist", "entry", "entries", "waitlist entry"
+
+    def _in_force(self, item: Mapping[str, Any]) -> bool:
+        return bool(item["status"] == "waiting")
+
+    def lease(
+        self, lease: Mapping[str, Any], wait: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Answer[OneLease] | Answer[WaitlistEntry]:
+        """Request a lease that may wait: it is granted, or becomes an entry of the waitlist."""
+        body = {"lease": {**lease, "wait": wait}}
+        params = {"dry_run": "true"} if dry_run else {}
+        reply = self._call("POST", "/v1/leases", body=body, params=params)
+        if "entry" in reply.body:
+            return answer(reply, "entry", WaitlistEntry)
+        return whole(reply, OneLease)
+
+    def show(self, entry_id: str) -> Answer[WaitlistEntry]:
+        """One entry."""
+        return self._get(WaitlistEntry, f"/{entry_id}")
+
+    def all(
+        self, *, status: str | None = None, all_projects: bool = False
+    ) -> Answer[WaitlistEntries]:
+        """Entries of the caller's project, or of all projects, oldest first."""
+        return self._listed(WaitlistEntries, status=status, all_projects=all_projects)
+
+    def cancel(self, entry_id: str) -> Reply:
+        """Leave the waitlist."""
+        return self._delete(f"/{entry_id}")

@@ -10,14 +10,10 @@ from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations
 from moorage.client.errors import Forbidden
 from moorage.client.events import EventCalls, Subscriptions
 from moorage.client.fleets import Flavors, Fleets, Hosts, Placement, Simulation, Topologies
-from moorage.client.hot import HotCalls
-from moorage.client.leases import LeaseCalls
-from moorage.client.offers import OfferCalls
+from moorage.client.leases import LeaseCalls, OfferCalls, SeriesCalls, WaitlistCalls
 from moorage.client.quotas import QuotaCalls
-from moorage.client.series import SeriesCalls
-from moorage.client.templates import Templates
+from moorage.client.templates import HotCalls, Templates
 from moorage.client.transport import Transport
-from moorage.client.waitlist import WaitlistCalls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
