@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import urlencode
 
 from msgspec import Raw
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,15 @@ class Call:
     """Whether the caller meets a further rule, by its name."""
     described: Callable[[], Raw] = Raw
     """The OpenAPI document of every route that is served here."""
+
+    def perform(
+        self,
+        use_case: Callable[Concatenate[UseCaseEnvironment, Caller, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """The result of a use case, done for the caller."""
+        return use_case(self.env, self.caller, *args, **kwargs)
 
     def flag(self, name: str) -> bool:
         """A boolean query parameter.
@@ -84,6 +96,20 @@ class Call:
         if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
             raise InvalidDescription(f"limit is a positive number, not {text!r}", path="limit")
         return Page(limit=min(int(text[:9]), most), marker=self.query.get("marker"))
+
+    def made(
+        self,
+        body: Struct,
+        *,
+        dry_run: bool,
+        generation: int | None = None,
+        location: str | None = None,
+    ) -> Reply:
+        """The reply to a thing that was written, at this path of the API, or would be."""
+        if dry_run:
+            return Reply(body, status=200)
+        at = None if location is None else f"{self.base}/{location}"
+        return Reply(body, generation=generation, location=at)
 
     def link(self, rel: str, *path: str) -> Link:
         """A link to a resource of this API."""

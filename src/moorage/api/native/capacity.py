@@ -66,17 +66,15 @@ def fit(call: Call) -> Reply:
             "say what shall fit: ensemble_id, template or flavor, one of them", path="fit"
         )
     if body.role is not None and body.ensemble_id is not None:
-        found = fit_members(
-            call.env, call.caller, body.ensemble_id, body.role, window, time_limit=limit
-        )
+        found = call.perform(fit_members, body.ensemble_id, body.role, window, time_limit=limit)
         return Reply(wire.OneFit(_fit(found, _sight(call))))
     if body.role is not None:
         raise InvalidDescription("a role is one of an ensemble", path="fit.role")
     if body.ensemble_id is not None:
-        found = fit_more(call.env, call.caller, body.ensemble_id, window, time_limit=limit)
+        found = call.perform(fit_more, body.ensemble_id, window, time_limit=limit)
     else:
         described = _described(call, body)
-        found = fit_described(call.env, call.caller, described, window, time_limit=limit)
+        found = call.perform(fit_described, described, window, time_limit=limit)
     return Reply(wire.OneFit(_fit(found, _sight(call))))
 
 

@@ -41,12 +41,12 @@ def create(call: Call) -> Reply:
     )
     verb = claim_or_redecide if body.on_mismatch == "redecide_member" else claim_place
     identity = reading.identity(call, body, body.id)
-    made = verb(call.env, call.caller, call.path["id"], second, identity, dry_run=call.dry_run)
+    made = call.perform(verb, call.path["id"], second, identity, dry_run=call.dry_run)
     view = claim_view(call, made.claim, made.comparison, dry_run=made.dry_run)
-    return Reply(
+    return call.made(
         wire.OneClaim(view, _settled(call, made.settled)),
-        status=200 if made.dry_run else None,
-        location=None if made.dry_run else f"{call.base}/claims/{made.claim.id}",
+        dry_run=made.dry_run,
+        location=f"claims/{made.claim.id}",
     )
 
 
@@ -70,10 +70,10 @@ def change(call: Call) -> Reply:
     if body.status == "active":
         if body.server_id is None:
             raise InvalidDescription("an active claim needs its server_id", path="claim.server_id")
-        ended = activate(call.env, call.caller, name, body.server_id, dry_run=call.dry_run)
+        ended = call.perform(activate, name, body.server_id, dry_run=call.dry_run)
     else:
         verb = fail_and_redecide if body.on_failure == "redecide" else fail
-        ended = verb(call.env, call.caller, name, dry_run=call.dry_run)
+        ended = call.perform(verb, name, dry_run=call.dry_run)
     return Reply(wire.OneClaim(_view(call, ended.claim), _settled(call, ended.settled)))
 
 
@@ -86,12 +86,7 @@ def _settled(call: Call, settled: DecisionResult | None) -> decisions_wire.Decis
         return UNSET
     claims = call.env.store.claims(decision_id=settled.decision.id)
     return decision_view(
-        call,
-        settled.decision,
-        settled.ensemble,
-        settled.snapshot,
-        claims,
-        dry_run=settled.dry_run,
+        call, settled.decision, settled.ensemble, settled.snapshot, claims, dry_run=settled.dry_run
     )
 
 
@@ -109,8 +104,7 @@ def claim_view(
         expires_at=instant(claim.lapses_at),
         server_id=claim.server_id,
         comparison=wire.Comparison(
-            comparison.verdict,
-            [wire.Difference(**plain(one)) for one in comparison.diff],
+            comparison.verdict, [wire.Difference(**plain(one)) for one in comparison.diff]
         ),
         present_as=wire.PresentAs({"X-Openstack-Request-Id": f"req-{claim.id}"}, None),
         server_patch=wire.ServerPatch(server_metadata(claim.ensemble_id, str(claim.member))),

@@ -43,9 +43,8 @@ if TYPE_CHECKING:
 def create(call: Call) -> Reply:
     """POST: place all members jointly and hold the places."""
     body: DecisionBody = call.body.decision
-    made = decide_ensemble(
-        call.env,
-        call.caller,
+    made = call.perform(
+        decide_ensemble,
         body.ensemble_id,
         reading.ask(call, body),
         reading.identity(call, body, body.id),
@@ -55,11 +54,11 @@ def create(call: Call) -> Reply:
     view = decision_view(
         call, made.decision, made.ensemble, made.snapshot, claims, dry_run=made.dry_run
     )
-    return Reply(
+    return call.made(
         wire.OneDecision(view),
-        status=200 if made.dry_run else None,
-        generation=None if made.dry_run else made.decision.generation,
-        location=None if made.dry_run else f"{call.base}/decisions/{made.decision.id}",
+        dry_run=made.dry_run,
+        generation=made.decision.generation,
+        location=f"decisions/{made.decision.id}",
     )
 
 
@@ -84,9 +83,8 @@ def show(call: Call) -> Reply:
 def renew(call: Call) -> Reply:
     """PATCH: extend the hold."""
     body: DecisionPatchBody = call.body.decision
-    renewed = renew_decision(
-        call.env,
-        call.caller,
+    renewed = call.perform(
+        renew_decision,
         call.path["id"],
         _until(call, body),
         call.expected(body.generation),
@@ -98,17 +96,13 @@ def renew(call: Call) -> Reply:
 
 def release(call: Call) -> Reply:
     """DELETE: release unclaimed places."""
-    release_decision(
-        call.env, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run
-    )
+    call.perform(release_decision, call.path["id"], call.expected(None), dry_run=call.dry_run)
     return Reply()
 
 
 def confirm(call: Call) -> Reply:
     """POST: confirm the claimed places, free the others."""
-    done = confirm_decision(
-        call.env, call.caller, call.path["id"], call.matched, dry_run=call.dry_run
-    )
+    done = call.perform(confirm_decision, call.path["id"], call.matched, dry_run=call.dry_run)
     return Reply(
         wire.Confirmed(
             decision=view_of(call, done.decision, dry_run=done.dry_run),

@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 def create(call: Call) -> Reply:
     """POST: create an ensemble; with `decide` place and hold it at once."""
     body: EnsembleBody = call.body.ensemble
-    created = create_ensemble(
-        call.env,
-        call.caller,
+    created = call.perform(
+        create_ensemble,
         reading.description(body),
         None if body.decide is None else reading.ask(call, body.decide),
         reading.identity(call, body, body.id),
@@ -78,9 +77,8 @@ def change(call: Call) -> Reply:
     """PATCH: change counts, policies and metadata; held places are decided anew at once."""
     body: EnsembleChangeBody = call.body.ensemble
     source = reading.builtins(body)
-    changed = change_ensemble(
-        call.env,
-        call.caller,
+    changed = call.perform(
+        change_ensemble,
         call.path["id"],
         ChangeRequest(
             name=body.name,
@@ -98,15 +96,13 @@ def change(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: delete it; its holds end, its servers stay."""
-    delete_ensemble(
-        call.env, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run
-    )
+    call.perform(delete_ensemble, call.path["id"], call.expected(None), dry_run=call.dry_run)
     return Reply()
 
 
 def survives(call: Call) -> Reply:
     """GET: how many members survive the loss of any one domain."""
-    found = survivability(call.env, call.caller, call.path["id"])
+    found = call.perform(survivability, call.path["id"])
     return Reply(
         wire.Survivability(
             [
@@ -128,7 +124,7 @@ def made(call: Call, made: EnsembleResult, *, location: bool) -> Reply:
     """The reply to the creation or change of an ensemble."""
     decision = _decision(call, made.ensemble, made.decision, dry_run=made.dry_run)
     snapshot = call.env.store.snapshot()
-    return Reply(
+    return call.made(
         wire.OneEnsemble(
             ensemble=ensemble_view(call, made.ensemble),
             decision=decision,
@@ -136,11 +132,9 @@ def made(call: Call, made: EnsembleResult, *, location: bool) -> Reply:
             computed_at=instant(snapshot.taken_at) or UNSET,
             revision=snapshot.revision,
         ),
-        status=200 if made.dry_run else None,
-        generation=None if made.dry_run else made.ensemble.generation,
-        location=f"{call.base}/ensembles/{made.ensemble.id}"
-        if location and not made.dry_run
-        else None,
+        dry_run=made.dry_run,
+        generation=made.ensemble.generation,
+        location=f"ensembles/{made.ensemble.id}" if location else None,
     )
 
 

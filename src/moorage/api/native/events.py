@@ -36,7 +36,7 @@ def listing(call: Call) -> Reply:
         project_id=query.get("project_id"),
         all_projects=call.flag("all_projects"),
     )
-    found = read_events(call.env, call.caller, ask)
+    found = call.perform(read_events, ask)
     return Reply(
         wire.Events([event_view(call, one) for one in found.events], str(found.cursor), found.more)
     )
@@ -51,7 +51,7 @@ def event_view(call: Call, one: Event) -> wire.Event:
         project_id=one.project_id,
         subject=one.subject,
         generation=one.generation,
-        body=plain(disclosed_body(call.env, call.caller, one)),
+        body=plain(call.perform(disclosed_body, one)),
     )
 
 

@@ -96,7 +96,7 @@ def create(call: Call) -> Reply:
     """POST: judge an undeclared request; only the explanation is stored."""
     body: ExplanationBody = call.body.explanation
     ask = DecisionOptions(objective=Objective(body.objective), seed=body.seed)
-    judged = judge_feasibility(call.env, call.caller, reading.undeclared(body), ask)
+    judged = call.perform(judge_feasibility, reading.undeclared(body), ask)
     return Reply(
         wire.Explained(
             verdict=judged.verdict,
@@ -167,10 +167,7 @@ def relaxation_view(relaxation: domain.Relaxation) -> wire.Relaxation:
         change.field: [change.before, change.after],
     }
     return wire.Relaxation(
-        change=written,
-        cost=relaxation.cost,
-        verified=relaxation.verified,
-        result=relaxation.result,
+        change=written, cost=relaxation.cost, verified=relaxation.verified, result=relaxation.result
     )
 
 

@@ -31,13 +31,13 @@ def create(call: Call) -> Reply:
     """POST: create a flavor, or replace the one with its id."""
     body: FlavorBody = call.body.flavor
     flavor = flavor_of(body, body.id or call.env.ids.uuid())
-    put_flavors(call.env, call.caller, [flavor], dry_run=call.dry_run)
+    call.perform(put_flavors, [flavor], dry_run=call.dry_run)
     return Reply(wire.OneFlavor(_view(flavor)), location=f"{call.base}/flavors/{flavor.id}")
 
 
 def load(call: Call) -> Reply:
     """POST: load the JSON of `openstack flavor list --long`; reports refused flavors."""
-    loaded = load_flavors(call.env, call.caller, call.body.flavors, dry_run=call.dry_run)
+    loaded = call.perform(load_flavors, call.body.flavors, dry_run=call.dry_run)
     return Reply(
         wire.LoadedFlavors(
             [_view(one) for one in loaded.flavors],
@@ -51,7 +51,7 @@ def load(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: delete a flavor."""
-    delete_flavor(call.env, call.caller, call.path["name"], dry_run=call.dry_run)
+    call.perform(delete_flavor, call.path["name"], dry_run=call.dry_run)
     return Reply()
 
 

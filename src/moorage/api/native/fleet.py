@@ -38,13 +38,13 @@ def show_topology(call: Call) -> Reply:
 
 def put(call: Call) -> Reply:
     """PUT: replace all trees."""
-    put_topology(call.env, call.caller, topology_of(call.body.topology), dry_run=call.dry_run)
+    call.perform(put_topology, topology_of(call.body.topology), dry_run=call.dry_run)
     return Reply(parts=_topology_parts(call.env.store.snapshot()))
 
 
 def show(call: Call) -> Reply:
     """GET: a page of hosts with their domains, capacity and use."""
-    fleet = view_fleet(call.env, call.caller)
+    fleet = call.perform(view_fleet)
     snapshot = fleet.snapshot
     listing = Listing(
         call,

@@ -32,7 +32,7 @@ def show(call: Call) -> Reply:
     """GET: one host, with a page of its bookings."""
     page = call.page()
     name = call.path["name"]
-    status, found = show_host(call.env, call.caller, name, page)
+    status, found = call.perform(show_host, name, page)
     links = call.next_links(f"hosts/{status.uuid}", [one.consumer.uuid for one in found], page)
     bookings = [_booking(one) for one in found]
     host = wire.ShownHost(**_fields(status), bookings=bookings, bookings_links=links)

@@ -31,13 +31,13 @@ def place(call: Call) -> Reply:
     if body.ensemble_id is None:
         ask = DecisionOptions() if body.decide is None else reading.ask(call, body.decide)
         identity = reading.identity(call, body, body.id)
-        placed = place_template(call.env, call.caller, source, ask, identity, dry_run=call.dry_run)
+        placed = call.perform(place_template, source, ask, identity, dry_run=call.dry_run)
         return _reply(call, placed, status=200 if call.dry_run else None)
     if body.decide is not None or body.id is not None:
         raise InvalidDescription(
             "ensemble_id uses a decision that is there; decide and id make a new one", path="hot"
         )
-    return _reply(call, match_template(call.env, call.caller, source, body.ensemble_id), status=200)
+    return _reply(call, call.perform(match_template, source, body.ensemble_id), status=200)
 
 
 def _reply(call: Call, placed: PlacedTemplate, *, status: int | None) -> Reply:

@@ -60,9 +60,9 @@ def create(call: Call) -> Reply:
     identity = reading.identity(call, body, body.id)
     wait = waitlist.wait_of(body)
     if wait is None:
-        granted = create_lease(call.env, call.caller, ask, identity, dry_run=call.dry_run)
+        granted = call.perform(create_lease, ask, identity, dry_run=call.dry_run)
         return granted_reply(call, granted, created=True)
-    found = create_or_wait(call.env, call.caller, ask, wait, identity, dry_run=call.dry_run)
+    found = call.perform(create_or_wait, ask, wait, identity, dry_run=call.dry_run)
     if isinstance(found, ListedEntry):
         return waitlist.entered_reply(call, found)
     return granted_reply(call, found, created=True)
@@ -98,9 +98,8 @@ def show(call: Call) -> Reply:
 def change(call: Call) -> Reply:
     """PATCH: extend, shrink, grow, move or rename a lease in one step."""
     body: LeaseChangeBody = call.body.lease
-    granted = change_lease(
-        call.env,
-        call.caller,
+    granted = call.perform(
+        change_lease,
         call.path["id"],
         lease_requests.changed(body, call.env.store.now()),
         call.expected(body.generation),
@@ -112,7 +111,7 @@ def change(call: Call) -> Reply:
 
 def cancel(call: Call) -> Reply:
     """DELETE: cancel a lease; one that has started ends now."""
-    cancel_lease(call.env, call.caller, call.path["id"], call.expected(None), dry_run=call.dry_run)
+    call.perform(cancel_lease, call.path["id"], call.expected(None), dry_run=call.dry_run)
     return Reply()
 
 
@@ -134,7 +133,7 @@ def events(call: Call) -> Reply:
 def granted_reply(call: Call, granted: LeaseResult, *, created: bool) -> Reply:
     """The reply to a granted lease, with its placement."""
     lease, dry = granted.lease, granted.dry_run
-    return Reply(
+    return call.made(
         wire.OneLease(
             lease=lease_view(
                 call,
@@ -157,9 +156,9 @@ def granted_reply(call: Call, granted: LeaseResult, *, created: bool) -> Reply:
             computed_at=instant(granted.snapshot.taken_at) or UNSET,
             revision=granted.snapshot.revision,
         ),
-        status=200 if dry else None,
-        generation=None if dry else lease.generation,
-        location=f"{call.base}/leases/{lease.id}" if created and not dry else None,
+        dry_run=dry,
+        generation=lease.generation,
+        location=f"leases/{lease.id}" if created else None,
     )
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def listing(call: Call) -> Reply:
     """GET: a page of the members and where they stand."""
-    found = list_members(call.env, call.caller, call.path["id"])
+    found = call.perform(list_members, call.path["id"])
     names = [member.name for member in found.ensemble.members]
     view = member_viewer(call, found.snapshot, found.ensemble, found.member_places)
     listing_ = Listing(
@@ -54,7 +54,7 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one member."""
-    found = list_members(call.env, call.caller, call.path["id"])
+    found = call.perform(list_members, call.path["id"])
     name = reading.member_name(call.path["name"])
     view = member_view(call, found.snapshot, found.ensemble, found.member_places, name)
     return Reply(wire.OneMember(view))
@@ -70,9 +70,8 @@ def add(call: Call) -> Reply:
 
 def remove(call: Call) -> Reply:
     """DELETE: take a member out; a server's allocations stay."""
-    leave(
-        call.env,
-        call.caller,
+    call.perform(
+        leave,
         call.path["id"],
         reading.member_name(call.path["name"]),
         keep_resources=call.flag("keep_resources"),
@@ -82,9 +81,8 @@ def remove(call: Call) -> Reply:
 
 
 def _describe(call: Call, body: MemberBody) -> Reply:
-    made = add_members(
-        call.env,
-        call.caller,
+    made = call.perform(
+        add_members,
         call.path["id"],
         MemberAddition(
             reading.builtins(body.role),
@@ -97,34 +95,29 @@ def _describe(call: Call, body: MemberBody) -> Reply:
         UNSET
         if made.decision is None
         else decision_view(
-            call,
-            made.decision,
-            made.ensemble,
-            call.env.store.snapshot(),
-            dry_run=made.dry_run,
+            call, made.decision, made.ensemble, call.env.store.snapshot(), dry_run=made.dry_run
         )
     )
     view = ensemble_view(call, made.ensemble)
-    return Reply(
+    return call.made(
         wire.Added(ensemble=view, decision=decision, dry_run=made.dry_run),
-        status=200 if made.dry_run else None,
-        generation=None if made.dry_run else made.ensemble.generation,
+        dry_run=made.dry_run,
+        generation=made.ensemble.generation,
     )
 
 
 def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
     if body.name is None:
         raise InvalidDescription("say which role the server joins", path="member.name")
-    joined = join(
-        call.env,
-        call.caller,
+    joined = call.perform(
+        join,
         call.path["id"],
         JoinRequest(body.name, server_id, reject=body.on_violation == "reject"),
         reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )
     snapshot = call.env.store.snapshot()
-    return Reply(
+    return call.made(
         wire.Added(
             ensemble=ensemble_view(call, joined.ensemble),
             member=member_view(
@@ -138,8 +131,8 @@ def _join(call: Call, body: MemberBody, server_id: str) -> Reply:
             diff=differences(joined.diff),
             dry_run=joined.dry_run,
         ),
-        status=200 if joined.dry_run else None,
-        generation=None if joined.dry_run else joined.ensemble.generation,
+        dry_run=joined.dry_run,
+        generation=joined.ensemble.generation,
     )
 
 

@@ -32,14 +32,13 @@ if TYPE_CHECKING:
 def create(call: Call) -> Reply:
     """POST: find and hold windows in a range of starts, or explain why there is none."""
     body: OfferBody = call.body.offer_request
-    offered = create_offers(
-        call.env,
-        call.caller,
+    offered = call.perform(
+        create_offers,
         asked(call, body),
         reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )
-    return Reply(
+    return call.made(
         wire.Offers(
             offers=[offer_view(call, one) for one in offered.offers],
             offers_links=[],
@@ -48,7 +47,7 @@ def create(call: Call) -> Reply:
             dry_run=offered.dry_run,
             barred=[_barred(one) for one in offered.barred],
         ),
-        status=200 if offered.dry_run else None,
+        dry_run=offered.dry_run,
     )
 
 
@@ -77,15 +76,14 @@ def show(call: Call) -> Reply:
 
 def withdraw(call: Call) -> Reply:
     """DELETE: withdraw an offer; its places are free at once."""
-    withdraw_offer(call.env, call.caller, call.path["id"], dry_run=call.dry_run)
+    call.perform(withdraw_offer, call.path["id"], dry_run=call.dry_run)
     return Reply()
 
 
 def accept(call: Call) -> Reply:
     """POST: accept an offer, which becomes a lease."""
-    granted = accept_offer(
-        call.env,
-        call.caller,
+    granted = call.perform(
+        accept_offer,
         call.path["id"],
         accepted(call.body.lease, any_priority=call.may(reading.PRIORITY)),
         dry_run=call.dry_run,

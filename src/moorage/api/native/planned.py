@@ -40,16 +40,15 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one window, and the bookings on its hosts."""
-    found = show_window(call.env, call.caller, call.path["id"])
+    found = call.perform(show_window, call.path["id"])
     return Reply(wire.OnePlanned(_view(call, found, _staying(found), UNSET)))
 
 
 def create(call: Call) -> Reply:
     """POST: plan that hosts are unavailable."""
     body: PlannedBody = call.body.window
-    made = plan_window(
-        call.env,
-        call.caller,
+    made = call.perform(
+        plan_window,
         PlanRequest(
             kind=WindowKind(body.kind),
             hosts=tuple(dict.fromkeys(body.hosts)),
@@ -70,7 +69,7 @@ def create(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: delete the window."""
-    drop_window(call.env, call.caller, call.path["id"], dry_run=call.dry_run)
+    call.perform(drop_window, call.path["id"], dry_run=call.dry_run)
     return Reply()
 
 

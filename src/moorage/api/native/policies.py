@@ -51,8 +51,7 @@ def show(call: Call) -> Reply:
     ensemble = own_ensemble(call.env.store, call.caller, call.path["id"])
     statement = policy_named(ensemble, call.path["name"])
     return Reply(
-        wire.OnePolicy(statement_view(call, ensemble, statement)),
-        generation=ensemble.generation,
+        wire.OnePolicy(statement_view(call, ensemble, statement)), generation=ensemble.generation
     )
 
 
@@ -62,9 +61,8 @@ def put(call: Call) -> Reply:
     name = call.path["name"]
     if body.policy.get("name", name) != name:
         raise InvalidDescription("the name in the body differs from the path", path="policy.name")
-    effect = put_policy(
-        call.env,
-        call.caller,
+    effect = call.perform(
+        put_policy,
         call.path["id"],
         read_statement({**body.policy, "name": name}, "policy"),
         call.expected(body.generation),
@@ -84,13 +82,8 @@ def put(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: delete a policy."""
-    delete_policy(
-        call.env,
-        call.caller,
-        call.path["id"],
-        call.path["name"],
-        call.expected(None),
-        dry_run=call.dry_run,
+    call.perform(
+        delete_policy, call.path["id"], call.path["name"], call.expected(None), dry_run=call.dry_run
     )
     return Reply()
 

@@ -33,25 +33,21 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: a project's quota and its use."""
-    return _one(quotas.show_quota(call.env, call.caller, call.path["project_id"]))
+    return _one(call.perform(quotas.show_quota, call.path["project_id"]))
 
 
 def change(call: Call) -> Reply:
     """PATCH: set limits of a project."""
     return _one(
-        quotas.set_quota(
-            call.env,
-            call.caller,
-            call.path["project_id"],
-            limits(call.body.quota),
-            dry_run=call.dry_run,
+        call.perform(
+            quotas.set_quota, call.path["project_id"], limits(call.body.quota), dry_run=call.dry_run
         )
     )
 
 
 def delete(call: Call) -> Reply:
     """DELETE: reset a project to the defaults."""
-    quotas.unset_quota(call.env, call.caller, call.path["project_id"], dry_run=call.dry_run)
+    call.perform(quotas.unset_quota, call.path["project_id"], dry_run=call.dry_run)
     return Reply()
 
 

@@ -40,9 +40,8 @@ T = TypeVar("T")
 def create(call: Call) -> Reply:
     """POST: grant all occurrences, or report those that do not fit."""
     body: SeriesBody = call.body.series
-    made = create_series(
-        call.env,
-        call.caller,
+    made = call.perform(
+        create_series,
         asked(call, body),
         reading.identity(call, body, body.id),
         dry_run=call.dry_run,
@@ -77,9 +76,8 @@ def show(call: Call) -> Reply:
 def rename(call: Call) -> Reply:
     """PATCH: rename a series and its leases."""
     body = call.body.series
-    made = rename_series(
-        call.env,
-        call.caller,
+    made = call.perform(
+        rename_series,
         call.path["id"],
         body.name,
         call.expected(body.generation),
@@ -91,9 +89,8 @@ def rename(call: Call) -> Reply:
 def extend(call: Call) -> Reply:
     """POST: grant further occurrences, or report those that do not fit."""
     body: ExtensionBody = call.body.series
-    made = extend_series(
-        call.env,
-        call.caller,
+    made = call.perform(
+        extend_series,
         call.path["id"],
         Extension(_extent(body), body.as_many_as_fit, call.may(reading.PRIORITY)),
         call.expected(body.generation),
@@ -107,8 +104,8 @@ def cancel(call: Call) -> Reply:
     since, only = _number(call, "from"), _number(call, "only")
     if since is not None and only is not None:
         raise InvalidDescription("give from or only, and not both", path="only")
-    cancelled = cancel_series(
-        call.env, call.caller, call.path["id"], since=since, only=only, dry_run=call.dry_run
+    cancelled = call.perform(
+        cancel_series, call.path["id"], since=since, only=only, dry_run=call.dry_run
     )
     return Reply(wire.Cancelled([_occurrence(one) for one in cancelled], call.dry_run))
 
@@ -204,16 +201,16 @@ def _made(call: Call, made: SeriesResult, *, created: bool = False) -> Reply:
     series, dry = made.series, made.dry_run
     counts = Counter(one.state for one in made.leases)
     occurrences = [_occurrence(one, dry_run=dry and created) for one in made.leases]
-    return Reply(
+    return call.made(
         wire.OneSeries(
             _view(call, series, counts, occurrences),
             dry_run=dry,
             computed_at=format_instant(made.snapshot.taken_at),
             revision=made.snapshot.revision,
         ),
-        status=200 if dry else None,
-        generation=None if dry else series.generation,
-        location=f"{call.base}/series/{series.id}" if created and not dry else None,
+        dry_run=dry,
+        generation=series.generation,
+        location=f"series/{series.id}" if created else None,
     )
 
 

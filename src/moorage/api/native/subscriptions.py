@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 def create(call: Call) -> Reply:
     """POST: create a subscription; only this answer has the secret."""
-    made = subscribe(call.env, call.caller, _asked(call.body.subscription), dry_run=call.dry_run)
+    made = call.perform(subscribe, _asked(call.body.subscription), dry_run=call.dry_run)
     view = _view(call, made, secret=True)
-    return Reply(
+    return call.made(
         wire.OneSubscription(view, dry_run=call.dry_run),
-        status=200 if call.dry_run else None,
-        location=None if call.dry_run else f"{call.base}/subscriptions/{made.id}",
+        dry_run=call.dry_run,
+        location=f"subscriptions/{made.id}",
     )
 
 
@@ -61,14 +61,14 @@ def listing(call: Call) -> Reply:
 
 def show(call: Call) -> Reply:
     """GET: one subscription."""
-    found = own_subscription(call.env, call.caller, call.path["id"])
+    found = call.perform(own_subscription, call.path["id"])
     dead = call.env.store.event_log.dead([found.id]).get(found.id, 0)
     return Reply(wire.OneSubscription(_view(call, found, dead=dead)))
 
 
 def delete(call: Call) -> Reply:
     """DELETE: delete a subscription with its dead letters."""
-    unsubscribe(call.env, call.caller, call.path["id"], dry_run=call.dry_run)
+    call.perform(unsubscribe, call.path["id"], dry_run=call.dry_run)
     return Reply()
 
 
@@ -83,13 +83,8 @@ def letters(call: Call) -> Reply:
 def send_again(call: Call) -> Reply:
     """POST: queue dead letters to be sent again."""
     body: ResendBody = call.body.resend
-    number = resend(
-        call.env,
-        call.caller,
-        call.path["id"],
-        body.dead_letters,
-        call.page(),
-        dry_run=call.dry_run,
+    number = call.perform(
+        resend, call.path["id"], body.dead_letters, call.page(), dry_run=call.dry_run
     )
     return Reply(wire.Resent(number, dry_run=call.dry_run))
 

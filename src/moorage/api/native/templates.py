@@ -36,9 +36,7 @@ def create(call: Call) -> Reply:
         body.name, TemplateFormat(body.format), reading.builtins(body.source), body.shared
     )
     identity = reading.identity(call, body, body.id)
-    return _made(
-        call, create_template(call.env, call.caller, written, identity, dry_run=call.dry_run)
-    )
+    return _made(call, call.perform(create_template, written, identity, dry_run=call.dry_run))
 
 
 def revise(call: Call) -> Reply:
@@ -48,7 +46,7 @@ def revise(call: Call) -> Reply:
         "", TemplateFormat(body.format), reading.builtins(body.source), body.shared
     )
     reference = call.path["id"]
-    made = revise_template(call.env, call.caller, reference, written, dry_run=call.dry_run)
+    made = call.perform(revise_template, reference, written, dry_run=call.dry_run)
     return _made(call, made)
 
 
@@ -78,16 +76,15 @@ def show(call: Call) -> Reply:
 
 def delete(call: Call) -> Reply:
     """DELETE: delete every version."""
-    delete_template(call.env, call.caller, call.path["id"], dry_run=call.dry_run)
+    call.perform(delete_template, call.path["id"], dry_run=call.dry_run)
     return Reply()
 
 
 def create_instance(call: Call) -> Reply:
     """POST: create an ensemble from a template; with `decide` place and hold it at once."""
     body: InstanceBody = call.body.instance
-    made = create_ensemble(
-        call.env,
-        call.caller,
+    made = call.perform(
+        create_ensemble,
         instantiate(call.env.store, call.caller, call.path["id"], body.parameters, body.name),
         None if body.decide is None else reading.ask(call, body.decide),
         reading.identity(call, body, body.id),
@@ -97,10 +94,10 @@ def create_instance(call: Call) -> Reply:
 
 
 def _made(call: Call, template: Template) -> Reply:
-    return Reply(
+    return call.made(
         wire.OneTemplate(_view(call, template), dry_run=call.dry_run),
-        status=200 if call.dry_run else None,
-        location=None if call.dry_run else f"{call.base}/templates/{template.id}",
+        dry_run=call.dry_run,
+        location=f"templates/{template.id}",
     )
 
 
