@@ -69,9 +69,8 @@ from moorage.usecases.shared.environment import Environment
 from moorage.usecases.waitlist.attempt import try_entry
 from moorage.usecases.waitlist.rounds import WaitlistWorker
 from moorage.workers import deliveries, effects, expiry
-from moorage.workers.failure_log import FailureLog
 from moorage.workers.health_monitor import HealthMonitor
-from moorage.workers.loop import start_scan
+from moorage.workers.loop import FailureLog, start_scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

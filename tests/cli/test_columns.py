@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from moorage.cli.columns import NoColumn, chosen
-from moorage.cli.output import Shown, fields, said, stack, table
+from moorage.cli.output import NoColumn, Shown, chosen, fields, said, stack, table
 
 ONE = fields(
     [("id", "1f2e"), ("before start", "none"), ("degraded", None), ("claims", None)],

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.cli.gantt import MARKS, Row, Scale, chart
+from moorage.cli.gantt import MARKS, Row, Scale, chart, ticks
 from moorage.cli.output import draw
-from moorage.cli.ticks import ticks
 from moorage.cli.times import minute, period, span, time_of, time_or_now
 from moorage.domain.period import DAY, HOUR, LATEST, MINUTE, SECOND, Period, parse_instant
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from tests.cli.bodies import body
 
 from moorage.cli import decision_text
-from moorage.cli.columns import chosen
 from moorage.cli.event import what
 from moorage.cli.member import listed
-from moorage.cli.output import Shown, draw, stack, table
+from moorage.cli.output import Shown, chosen, draw, stack, table
 from moorage.cli.times import minute
 from moorage.wire.events import Event
 from moorage.wire.members import Member

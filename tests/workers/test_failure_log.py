@@ -8,7 +8,7 @@ import pytest
 from moorage.domain.errors import Busy, ConcurrentUpdate, Unavailable
 from moorage.logs import Lasting
 from moorage.logs.repeated_messages import AGAIN, QUIET
-from moorage.workers.failure_log import FailureLog
+from moorage.workers.loop import FailureLog
 
 
 def said(caplog: pytest.LogCaptureFixture) -> Sequence[tuple[int, str, bool]]:

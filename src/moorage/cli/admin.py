@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from moorage.cli.output import table
 from moorage.cli.parser import WrongUsage
 from moorage.domain.errors import InvalidDescription
 from moorage.usecases.ports import Caller
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from moorage.client.placement_wire import PlacementWire
+    from moorage.domain.content import Difference
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
     from moorage.store import Ledger
@@ -176,3 +178,27 @@ def service(url: str, args: argparse.Namespace, kind: str = "placement") -> Iter
         url = credentials.endpoint(kind)
     with PlacementWire(url, credentials, options) as wire:
         yield wire
+
+
+SHOWN: Final = 20
+"""The most differences that are listed; `-f json` has them all."""
+
+
+def as_plain(one: Difference) -> dict[str, str]:
+    """A difference, for JSON."""
+    return {"kind": one.kind, "subject": one.subject, "way": one.way.value, "detail": one.detail}
+
+
+def side_by_side(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
+    """The number of records of each kind in the source and in the ledger."""
+    rows = [(name, number, body["ledger"][name]) for name, number in body["source"].items()]
+    return table(["", "#source", "#ledger"], rows)
+
+
+def spelled_out(differences: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """The first differences, a line each, and how many more there are."""
+    for one in differences[:SHOWN]:
+        detail = f": {one['detail']}" if one["detail"] else ""
+        yield f"{one['kind']} {one['subject']} {one['way']}{detail}"
+    if len(differences) > SHOWN:
+        yield f"… and {len(differences) - SHOWN} more"

@@ -6,9 +6,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli.admin import declare_access, declare_database, present_ledger, service
+from moorage.cli.admin import (
+    as_plain,
+    declare_access,
+    declare_database,
+    present_ledger,
+    service,
+    spelled_out,
+)
 from moorage.cli.command import Command
-from moorage.cli.differences import as_plain, spelled_out
 from moorage.cli.files import Unreadable, Unwritable, reading
 from moorage.cli.output import CONFLICT, OK, Shown, stack
 from moorage.cli.parser import WrongUsage

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.admin import (
     CATALOG,
     OPERATOR,
+    SHOWN,
+    as_plain,
     declare_access,
     declare_database,
     ledger,
     placement_over,
     service,
+    side_by_side,
+    spelled_out,
     trial_ledger,
 )
 from moorage.cli.command import Command
-from moorage.cli.differences import SHOWN, as_plain, side_by_side, spelled_out
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import CONFLICT, OK, Shown, stack
 from moorage.cli.progress import Adder, progress

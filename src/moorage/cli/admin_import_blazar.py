@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 from moorage.cli.admin import (
     CATALOG,
     OPERATOR,
+    SHOWN,
+    as_plain,
     declare_credentials,
     declare_database,
     environment_of,
     ledger,
     service,
+    side_by_side,
+    spelled_out,
     trial_ledger,
 )
 from moorage.cli.command import Command
-from moorage.cli.differences import SHOWN, as_plain, side_by_side, spelled_out
 from moorage.cli.output import CONFLICT, OK, Shown, stack
 from moorage.cli.progress import Adder, progress
 from moorage.domain.words import counted

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TextIO
 
 from moorage.cli.command import Command
-from moorage.cli.gantt import NOW, NOW_LINE, Scale, axis, column, filled, labels, length
+from moorage.cli.gantt import NOW, NOW_LINE, Scale, axis, column, filled, labels, length, ticks
 from moorage.cli.output import Shown, console, stack
 from moorage.cli.parser import Option, WrongUsage
-from moorage.cli.ticks import ticks
 from moorage.cli.times import TIME_HELP, minute, time_of
 from moorage.client.errors import ApiError
 from moorage.domain.errors import UnknownName
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from moorage.client.answer import Answer
     from moorage.client.moorage import Moorage
+    from moorage.client.resource import Answer
     from moorage.wire.capacity import Amounts, CapacityValue
 
 CELLS: Final = "·▁▂▃▄▅▆▇█"

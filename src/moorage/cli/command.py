@@ -14,8 +14,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cliff import command
 
-from moorage.cli.columns import SHOWING, NoColumn, chosen, without_words, write
-from moorage.cli.output import CELLS, FORMAT_HELP, FORMATS, OK, show
+from moorage.cli.output import (
+    CELLS,
+    FORMAT_HELP,
+    FORMATS,
+    OK,
+    SHOWING,
+    NoColumn,
+    chosen,
+    show,
+    without_words,
+    write,
+)
 from moorage.cli.parser import Parser
 from moorage.cli.times import RelativePeriod, RelativeTime
 from moorage.domain.period import parse_instant

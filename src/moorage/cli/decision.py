@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from moorage.client.answer import Answer
     from moorage.client.moorage import Moorage
+    from moorage.client.resource import Answer
     from moorage.wire.decisions import Decision
 
 

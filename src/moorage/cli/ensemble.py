@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli import confirm, decision_text
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, console, fields, short, stack, table
+from moorage.cli.output import Listing, Shown, console, fields, short, stack, table
 from moorage.cli.parser import ALL_PROJECTS, ENSEMBLE
-from moorage.cli.projects import Listing
 from moorage.client.errors import Missing
 from moorage.wire.decisions import Assignment
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from moorage.client.answer import Answer
     from moorage.client.moorage import Moorage
+    from moorage.client.resource import Answer
     from moorage.wire.ensembles import OneEnsemble
 
 _TRIES = 5

@@ -9,9 +9,8 @@ from uuid import UUID, uuid4
 from moorage.cli import lease_text
 from moorage.cli.command import Command
 from moorage.cli.gantt import MARKS
-from moorage.cli.output import Shown, fields, moment, short, stack, table
+from moorage.cli.output import Listing, Shown, fields, moment, short, stack, table
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option
-from moorage.cli.projects import Listing
 from moorage.cli.times import actions, length, minute
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
 from moorage.cli.gantt import Row, chart
-from moorage.cli.output import Shown, console
+from moorage.cli.output import ELSEWHERE, Shown, console
 from moorage.cli.parser import ALL_PROJECTS, Option, WrongUsage
-from moorage.cli.projects import ELSEWHERE
 from moorage.cli.times import TIME_HELP, time_of
 from moorage.domain.period import HOUR, Period, format_instant, parse_duration, parse_instant
 

@@ -17,10 +17,9 @@ from moorage.cli.ensemble_source import (
 from moorage.cli.lease import IDEMPOTENCY_HELP, identified, own_id
 from moorage.cli.lease_create import TERMS, term_arguments
 from moorage.cli.lease_text import called
-from moorage.cli.output import Shown, fields, short
+from moorage.cli.output import Listing, Shown, fields, short
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option, new_name
 from moorage.cli.progress import asking
-from moorage.cli.projects import Listing
 from moorage.cli.times import NOW, TIME_HELP, length, minute, period, span, time_of, time_or_now
 from moorage.domain.period import MINUTE, SECOND, parse_instant
 

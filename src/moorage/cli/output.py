@@ -1,19 +1,28 @@
-"""Output of commands: text for people, or the API's body for programs."""
+"""Output of commands: text for people, or the API's body for programs.
+
+Selecting is not cliff's own: it would take the table's order for the one given, and pass over a
+name that no column has.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self, TextIO
+from argparse import Namespace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TextIO
 
 from cliff.columns import FormattableColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    import argparse
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import TextIO
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.table import Table
+
+    from moorage.client.moorage import Moorage
 
 OBJECTS: Final = ("json", "yaml")
 CELLS: Final = ("csv", "value")
@@ -263,3 +272,168 @@ def clock_time(instant: str | None) -> str:
         return "-"
     whole = moment(instant)
     return whole.partition("T")[2] or whole
+
+
+ELSEWHERE = "none in this project; --all-projects lists those of others"
+
+
+class Owned(Protocol):
+    """A thing that belongs to a project."""
+
+    @property
+    def project_id(self) -> str:
+        """The id of its project."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A listing of one project or of all: its path and its filters."""
+
+    path: str
+    narrowed: Mapping[str, str | None]
+    columns: Sequence[str]
+    quiet: Sequence[str] = ()
+    """See `output.Rows.quiet`."""
+
+    def of_all(self, rows: Sequence[Sequence[object]], things: Sequence[Owned]) -> RenderableType:
+        """The table with the project as second column, since handles repeat across projects."""
+        owned = [(row[0], one.project_id, *row[1:]) for row, one in zip(rows, things, strict=True)]
+        return table([self.columns[0], "project", *self.columns[1:]], owned, self.quiet)
+
+    def of_one(self, client: Moorage, rows: Sequence[Sequence[object]]) -> RenderableType:
+        """The table; if it is empty, with a hint for operators that other projects have items."""
+        listed = table(self.columns, rows, self.quiet)
+        if rows or not client.elsewhere(self.path, self.narrowed):
+            return listed
+        return stack(listed, "", ELSEWHERE)
+
+    def shown(
+        self,
+        client: Moorage,
+        args: argparse.Namespace,
+        rows: Sequence[Sequence[object]],
+        things: Sequence[Owned],
+    ) -> RenderableType:
+        """The table that `--all-projects` selects."""
+        return self.of_all(rows, things) if args.all_projects else self.of_one(client, rows)
+
+
+SHOWING = frozenset({"show", "list"})
+"""Verbs whose answers have columns to choose from."""
+
+
+class NoColumn(Exception):
+    """An unknown column; the message lists the known ones."""
+
+
+def chosen(shown: Shown, wanted: Sequence[str]) -> Shown:
+    """The output with these columns only: one thing's values on one line, or a listing's rows.
+
+    As JSON or YAML they are an object by name, or a list of such. The first part of an answer
+    that has columns is the one that is meant.
+
+    Raises:
+        NoColumn: it has not got one of these.
+    """
+    part = next(parts(shown.text), None)
+    if isinstance(part, Rows):
+        return _of_rows(shown, part, wanted)
+    if isinstance(part, Fields):
+        return _of_fields(shown, part, wanted)
+    if isinstance(shown.text, str):
+        return replace(without_words(shown), body=[])
+    raise NoColumn("the output has no columns")
+
+
+def without_words(shown: Shown) -> Shown:
+    """A listing for programs, without the words that people get for an empty one."""
+    return replace(shown, text="") if isinstance(shown.text, str) else shown
+
+
+def parts(text: str | RenderableType) -> Iterator[Rows | Fields]:
+    """The tables and field lists in an output, in their order."""
+    from rich.console import Group
+
+    if isinstance(text, Rows | Fields):
+        yield text
+    elif isinstance(text, Group):
+        for one in text.renderables:
+            yield from parts(one)
+
+
+def _of_rows(shown: Shown, part: Rows, wanted: Sequence[str]) -> Shown:
+    at = _places(part.columns, wanted)
+    rows = [[row[place] for place in at] for row in part.rows]
+    names = [bare(part.columns[place]) for place in at]
+    body = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
+    return replace(shown, body=body, text=table([part.columns[place] for place in at], rows))
+
+
+def _of_fields(shown: Shown, part: Fields, wanted: Sequence[str]) -> Shown:
+    known = dict(part.pairs)
+    known |= {name: value for name, value in part.aside if known.get(name) is None}
+    names = list(known)
+    picked = [names[place] for place in _places(names, wanted)]
+    body = {name: _plain(known[name]) for name in picked}
+    line = "  ".join("-" if body[name] is None else said(known[name]) for name in picked)
+    return replace(shown, body=body, text=line)
+
+
+def _places(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    folded = [_folded(name) for name in names]
+    for one in wanted:
+        if _folded(one) not in folded:
+            there = ", ".join(bare(name) for name in names if name)
+            raise NoColumn(f"no column {one!r}; known are {there}")
+    return [folded.index(_folded(one)) for one in wanted]
+
+
+def _folded(name: str) -> str:
+    """A column's name in one spelling: equal for `before start`, `before-start`, `before_start`."""
+    return bare(name).lower().replace("-", " ").replace("_", " ")
+
+
+def bare(name: str) -> str:
+    """A column's name alone: `place` of `place (zone/rack/host)`, `places` of `#places`."""
+    return name.removeprefix("#").partition(" (")[0]
+
+
+def _plain(value: object) -> object:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return value.machine_readable() if isinstance(value, FormattableColumn) else str(value)
+
+
+def write(text: str | RenderableType, form: str, out: TextIO) -> None:
+    """Write the first table of an output, or the fields of the one thing shown, as cells.
+
+    `csv` has a line of names first; of one thing the values are the second line. `value` has no
+    names: a row is a line with its cells between blanks, of one thing each value is a line. Ids
+    are whole. Text and pictures, which have neither rows nor fields, are written as for people.
+    """
+    from cliff.formatters.commaseparated import CSVLister
+    from cliff.formatters.value import ValueFormatter
+
+    part = next(parts(text), None)
+    if part is None:
+        if text:
+            draw(text, out)
+        return
+    if isinstance(part, Rows):
+        names = [bare(name) for name in part.columns]
+        rows = [[_cell_text(cell) for cell in row] for row in part.rows]
+    else:
+        names = [name for name, _ in part.pairs]
+        rows = [[_cell_text(value) for _, value in part.pairs]]
+    if form == "csv":
+        CSVLister().emit_list(names, rows, out, Namespace(quote_mode="minimal"))
+    elif isinstance(part, Rows):
+        ValueFormatter().emit_list(names, rows, out, Namespace())
+    else:
+        ValueFormatter().emit_one(names, rows[0], out, Namespace())
+
+
+def _cell_text(value: object) -> str | FormattableColumn[Any]:
+    if isinstance(value, FormattableColumn):
+        return value
+    return "" if value is None else said(value)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.cli import explanation
 from moorage.cli.command import Command
 from moorage.cli.decision_text import SEPARATOR
-from moorage.cli.output import Shown, fields, short, stack, table
+from moorage.cli.output import Listing, Shown, fields, short, stack, table
 from moorage.cli.parser import ALL_PROJECTS, Option
-from moorage.cli.projects import Listing
 from moorage.cli.times import actions, length, minute, period
 from moorage.domain.words import counted
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from moorage.client.answer import Answer
     from moorage.client.moorage import Moorage
+    from moorage.client.resource import Answer
     from moorage.wire.series import OneSeries
 
 _REPEAT = "; a repeat with --id {id} makes no second series"

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
 from moorage.cli.decision_text import SEPARATOR
-from moorage.cli.output import Shown, fields, short
+from moorage.cli.output import Listing, Shown, fields, short
 from moorage.cli.parser import ALL_PROJECTS, Option
-from moorage.cli.projects import Listing
 from moorage.cli.times import length, minute, period
 from moorage.domain.words import counted
 

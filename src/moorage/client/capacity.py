@@ -11,7 +11,7 @@ from moorage.wire.capacity import CapacityValue, Fit, PlannedWindow, Windows
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.client.answer import Answer
+    from moorage.client.resource import Answer
 
 
 class Capacities(Resource):

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from moorage.client import lookup
-from moorage.client.answer import Answer, answer, converted
 from moorage.client.errors import Ambiguous, Forbidden, Missing
-from moorage.client.resource import Resource
+from moorage.client.resource import Answer, Resource, answer, converted
 from moorage.wire.claims import Claim
 from moorage.wire.decisions import Decision
 from moorage.wire.ensembles import Ensemble, OneEnsemble

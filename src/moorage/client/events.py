@@ -10,7 +10,7 @@ from moorage.wire.events import DeadLetter, Events, Subscription
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from moorage.client.answer import Answer
+    from moorage.client.resource import Answer
 
 
 class EventCalls(Resource):

@@ -8,9 +8,8 @@ from urllib.parse import quote
 import msgspec
 
 from moorage.client import lookup
-from moorage.client.answer import Answer, answer, converted
 from moorage.client.lookup import UUID
-from moorage.client.resource import Resource
+from moorage.client.resource import Answer, Resource, answer, converted
 from moorage.wire.flavors import FlavorValue
 
 if TYPE_CHECKING:

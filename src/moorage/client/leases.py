@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.client import lookup
-from moorage.client.answer import Answer, answer, whole
 from moorage.client.errors import Missing
-from moorage.client.resource import Resource
+from moorage.client.resource import Answer, Resource, answer, whole
 from moorage.wire.leases import Lease, LeaseEvent, Leases, OneLease
 from moorage.wire.offers import Offer, Offers
 from moorage.wire.series import Cancelled, OneSeries, Series

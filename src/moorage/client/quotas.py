@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from moorage.client import lookup
-from moorage.client.answer import Answer, answer, converted
-from moorage.client.resource import Resource
+from moorage.client.resource import Answer, Resource, answer, converted
 from moorage.domain.errors import InvalidDescription
 from moorage.wire.quotas import Quota
 

@@ -13,7 +13,7 @@ from moorage.wire.templates import Template
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.client.answer import Answer
+    from moorage.client.resource import Answer
 
 
 class Templates(Resource):

@@ -12,8 +12,7 @@ from functools import partial
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
-from moorage.workers.failure_log import FailureLog
-from moorage.workers.loop import in_threads
+from moorage.workers.loop import FailureLog, in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from moorage.domain.effects import Lane
 from moorage.workers import loop
-from moorage.workers.failure_log import FailureLog
+from moorage.workers.loop import FailureLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable

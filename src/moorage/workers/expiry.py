@@ -13,7 +13,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from moorage.workers import loop
-from moorage.workers.failure_log import FailureLog
+from moorage.workers.loop import FailureLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,19 +9,23 @@ import msgspec
 import numpy as np
 
 from moorage.api.placement import query
-from moorage.api.placement.rendering import assembled
+from moorage.api.placement.precedence import refuse_first
+from moorage.api.placement.rendering import assembled, just_now
 from moorage.api.placement.unknown_names import filters_exist
+from moorage.domain.changes import Changeset, PutAggregates
+from moorage.domain.errors import MoorageError
 from moorage.domain.requests import RequestGroup
 from moorage.http.microversion import Response
 from moorage.usecases.ledger import providers as usecase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from moorage.api.placement.fragments import Encode
     from moorage.api.placement.request import Environment, Request
+    from moorage.domain.period import Instant
     from moorage.domain.providers import ResourceProvider
     from moorage.engine.state.snapshot import Snapshot
     from moorage.http.microversion import JSON
@@ -136,3 +140,27 @@ def delete(env: Environment, request: Request) -> Response:
     """Remove a provider with its inventories, traits and aggregate links."""
     usecase.delete(env.store, request.path["uuid"])
     return Response(status=204)
+
+
+def show_aggregates(env: Environment, request: Request) -> Response:
+    """The aggregates a provider is a member of."""
+    provider = usecase.find_provider(env.store, request.path["uuid"])
+    return _aggregates(sorted(provider.aggregates), provider.generation, just_now())
+
+
+def replace_aggregates(env: Environment, request: Request) -> Response:
+    """Replace the aggregates; `resource_provider_generation` None: neither checked nor moved."""
+    try:
+        body, uuid = request.json(), request.path["uuid"]
+        aggregates, expected = body["aggregates"], body["resource_provider_generation"]
+        change = PutAggregates(uuid, frozenset(aggregates), expected)
+        committed = env.store.commit(Changeset((change,)))
+    except MoorageError:
+        refuse_first(env, request)
+        raise
+    return _aggregates(aggregates, committed.provider_generations[uuid], committed.at)
+
+
+def _aggregates(aggregates: Iterable[str], generation: int, modified: Instant) -> Response:
+    body = {"aggregates": list(aggregates), "resource_provider_generation": generation}
+    return Response(body=body, modified=modified)

@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moorage.api.placement import schemas
-from moorage.api.placement.names import STANDARD_TRAITS
+from moorage.api.placement.names import STANDARD_TRAITS, trait_order
+from moorage.api.placement.precedence import refuse_first
 from moorage.api.placement.refusals import BadQuery
 from moorage.api.placement.rendering import just_now
 from moorage.api.placement.validation import check_value
-from moorage.domain.changes import Changeset, CreateTrait, DeleteTrait
-from moorage.domain.errors import InvalidDescription, NotFound
+from moorage.domain.changes import Changeset, CreateTrait, DeleteTrait, PutTraits
+from moorage.domain.errors import InvalidDescription, MoorageError, NotFound, UnknownName
 from moorage.http.microversion import Response
+from moorage.usecases.ledger import providers as usecase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from moorage.api.placement.request import Environment, Request
+    from moorage.domain.period import Instant
 
 
 def newest(env: Environment, names: Collection[str]) -> int:
@@ -98,3 +101,40 @@ def delete(env: Environment, request: Request) -> Response:
         raise InvalidDescription(f"Cannot delete standard trait {name}.")
     env.store.commit(Changeset((DeleteTrait(name),)))
     return Response(status=204)
+
+
+def list_of_provider(env: Environment, request: Request) -> Response:
+    """The traits of a provider."""
+    provider = usecase.find_provider(env.store, request.path["uuid"])
+    return _shown(provider.traits, provider.generation, newest(env, provider.traits))
+
+
+def replace_of_provider(env: Environment, request: Request) -> Response:
+    """A new set of traits, all of them known."""
+    body = request.json()
+    uuid, expected = request.path["uuid"], body["resource_provider_generation"]
+    traits = frozenset(body["traits"])
+    try:
+        committed = env.store.commit(Changeset((PutTraits(uuid, traits, expected),)))
+    except MoorageError:
+        refuse_first(env, request)
+        unknown = traits.difference(one.name for one in env.store.traits(traits))
+        if unknown:
+            raise UnknownName("trait", ", ".join(sorted(unknown))) from None
+        raise
+    # The same traits as before move nothing.
+    generation = committed.provider_generations.get(uuid, expected)
+    modified = committed.at if committed.traits_at is None else committed.traits_at
+    return _shown(traits, generation, modified)
+
+
+def clear_of_provider(env: Environment, request: Request) -> Response:
+    """Take every trait from a provider."""
+    provider = usecase.find_provider(env.store, request.path["uuid"])
+    env.store.commit(Changeset((PutTraits(provider.uuid, frozenset(), None),)))
+    return Response(status=204)
+
+
+def _shown(traits: frozenset[str], generation: int, modified: Instant) -> Response:
+    body = {"traits": sorted(traits, key=trait_order), "resource_provider_generation": generation}
+    return Response(body=body, modified=modified)

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Integer, and_, bindparam, func, or_, select, 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.errors import NotFound
 from moorage.store.read import stored_values
-from moorage.store.read.reader import WHOLE_LEDGER, Reader
+from moorage.store.read.stored_values import WHOLE_LEDGER, Reader
 from moorage.store.schema import tables
 from moorage.store.values import rows
 from moorage.usecases.ports import OverrunConsumer

@@ -10,7 +10,7 @@ from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.errors import NotFound
 from moorage.store.read import leases, stored_values
 from moorage.store.read.leases import LIVE
-from moorage.store.read.reader import WHOLE_LEDGER, Reader
+from moorage.store.read.stored_values import WHOLE_LEDGER, Reader
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 

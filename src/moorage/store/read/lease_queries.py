@@ -8,7 +8,7 @@ from sqlalchemy import Integer, bindparam, func, select
 
 from moorage.domain.waitlist import EntryState
 from moorage.store.read import bookings, leases, stored_counts, stored_values
-from moorage.store.read.reader import WHOLE_LEDGER, Reader
+from moorage.store.read.stored_values import WHOLE_LEDGER, Reader
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 

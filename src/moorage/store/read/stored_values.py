@@ -18,7 +18,7 @@ from moorage.domain.waitlist import EntryState
 from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
-from moorage.usecases.ports import ExclusiveEnsembles, NamedRecord
+from moorage.usecases.ports import ExclusiveEnsembles, NamedRecord, Page
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from moorage.domain.templates import Template
     from moorage.store.database.session import Asked, Question, Session
     from moorage.store.values.codec import Shape
-    from moorage.usecases.ports import Page
 
     T = TypeVar("T")
+    from collections.abc import Sequence
 
+    from moorage.store.backend import Backend
+    from moorage.usecases.ports import Clock
 
 _BODIES: Final = 512
 """Decoded values kept by their text: a worker that plans leases anew reads the same ones often."""
@@ -254,3 +256,27 @@ def templates(project_id: str | None, name: str | None) -> Select[Any]:
     if project_id is not None:
         query = query.where(or_(t.project_id == project_id, t.shared == true()))
     return query if name is None else query.where(t.name == name)
+
+
+WHOLE_LEDGER: Final = Page()
+
+
+class Reader:
+    """Base of the queries. Each is a transaction of its own and may run in any thread."""
+
+    def __init__(self, backend: Backend, clock: Clock | None) -> None:
+        self._backend = backend
+        self._clock = clock
+
+    def now(self) -> Instant:
+        return self._backend.now() if self._clock is None else self._clock.now()
+
+    def _listed(
+        self, table: Table, shape: Shape[T], wanted: Select[Any], page: Page
+    ) -> Sequence[T]:
+        """Values by creation, one page of them."""
+        return self._backend.read(
+            lambda connection: listed(
+                connection, table, shape, wanted, newest_first=False, page=page
+            )
+        )
