@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,7 +10,7 @@ from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import WAIT
 from moorage.store.feed.event_store import EventStore
 from moorage.store.feed.snapshot_feed import Feed
-from moorage.store.read import provider_states, stored_values
+from moorage.store.read import provider_states
 from moorage.store.read.bookings import BookingQueries
 from moorage.store.read.ensemble_queries import EnsembleQueries
 from moorage.store.read.lease_queries import LeaseQueries
@@ -20,16 +19,15 @@ from moorage.store.schema.upgrade import check_schema
 from moorage.store.watch import Unwatched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from moorage.domain.changes import Changeset, Committed
-    from moorage.domain.decisions import Claim, Decision
     from moorage.domain.providers import ResourceProvider
     from moorage.engine.state.snapshot import Snapshot
     from moorage.store.backend import Backend
     from moorage.store.changelog.entries import Connections, Ended
     from moorage.store.watch import Watch
-    from moorage.usecases.ports import Clock, ExclusiveEnsembles
+    from moorage.usecases.ports import Clock
 
     T = TypeVar("T")
 
@@ -43,7 +41,6 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         super().__init__(backend, clock)
         self._watch = watch
         self._feed = Feed(backend, clock, watch)
-        self._exclusive: ExclusiveEnsembles | None = None
         self._turns = FifoLock(WAIT)
         self.event_log = EventStore(backend, self.now)
         """See `Store`."""
@@ -103,17 +100,3 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
 
     def provider(self, uuid: str) -> ResourceProvider:
         return provider_states.provider(self._backend, uuid)
-
-    def exclusive_ensembles(self) -> ExclusiveEnsembles:
-        """See `Store`. Read in again only after one of them has changed."""
-        known = self._exclusive
-        revision, waited = stored_values.exclusive_revision(self._backend)
-        if known is None or known.revision != revision:
-            known = self._exclusive = self._backend.read(stored_values.exclusive_ensembles)
-        return replace(known, waited=waited)
-
-    def due(self, limit: int) -> Sequence[Decision | Claim]:
-        now = self.now()
-        return self._backend.read(
-            lambda connection: stored_values.due_items(connection, now, limit)
-        )

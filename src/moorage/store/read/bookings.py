@@ -9,11 +9,11 @@ from sqlalchemy import BigInteger, Integer, and_, bindparam, func, or_, select, 
 
 from moorage.domain.bookings import Booking, BookingState
 from moorage.domain.errors import NotFound
-from moorage.store.read import stored_values
+from moorage.store.database.statements import chunks
 from moorage.store.read.stored_values import WHOLE_LEDGER, Reader
 from moorage.store.schema import tables
 from moorage.store.values import rows
-from moorage.usecases.ports import OverrunConsumer
+from moorage.usecases.ports import NamedRecord, OverrunConsumer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from moorage.domain.consumers import Consumer
     from moorage.domain.period import Instant
-    from moorage.store.database.session import Asked, Session
-    from moorage.usecases.ports import NamedRecord, Page
+    from moorage.store.database.session import Question, Session
+    from moorage.usecases.ports import Page
 
 Owned = tuple["Consumer", Booking]
 
@@ -60,6 +60,12 @@ _OVERRUN = (
     .order_by(_b.end_at, _c.uuid)
     .limit(bindparam("limit"))
 )
+_classes = tables.resource_classes.c
+_CLASSES = select(_classes.name, _classes.updated_at).order_by(
+    _classes.place.is_(None), _classes.place, _classes.number
+)
+_TRAITS = select(tables.traits).order_by(tables.traits.c.name)
+_TRAITS_NAMED = _TRAITS.where(tables.traits.c.name.in_(bindparam("names", expanding=True)))
 _GENERATION = select(_p.generation).where(_p.uuid == bindparam("provider"))
 
 
@@ -68,62 +74,6 @@ def _owned(found: Iterable[Any]) -> list[Owned]:
     every = list(found)
     owners = {row.consumer: rows.consumer(row) for row in every}
     return [(owners[one.consumer], one) for one in rows.bookings(every)]
-
-
-def consumer(asked: Asked, uuid: str) -> tuple[Consumer, list[Booking]] | None:
-    """A consumer and its allocations, or None without any."""
-    found = _owned(asked.ask((_OF_CONSUMER, {"consumer": uuid}))[0])
-    return (found[0][0], [booking for _, booking in found]) if found else None
-
-
-def allocations_of_consumer(
-    asked: Asked, uuid: str
-) -> tuple[Consumer, list[Booking], Mapping[str, int]] | None:
-    """The same with the generation of each provider. In one statement, so of one state."""
-    every = asked.ask((_OF_CONSUMER_WHERE, {"consumer": uuid}))[0]
-    if not every:
-        return None
-    found = _owned(every)
-    generations = {row.provider: row.provider_generation for row in every}
-    return found[0][0], [booking for _, booking in found], generations
-
-
-def allocations_of_provider(asked: Asked, uuid: str) -> tuple[int, list[Owned]]:
-    """A provider's generation and the allocations on it, of one state.
-
-    Raises:
-        NotFound: no such provider.
-    """
-    one = {"provider": uuid}
-    generation, found = asked.ask((_GENERATION, one), (_OF_PROVIDER, one))
-    if not generation:
-        raise NotFound("resource provider", uuid)
-    return int(generation.scalar_one()), _owned(found)
-
-
-def usages(connection: Session, project_id: str, user_id: str | None) -> list[Owned]:
-    """The allocations of a project, or of one of its users."""
-    if user_id is None:
-        return _owned(connection.execute(_OF_PROJECT, {"project": project_id}))
-    return _owned(connection.execute(_OF_USER, {"project": project_id, "user": user_id}))
-
-
-def bookings(
-    connection: Session,
-    *,
-    now: Instant,
-    provider: str | None,
-    consumer: str | None,
-    decision: str | None,
-    page: Page,
-) -> list[Owned]:
-    """Live bookings by consumer; a page holds whole consumers, the marker is one's UUID."""
-    about = {"provider": provider, "consumer": consumer, "decision": decision}
-    given = {name: value for name, value in about.items() if value is not None}
-    if page.marker is not None:
-        given["marker"] = page.marker
-    query = _page_of_bookings(tuple(given))
-    return _owned(connection.execute(query, {**given, "now": now, "limit": page.limit}))
 
 
 @cache
@@ -141,11 +91,6 @@ def _page_of_bookings(given: tuple[str, ...]) -> Select[Any]:
     return query.order_by(None).order_by(_b.consumer, _b.number)
 
 
-def idle_consumers(connection: Session) -> list[str]:
-    """Consumers without any row of a booking."""
-    return list(connection.scalars(_IDLE))
-
-
 def held(connection: Session, project_id: str | None, *, now: Instant) -> int:
     """How many consumers have places held or claimed now; None means those of every project."""
     count = select(func.count(_b.consumer.distinct())).where(
@@ -159,50 +104,53 @@ def held(connection: Session, project_id: str | None, *, now: Instant) -> int:
     return int(connection.scalar(count) or 0)
 
 
-def yielding(connection: Session, lease_id: str, *, now: Instant) -> list[Owned]:
-    """Live bookings that end early for a lease."""
-    query = _BOOKED.where(
-        _b.yields_to == lease_id,
-        _b.lapses_at > now,
-        or_(_b.state == BookingState.ALLOCATED.value, _b.end_at > now),
-    )
-    return _owned(connection.execute(query))
-
-
-def overrun(
-    connection: Session, now: Instant, after: tuple[Instant, str], limit: int
-) -> list[OverrunConsumer]:
-    """See `Store.overrun`."""
-    end, uuid = after
-    given = {"end": end, "uuid": uuid, "now": now, "limit": limit}
-    found = connection.execute(_OVERRUN, given)
-    return [OverrunConsumer(rows.consumer(row), row.end_at, row.yields_to) for row in found]
-
-
 class BookingQueries(Reader):
     """See `Store`."""
 
     def resource_classes(self) -> Sequence[NamedRecord]:
-        return self._backend.read(stored_values.resource_classes)
+        """Standard ones first, in their order; then custom ones by creation."""
+        return [NamedRecord(row.name, row.updated_at) for row in self._ask(_CLASSES)]
 
     def traits(self, names: Collection[str] | None = None) -> Sequence[NamedRecord]:
-        return stored_values.traits(self._backend, names)
+        """Traits by name: every one, or those of these names that exist."""
+        questions: list[Question] = [(_TRAITS, {})]
+        if names is not None:
+            questions = [(_TRAITS_NAMED, {"names": some}) for some in chunks(names)]
+        answers = self._backend.ask(*questions)
+        return [NamedRecord(row.name, row.updated_at) for found in answers for row in found]
 
     def consumer(self, uuid: str) -> tuple[Consumer, Sequence[Booking]] | None:
-        return consumer(self._backend, uuid)
+        """A consumer and its allocations, or None without any."""
+        found = _owned(self._ask(_OF_CONSUMER, consumer=uuid))
+        return (found[0][0], [booking for _, booking in found]) if found else None
 
     def allocations_of_consumer(
         self, uuid: str
     ) -> tuple[Consumer, Sequence[Booking], Mapping[str, int]] | None:
-        return allocations_of_consumer(self._backend, uuid)
+        """The same with the generation of each provider. In one statement, so of one state."""
+        every = self._ask(_OF_CONSUMER_WHERE, consumer=uuid)
+        if not every:
+            return None
+        found = _owned(every)
+        generations = {row.provider: row.provider_generation for row in every}
+        return found[0][0], [booking for _, booking in found], generations
 
-    def allocations_of_provider(self, uuid: str) -> tuple[int, Sequence[tuple[Consumer, Booking]]]:
-        return allocations_of_provider(self._backend, uuid)
+    def allocations_of_provider(self, uuid: str) -> tuple[int, Sequence[Owned]]:
+        """A provider's generation and the allocations on it, of one state.
 
-    def usages(
-        self, project_id: str, user_id: str | None = None
-    ) -> Sequence[tuple[Consumer, Booking]]:
-        return self._backend.read(lambda connection: usages(connection, project_id, user_id))
+        Raises:
+            NotFound: no such provider.
+        """
+        one = {"provider": uuid}
+        generation, found = self._backend.ask((_GENERATION, one), (_OF_PROVIDER, one))
+        if not generation:
+            raise NotFound("resource provider", uuid)
+        return int(generation.scalar_one()), _owned(found)
+
+    def usages(self, project_id: str, user_id: str | None = None) -> Sequence[Owned]:
+        if user_id is None:
+            return _owned(self._ask(_OF_PROJECT, project=project_id))
+        return _owned(self._ask(_OF_USER, project=project_id, user=user_id))
 
     def bookings(
         self,
@@ -211,21 +159,32 @@ class BookingQueries(Reader):
         consumer: str | None = None,
         decision: str | None = None,
         page: Page = WHOLE_LEDGER,
-    ) -> Sequence[tuple[Consumer, Booking]]:
-        """See `Store`. Pages go by consumer: `limit` of them, after the one named `marker`."""
-        return self._backend.read(
-            lambda connection: bookings(
-                connection,
-                now=self.now(),
-                provider=provider,
-                consumer=consumer,
-                decision=decision,
-                page=page,
-            )
-        )
+    ) -> Sequence[Owned]:
+        """Live bookings by consumer; a page holds whole consumers, the marker is one's UUID."""
+        about = {"provider": provider, "consumer": consumer, "decision": decision}
+        about["marker"] = page.marker
+        given = {name: value for name, value in about.items() if value is not None}
+        query = _page_of_bookings(tuple(given))
+        return _owned(self._ask(query, **given, now=self.now(), limit=page.limit))
 
     def idle_consumers(self) -> Sequence[str]:
-        return self._backend.read(idle_consumers)
+        return self._ask(_IDLE).scalars()
 
     def held(self, project_id: str | None) -> int:
-        return self._backend.read(lambda connection: held(connection, project_id, now=self.now()))
+        now = self.now()
+        return self._backend.read(lambda connection: held(connection, project_id, now=now))
+
+    def yielding(self, lease_id: str) -> Sequence[Owned]:
+        """Live bookings that end early for a lease."""
+        now = self.now()
+        query = _BOOKED.where(
+            _b.yields_to == lease_id,
+            _b.lapses_at > now,
+            or_(_b.state == BookingState.ALLOCATED.value, _b.end_at > now),
+        )
+        return _owned(self._ask(query))
+
+    def overrun(self, after: tuple[Instant, str], limit: int) -> Sequence[OverrunConsumer]:
+        end, uuid = after
+        found = self._ask(_OVERRUN, end=end, uuid=uuid, now=self.now(), limit=limit)
+        return [OverrunConsumer(rows.consumer(row), row.end_at, row.yields_to) for row in found]

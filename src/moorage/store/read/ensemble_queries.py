@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import and_, bindparam, exists, func, or_, select
+from sqlalchemy import and_, bindparam, exists, func, literal_column, or_, select, true
 
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.errors import NotFound
-from moorage.store.read import leases, stored_values
+from moorage.domain.explain import Refusal, RefusedRequest
+from moorage.domain.waitlist import EntryState
+from moorage.store.read import leases
 from moorage.store.read.leases import LIVE
-from moorage.store.read.stored_values import WHOLE_LEDGER, Reader
+from moorage.store.read.stored_values import (
+    WHOLE_LEDGER,
+    Reader,
+    matching,
+    page_of,
+    whose_time_has_come,
+)
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
+from moorage.usecases.ports import ExclusiveEnsembles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sqlalchemy import ColumnElement
+
     from moorage.domain.decisions import Claim, Decision
     from moorage.domain.ensembles import Ensemble
-    from moorage.domain.explain import Explanation, Refusal, Stage
+    from moorage.domain.explain import Explanation, Stage
     from moorage.domain.flavors import Flavor
     from moorage.domain.period import Instant
     from moorage.domain.templates import Template
@@ -49,6 +61,25 @@ _PLACES_GONE: Final = exists().where(
     ~exists().where(_c.decision_id == _d.id, _c.state == ClaimState.ACTIVE.value),
 )
 """Its places were given back, or their hold has lapsed, before a server had one."""
+_x, _t = tables.explanations.c, tables.templates.c
+# What workers ask again and again, in every process: worded once.
+_DUE_DECISIONS: Final = whose_time_has_come(_d.expires_at).where(
+    _d.state == DecisionState.HELD.value
+)
+_DUE_CLAIMS: Final = whose_time_has_come(_c.lapses_at).where(_c.state == ClaimState.BUILDING.value)
+_EXCLUSIVE_REVISION: Final = select(
+    tables.ledger.c.exclusive_revision,
+    exists()
+    .where(tables.waitlist.c.state == literal_column(f"'{EntryState.WAITING.value}'"))
+    .label("waited"),
+)
+_EXCLUSIVE: Final = (
+    select(tables.ledger.c.exclusive_revision, _e.body)
+    .select_from(tables.ledger)
+    .outerjoin(tables.exclusive_ensembles, true())
+    .outerjoin(tables.ensembles, _e.id == tables.exclusive_ensembles.c.ensemble_id)
+    .order_by(_e.number)
+)
 _NAMESAKE: Final = (
     select(_e.id)
     .where(
@@ -75,34 +106,45 @@ def namesake(
 class EnsembleQueries(Reader):
     """See `Store`."""
 
+    _exclusive: ExclusiveEnsembles | None = None
+
     def ensemble(self, ensemble_id: str) -> Ensemble:
-        return stored_values.one(
-            self._backend, tables.ensembles, "ensemble", stored_bodies.ENSEMBLE, ensemble_id
-        )
+        return self._one(tables.ensembles, "ensemble", stored_bodies.ENSEMBLE, ensemble_id)
 
     def ensembles(
         self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
     ) -> Sequence[Ensemble]:
-        wanted = stored_values.matching(tables.ensembles, project_id=project_id, name=name)
-        wanted = wanted.where(~leases.OF_AN_OFFER)
-        return self._backend.read(
-            lambda connection: stored_values.listed(
-                connection,
-                tables.ensembles,
-                stored_bodies.ENSEMBLE,
-                wanted,
-                newest_first=False,
-                page=page,
-            )
-        )
+        wanted = matching(tables.ensembles, project_id=project_id, name=name)
+        own = wanted.where(~leases.OF_AN_OFFER)
+        return self._listed(tables.ensembles, stored_bodies.ENSEMBLE, own, page)
 
     def ensemble_named(self, project_id: str, name: str) -> str | None:
         return namesake(self._backend, project_id, name, self.now())
 
+    def exclusive_ensembles(self) -> ExclusiveEnsembles:
+        """Ensembles that keep others out; read again only after one of them has changed."""
+        known = self._exclusive
+        now = self._ask(_EXCLUSIVE_REVISION).one()
+        if known is None or known.revision != now.exclusive_revision:
+            found = self._ask(_EXCLUSIVE)
+            known = self._exclusive = ExclusiveEnsembles(
+                revision=found[0].exclusive_revision,
+                ensembles=tuple(
+                    stored_bodies.ENSEMBLE.decode(row.body) for row in found if row.body
+                ),
+            )
+        return replace(known, waited=bool(now.waited))
+
+    def due(self, limit: int) -> Sequence[Decision | Claim]:
+        """Held decisions, then building claims, whose time has come."""
+        given = {"now": self.now(), "limit": limit}
+        held, building = self._backend.ask((_DUE_DECISIONS, given), (_DUE_CLAIMS, given))
+        due: list[Decision | Claim] = [stored_bodies.DECISION.decode(row.body) for row in held]
+        due += [stored_bodies.CLAIM.decode(row.body) for row in building]
+        return due[:limit]
+
     def decision(self, decision_id: str) -> Decision:
-        return stored_values.one(
-            self._backend, tables.decisions, "decision", stored_bodies.DECISION, decision_id
-        )
+        return self._one(tables.decisions, "decision", stored_bodies.DECISION, decision_id)
 
     def decisions(
         self,
@@ -111,48 +153,39 @@ class EnsembleQueries(Reader):
         ensemble_id: str | None = None,
         page: Page = WHOLE_LEDGER,
     ) -> Sequence[Decision]:
-        wanted = stored_values.matching(
-            tables.decisions, project_id=project_id, ensemble_id=ensemble_id
-        )
-        return self._backend.read(
-            lambda connection: stored_values.listed(
-                connection,
-                tables.decisions,
-                stored_bodies.DECISION,
-                wanted,
-                newest_first=True,
-                page=page,
-            )
-        )
+        table, shape = tables.decisions, stored_bodies.DECISION
+        wanted = matching(table, project_id=project_id, ensemble_id=ensemble_id)
+        return self._listed(table, shape, wanted, page, newest_first=True)
 
     def claim(self, claim_id: str) -> Claim:
-        return stored_values.one(
-            self._backend, tables.claims, "claim", stored_bodies.CLAIM, claim_id
-        )
+        return self._one(tables.claims, "claim", stored_bodies.CLAIM, claim_id)
 
     def claims(self, *, decision_id: str, page: Page | None = None) -> Sequence[Claim]:
-        table = tables.claims
-        wanted = stored_values.matching(table, decision_id=decision_id)
+        table, shape = tables.claims, stored_bodies.CLAIM
+        wanted = matching(table, decision_id=decision_id)
         if page is not None:
-            some = page
-            return self._backend.read(
-                lambda connection: stored_values.listed(
-                    connection, table, stored_bodies.CLAIM, wanted, newest_first=False, page=some
-                )
-            )
-        wanted = wanted.order_by(table.c.number)
-        return self._backend.read(
-            lambda connection: [
-                stored_bodies.CLAIM.decode(body) for body in connection.scalars(wanted)
-            ]
-        )
+            return self._listed(table, shape, wanted, page)
+        return self._every(shape, wanted.order_by(table.c.number))
 
     def explanation(self, explanation_id: str) -> tuple[Explanation, str, str]:
-        table = tables.explanations
-        wanted = select(table).where(table.c.id == explanation_id)
-        row = self._backend.read(lambda connection: connection.execute(wanted).one_or_none())
+        return self._explained(_x.id == explanation_id, explanation_id)
+
+    def refusal(
+        self, request: str, *, project_id: str | None, digest: str | None = None
+    ) -> tuple[Explanation, str, str]:
+        """The newest explanation of a request that was refused."""
+        mine = _x.request == request
+        if project_id is not None:
+            mine &= _x.project_id == project_id
+        if digest is not None:
+            mine &= _x.digest == digest
+        return self._explained(mine, request)
+
+    def _explained(self, mine: ColumnElement[bool], name: str) -> tuple[Explanation, str, str]:
+        wanted = select(tables.explanations).where(mine).order_by(_x.number.desc()).limit(1)
+        row = self._ask(wanted).first()
         if row is None:
-            raise NotFound("explanation", explanation_id)
+            raise NotFound("explanation", name)
         return stored_bodies.EXPLANATION.decode(row.body), row.project_id, row.instance
 
     def refusals(
@@ -164,25 +197,28 @@ class EnsembleQueries(Reader):
         since: Instant | None = None,
         page: Page = WHOLE_LEDGER,
     ) -> Sequence[Refusal]:
-        return self._backend.read(
-            lambda connection: stored_values.refusals(
-                connection,
-                project_id=project_id,
-                ensemble=ensemble,
-                stage=stage,
-                since=since,
-                page=page,
+        wanted = select(_x.body, _x.project_id, _x.ensemble_id, _x.name, _x.user_id)
+        if project_id is not None:
+            wanted = wanted.where(_x.project_id == project_id)
+        if ensemble is not None:
+            wanted = wanted.where(or_(_x.ensemble_id == ensemble, _x.name == ensemble))
+        if stage is not None:
+            wanted = wanted.where(_x.stage == stage.value)
+        if since is not None:
+            wanted = wanted.where(_x.at >= since)
+        rows = self._backend.read(
+            lambda connection: page_of(
+                connection, tables.explanations, wanted, page, newest_first=True
             )
         )
-
-    def refusal(
-        self, request: str, *, project_id: str | None, digest: str | None = None
-    ) -> tuple[Explanation, str, str]:
-        wanted = stored_values.refusal(request, project_id=project_id, digest=digest)
-        row = self._backend.ask((wanted, {}))[0].first()
-        if row is None:
-            raise NotFound("explanation", request)
-        return stored_bodies.EXPLANATION.decode(row.body), row.project_id, row.instance
+        return [
+            Refusal(
+                stored_bodies.EXPLANATION.decode(row.body),
+                row.project_id,
+                RefusedRequest(row.ensemble_id, row.name, row.user_id) if row.ensemble_id else None,
+            )
+            for row in rows
+        ]
 
     def flavor(self, name: str) -> Flavor:
         """See `Store`. An id goes before an equal name."""
@@ -190,8 +226,7 @@ class EnsembleQueries(Reader):
         wanted = select(table.c.id, table.c.body).where(
             or_(table.c.id == name, table.c.name == name)
         )
-        rows = self._backend.read(lambda connection: connection.execute(wanted).all())
-        found = {row.id: row.body for row in rows}
+        found = {row.id: row.body for row in self._ask(wanted)}
         if not found:
             raise NotFound("flavor", name)
         return stored_bodies.FLAVOR.decode(found.get(name) or next(iter(found.values())))
@@ -212,12 +247,19 @@ class EnsembleQueries(Reader):
         return [stored_bodies.FLAVOR.decode(body) for body in self._backend.read(work)]
 
     def template(self, template_id: str, version: int | None = None) -> Template:
-        return self._backend.read(
-            lambda connection: stored_values.template(connection, template_id, version)
-        )
+        newest = _t.newest == true() if version is None else _t.version == version
+        wanted = select(_t.body).where(_t.id == template_id, newest)
+        body = self._ask(wanted).scalar_one_or_none()
+        if body is None:
+            name = template_id if version is None else f"{template_id}@{version}"
+            raise NotFound("template", name)
+        return stored_bodies.TEMPLATE.decode(body)
 
     def templates(
         self, *, project_id: str | None, name: str | None = None, page: Page = WHOLE_LEDGER
     ) -> Sequence[Template]:
-        wanted = stored_values.templates(project_id, name)
+        """The newest versions that a project may use; None: those of every project."""
+        wanted = matching(tables.templates, name=name).where(_t.newest == true())
+        if project_id is not None:
+            wanted = wanted.where(or_(_t.project_id == project_id, _t.shared == true()))
         return self._listed(tables.templates, stored_bodies.TEMPLATE, wanted, page)

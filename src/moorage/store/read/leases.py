@@ -1,26 +1,24 @@
-"""Reads leases and what belongs to them; every function works in the caller's transaction."""
+"""Which rows of leases are live, and what projects have that quotas limit."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, exists, func, select
+from sqlalchemy import bindparam, distinct, exists, func, select
 
-from moorage.domain.effects import EffectState, Lane
-from moorage.domain.errors import NotFound
 from moorage.domain.leases import LeaseState
-from moorage.domain.quotas import QuotaUse
+from moorage.domain.quotas import QuotaName, QuotaUse
+from moorage.domain.waitlist import EntryState
 from moorage.engine.time.quotas import ProjectLeases
-from moorage.store.database.statements import chunks
-from moorage.store.read import stored_values
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
 
-    from moorage.domain.effects import Effect
-    from moorage.domain.leases import Lease
+    from sqlalchemy import Select
+
     from moorage.domain.period import Instant
     from moorage.domain.quotas import Quota
     from moorage.store.database.session import Asked, Session
@@ -36,10 +34,6 @@ _USES_OF_PROJECT = _USES.where(
     _uses.end_at > bindparam("since"),
     _uses.lease_id != bindparam("but"),
 )
-_DUE_EFFECTS = stored_values.whose_time_has_come(tables.effects.c.not_before).where(
-    tables.effects.c.state == EffectState.PENDING.value
-)
-_DUE_IN_LANE = _DUE_EFFECTS.where(tables.effects.c.lane == bindparam("lane"))
 PROPOSED: Final = (LeaseState.OFFERED.value, tables.LAPSED)
 """How rows of leases are listed that are no leases but offers: present ones, and those over."""
 OF_AN_OFFER: Final = exists().where(
@@ -52,23 +46,27 @@ OF_AN_OFFER: Final = exists().where(
 _l = tables.leases.c
 LIVE: Final = tuple(_l.state != one for one in (*PROPOSED, LeaseState.CLOSED.value))
 """Of a row of leases: what is true of a lease that has not ended."""
-_OCCURRENCES: Final = (
-    select(_l.series_id, _l.state, func.count().label("number"))
-    .where(_l.series_id.in_(bindparam("some", expanding=True)))
-    .group_by(_l.series_id, _l.state)
+_e = tables.ensembles.c
+_OF: Final[Any] = bindparam("of")
+_COUNT: Final[Mapping[QuotaName, Select[Any]]] = MappingProxyType(
+    {
+        QuotaName.ENSEMBLES: select(func.count())
+        .select_from(tables.ensembles)
+        .where(_e.project_id == _OF, ~exists().where(_l.ensemble_id == _e.id)),
+        QuotaName.TEMPLATES: select(func.count()).where(tables.templates.c.project_id == _OF),
+        QuotaName.SERIES: select(func.count(distinct(_l.series_id))).where(
+            _l.project_id == _OF, *LIVE
+        ),
+        QuotaName.WAITLIST: select(func.count()).where(
+            tables.waitlist.c.project_id == _OF,
+            tables.waitlist.c.state == EntryState.WAITING.value,
+        ),
+        QuotaName.SUBSCRIPTIONS: select(func.count()).where(
+            tables.subscriptions.c.project_id == _OF
+        ),
+    }
 )
-
-
-def occurrences(
-    connection: Session, series_ids: Collection[str]
-) -> dict[str, dict[LeaseState, int]]:
-    """How many leases of each of these series are in which state; not what was merely kept."""
-    found: dict[str, dict[LeaseState, int]] = {one: {} for one in series_ids}
-    for some in chunks(series_ids):
-        for row in connection.execute(_OCCURRENCES, {"some": some}):
-            if row.state not in PROPOSED:
-                found[row.series_id][LeaseState(row.state)] = row.number
-    return found
+"""Offers are not among them: which of them are there still depends on the time."""
 
 
 def quota(asked: Asked, project_id: str) -> Quota | None:
@@ -95,36 +93,12 @@ def lessee(
     )
 
 
-def lease_of_reservation(connection: Session, reservation_id: str) -> Lease:
-    """The lease that has this reservation.
-
-    Raises:
-        NotFound: there is none.
-    """
-    of = tables.leases.c.id == tables.reservations.c.lease_id
-    query = select(tables.leases.c.body).join(tables.reservations, of)
-    body = connection.scalars(query.where(tables.reservations.c.id == reservation_id)).one_or_none()
-    if body is None:
-        raise NotFound("reservation", reservation_id)
-    return stored_bodies.LEASE.decode(body)
+def count(asked: Asked, project_id: str, name: QuotaName) -> int:
+    """How many things of a kind a project has; one of `_COUNT`."""
+    return int(asked.ask((_COUNT[name], {"of": project_id}))[0].scalar_one())
 
 
-def due_effects(connection: Session, now: Instant, limit: int, lane: Lane | None) -> list[Effect]:
-    """Effects that may be taken on, of one lane or of all, the longest due first."""
-    given = {"now": now, "limit": limit}
-    if lane is None:
-        found = connection.scalars(_DUE_EFFECTS, given)
-    else:
-        found = connection.scalars(_DUE_IN_LANE, {**given, "lane": lane.value})
-    return [stored_bodies.EFFECT.decode(body) for body in found]
-
-
-def pending_effects(connection: Session, now: Instant) -> dict[Lane, tuple[int, Instant]]:
-    """How many effects of each lane are due, and the longest due one's instant."""
-    e = tables.effects.c
-    query = (
-        select(e.lane, func.count(), func.min(e.not_before))
-        .where(e.state == EffectState.PENDING.value, e.not_before <= now)
-        .group_by(e.lane)
-    )
-    return {Lane(lane): (number, oldest) for lane, number, oldest in connection.execute(query)}
+def counts(asked: Asked, project_id: str) -> dict[QuotaName, int]:
+    """How many things of each of these kinds a project has."""
+    found = asked.ask(*((query, {"of": project_id}) for query in _COUNT.values()))
+    return {name: int(rows.scalar_one()) for name, rows in zip(_COUNT, found, strict=True)}

@@ -17,7 +17,7 @@ from moorage.store.commit.apply.kinds import OF, Kind, write
 from moorage.store.commit.apply.quotas import refuse_beyond
 from moorage.store.database.statements import chunks
 from moorage.store.feed.event_log import BEYOND, settled
-from moorage.store.read.stored_counts import count
+from moorage.store.read.leases import count
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 

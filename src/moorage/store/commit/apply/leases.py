@@ -16,7 +16,7 @@ from moorage.domain.waitlist import EntryState
 from moorage.store.commit.apply.kinds import OF, Kind, expect, write
 from moorage.store.commit.apply.quotas import put_uses, refuse_beyond
 from moorage.store.database.statements import chunks
-from moorage.store.read.stored_counts import count
+from moorage.store.read.leases import count
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 

@@ -11,7 +11,7 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.offers import OfferState
 from moorage.domain.quotas import QuotaName, too_many_stored, too_much_held, uses_of
 from moorage.engine.time.quotas import NO_LEASES, LeaseUse, QuotaTerms, quota_violation
-from moorage.store.read import bookings, leases, stored_counts
+from moorage.store.read import bookings, leases
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 
@@ -81,7 +81,7 @@ def bound_stored(batch: Batch, change: BoundStored) -> None:
     Raises:
         QuotaExceeded: the project has more.
     """
-    count = stored_counts.count(batch.connection, change.project_id, change.name)
+    count = leases.count(batch.connection, change.project_id, change.name)
     refuse_beyond(batch, change.project_id, change.name, change.limit, count)
 
 
