@@ -8,14 +8,16 @@ the database adds itself. A kind of change that is not listed here is made alone
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain import changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from moorage.domain.changes import Changeset
 
@@ -66,18 +68,29 @@ def footprint(changeset: Changeset) -> Footprint:
     return found
 
 
+_Note = Callable[[Footprint, Any], None]
+
+
+def _ids(*names: Callable[[Any], str]) -> _Note:
+    """Notes these ids of a change."""
+
+    def note(found: Footprint, change: Any) -> None:  # noqa: ANN401 - of any kind
+        found.ids.update(name(change) for name in names)
+
+    return note
+
+
+def _id(of: str) -> _Note:
+    """Notes the id at a path in a change."""
+    return _ids(attrgetter(of))
+
+
 def _create_provider(found: Footprint, change: changes.CreateProvider) -> None:
     found.ids.add(f"name {change.name}")
     found.providers.add(change.uuid)
 
 
-def _of_provider(
-    found: Footprint,
-    change: changes.PutInventories
-    | changes.DeleteInventories
-    | changes.PutTraits
-    | changes.PutAggregates,
-) -> None:
+def _of_provider(found: Footprint, change: Any) -> None:  # noqa: ANN401 - of one provider
     found.providers.add(change.provider)
 
 
@@ -87,17 +100,17 @@ def _replace_allocations(found: Footprint, change: changes.ReplaceAllocations) -
     found.providers.update(change.allocations)
 
 
-def _delete_allocations(found: Footprint, change: changes.DeleteAllocations) -> None:
+def _of_consumer(found: Footprint, change: Any) -> None:  # noqa: ANN401 - of one consumer
     found.consumers.add(change.consumer)
+
+
+def _of_consumers(found: Footprint, change: Any) -> None:  # noqa: ANN401 - of several consumers
+    found.consumers.update(change.consumers)
 
 
 def _put_bookings(found: Footprint, change: changes.PutBookings) -> None:
     found.consumers.add(change.consumer.uuid)
     found.providers.update(booking.provider for booking in change.bookings)
-
-
-def _drop_bookings(found: Footprint, change: changes.DropBookings) -> None:
-    found.consumers.update(change.consumers)
 
 
 def _swap_hold(found: Footprint, change: changes.SwapHold) -> None:
@@ -120,44 +133,8 @@ def _put_ensemble(found: Footprint, change: changes.PutEnsemble) -> None:
             found.consumers.update(one for one in (member.uuid, member.server_id) if one)
 
 
-def _expect_ensemble(found: Footprint, change: changes.ExpectEnsemble) -> None:
-    found.ids.add(change.id)
-
-
 def _delete_ensemble(found: Footprint, change: changes.DeleteEnsemble) -> None:
     found.ensembles.add(change.id)
-
-
-def _put_decision(found: Footprint, change: changes.PutDecision) -> None:
-    found.ids.add(change.decision.id)
-
-
-def _bound_held(found: Footprint, change: changes.BoundHeld) -> None:
-    found.ids.add(f"held {change.project_id}")
-
-
-def _bound_offers(found: Footprint, change: changes.BoundOffers) -> None:
-    found.ids.add(f"held {change.project_id}")
-
-
-def _bound_stored(found: Footprint, change: changes.BoundStored) -> None:
-    found.ids.add(f"stored {change.name} {change.project_id}")
-
-
-def _expect_unique_name(found: Footprint, change: changes.ExpectUniqueName) -> None:
-    found.ids.add(f"ensemble {change.project_id} {change.name}")
-
-
-def _put_claim(found: Footprint, change: changes.PutClaim) -> None:
-    found.ids.add(change.claim.id)
-
-
-def _end_bookings(found: Footprint, change: changes.EndBookings) -> None:
-    found.consumers.update(change.consumers)
-
-
-def _bind_allocations(found: Footprint, change: changes.BindAllocations) -> None:
-    found.consumers.add(change.consumer)
 
 
 def _put_lease(found: Footprint, change: changes.PutLease) -> None:
@@ -165,65 +142,12 @@ def _put_lease(found: Footprint, change: changes.PutLease) -> None:
     if change.generation is None:
         found.ids.add(f"leases of {change.lease.project_id}")
     if change.within is not None:
-        found.ids.add(_quota_of(change.lease.project_id))
-
-
-def _put_series(found: Footprint, change: changes.PutSeries) -> None:
-    found.ids.add(change.series.id)
-
-
-def _expect_lease(found: Footprint, change: changes.ExpectLease) -> None:
-    found.ids.add(change.id)
-
-
-def _put_effect(found: Footprint, change: changes.PutEffect) -> None:
-    found.ids.add(change.effect.id)
-
-
-def _drop_effects(found: Footprint, change: changes.DropEffects) -> None:
-    found.ids.add(change.subject)
-
-
-def _put_explanation(found: Footprint, change: changes.PutExplanation) -> None:
-    found.ids.update((change.explanation.id, f"explanations {change.project_id}"))
-
-
-def _put_template(found: Footprint, change: changes.PutTemplate) -> None:
-    template = change.template
-    found.ids.update((template.id, f"template {template.project_id} {template.name}"))
-
-
-def _delete_template(found: Footprint, change: changes.DeleteTemplate) -> None:
-    found.ids.add(change.id)
-
-
-def _of_reservables(found: Footprint, _: changes.PutReservable | changes.DropReservable) -> None:
-    found.ids.add("reservables")
-
-
-def _put_quota(found: Footprint, change: changes.PutQuota) -> None:
-    found.ids.add(_quota_of(change.quota.project_id))
-
-
-def _drop_quota(found: Footprint, change: changes.DropQuota) -> None:
-    found.ids.add(_quota_of(change.project_id))
-
-
-def _quota_of(project_id: str) -> str:
-    return f"quota {project_id}"
-
-
-def _of_flavors(found: Footprint, _: changes.PutFlavor | changes.DeleteFlavor) -> None:
-    found.ids.add("flavors")
+        found.ids.add(f"quota {change.lease.project_id}")
 
 
 def _put_event(found: Footprint, change: changes.PutEvent) -> None:
     """New, and nobody else's: nothing is locked."""
     del found, change
-
-
-def _trim_events(found: Footprint, _: changes.TrimEvents) -> None:
-    found.ids.add("trim events")
 
 
 def _put_subscription(found: Footprint, change: changes.PutSubscription) -> None:
@@ -244,17 +168,7 @@ def _pass_events(found: Footprint, change: changes.PassEvents) -> None:
     found.ids.update(id_ for id_, _, _ in change.passed)
 
 
-def _delete_subscription(found: Footprint, change: changes.DeleteSubscription) -> None:
-    found.ids.add(change.id)
-
-
-def _of_dead_letters(
-    found: Footprint, change: changes.PutDeadLetters | changes.DropDeadLetters
-) -> None:
-    found.ids.add(change.subscription_id)
-
-
-_NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyType(
+_NOTES: Final[Mapping[type, _Note]] = MappingProxyType(
     {
         changes.CreateProvider: _create_provider,
         changes.PutInventories: _of_provider,
@@ -262,44 +176,49 @@ _NOTES: Final[Mapping[type, Callable[[Footprint, Any], None]]] = MappingProxyTyp
         changes.PutTraits: _of_provider,
         changes.PutAggregates: _of_provider,
         changes.ReplaceAllocations: _replace_allocations,
-        changes.DeleteAllocations: _delete_allocations,
+        changes.DeleteAllocations: _of_consumer,
         changes.PutBookings: _put_bookings,
-        changes.DropBookings: _drop_bookings,
+        changes.DropBookings: _of_consumers,
         changes.SwapHold: _swap_hold,
         changes.TakeHold: _take_hold,
-        changes.EndBookings: _end_bookings,
-        changes.BindAllocations: _bind_allocations,
+        changes.EndBookings: _of_consumers,
+        changes.BindAllocations: _of_consumer,
         changes.PutEnsemble: _put_ensemble,
-        changes.ExpectEnsemble: _expect_ensemble,
+        changes.ExpectEnsemble: _id("id"),
         changes.DeleteEnsemble: _delete_ensemble,
-        changes.PutDecision: _put_decision,
-        changes.BoundHeld: _bound_held,
-        changes.BoundOffers: _bound_offers,
-        changes.BoundStored: _bound_stored,
-        changes.ExpectUniqueName: _expect_unique_name,
-        changes.PutClaim: _put_claim,
+        changes.PutDecision: _id("decision.id"),
+        changes.BoundHeld: _ids(lambda one: f"held {one.project_id}"),
+        changes.BoundOffers: _ids(lambda one: f"held {one.project_id}"),
+        changes.BoundStored: _ids(lambda one: f"stored {one.name} {one.project_id}"),
+        changes.ExpectUniqueName: _ids(lambda one: f"ensemble {one.project_id} {one.name}"),
+        changes.PutClaim: _id("claim.id"),
         changes.PutLease: _put_lease,
-        changes.ExpectLease: _expect_lease,
-        changes.PutSeries: _put_series,
-        changes.PutEffect: _put_effect,
-        changes.DropEffects: _drop_effects,
-        changes.PutExplanation: _put_explanation,
-        changes.PutTemplate: _put_template,
-        changes.DeleteTemplate: _delete_template,
-        changes.PutReservable: _of_reservables,
-        changes.DropReservable: _of_reservables,
-        changes.PutQuota: _put_quota,
-        changes.DropQuota: _drop_quota,
-        changes.PutFlavor: _of_flavors,
-        changes.DeleteFlavor: _of_flavors,
+        changes.ExpectLease: _id("id"),
+        changes.PutSeries: _id("series.id"),
+        changes.PutEffect: _id("effect.id"),
+        changes.DropEffects: _id("subject"),
+        changes.PutExplanation: _ids(
+            lambda one: one.explanation.id, lambda one: f"explanations {one.project_id}"
+        ),
+        changes.PutTemplate: _ids(
+            lambda one: one.template.id,
+            lambda one: f"template {one.template.project_id} {one.template.name}",
+        ),
+        changes.DeleteTemplate: _id("id"),
+        changes.PutReservable: _ids(lambda _: "reservables"),
+        changes.DropReservable: _ids(lambda _: "reservables"),
+        changes.PutQuota: _ids(lambda one: f"quota {one.quota.project_id}"),
+        changes.DropQuota: _ids(lambda one: f"quota {one.project_id}"),
+        changes.PutFlavor: _ids(lambda _: "flavors"),
+        changes.DeleteFlavor: _ids(lambda _: "flavors"),
         changes.PutEvent: _put_event,
-        changes.TrimEvents: _trim_events,
+        changes.TrimEvents: _ids(lambda _: "trim events"),
         changes.PutSubscription: _put_subscription,
         changes.PutEntry: _put_entry,
         changes.PassEvents: _pass_events,
-        changes.DeleteSubscription: _delete_subscription,
-        changes.PutDeadLetters: _of_dead_letters,
-        changes.DropDeadLetters: _of_dead_letters,
+        changes.DeleteSubscription: _id("id"),
+        changes.PutDeadLetters: _id("subscription_id"),
+        changes.DropDeadLetters: _id("subscription_id"),
     }
 )
 """Missing on purpose, hence alone: trees that move or go, names of classes and traits, topology,
