@@ -73,18 +73,18 @@ def told(what: str, found: int, pages: list[float]) -> None:
 @contextmanager
 def timed(spent: list[float]) -> Iterator[None]:
     """Note how long each commit takes to tell its events."""
-    tell = events.tell
+    tell = events.write_events
 
     def measured(batch: Batch, every: Sequence[Change], revision: int) -> None:
         began = time.process_time()
         tell(batch, every, revision)
         spent.append(time.process_time() - began)
 
-    vars(events)["tell"] = measured
+    vars(events)["write_events"] = measured
     try:
         yield
     finally:
-        vars(events)["tell"] = tell
+        vars(events)["write_events"] = tell
 
 
 def leases(database: str) -> None:

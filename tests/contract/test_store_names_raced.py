@@ -113,7 +113,7 @@ def orphans(url: str) -> dict[str, int]:
             for what, query in ORPHANS.items()
         }
 
-    found = backend.look(count)
+    found = backend.read_schema(count)
     backend.close()
     return found
 

@@ -37,7 +37,7 @@ from moorage.domain.providers import Inventory
 from moorage.engine.state.snapshot import ProviderState, Snapshot
 from moorage.store import Ledger, open_store
 from moorage.store.backend import Backend
-from moorage.store.changelog.entries import KEPT, Added, Ended, Own
+from moorage.store.changelog.entries import KEPT, Added, Ended, LocalCommits
 from moorage.store.database.session import CursorSession
 from moorage.store.opening import connect
 from moorage.store.read import provider_states
@@ -356,7 +356,7 @@ def test_two_who_write_see_the_same_as_a_third_who_reads_it_all(
 
 
 def test_a_number_given_again_is_not_taken_for_the_lost_commit() -> None:
-    own = Own()
+    own = LocalCommits()
     lost = {"a": Added([BOOKING], None, 1, 5)}
     own.note(Ended((7, 100), lost, 1))
     assert own.of("a", [(7, 200)]) is None
@@ -366,7 +366,7 @@ def test_a_number_given_again_is_not_taken_for_the_lost_commit() -> None:
 
 
 def test_no_more_is_kept_than_a_bound() -> None:
-    own = Own()
+    own = LocalCommits()
     some = [BOOKING] * (KEPT // 2 + 1)
     for number in (1, 2):
         own.note(Ended((number, 0), {"a": Added(some, None, 0, 0)}, len(some)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.store.sqlite.log import Peek
+from moorage.store.sqlite.log import RevisionReader
 
 READ = "SELECT n FROM counter"
 
@@ -25,21 +25,23 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def peek(file: Path) -> Iterator[Peek]:
+def peek(file: Path) -> Iterator[RevisionReader]:
     """Closed in the end."""
-    made = Peek(file, READ)
+    made = RevisionReader(file, READ)
     yield made
     made.close()
 
 
-def test_sees_each_commit_of_another_connection(file: Path, peek: Peek) -> None:
+def test_sees_each_commit_of_another_connection(file: Path, peek: RevisionReader) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as writer:
         for number in range(1, 100):
             writer.execute("UPDATE counter SET n = ?", (number,))
             assert peek() == number
 
 
-def test_sees_nothing_of_a_transaction_that_is_not_committed(file: Path, peek: Peek) -> None:
+def test_sees_nothing_of_a_transaction_that_is_not_committed(
+    file: Path, peek: RevisionReader
+) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
         writer.execute("UPDATE counter SET n = 7")
@@ -48,7 +50,7 @@ def test_sees_nothing_of_a_transaction_that_is_not_committed(file: Path, peek: P
         assert peek() == 7
 
 
-def test_keeps_no_reader_in_the_way_of_a_checkpoint(file: Path, peek: Peek) -> None:
+def test_keeps_no_reader_in_the_way_of_a_checkpoint(file: Path, peek: RevisionReader) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as writer:
         for number in range(5):
             writer.execute("UPDATE counter SET n = ?", (number,))
@@ -57,7 +59,7 @@ def test_keeps_no_reader_in_the_way_of_a_checkpoint(file: Path, peek: Peek) -> N
     assert busy == 0
 
 
-def test_serves_many_threads(file: Path, peek: Peek) -> None:
+def test_serves_many_threads(file: Path, peek: RevisionReader) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as writer:
         writer.execute("UPDATE counter SET n = 5")
     with ThreadPoolExecutor(16) as pool:
@@ -65,15 +67,15 @@ def test_serves_many_threads(file: Path, peek: Peek) -> None:
     assert found == [5] * 2000
 
 
-def test_does_not_make_a_lost_file_anew(file: Path, peek: Peek) -> None:
-    lost = Peek(file.with_name("lost.db"), READ)
+def test_does_not_make_a_lost_file_anew(file: Path, peek: RevisionReader) -> None:
+    lost = RevisionReader(file.with_name("lost.db"), READ)
     with pytest.raises(sqlite3.OperationalError):
         lost()
     assert not file.with_name("lost.db").exists()
     assert peek() == 0
 
 
-def test_begins_anew_after_an_error(file: Path, peek: Peek) -> None:
+def test_begins_anew_after_an_error(file: Path, peek: RevisionReader) -> None:
     assert peek() == 0
     with closing(sqlite3.connect(file, isolation_level=None)) as writer:
         writer.execute("ALTER TABLE counter RENAME TO hidden")
@@ -84,7 +86,7 @@ def test_begins_anew_after_an_error(file: Path, peek: Peek) -> None:
 
 
 def test_a_closed_one_keeps_no_connection(file: Path) -> None:
-    peek = Peek(file, READ)
+    peek = RevisionReader(file, READ)
     peek()
     peek.close()
     # The last connection that goes takes the log along.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Changeset
     from moorage.domain.period import Instant
-    from moorage.store.changelog.entries import Connections, Glance, News, Turn
+    from moorage.store.changelog.entries import Connections, LogDelta, LogPoll, Turn
     from moorage.store.changelog.footprint import Footprint
     from moorage.store.changelog.lapsed_bookings import Swept
     from moorage.store.database.session import Question, Rows, Session
@@ -30,7 +30,7 @@ class Log(Protocol):
     def belongs(self, connection: Session | Connection) -> bool:
         """Whether the log stored there was written on this server, not copied from another."""
 
-    def begin_anew(self, connection: Connection) -> None:
+    def reset_log(self, connection: Connection) -> None:
         """Forget a log that does not belong; whoever follows loads everything."""
 
     def queue(self, changeset: Changeset) -> AbstractContextManager[object]:
@@ -74,10 +74,10 @@ class Log(Protocol):
     ) -> int:
         """Write down what the commit touched (see `entries`), as its last step; its revision."""
 
-    def glance(self, cursor: object | None) -> Glance:
+    def poll(self, cursor: object | None) -> LogPoll:
         """Whether anything was committed that the cursor does not know; None knows nothing."""
 
-    def news(self, connection: Session, cursor: object | None, revision: int) -> News:
+    def delta(self, connection: Session, cursor: object | None, revision: int) -> LogDelta:
         """What a reader at the cursor, and at a revision, has missed."""
 
 
@@ -88,7 +88,7 @@ class Backend(Protocol):
     def log(self) -> Log:
         """Its change log."""
 
-    def look(self, work: Callable[[Connection], T]) -> T:
+    def read_schema(self, work: Callable[[Connection], T]) -> T:
         """As `read`, through SQLAlchemy: for what looks at the schema.
 
         Raises:

@@ -75,7 +75,7 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         """
         with self._backend.log.queue(changeset):
             committed, ended = self._watch.commit(partial(self._committed, changeset))
-        self._feed.own.note(ended)
+        self._feed.local_commits.note(ended)
         return committed
 
     def commit_alone(self, propose: Callable[[], Changeset | None]) -> Committed | None:
@@ -87,7 +87,7 @@ class Ledger(BookingQueries, EnsembleQueries, LeaseQueries):
         with self._turns:
             done = self._watch.commit(self._written(partial(commit_alone, propose=propose)))
         if done is not None:
-            self._feed.own.note(done[1])
+            self._feed.local_commits.note(done[1])
         return done and done[0]
 
     def _committed(self, changeset: Changeset) -> tuple[Committed, Ended]:

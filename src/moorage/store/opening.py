@@ -45,7 +45,7 @@ def open_store(
     backend = connect(database_url)
     try:
         # Looked at first: whoever only starts must not keep those who work waiting.
-        if not backend.look(lambda one: is_current(one) and backend.log.belongs(one)):
+        if not backend.read_schema(lambda one: is_current(one) and backend.log.belongs(one)):
             now = backend.now() if clock is None else clock.now()
             backend.upgrade(lambda connection: _upgrade(backend, connection, now))
     except BaseException:
@@ -67,7 +67,7 @@ def is_missing(database_url: str) -> bool:
         return not private and not Path(str(parsed.database)).exists()
     backend = connect(database_url)
     try:
-        return backend.look(is_empty)
+        return backend.read_schema(is_empty)
     finally:
         backend.close()
 
@@ -124,4 +124,4 @@ def _parsed(url: str) -> URL:
 def _upgrade(backend: Backend, connection: Connection, now: Instant) -> None:
     upgrade(connection, now=now)
     if not backend.log.belongs(connection):
-        backend.log.begin_anew(connection)
+        backend.log.reset_log(connection)

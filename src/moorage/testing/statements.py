@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from moorage.store.database.session import CursorSession
-from moorage.store.database.statements import Speech
+from moorage.store.database.statements import StatementCompiler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from moorage.store.database.statements import Parameters, Worded
+    from moorage.store.database.statements import CompiledStatement, Parameters
 
 
 @contextmanager
@@ -23,9 +23,9 @@ def said() -> Iterator[list[str]]:
     cleared meanwhile.
     """
     found: list[str] = []
-    worded, tell = Speech.worded, CursorSession.tell
+    worded, tell = StatementCompiler.compiled, CursorSession.execute_text
 
-    def noted(speech: Speech, construct: Any, given: Parameters) -> Worded:  # noqa: ANN401 - as that
+    def noted(speech: StatementCompiler, construct: Any, given: Parameters) -> CompiledStatement:  # noqa: ANN401 - as that
         here = worded(speech, construct, given)
         found.append(here.text)
         return here
@@ -34,5 +34,8 @@ def said() -> Iterator[list[str]]:
         found.append(text)
         return tell(session, text, *arguments)
 
-    with patch.object(Speech, "worded", noted), patch.object(CursorSession, "tell", told):
+    with (
+        patch.object(StatementCompiler, "compiled", noted),
+        patch.object(CursorSession, "execute_text", told),
+    ):
         yield found

@@ -41,7 +41,7 @@ class Connections:
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class LogPoll:
     """The answer to the one cheap question of each request."""
 
     moved: bool
@@ -51,7 +51,7 @@ class Glance:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class LogDelta:
     """What happened after a cursor, all of it seen in one consistent state."""
 
     cursor: object
@@ -130,7 +130,7 @@ class Ended:
 _NOTHING: Final[tuple[int, Mapping[str, Added]]] = 0, MappingProxyType({})
 
 
-class Own:
+class LocalCommits:
     """Bookings that this process committed, kept until its snapshot has them. Safe for threads.
 
     A snapshot that follows the log reads again what changed. Where a provider was changed by nobody

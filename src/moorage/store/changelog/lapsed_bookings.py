@@ -44,7 +44,7 @@ class Swept:
     providers: frozenset[str] = frozenset()
 
 
-def who_lapsed(connection: Session, now: Instant, *, most: int) -> Sequence[str]:
+def lapsed_consumers(connection: Session, now: Instant, *, most: int) -> Sequence[str]:
     """Some consumers with bookings that no longer live."""
     return connection.scalars(_SOME_OWNERS, {"now": now, "most": most}).all()
 

@@ -31,7 +31,7 @@ class SingleWriterLog:
         del connection
         return True
 
-    def begin_anew(self, connection: Connection) -> None:
+    def reset_log(self, connection: Connection) -> None:
         """Nothing needs to be forgotten: the log always belongs."""
 
     def queue(self, changeset: Changeset) -> AbstractContextManager[object]:

@@ -42,8 +42,8 @@ Pair = tuple[str, str]
 """Provider UUID and resource class: one inventory."""
 Span = tuple[int, int, int]
 """Start, end, amount; past starts are `now`, and an overrun end is `FOREVER`."""
-Foreseen: TypeAlias = "dict[ClauseElement, tuple[Parameters, Rows]]"
-"""What was asked with the beginning of a commit, and the answers; see `foresight`."""
+Prefetched: TypeAlias = "dict[ClauseElement, tuple[Parameters, Rows]]"
+"""What was asked with the beginning of a commit, and the answers; see `first_questions`."""
 
 _STANDARD: Final = frozenset(os_resource_classes.STANDARDS)
 
@@ -71,7 +71,7 @@ class Batch:
     turn: Turn
     sweep: Callable[[Session, Turn, Instant], Swept]
     """Deletes bookings that no longer live, and says where; see `Log.sweep`."""
-    foreseen: Foreseen = field(default_factory=dict)
+    prefetched: Prefetched = field(default_factory=dict)
     touched: dict[str, bool] = field(init=False, default_factory=dict)
     """Provider UUID -> whether only its bookings changed."""
     rewritten: set[str] = field(init=False, default_factory=set)
@@ -132,9 +132,9 @@ class Batch:
         self.touched[provider] = self.touched.get(provider, True) and bookings_only
         self.rewritten.add(provider)
 
-    def look(self, statement: ClauseElement, parameters: Parameters) -> Rows:
+    def query(self, statement: ClauseElement, parameters: Parameters) -> Rows:
         """What a statement finds, for which the answer may be there; it is used once."""
-        given, found = self.foreseen.pop(statement, (None, None))
+        given, found = self.prefetched.pop(statement, (None, None))
         if found is not None and given == parameters:
             return found
         return self.connection.execute(statement, parameters)
@@ -157,7 +157,7 @@ class Batch:
         """
         row = self._providers.get(uuid)
         if row is None:
-            row = self.look(PROVIDER, {"uuid": uuid}).one_or_none()
+            row = self.query(PROVIDER, {"uuid": uuid}).one_or_none()
             if row is None:
                 raise NotFound("resource provider", uuid)
             self._providers[uuid] = row
@@ -224,7 +224,7 @@ class Batch:
     def _known(self, kind: str, query: Select[Any], names: Iterable[str]) -> dict[str, bool]:
         known = self._names.setdefault(kind, {})
         for some in chunks(name for name in names if name not in known):
-            rows = self.look(query, {"names": some})
+            rows = self.query(query, {"names": some})
             if kind == "traits":
                 self._trait_times.update(rows)
             found = {row.name for row in rows}

@@ -1,8 +1,8 @@
 """The one write path: a changeset in one transaction, judged as a whole, or nothing.
 
 Read `APPLY` for what each change does. Then `settle` checks the end state, moves generations and
-revisions, forgets consumers that have nothing left, and appends to the change log; `tell` writes
-the events that the changes mean. There is no other way to write (ADR-0023).
+revisions, forgets consumers that have nothing left, and appends to the change log; `write_events`
+writes the events that the changes mean. There is no other way to write (ADR-0023).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from moorage.store.commit.inventory_check import (
     state_after,
     state_before,
 )
-from moorage.store.commit.prefetch import foresight
+from moorage.store.commit.prefetch import first_questions
 from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.changes import Change, Changeset
     from moorage.store.backend import Log
-    from moorage.store.commit.batch import Foreseen
+    from moorage.store.commit.batch import Prefetched
     from moorage.store.database.session import Session
     from moorage.usecases.ports import Clock
 
@@ -155,18 +155,18 @@ def commit(
         MoorageError: what its changes raise; see `domain.changes`.
     """
     about_now = time.time_ns() // 1000 if clock is None else clock.now()
-    ahead = foresight(changeset, about_now)
+    ahead = first_questions(changeset, about_now)
     turn, answers = log.enter(connection, partial(footprint, changeset), ahead)
     # Either clock is read after all waiting: what was overtaken is never the later one.
     now = turn.at if clock is None else clock.now()
-    foreseen: Foreseen = {}
+    prefetched: Prefetched = {}
     for (statement, given), found in zip(ahead, answers, strict=True):
-        foreseen[statement] = given, found
-    batch = Batch(connection, now, turn, log.sweep, foreseen)
+        prefetched[statement] = given, found
+    batch = Batch(connection, now, turn, log.sweep, prefetched)
     kinds: frozenset[type] = frozenset(map(type, changeset.changes))
     check_reliance(batch, changeset)
     if not kinds.isdisjoint(taken_ids.KINDS):
-        taken_ids.look_up(batch, changeset.changes)
+        taken_ids.note_taken_ids(batch, changeset.changes)
     _apply(batch, changeset.changes)
     if not kinds.isdisjoint(_PURGES):
         batch.purge()
@@ -174,7 +174,7 @@ def commit(
         allocations.check_places(batch)
     committed = settle(batch, log)
     if not kinds.isdisjoint(TELLING):
-        events.tell(batch, changeset.changes, committed.revision)
+        events.write_events(batch, changeset.changes, committed.revision)
     added = batch.additions()
     size = sum(len(one.bookings) for one in added.values())
     return committed, Ended((committed.revision, turn.at), added, size)

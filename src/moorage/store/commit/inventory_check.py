@@ -113,7 +113,7 @@ class InventoryState:
     """Bookings, and times without capacity as if something took all of it."""
 
 
-def foreseen_questions(providers: list[str], now: Instant) -> list[Question]:
+def prefetch_questions(providers: list[str], now: Instant) -> list[Question]:
     """What `state_before` goes by, to be asked before the instant of the commit is known."""
     return [
         (STOCK, {"providers": providers}),
@@ -123,12 +123,12 @@ def foreseen_questions(providers: list[str], now: Instant) -> list[Question]:
 
 def state_before(batch: Batch) -> InventoryState | None:
     """The state before the changeset of all that it may book, if that was foreseen."""
-    if BOOKED not in batch.foreseen:
+    if BOOKED not in batch.prefetched:
         return None
-    given, booked = batch.foreseen[BOOKED]
+    given, booked = batch.prefetched[BOOKED]
     if given["then"] > batch.now:  # the clocks are that far apart
         return None
-    _, stock = batch.foreseen[STOCK]
+    _, stock = batch.prefetched[STOCK]
     generations, judged, lives, span = batch.generations, batch.added, batch.lives, batch.span
     for row in stock:
         generations[row.provider] = row.generation

@@ -2,7 +2,7 @@
 
 Where the database is a server, a question that waits for the answer to the one before costs a round
 trip on both sides. The first questions of a single change go out together with the wait for the
-locks, and are answered after it; `Batch.look` then has the answers. Later changes of a changeset
+locks, and are answered after it; `Batch.query` then has the answers. Later changes of a changeset
 read what earlier ones wrote, so a changeset of several asks as it goes.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from moorage.store.database.session import Question
 
 
-def foresight(changeset: Changeset, now: Instant) -> Sequence[Question]:
+def first_questions(changeset: Changeset, now: Instant) -> Sequence[Question]:
     """Questions of a changeset, each of another wording; `now` need not be exact."""
     if len(changeset.changes) != 1:
         return ()
@@ -70,7 +70,7 @@ def _replace_allocations(change: changes.ReplaceAllocations, now: Instant) -> It
 
 def _questions(change: changes.ReplaceAllocations, now: Instant) -> Sequence[Question]:
     some = chunks(change.allocations)
-    return inventory_check.foreseen_questions(some[0], now) if len(some) == 1 else ()
+    return inventory_check.prefetch_questions(some[0], now) if len(some) == 1 else ()
 
 
 def _delete_allocations(change: changes.DeleteAllocations, _now: Instant) -> Iterator[Question]:

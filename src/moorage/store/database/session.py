@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ClauseElement, Connection, Dialect
 
-    from moorage.store.database.statements import Parameters, Speech
+    from moorage.store.database.statements import Parameters, StatementCompiler
 
     ParameterSets: TypeAlias = Parameters | Sequence[Parameters]
     Question: TypeAlias = tuple[ClauseElement, Parameters]
@@ -85,7 +85,7 @@ class Rows(list[Any]):
         return self.one()[0] if self else None
 
 
-class Asked(Protocol):
+class Queryable(Protocol):
     """Who answers: a transaction, or a database that makes one for it."""
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
@@ -95,17 +95,17 @@ class Asked(Protocol):
 class Session(ABC):
     """A transaction of one database."""
 
-    __slots__ = ("_speech", "info")
+    __slots__ = ("_compiler", "info")
 
-    def __init__(self, speech: Speech) -> None:
-        self._speech = speech
+    def __init__(self, speech: StatementCompiler) -> None:
+        self._compiler = speech
         self.info: dict[Any, Any] = {}
         """Notes about the transaction."""
 
     @property
     def dialect(self) -> Dialect:
         """What the database can do."""
-        return self._speech.dialect
+        return self._compiler.dialect
 
     @abstractmethod
     def execute(self, statement: ClauseElement, parameters: ParameterSets = EMPTY) -> Rows:
@@ -160,12 +160,12 @@ class CursorSession(Session):
 
     __slots__ = ("_connection",)
 
-    def __init__(self, connection: Any, speech: Speech) -> None:  # noqa: ANN401 - the driver's own
+    def __init__(self, connection: Any, speech: StatementCompiler) -> None:  # noqa: ANN401 - the driver's own
         super().__init__(speech)
         self._connection = connection
 
     @classmethod
-    def within(cls, connection: Connection, speech: Speech) -> CursorSession:
+    def within(cls, connection: Connection, speech: StatementCompiler) -> CursorSession:
         """A session on SQLAlchemy's connection, which begins and ends the transaction."""
         return cls(connection.connection.driver_connection, speech)
 
@@ -177,11 +177,11 @@ class CursorSession(Session):
         if not isinstance(parameters, dict) and parameters:
             return Rows.changed(self.do(statement, parameters).rowcount)
         given: Parameters = parameters  # type: ignore[assignment]  # one set
-        worded, cursor = self._speech.worded(statement, given), self._connection.cursor()
+        worded, cursor = self._compiler.compiled(statement, given), self._connection.cursor()
         try:  # as `do`, without a call more for each statement
             cursor.execute(worded.text, worded.arguments(given))
         except Exception as error:
-            raise self._general_error(error, worded.text, worded.arguments(given)) from error
+            raise self._as_sqlalchemy_error(error, worded.text, worded.arguments(given)) from error
         described = cursor.description
         if described is None:
             return Rows.changed(cursor.rowcount)
@@ -208,41 +208,41 @@ class CursorSession(Session):
         arguments: Sequence[Any]
         if not isinstance(parameters, dict) and parameters:
             every: Sequence[Parameters] = parameters  # type: ignore[assignment]  # several sets
-            worded = self._speech.worded(statement, every[0])
+            worded = self._compiler.compiled(statement, every[0])
             run, arguments = cursor.executemany, list(map(worded.arguments, every))
         else:
             given: Parameters = parameters  # type: ignore[assignment]  # one set
-            worded = self._speech.worded(statement, given)
+            worded = self._compiler.compiled(statement, given)
             run, arguments = cursor.execute, worded.arguments(given)
         try:
             run(worded.text, arguments)
         except Exception as error:
-            raise self._general_error(error, worded.text, arguments) from error
+            raise self._as_sqlalchemy_error(error, worded.text, arguments) from error
         return cursor
 
     def exec_driver_sql(self, text: str, arguments: Sequence[Any] = ()) -> Rows:
-        return Rows(self.tell(text, arguments).fetchall())
+        return Rows(self.execute_text(text, arguments).fetchall())
 
-    def tell(self, text: str, arguments: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - the driver's own
+    def execute_text(self, text: str, arguments: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - the driver's own
         """Run a statement in words; the cursor that did."""
         cursor = self._connection.cursor()
         try:
             cursor.execute(text, arguments)
         except Exception as error:
-            raise self._general_error(error, text, arguments) from error
+            raise self._as_sqlalchemy_error(error, text, arguments) from error
         return cursor
 
     def rollback(self) -> None:
         """Take back what was done, if a transaction is open still."""
         self._connection.rollback()
 
-    def _general_error(self, error: Exception, text: str, arguments: object) -> Exception:
-        dialect = self._speech.dialect
+    def _as_sqlalchemy_error(self, error: Exception, text: str, arguments: object) -> Exception:
+        dialect = self._compiler.dialect
         broken = dialect.is_disconnect(error, self._connection, None)  # type: ignore[arg-type]  # any error may be asked about
-        return in_general_terms(dialect, error, text, arguments, broken=broken)
+        return as_sqlalchemy_error(dialect, error, text, arguments, broken=broken)
 
 
-def in_general_terms(
+def as_sqlalchemy_error(
     dialect: Dialect,
     error: Exception,
     text: str,

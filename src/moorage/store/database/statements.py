@@ -2,9 +2,9 @@
 
 SQLAlchemy knows how each database wants a statement worded; running each one through it costs
 several times what the driver and the database need (ADR-0004). So its constructs stay the only
-place where SQL is written, and `Speech` words each of them once, as long as it lives. Those that
-are made for one use are worded once too, as far as they differ in nothing but the values in them:
-SQLAlchemy's own cache key (`HasCacheKey`) tells what they have in common.
+place where SQL is written, and `StatementCompiler` compiles each of them once, as long as it lives.
+Those that are made for one use are compiled once too, as far as they differ in nothing but the
+values in them: SQLAlchemy's own cache key (`HasCacheKey`) tells what they have in common.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _with_lists(element: Any, **_: object) -> _Among | None:  # noqa: ANN401 - a
 
 
 @dataclass(slots=True)
-class Worded:
+class CompiledStatement:
     """A statement as one database understands it."""
 
     text: str
@@ -188,7 +188,7 @@ class _Statement:
     It does not keep the construct: that would keep it known for ever, used again or not.
     """
 
-    texts: dict[tuple[object, ...], Worded]
+    texts: dict[tuple[object, ...], CompiledStatement]
     inserts: bool = False
     lists: tuple[str, ...] = ()
     one_list: str | None = None
@@ -213,7 +213,7 @@ class _Pattern:
 
     text: str
     slots: Sequence[tuple[str | None, Any]]
-    """As those of `Worded`, with the values of the first such question."""
+    """As those of `CompiledStatement`, with the values of the first such question."""
     own: Mapping[int, int]
     """Placeholders with values that each question has of its own, and their positions there."""
 
@@ -222,10 +222,10 @@ class _Pattern:
         slots = list(self.slots)
         for number, place in self.own.items():
             slots[number] = (None, values[place].effective_value)
-        return _Statement({(): Worded(self.text, slots, {})})
+        return _Statement({(): CompiledStatement(self.text, slots, {})})
 
 
-class Speech:
+class StatementCompiler:
     """How one database words statements. Safe for threads: at worst a text is made twice."""
 
     def __init__(self, dialect: Dialect) -> None:
@@ -238,7 +238,7 @@ class Speech:
         self._patterns: dict[object, _Pattern] = {}
         """As many as the code has ways to ask."""
 
-    def worded(self, construct: ClauseElement, given: Parameters) -> Worded:
+    def compiled(self, construct: ClauseElement, given: Parameters) -> CompiledStatement:
         """The text of a construct for parameters like these."""
         statement = self._look(ref(construct))
         if statement is None:
@@ -281,7 +281,9 @@ class Speech:
                 own[number] = places[origins.pop()]
         return _Pattern(str(compiled), slots, own)
 
-    def _word(self, construct: ClauseElement, statement: _Statement, given: Parameters) -> Worded:
+    def _word(
+        self, construct: ClauseElement, statement: _Statement, given: Parameters
+    ) -> CompiledStatement:
         compiled: Any = _plain(construct).compile(
             dialect=self.dialect,
             column_keys=list(given) if statement.inserts and given else None,
@@ -293,7 +295,9 @@ class Speech:
             if name in statement.lists:
                 text = _spread_once(text, _room(len(given[name])))
         slots = [_slot(name, compiled) for name in order]
-        return Worded(text, slots, {name: _room(len(given[name])) for name in statement.lists})
+        return CompiledStatement(
+            text, slots, {name: _room(len(given[name])) for name in statement.lists}
+        )
 
 
 _ONE: Final[tuple[object, ...]] = (1,)

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from moorage.engine.state.snapshot import Snapshot
-from moorage.store.changelog.entries import Own
+from moorage.store.changelog.entries import LocalCommits
 from moorage.store.read import provider_states
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from moorage.engine.state.arrivals import AddedBookings
     from moorage.engine.state.snapshot import ProviderState
     from moorage.store.backend import Backend
-    from moorage.store.changelog.entries import Added, News
+    from moorage.store.changelog.entries import Added, LogDelta
     from moorage.store.database.session import Session
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock
@@ -40,7 +40,7 @@ class Feed:
         self._watch = watch
         self._refreshing = Lock()
         self._state: _State = (None, Snapshot.empty())
-        self.own = Own()
+        self.local_commits = LocalCommits()
         """Whoever commits in this process notes here what came of it."""
 
     def snapshot(self) -> Snapshot:
@@ -50,25 +50,25 @@ class Feed:
             Busy: the database is away.
         """
         state, log = self._state, self._backend.log
-        glance = log.glance(state[0])
-        if glance.moved:
+        poll = log.poll(state[0])
+        if poll.moved:
             with self._refreshing:
                 # Another thread may have come this far, or farther, while this one waited.
-                if self._state is state or log.glance(self._state[0]).moved:
+                if self._state is state or log.poll(self._state[0]).moved:
                     self._state = self._renewed(self._state)
                 state = self._state
         snapshot = state[1]
-        now = self._now(snapshot, glance.now)
+        now = self._now(snapshot, poll.now)
         if now < snapshot.taken_at or now >= snapshot.valid_until:
             snapshot = self._kept(state, snapshot.at(now))
         return snapshot.at(now)
 
-    def _now(self, snapshot: Snapshot, glanced: Instant | None) -> Instant:
+    def _now(self, snapshot: Snapshot, polled: Instant | None) -> Instant:
         # Read last: a clock that only advances is then never behind the snapshot, and going
         # back in time costs a look at every booking.
         if self._clock is not None:
             return self._clock.now()
-        now = self._backend.now() if glanced is None else glanced
+        now = self._backend.now() if polled is None else polled
         return snapshot.taken_at if now < snapshot.taken_at <= now + _AHEAD else now
 
     def _kept(self, seen: _State, snapshot: Snapshot) -> Snapshot:
@@ -85,41 +85,41 @@ class Feed:
 
     def _read(self, connection: Session, state: _State) -> _State:
         cursor, old = state
-        news = self._backend.log.news(connection, cursor, old.revision)
-        now = self._now(old, news.now)
+        delta = self._backend.log.delta(connection, cursor, old.revision)
+        now = self._now(old, delta.now)
         topology = None
-        if not news.complete or old.topology_revision != news.topology_revision:
+        if not delta.complete or old.topology_revision != delta.topology_revision:
             topology = provider_states.topology(connection)
-        if not news.complete:
+        if not delta.complete:
             found = Snapshot.empty(now=now).with_states(
                 provider_states.every_state(connection),
-                revision=news.revision,
+                revision=delta.revision,
                 topology=topology,
-                topology_revision=news.topology_revision,
+                topology_revision=delta.topology_revision,
             )
         else:
-            changed, gone = self._differing(connection, old, news)
+            changed, gone = self._differing(connection, old, delta)
             found = old.with_states(
                 changed,
                 removed=gone,
-                revision=news.revision,
+                revision=delta.revision,
                 topology=topology,
-                topology_revision=news.topology_revision,
+                topology_revision=delta.topology_revision,
                 now=now,
             )
-        self.own.forget(chain.from_iterable(news.commits.values()))
-        return news.cursor, found
+        self.local_commits.forget(chain.from_iterable(delta.commits.values()))
+        return delta.cursor, found
 
     def _differing(
-        self, connection: Session, old: Snapshot, news: News
+        self, connection: Session, old: Snapshot, delta: LogDelta
     ) -> tuple[list[ProviderState | AddedBookings], list[str]]:
         """What became of providers that changed, and the UUIDs of those that went."""
         wholly: list[str] = []
         known: dict[str, ProviderState] = {}
         booked: list[tuple[ProviderState, Sequence[Added]]] = []
-        own, row_of, state_of = self.own.of, old.row_of, old.states
-        for uuid, marks in news.commits.items():
-            row = None if uuid in news.wholly else row_of.get(uuid)
+        own, row_of, state_of = self.local_commits.of, old.row_of, old.states
+        for uuid, marks in delta.commits.items():
+            row = None if uuid in delta.wholly else row_of.get(uuid)
             state = None if row is None else state_of[row]
             if state is None:
                 wholly.append(uuid)
@@ -135,7 +135,7 @@ class Feed:
         ]
         there = {state.provider.uuid for state in changed}
         gone = sorted(uuid for uuid in (*wholly, *known) if uuid not in there)
-        return [*changed, *provider_states.booked(connection, booked, tags=news.tags)], gone
+        return [*changed, *provider_states.booked(connection, booked, tags=delta.tags)], gone
 
 
 _State = tuple[object | None, Snapshot]

@@ -33,9 +33,9 @@ from moorage.domain.errors import Busy, InvalidDescription
 from moorage.store.changelog.entries import Connections
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import CONFLICT, NODE_CONFLICT, WAIT, message, retry, unavailable
-from moorage.store.database.session import in_general_terms
-from moorage.store.database.statements import Speech
-from moorage.store.mariadb.connect import CONNECTIONS, OLD, made_engine
+from moorage.store.database.session import as_sqlalchemy_error
+from moorage.store.database.statements import StatementCompiler
+from moorage.store.mariadb.connect import CONNECTIONS, OLD, engine_for
 from moorage.store.mariadb.log import MARK, LogConnection, Mark, MarkedLog, logged, timed_out
 from moorage.store.mariadb.session import BundleSession
 
@@ -93,8 +93,8 @@ class MariadbBackend:
     def __init__(self, url: URL) -> None:
         if not url.database:
             raise InvalidDescription("the URL names no database on the server", path="database URL")
-        self._engine = made_engine(url)
-        self._speech = Speech(self._engine.dialect)
+        self._engine = engine_for(url)
+        self._compiler = StatementCompiler(self._engine.dialect)
         self._writers = FifoLock(WAIT, most=_WRITING)
         self._log_connection = LogConnection(self._connect, self._drop, oldest=OLD)
         self.log = MarkedLog(lambda: self._retry(self._log_connection.ask))
@@ -107,7 +107,7 @@ class MariadbBackend:
     def now(self) -> Instant:
         return self._retry(self._log_connection.now)
 
-    def look(self, work: Callable[[Connection], T]) -> T:
+    def read_schema(self, work: Callable[[Connection], T]) -> T:
         def looking() -> T:
             with self._engine.connect() as connection:
                 return work(connection)
@@ -193,7 +193,7 @@ class MariadbBackend:
             lent = self._engine.raw_connection()
         except pymysql.Error as error:
             dialect = self._engine.dialect
-            raise in_general_terms(dialect, error, "connect", broken=True) from error
+            raise as_sqlalchemy_error(dialect, error, "connect", broken=True) from error
         try:
             yield lent
         except DBAPIError as error:
@@ -208,7 +208,7 @@ class MariadbBackend:
 
     def _reading(self, work: Callable[[Session], T]) -> T:
         with self._lent() as lent:
-            session = BundleSession(lent.driver_connection, self._speech)
+            session = BundleSession(lent.driver_connection, self._compiler)
             try:
                 return work(session)
             finally:
@@ -217,7 +217,7 @@ class MariadbBackend:
     def _writing(self, work: Callable[[Session], T], doubtful: dict[Mark, T]) -> T:
         """`doubtful` are attempts before this one of whose COMMIT nobody knows, and results."""
         with self._writers, self._lent() as lent:
-            session = BundleSession(lent.driver_connection, self._speech)
+            session = BundleSession(lent.driver_connection, self._compiler)
             try:
                 for done in logged(session, doubtful):
                     session.take_back()

@@ -83,7 +83,7 @@ _LIVELY: Final = {"connect_timeout": 5, "read_timeout": 60, "write_timeout": 60}
 for its turn meanwhile."""
 
 
-def made_engine(url: URL) -> Engine:
+def engine_for(url: URL) -> Engine:
     """Connections to the server of a URL, each made ready for Moorage's work.
 
     Raises:

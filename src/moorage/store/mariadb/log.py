@@ -19,7 +19,7 @@ import pymysql
 from sqlalchemy import bindparam, delete, text, update
 from sqlalchemy.exc import DBAPIError
 
-from moorage.store.changelog.entries import Glance, News, Turn, commits, entries
+from moorage.store.changelog.entries import LogDelta, LogPoll, Turn, commits, entries
 from moorage.store.changelog.single_writer import SingleWriterLog
 from moorage.store.schema import tables
 
@@ -230,18 +230,18 @@ class MarkedLog(SingleWriterLog):
         connection.info[MARK] = Mark(number, turn.at)
         return number
 
-    def glance(self, cursor: object | None) -> Glance:
+    def poll(self, cursor: object | None) -> LogPoll:
         newest, now = self._ask()
-        return Glance(moved=newest != cursor, now=now)
+        return LogPoll(moved=newest != cursor, now=now)
 
-    def news(self, connection: Session, cursor: object | None, revision: int) -> News:
+    def delta(self, connection: Session, cursor: object | None, revision: int) -> LogDelta:
         """See `Log`. Revisions go up for every reader, also where the numbers fell back."""
         newest, topology, start, now, tags = connection.exec_driver_sql(_HEAD).one()
         if isinstance(cursor, Mark):
             found = _since(connection, cursor.revision)
             if _follows(cursor, found, start):
                 missed = [row for row in found if row.revision > cursor.revision]
-                return News(
+                return LogDelta(
                     cursor=_reached(cursor, missed),
                     revision=max(newest, revision + 1) if missed else revision,
                     topology_revision=topology,
@@ -253,7 +253,7 @@ class MarkedLog(SingleWriterLog):
                 )
         found = _since(connection, max(newest - _LOOK_BACK, start + 1))
         before = Mark(found[0].revision - 1 if found else newest, None)
-        return News(
+        return LogDelta(
             cursor=_reached(before, found),
             revision=newest if cursor is None else max(newest, revision + 1),
             topology_revision=topology,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pymysql
 from pymysql.constants import CLIENT
 
-from moorage.store.database.session import EMPTY, DeferringSession, Rows, in_general_terms
+from moorage.store.database.session import EMPTY, DeferringSession, Rows, as_sqlalchemy_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ClauseElement
 
     from moorage.store.database.session import ParameterSets, Question
-    from moorage.store.database.statements import Speech
+    from moorage.store.database.statements import StatementCompiler
 
 FLAGS: Final = CLIENT.MULTI_STATEMENTS | CLIENT.FOUND_ROWS
 """What the connection must be made with; rows that an update leaves as they were count as found."""
@@ -36,7 +36,7 @@ class BundleSession(DeferringSession):
 
     __slots__ = ("_cursor", "_driver", "_waiting")
 
-    def __init__(self, driver: Any, speech: Speech) -> None:  # noqa: ANN401 - the driver's own
+    def __init__(self, driver: Any, speech: StatementCompiler) -> None:  # noqa: ANN401 - the driver's own
         super().__init__(speech)
         self._driver = driver
         self._cursor = driver.cursor()
@@ -47,7 +47,7 @@ class BundleSession(DeferringSession):
             return []
         asked = []
         for statement, given in questions:
-            worded = self._speech.worded(statement, given)
+            worded = self._compiler.compiled(statement, given)
             self._waiting.append(self._written(worded.text, worded.arguments(given)))
             asked.append(worded)
         found = []
@@ -58,7 +58,7 @@ class BundleSession(DeferringSession):
 
     def do(self, statement: ClauseElement, parameters: ParameterSets = EMPTY) -> None:
         every: Any = [parameters] if isinstance(parameters, dict) or not parameters else parameters
-        worded = self._speech.worded(statement, every[0])
+        worded = self._compiler.compiled(statement, every[0])
         self._waiting += self._joined(worded.text, [worded.arguments(given) for given in every])
         if sum(map(len, self._waiting)) > _LONGEST:
             self._run()
@@ -121,7 +121,7 @@ class BundleSession(DeferringSession):
             broken = not self._driver.open or self.dialect.is_disconnect(
                 error, self._driver, cursor
             )
-            raise in_general_terms(self.dialect, error, statements[-1], broken=broken) from error
+            raise as_sqlalchemy_error(self.dialect, error, statements[-1], broken=broken) from error
         assert len(found) == len(statements), "one answer to each"
         return found
 

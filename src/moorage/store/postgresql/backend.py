@@ -25,9 +25,9 @@ from moorage.domain.retry_policy import RetryPolicy
 from moorage.store.changelog.entries import Connections
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import AWAY, WAIT, DatabaseRetries, retry
-from moorage.store.database.session import in_general_terms
-from moorage.store.database.statements import Speech
-from moorage.store.postgresql.connect import CONNECTIONS, made_engine, require_usable
+from moorage.store.database.session import as_sqlalchemy_error
+from moorage.store.database.statements import StatementCompiler
+from moorage.store.postgresql.connect import CONNECTIONS, engine_for, require_usable
 from moorage.store.postgresql.connection import RawConnection
 from moorage.store.postgresql.errors import pause_or_raise, pause_or_raise_at_start
 from moorage.store.postgresql.locks import ALONE
@@ -65,9 +65,9 @@ class PostgresBackend:
     """A PostgreSQL database, shared with other processes on any machine."""
 
     def __init__(self, url: URL) -> None:
-        self._engine, self._detector = made_engine(url)
+        self._engine, self._detector = engine_for(url)
         wording: Any = PGDialect_psycopg  # has no annotations
-        self._speech = Speech(wording(paramstyle="numeric_dollar", dbapi=psycopg))
+        self._compiler = StatementCompiler(wording(paramstyle="numeric_dollar", dbapi=psycopg))
         self._writers = FifoLock(WAIT, most=_WRITING)
         self._log_connection = LogConnection(self._connect, self._detector.refuse)
         self.log = VisibleLog(self._log_connection)
@@ -80,7 +80,7 @@ class PostgresBackend:
     def now(self) -> Instant:
         return retry(self._log_connection.now, pause_or_raise)
 
-    def look(self, work: Callable[[Connection], T]) -> T:
+    def read_schema(self, work: Callable[[Connection], T]) -> T:
         def looking() -> T:
             with self._engine.connect() as connection:
                 return work(connection.execution_options(**_READING))
@@ -132,7 +132,9 @@ class PostgresBackend:
         try:
             lent = self._engine.raw_connection()
         except psycopg.Error as error:
-            raise in_general_terms(self._speech.dialect, error, "connect", broken=True) from error
+            raise as_sqlalchemy_error(
+                self._compiler.dialect, error, "connect", broken=True
+            ) from error
         raw = lent.info.get(_RAW)
         if raw is None:
             driver: Any = lent.driver_connection
@@ -149,7 +151,7 @@ class PostgresBackend:
     def _lent(self, begin: str) -> Iterator[PipelineSession]:
         """A transaction on a connection of the pool; whoever is done with it ends it."""
         lent, raw = self._borrow()
-        session = PipelineSession(raw, self._speech, begin)
+        session = PipelineSession(raw, self._compiler, begin)
         try:
             self._detector.refuse()  # it may be known since the wait for a connection began
             yield session

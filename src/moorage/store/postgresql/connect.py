@@ -75,7 +75,7 @@ class WatchedConnection(psycopg.Connection[Any]):
             return super().wait(gen, *words, **options)
 
 
-def made_engine(url: URL) -> tuple[Engine, HangDetector]:
+def engine_for(url: URL) -> tuple[Engine, HangDetector]:
     """Connections to the server of a URL, each made ready for Moorage's work and watched."""
     if url.drivername == "postgresql":
         url = url.set(drivername="postgresql+psycopg")

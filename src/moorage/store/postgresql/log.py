@@ -26,8 +26,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from moorage.domain.changes import BoundHeld, BoundOffers, BoundStored
-from moorage.store.changelog.entries import Glance, News, Turn, commits, entries
-from moorage.store.changelog.lapsed_bookings import Swept, sweep_all, sweep_of, who_lapsed
+from moorage.store.changelog.entries import LogDelta, LogPoll, Turn, commits, entries
+from moorage.store.changelog.lapsed_bookings import Swept, lapsed_consumers, sweep_all, sweep_of
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import WAIT, retry
 from moorage.store.postgresql.errors import pause_or_raise
@@ -224,7 +224,7 @@ class VisibleLog:
         """See `Log`. In a copy from another server transactions had other numbers."""
         return bool(connection.execute(_BELONGS).scalar_one())
 
-    def begin_anew(self, connection: Connection) -> None:
+    def reset_log(self, connection: Connection) -> None:
         for statement in _FORGET:
             connection.execute(statement)
 
@@ -255,7 +255,7 @@ class VisibleLog:
         """See `Log`. Consumers whom somebody else changes just now are left to the next one."""
         if turn.alone:
             return sweep_all(connection, now)
-        found = who_lapsed(connection, now, most=_SWEPT_AT_ONCE)
+        found = lapsed_consumers(connection, now, most=_SWEPT_AT_ONCE)
         if not found:
             return Swept()
         mine = connection.exec_driver_sql(_TRY, (list(found),)).scalars().all()
@@ -277,17 +277,17 @@ class VisibleLog:
             _trim(connection)
         return number
 
-    def glance(self, cursor: object | None) -> Glance:
+    def poll(self, cursor: object | None) -> LogPoll:
         if not isinstance(cursor, Cursor):
             # Opens the log connection, which must stand before the first cursor is taken.
-            return Glance(moved=True, now=retry(self._log_connection.now, pause_or_raise))
+            return LogPoll(moved=True, now=retry(self._log_connection.now, pause_or_raise))
         log_start, started, now, unseen = retry(
             lambda: self._log_connection.ask(cursor.xmax, cursor.running), pause_or_raise
         )
         moved = unseen or not self._holds(cursor, started, log_start)
-        return Glance(moved, now)
+        return LogPoll(moved, now)
 
-    def news(self, connection: Session, cursor: object | None, revision: int) -> News:
+    def delta(self, connection: Session, cursor: object | None, revision: int) -> LogDelta:
         """See `Log`. Revisions go up by what is seen, also where a lower number comes later."""
         number = (
             self._log_connection.number
@@ -301,7 +301,7 @@ class VisibleLog:
             return _everything(head, reached, head.newest)
         if not self._holds(known, head.started, head.log_start):
             return _everything(head, reached, max(head.newest, revision + 1))
-        return News(
+        return LogDelta(
             cursor=reached,
             revision=max(revision + 1, *(row.revision for row in found)) if found else revision,
             topology_revision=head.topology_revision,
@@ -320,8 +320,8 @@ class VisibleLog:
         )
 
 
-def _everything(head: Any, cursor: Cursor, revision: int) -> News:  # noqa: ANN401 - a row
-    return News(
+def _everything(head: Any, cursor: Cursor, revision: int) -> LogDelta:  # noqa: ANN401 - a row
+    return LogDelta(
         cursor=cursor,
         revision=revision,
         topology_revision=head.topology_revision,

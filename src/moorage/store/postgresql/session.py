@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 from sqlalchemy import text as sql
 
-from moorage.store.database.session import EMPTY, DeferringSession, Rows, in_general_terms
+from moorage.store.database.session import EMPTY, DeferringSession, Rows, as_sqlalchemy_error
 from moorage.store.postgresql.connection import Call
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ClauseElement, Dialect
 
     from moorage.store.database.session import ParameterSets, Question
-    from moorage.store.database.statements import Speech
+    from moorage.store.database.statements import StatementCompiler
     from moorage.store.postgresql.connection import RawConnection
 
 _END: Final = sql("COMMIT")
@@ -37,7 +37,7 @@ class PipelineSession(DeferringSession):
 
     __slots__ = ("_begun", "_connection", "_waiting")
 
-    def __init__(self, raw: RawConnection, speech: Speech, begin: str) -> None:
+    def __init__(self, raw: RawConnection, speech: StatementCompiler, begin: str) -> None:
         super().__init__(speech)
         self._connection = raw
         self._waiting = [Call(begin)]
@@ -48,7 +48,7 @@ class PipelineSession(DeferringSession):
             return []
         asked = []
         for statement, given in questions:
-            worded = self._speech.worded(statement, given)
+            worded = self._compiler.compiled(statement, given)
             asked.append((worded, Call(worded.text, worded.arguments(given))))
         self._waiting += [call for _, call in asked]
         self._run()
@@ -61,7 +61,7 @@ class PipelineSession(DeferringSession):
 
     def do(self, statement: ClauseElement, parameters: ParameterSets = EMPTY) -> None:
         every: Any = [parameters] if isinstance(parameters, dict) or not parameters else parameters
-        worded = self._speech.worded(statement, every[0])
+        worded = self._compiler.compiled(statement, every[0])
         self._waiting += _joined(worded.text, [worded.arguments(given) for given in every])
 
     def only(self, *questions: Question) -> Sequence[Rows]:
@@ -104,16 +104,16 @@ class PipelineSession(DeferringSession):
         try:
             self._connection.run(calls)
         except psycopg.Error as error:
-            raise in_sqlalchemy_terms(
-                error, calls[-1].text, self._speech.dialect, self._connection
+            raise pipeline_error(
+                error, calls[-1].text, self._compiler.dialect, self._connection
             ) from error
 
 
-def in_sqlalchemy_terms(
+def pipeline_error(
     error: psycopg.Error, text: str, dialect: Dialect, raw: RawConnection | None
 ) -> Exception:
     """In SQLAlchemy's terms, as every other error of the database."""
-    return in_general_terms(dialect, error, text, broken=raw is None or raw.broken)
+    return as_sqlalchemy_error(dialect, error, text, broken=raw is None or raw.broken)
 
 
 def _joined(text: str, every: Sequence[Sequence[Any]]) -> Iterator[Call]:

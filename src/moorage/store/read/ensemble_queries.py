@@ -13,13 +13,7 @@ from moorage.domain.explain import Refusal, RefusedRequest
 from moorage.domain.waitlist import EntryState
 from moorage.store.read import leases
 from moorage.store.read.leases import LIVE
-from moorage.store.read.stored_values import (
-    WHOLE_LEDGER,
-    Reader,
-    matching,
-    page_of,
-    whose_time_has_come,
-)
+from moorage.store.read.stored_values import WHOLE_LEDGER, Reader, due_rows, matching, page_of
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 from moorage.usecases.ports import ExclusiveEnsembles
@@ -35,7 +29,7 @@ if TYPE_CHECKING:
     from moorage.domain.flavors import Flavor
     from moorage.domain.period import Instant
     from moorage.domain.templates import Template
-    from moorage.store.database.session import Asked, Session
+    from moorage.store.database.session import Queryable, Session
     from moorage.usecases.ports import Page
 
 _e, _l, _d, _c = tables.ensembles.c, tables.leases.c, tables.decisions.c, tables.claims.c
@@ -63,10 +57,8 @@ _PLACES_GONE: Final = exists().where(
 """Its places were given back, or their hold has lapsed, before a server had one."""
 _x, _t = tables.explanations.c, tables.templates.c
 # What workers ask again and again, in every process: worded once.
-_DUE_DECISIONS: Final = whose_time_has_come(_d.expires_at).where(
-    _d.state == DecisionState.HELD.value
-)
-_DUE_CLAIMS: Final = whose_time_has_come(_c.lapses_at).where(_c.state == ClaimState.BUILDING.value)
+_DUE_DECISIONS: Final = due_rows(_d.expires_at).where(_d.state == DecisionState.HELD.value)
+_DUE_CLAIMS: Final = due_rows(_c.lapses_at).where(_c.state == ClaimState.BUILDING.value)
 _EXCLUSIVE_REVISION: Final = select(
     tables.ledger.c.exclusive_revision,
     exists()
@@ -95,11 +87,11 @@ _NAMESAKE: Final = (
 
 
 def namesake(
-    asked: Asked, project_id: str, name: str, now: Instant, *, but: str = ""
+    source: Queryable, project_id: str, name: str, now: Instant, *, but: str = ""
 ) -> str | None:
     """The id of the oldest ensemble in use of a name, but for one; see `ExpectUniqueName`."""
     given = {"of": project_id, "named": name, "but": but, "now": now}
-    found = asked.ask((_NAMESAKE, given))[0].first()
+    found = source.ask((_NAMESAKE, given))[0].first()
     return None if found is None else str(found.id)
 
 

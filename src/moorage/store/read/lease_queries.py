@@ -12,7 +12,7 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.waitlist import EntryState
 from moorage.store.database.statements import chunks
 from moorage.store.read import leases
-from moorage.store.read.stored_values import WHOLE_LEDGER, Reader, matching, whose_time_has_come
+from moorage.store.read.stored_values import WHOLE_LEDGER, Reader, due_rows, matching
 from moorage.store.schema import tables
 from moorage.store.values import stored_bodies
 
@@ -39,7 +39,7 @@ _OCCURRENCES: Final = (
     .where(_l.series_id.in_(bindparam("some", expanding=True)))
     .group_by(_l.series_id, _l.state)
 )
-_DUE_EFFECTS: Final = whose_time_has_come(tables.effects.c.not_before).where(
+_DUE_EFFECTS: Final = due_rows(tables.effects.c.not_before).where(
     tables.effects.c.state == EffectState.PENDING.value
 )
 _DUE_IN_LANE: Final = _DUE_EFFECTS.where(tables.effects.c.lane == bindparam("lane"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.period import Instant
     from moorage.domain.quotas import Quota
-    from moorage.store.database.session import Asked, Session
+    from moorage.store.database.session import Queryable, Session
 
 _QUOTA = select(tables.quotas.c.body).where(tables.quotas.c.project_id == bindparam("of"))
 _uses = tables.lease_uses.c
@@ -69,9 +69,9 @@ _COUNT: Final[Mapping[QuotaName, Select[Any]]] = MappingProxyType(
 """Offers are not among them: which of them are there still depends on the time."""
 
 
-def quota(asked: Asked, project_id: str) -> Quota | None:
+def quota(source: Queryable, project_id: str) -> Quota | None:
     """What an operator has said of a project."""
-    body = asked.ask((_QUOTA, {"of": project_id}))[0].scalar_one_or_none()
+    body = source.ask((_QUOTA, {"of": project_id}))[0].scalar_one_or_none()
     return None if body is None else stored_bodies.QUOTA.decode(body)
 
 
@@ -93,12 +93,12 @@ def lessee(
     )
 
 
-def count(asked: Asked, project_id: str, name: QuotaName) -> int:
+def count(source: Queryable, project_id: str, name: QuotaName) -> int:
     """How many things of a kind a project has; one of `_COUNT`."""
-    return int(asked.ask((_COUNT[name], {"of": project_id}))[0].scalar_one())
+    return int(source.ask((_COUNT[name], {"of": project_id}))[0].scalar_one())
 
 
-def counts(asked: Asked, project_id: str) -> dict[QuotaName, int]:
+def counts(source: Queryable, project_id: str) -> dict[QuotaName, int]:
     """How many things of each of these kinds a project has."""
-    found = asked.ask(*((query, {"of": project_id}) for query in _COUNT.values()))
+    found = source.ask(*((query, {"of": project_id}) for query in _COUNT.values()))
     return {name: int(rows.scalar_one()) for name, rows in zip(_COUNT, found, strict=True)}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
     from moorage.store.changelog.entries import Added
-    from moorage.store.database.session import Asked, Session
+    from moorage.store.database.session import Queryable, Session
 
 _b, _c, _m = tables.bookings.c, tables.consumers.c, tables.members.c
 _SOME: Final[Any] = bindparam("providers", expanding=True)
@@ -94,14 +94,14 @@ def states(connection: Session, uuids: Iterable[str]) -> Iterator[ProviderState]
         yield from _booked(_assembled(*parts), bookings, _down(away))
 
 
-def provider(asked: Asked, uuid: str) -> ResourceProvider:
+def provider(source: Queryable, uuid: str) -> ResourceProvider:
     """One of them, without its bookings.
 
     Raises:
         NotFound: there is none.
     """
     one = {"providers": [uuid]}
-    found = asked.ask(
+    found = source.ask(
         (_SOME_PROVIDERS, one),
         (_SOME_INVENTORIES, one),
         (_SOME_TRAITS, one),

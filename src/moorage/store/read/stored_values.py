@@ -120,7 +120,7 @@ def matching(table: Table, **equal: object) -> Select[Any]:
     return query
 
 
-def whose_time_has_come(time: Column[Any]) -> Select[Any]:
+def due_rows(time: Column[Any]) -> Select[Any]:
     """Bodies of rows whose `time` has come, the longest overdue first."""
     table = time.table
     query = select(table.c.body).where(time <= bindparam("now"))

@@ -29,9 +29,9 @@ from moorage.logs import Lasting
 from moorage.store.changelog.entries import Connections, Turn
 from moorage.store.database.fifo_lock import FifoLock
 from moorage.store.database.retry import WAIT
-from moorage.store.database.session import CursorSession, in_general_terms
-from moorage.store.database.statements import Speech
-from moorage.store.sqlite.log import REVISION, NumberedLog, Peek, newest_revision
+from moorage.store.database.session import CursorSession, as_sqlalchemy_error
+from moorage.store.database.statements import StatementCompiler
+from moorage.store.sqlite.log import REVISION, NumberedLog, RevisionReader, newest_revision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -106,18 +106,18 @@ class SqliteBackend:
             _make(path, _PRIVATE)
             gate = path.with_name(path.name + "-writer")
             _make(gate, path.stat().st_mode & _READ_WRITE)  # for all who share the file
-            self._alone = _Alone(gate)
+            self._writer_lock = _WriterLock(gate)
         except OSError as error:
             raise InvalidDescription(
                 f"cannot write beside {path}: {error.strerror}", path="database"
             ) from error
         self._engine = _engine(path)
-        self._speech = Speech(self._engine.dialect)
+        self._compiler = StatementCompiler(self._engine.dialect)
         self._writer = self._engine.execution_options(moorage_begin="BEGIN IMMEDIATE")
         self.log = NumberedLog(lambda _: Turn(time.time_ns() // 1000), self._revision)
-        self._peek = Peek(path, self._speech.worded(REVISION, {}).text)
+        self._peek = RevisionReader(path, self._compiler.compiled(REVISION, {}).text)
         try:
-            with self._alone, self._engine.connect() as connection:
+            with self._writer_lock, self._engine.connect() as connection:
                 # The mode is a property of the file; it cannot change inside a transaction.
                 driver = connection.connection.driver_connection
                 assert driver is not None
@@ -131,8 +131,8 @@ class SqliteBackend:
         """See `Backend`. SQLite's clock is the machine's."""
         return time.time_ns() // 1000
 
-    def look(self, work: Callable[[Connection], T]) -> T:
-        with _PLAINLY, self._engine.connect() as connection:
+    def read_schema(self, work: Callable[[Connection], T]) -> T:
+        with _DISK_ERRORS, self._engine.connect() as connection:
             return work(connection)
 
     def read(self, work: Callable[[Session], T]) -> T:
@@ -141,14 +141,14 @@ class SqliteBackend:
         Raises:
             Unavailable: the file, or the disk it lies on, needs an operator.
         """
-        with _PLAINLY, self._lent() as session, _reading(session):
+        with _DISK_ERRORS, self._lent() as session, _reading(session):
             return work(session)
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
         """See `Backend`. One question sees one state by itself, and needs no transaction."""
         if len(questions) != 1:
             return self.read(lambda session: session.ask(*questions))
-        with _PLAINLY, self._lent() as session:
+        with _DISK_ERRORS, self._lent() as session:
             return session.ask(*questions)
 
     def write(self, work: Callable[[Session], T]) -> T:
@@ -157,19 +157,19 @@ class SqliteBackend:
         Raises:
             Unavailable: as for `read`; nothing was written.
         """
-        with self._alone:
+        with self._writer_lock:
             try:
-                session = CursorSession(self._writes or self._pen(), self._speech)
+                session = CursorSession(self._writes or self._write_connection(), self._compiler)
                 _begin_to_write(session)
                 try:
                     found = work(session)
-                    session.tell("COMMIT")
+                    session.execute_text("COMMIT")
                 except BaseException:
                     session.rollback()
                     raise
             except (DatabaseError, sqlite3.Error) as error:
-                self._put_down_pen()  # whatever it is, a new connection knows nothing of it
-                _tell_plainly(error)
+                self._discard_write_connection()  # a new one knows nothing of the error
+                _raise_disk_error(error)
                 raise
             return found
 
@@ -182,7 +182,7 @@ class SqliteBackend:
 
     def upgrade(self, work: Callable[[Connection], None]) -> None:
         """See `Backend`. Every writer is alone here."""
-        with _PLAINLY, self._alone, self._writer.begin() as connection:
+        with _DISK_ERRORS, self._writer_lock, self._writer.begin() as connection:
             work(connection)
 
     @contextmanager
@@ -190,11 +190,11 @@ class SqliteBackend:
         """A connection from the pool, for one transaction."""
         lent = self._borrowed()
         try:
-            yield CursorSession(lent.driver_connection, self._speech)
+            yield CursorSession(lent.driver_connection, self._compiler)
         finally:
             lent.close()
 
-    def _pen(self) -> Any:  # noqa: ANN401 - the driver's own
+    def _write_connection(self) -> Any:  # noqa: ANN401 - the driver's own
         """The connection of whoever writes alone: the pages it knows stay true between writes."""
         if self._writes is None:
             lent = self._borrowed()
@@ -202,7 +202,7 @@ class SqliteBackend:
             lent.detach()
         return self._writes
 
-    def _put_down_pen(self) -> None:
+    def _discard_write_connection(self) -> None:
         if self._writes is not None:
             self._writes.close()
             self._writes = None
@@ -211,7 +211,7 @@ class SqliteBackend:
         try:
             return self._engine.raw_connection()
         except sqlite3.Error as error:
-            raise in_general_terms(self._engine.dialect, error, "connect") from error
+            raise as_sqlalchemy_error(self._engine.dialect, error, "connect") from error
 
     def connections(self) -> Connections:
         """See `Backend`. One more is kept for writing, one for a look at the revision."""
@@ -220,9 +220,9 @@ class SqliteBackend:
 
     def close(self) -> None:
         self._peek.close()
-        self._put_down_pen()
+        self._discard_write_connection()
         self._engine.dispose()
-        self._alone.close()
+        self._writer_lock.close()
         if self._private is not None:
             shutil.rmtree(self._private, ignore_errors=True)
 
@@ -240,7 +240,7 @@ def _make(path: Path, mode: int) -> None:
             os.close(made)
 
 
-class _Alone:
+class _WriterLock:
     """Shuts out every other writer, of this process and of others, while it is entered."""
 
     def __init__(self, gate: Path) -> None:
@@ -271,7 +271,7 @@ class _Alone:
         self._gate.close()
 
 
-def _tell_plainly(error: BaseException | None) -> None:
+def _raise_disk_error(error: BaseException | None) -> None:
     """Return if it is no trouble with the file or its disk.
 
     Raises:
@@ -286,17 +286,17 @@ def _tell_plainly(error: BaseException | None) -> None:
         raise Unavailable(f"the ledger cannot be used: {error.orig}") from error
 
 
-class _Plainly:
+class _DiskErrors:
     """Says what trouble with the file or its disk is; any other error stays as it is."""
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        _tell_plainly(error)
+        _raise_disk_error(error)
 
 
-_PLAINLY: Final = _Plainly()
+_DISK_ERRORS: Final = _DiskErrors()
 
 
 def _engine(path: Path) -> Engine:
@@ -340,7 +340,7 @@ def _begin_to_write(session: CursorSession) -> None:
     """
     for left in reversed(range(_ATTEMPTS)):
         try:
-            session.tell("BEGIN IMMEDIATE")
+            session.execute_text("BEGIN IMMEDIATE")
         except OperationalError as error:
             if not left:
                 raise Busy("the database file is locked by another program") from error

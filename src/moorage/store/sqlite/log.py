@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from sqlalchemy import BigInteger, bindparam, delete, exists, func, literal_column, select, update
 
-from moorage.store.changelog.entries import Glance, News, commits, entries
+from moorage.store.changelog.entries import LogDelta, LogPoll, commits, entries
 from moorage.store.changelog.single_writer import SingleWriterLog
 from moorage.store.schema import tables
 
@@ -31,7 +31,7 @@ _WAIT: Final = 5.0
 """Seconds to wait while another program keeps the file locked."""
 
 
-class Peek:
+class RevisionReader:
     """Reads the only value of one statement, without a pool and a transaction, in any thread.
 
     A statement that stands alone sees every commit that ended before it began. To take a connection
@@ -131,14 +131,14 @@ class NumberedLog(SingleWriterLog):
             _trim(connection, upto)
         return revision
 
-    def glance(self, cursor: object | None) -> Glance:
-        return Glance(cursor is None or self._revision() != cursor)
+    def poll(self, cursor: object | None) -> LogPoll:
+        return LogPoll(cursor is None or self._revision() != cursor)
 
-    def news(self, connection: Session, cursor: object | None, revision: int) -> News:
+    def delta(self, connection: Session, cursor: object | None, revision: int) -> LogDelta:
         head = connection.execute(_HEAD).one()
         complete = cursor is not None and revision >= head.log_start
         found = connection.execute(_AFTER, {"after": revision}).all() if complete else []
-        return News(
+        return LogDelta(
             cursor=head.newest,
             revision=head.newest,
             topology_revision=head.topology_revision,

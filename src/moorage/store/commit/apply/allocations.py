@@ -92,7 +92,7 @@ def replace_allocations(batch: Batch, change: ReplaceAllocations) -> None:
         InvalidDescription: an amount below 1, or a provider without amounts.
     """
     uuid = change.consumer.uuid
-    found = batch.look(STANDING, {"uuid": uuid})
+    found = batch.query(STANDING, {"uuid": uuid})
     stored = found[0] if found else None
     own = [row for row in found if row.number is not None]
     actual = stored.generation if stored is not None and own else None
@@ -241,7 +241,7 @@ def delete_allocations(batch: Batch, change: DeleteAllocations) -> None:
     Raises:
         NotFound: the consumer has none.
     """
-    own = batch.look(OWN, {"uuid": change.consumer})
+    own = batch.query(OWN, {"uuid": change.consumer})
     if not own:
         raise NotFound("consumer", change.consumer)
     _clear(batch, change.consumer, own)

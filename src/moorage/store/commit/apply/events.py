@@ -190,7 +190,7 @@ class _Replaced:
         return row.project_id, row.name
 
 
-def tell(batch: Batch, every: Sequence[Change], revision: int) -> None:
+def write_events(batch: Batch, every: Sequence[Change], revision: int) -> None:
     """Write what the changes of a commit mean, in their order."""
     found = [
         {

@@ -60,7 +60,7 @@ def put_inventories(batch: Batch, change: PutInventories) -> None:
     for name in given:
         if not batch.knows_class(name):
             raise UnknownName("resource class", name, path=f"inventories.{name}")
-    stored = set(batch.look(CLASSES, {"provider": change.provider}).scalars())
+    stored = set(batch.query(CLASSES, {"provider": change.provider}).scalars())
     _check_presence(change, stored)
     columns = {
         one.resource_class: rows.inventory_columns(change.provider, one, batch.now)
@@ -100,7 +100,7 @@ def delete_inventories(batch: Batch, change: DeleteInventories) -> None:
         NotFound: no such provider, or the class is not there.
     """
     batch.provider(change.provider)
-    stored = set(batch.look(CLASSES, {"provider": change.provider}).scalars())
+    stored = set(batch.query(CLASSES, {"provider": change.provider}).scalars())
     if change.resource_class is None:
         gone = stored
     elif change.resource_class in stored:
@@ -169,7 +169,7 @@ AGGREGATES: Final = _Set(tables.provider_aggregates, tables.provider_aggregates.
 def _replace(batch: Batch, kept: _Set, provider: str, wanted: frozenset[str]) -> bool:
     """Make the provider's set the wanted one; whether it differed."""
     of = {"of_provider": provider}
-    stored = set(batch.look(kept.stored, of).scalars())
+    stored = set(batch.query(kept.stored, of).scalars())
     for some in chunks(stored - wanted):
         batch.connection.do(kept.drop, {**of, "some": some})
     fresh = [{**of, "one": name} for name in sorted(wanted - stored)]

@@ -80,7 +80,7 @@ def _root_of(batch: Batch, parent: str) -> str:
 
 
 def _refuse_duplicate(batch: Batch, uuid: str, name: str, *, new: bool) -> None:
-    for row in batch.look(TAKEN, {"uuid": uuid, "name": name}):
+    for row in batch.query(TAKEN, {"uuid": uuid, "name": name}):
         if row.uuid != uuid:
             raise DuplicateName("resource provider", name)
         if new:

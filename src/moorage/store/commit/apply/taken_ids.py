@@ -63,7 +63,7 @@ _FREEING: Final = (DeleteEnsemble, DropEffects)
 """Changes after which an id may be free that was not before."""
 
 
-def look_up(batch: Batch, every: Sequence[Change]) -> None:
+def note_taken_ids(batch: Batch, every: Sequence[Change]) -> None:
     """Note which ids are taken, of each kind of which the changeset makes new ones."""
     wanted: dict[str, set[str]] = {}
     for change in every:
