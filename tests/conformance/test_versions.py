@@ -28,10 +28,10 @@ def test_the_history_is_placements() -> None:
         ("  placement   1.2 ", "1.2"),
     ],
 )
-def test_the_version_spoken_is_told_back(wire: Any, header: str | None, spoken: str) -> None:
+def test_the_version_spoken_is_told_back(wire: Any, header: str | None, negotiated: str) -> None:
     answer = wire("GET", "/", headers={"openstack-api-version": header})
     assert answer.status == 200
-    assert answer.headers["openstack-api-version"] == f"placement {spoken}"
+    assert answer.headers["openstack-api-version"] == f"placement {negotiated}"
     assert answer.headers["vary"] == "openstack-api-version"
     assert answer.json["versions"][0]["max_version"] == "1.39"
 
@@ -74,14 +74,14 @@ def test_every_version_answers_every_route_it_has(wire: Any, version: str) -> No
         "candidates.list": "?resources=VCPU:1",
         "usages.show": "?project_id=p",
     }
-    spoken = HISTORY.spoken(f"placement {version}", "placement")
+    negotiated = HISTORY.negotiated(f"placement {version}", "placement")
     for method, path, operation, _, _ in TABLE:
         if method != "GET" or operation == "trait.show":
             continue
         answer = wire("GET", path.format(**items) + queries.get(operation, ""), version=version)
-        assert answer.status == (spoken.absent(operation) or 200), (operation, answer.raw)
+        assert answer.status == (negotiated.absent(operation) or 200), (operation, answer.raw)
         assert ("last-modified" in answer.headers) == (
-            answer.status == 200 and spoken.has("cache-headers")
+            answer.status == 200 and negotiated.has("cache-headers")
         ), operation
 
 

@@ -11,7 +11,7 @@ from moorage.http.microversion import (
     Response,
     UnacceptableVersion,
     Version,
-    asked_version,
+    requested_version,
 )
 
 versions = st.builds(Version, st.integers(0, 9), st.integers(0, 99))
@@ -43,7 +43,7 @@ HISTORY = History(
 
 
 def speaking(text: str) -> object:
-    return HISTORY.spoken(f"thing {text}", "thing")
+    return HISTORY.negotiated(f"thing {text}", "thing")
 
 
 @given(versions, versions)
@@ -76,7 +76,7 @@ def test_what_is_no_version(text: str) -> None:
     ],
 )
 def test_the_header_names_services(header: str | None, asked: str | None) -> None:
-    assert asked_version(header, "thing") == asked
+    assert requested_version(header, "thing") == asked
 
 
 def test_a_version_between_declared_ones_does_not_exist() -> None:

@@ -131,7 +131,7 @@ class Change:
 
 
 @dataclass(frozen=True, eq=False)
-class Spoken:
+class NegotiatedVersion:
     """The version one request speaks. `missing` are the changes that came later, newest first.
 
     Made once per version by its history, so it compares and hashes by identity.
@@ -209,22 +209,22 @@ class History:
         """Every change, oldest first."""
         return self._changes
 
-    def _at(self, version: Version) -> Spoken:
-        return Spoken(
+    def _at(self, version: Version) -> NegotiatedVersion:
+        return NegotiatedVersion(
             version=version,
             features=frozenset(c.feature for c in self._changes if c.version <= version),
             known=self._known,
             missing=tuple(c for c in reversed(self._changes) if c.version > version),
         )
 
-    def spoken(self, header: str | None, service: str) -> Spoken:
+    def negotiated(self, header: str | None, service: str) -> NegotiatedVersion:
         """What a request with this header speaks; the oldest version without one.
 
         Raises:
             InvalidVersion: the header names the service with something that is no version.
             UnacceptableVersion: it names a version that does not exist.
         """
-        asked = asked_version(header, service)
+        asked = requested_version(header, service)
         if asked is None:
             return self.at(self.minimum)
         if asked == LATEST:
@@ -235,7 +235,7 @@ class History:
         return self.at(version)
 
 
-def asked_version(header: str | None, service: str) -> str | None:
+def requested_version(header: str | None, service: str) -> str | None:
     """The version text the header gives for `service` (names compare without case), or None.
 
     The last that names the service with anything counts, as with OpenStack's own parser.

@@ -118,14 +118,14 @@ def test_a_verb_that_is_none_changes_nothing(one: Door) -> None:
     ],
 )
 def test_the_version_is_negotiated(
-    one: Door, said: str | None, status: int, spoken: str | None
+    one: Door, said: str | None, status: int, negotiated: str | None
 ) -> None:
     headers = {} if said is None else {"OpenStack-API-Version": said}
     answer = one.call("GET", "/leases", headers=headers)
     assert answer.status_code == status, answer.text
     assert answer.headers["vary"] == "OpenStack-API-Version"
-    if spoken is not None:
-        assert answer.headers["openstack-api-version"] == f"reservation {spoken}"
+    if negotiated is not None:
+        assert answer.headers["openstack-api-version"] == f"reservation {negotiated}"
     else:
         assert "ersion" in early(answer, status)
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.api.native.lease_requests import AMOUNT_ROLE, asked, changed
+from moorage.api.native.lease_requests import AMOUNT_ROLE, lease_change, lease_request
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.leases import Yielding
 from moorage.domain.period import DAY, HOUR, MINUTE, Period, parse_instant
@@ -26,7 +26,7 @@ def read(**body: Any) -> LeaseRequest:
         | body
     )
     body = {key: value for key, value in body.items() if value is not None}
-    return asked(msgspec.convert({"lease": body}, LeaseCreate).lease, NOW)
+    return lease_request(msgspec.convert({"lease": body}, LeaseCreate).lease, NOW)
 
 
 def refused(**body: Any) -> str | None:
@@ -153,7 +153,7 @@ def test_bounds_are_the_structs(body: dict[str, Any]) -> None:
 
 
 def change(**body: Any) -> Any:
-    return changed(msgspec.convert({"lease": body}, LeaseChange).lease, NOW)
+    return lease_change(msgspec.convert({"lease": body}, LeaseChange).lease, NOW)
 
 
 def test_a_change_says_only_what_changes() -> None:

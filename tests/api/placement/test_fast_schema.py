@@ -117,13 +117,13 @@ def test_plain_values_are_told_apart(schema: Any, good: list[Any], bad: list[Any
 
 def test_every_schema_of_every_version_has_a_check() -> None:
     for change in HISTORY.changes:
-        spoken = HISTORY.at(change.version)
+        negotiated = HISTORY.at(change.version)
         for operation in BODIES:
-            schema = spoken.schema(operation, BODIES[operation])
+            schema = negotiated.schema(operation, BODIES[operation])
             if schema is not None:
                 quick_check(schema, str.isascii)
         for operation in QUERIES:
-            quick_check(spoken.query(operation, QUERIES[operation]), str.isascii)
+            quick_check(negotiated.query(operation, QUERIES[operation]), str.isascii)
 
 
 def test_a_text_that_ends_in_a_line_break_is_left_to_jsonschema() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.api.placement import candidate_query
-from moorage.api.placement.application import taken_apart
+from moorage.api.placement.application import parse_query_string
 from moorage.api.placement.refusals import BadQuery
 from moorage.api.placement.request import Request
 from moorage.api.placement.versions import HISTORY
@@ -20,9 +20,9 @@ OTHER_TREE = "00000001-0000-4000-8000-00000000000b"
 def asked(text: str, version: str = "1.39") -> Request:
     return Request(
         operation="candidates.list",
-        spoken=HISTORY.spoken(f"placement {version}", "placement"),
+        negotiated=HISTORY.negotiated(f"placement {version}", "placement"),
         path={},
-        query=taken_apart(text),
+        query=parse_query_string(text),
         raw=b"",
         mount="",
     )
@@ -39,9 +39,9 @@ def test_a_query_is_taken_apart_as_the_standard_library_does(text: str) -> None:
         expected = parse_qsl(parted, keep_blank_values=True, encoding="utf-8", errors="strict")
     except ValueError:
         with pytest.raises(ValueError, match=r"decode|codec"):
-            taken_apart(text)
+            parse_query_string(text)
         return
-    assert taken_apart(text) == tuple(expected)
+    assert parse_query_string(text) == tuple(expected)
 
 
 def test_queries_that_differ_by_their_trees_alone_keep_these() -> None:

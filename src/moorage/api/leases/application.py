@@ -18,7 +18,7 @@ import msgspec
 
 from moorage.api.leases import protocol, rules
 from moorage.api.leases.call import Call, Collection, Reply
-from moorage.api.leases.protocol import BEYOND, HISTORY, Told, told
+from moorage.api.leases.protocol import BEYOND, HISTORY, ErrorReply, error_reply
 from moorage.api.leases.routes import ROUTES
 from moorage.domain.errors import Busy, Forbidden, MoorageError
 from moorage.http.falcon_stream import send
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from moorage.api.leases.routes import Route
     from moorage.http.access_rules import Access
-    from moorage.http.microversion import Spoken
+    from moorage.http.microversion import NegotiatedVersion
     from moorage.http.planner_client import Planner
     from moorage.http.wsgi import Application, Environ, StartResponse
     from moorage.usecases.environment import UseCaseEnvironment
@@ -43,10 +43,10 @@ _NOBODY: Final = Caller(user_id="", project_id="")
 _log = logging.getLogger(__name__)
 
 
-class Early(Exception):
+class EarlyError(Exception):
     """Errors before a handler is reached, which Blazar words in another form."""
 
-    def __init__(self, said: Told, headers: tuple[tuple[str, str], ...] = ()) -> None:
+    def __init__(self, said: ErrorReply, headers: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(said.message)
         self.said = said
         self.headers = headers
@@ -135,8 +135,8 @@ def _responder(
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         req.env[ROUTE] = f"{VERSION}{route.path}"
         resp.set_header("Vary", protocol.VERSION_HEADER)
-        spoken = req.context.spoken = _spoken(req)
-        resp.set_header(protocol.VERSION_HEADER, f"{protocol.SERVICE} {spoken.version}")
+        negotiated = req.context.negotiated = _negotiated(req)
+        resp.set_header(protocol.VERSION_HEADER, f"{protocol.SERVICE} {negotiated.version}")
         caller: Caller = req.env.get("moorage.caller", _NOBODY)
         if not caller.project_scoped or not access(route.rule, caller, caller.project_id):
             raise Forbidden(f"Policy doesn't allow {route.rule} to be performed.")
@@ -149,8 +149,8 @@ def _responder(
     def work(
         req: falcon.Request, resp: falcon.Response, caller: Caller, path: dict[str, str]
     ) -> None:
-        spoken: Spoken = req.context.spoken
-        reply: Reply = route.handler(Call(env, caller, spoken, path, _query(req), _body(req)))
+        negotiated: NegotiatedVersion = req.context.negotiated
+        reply: Reply = route.handler(Call(env, caller, negotiated, path, _query(req), _body(req)))
         resp.status = falcon.code_to_http_status(reply.status)
         if isinstance(reply.body, Collection):
             resp.content_type = falcon.MEDIA_JSON
@@ -161,18 +161,18 @@ def _responder(
     return respond
 
 
-def _spoken(req: falcon.Request) -> Spoken:
+def _negotiated(req: falcon.Request) -> NegotiatedVersion:
     try:
-        return HISTORY.spoken(req.get_header(protocol.VERSION_HEADER), protocol.SERVICE)
+        return HISTORY.negotiated(req.get_header(protocol.VERSION_HEADER), protocol.SERVICE)
     except InvalidVersion as error:
         wrong = f"API Version String '{error}' is of invalid format. It must be Major.Minor."
-        raise Early(Told(400, wrong)) from None
+        raise EarlyError(ErrorReply(400, wrong)) from None
     except UnacceptableVersion as error:
         wrong = (
             f"{protocol.SERVICE.capitalize()} API does not support version {error.asked}; it is at"
             f" least {error.minimum} and at most {error.maximum}"
         )
-        raise Early(Told(406, wrong)) from None
+        raise EarlyError(ErrorReply(406, wrong)) from None
 
 
 def _query(req: falcon.Request) -> dict[str, str]:
@@ -189,7 +189,7 @@ def _body(req: falcon.Request) -> Any:  # noqa: ANN401 - decoded JSON
         # Other than `json`, it takes no numbers that are none, nor half a surrogate pair.
         return msgspec.json.decode(data) if data else None
     except (ValueError, RecursionError):
-        raise Early(Told(400, "The request's body is not JSON")) from None
+        raise EarlyError(ErrorReply(400, "The request's body is not JSON")) from None
 
 
 def _write(resp: falcon.Response, body: object) -> None:
@@ -199,29 +199,29 @@ def _write(resp: falcon.Response, body: object) -> None:
 
 def _refuse_verb(allowed: str) -> Callable[..., None]:
     def respond(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        raise Early(Told(405, "Method Not Allowed"), (("Allow", allowed),))
+        raise EarlyError(ErrorReply(405, "Method Not Allowed"), (("Allow", allowed),))
 
     return respond
 
 
 def _nothing_here(req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-    raise Early(Told(404, "Not Found"))
+    raise EarlyError(ErrorReply(404, "Not Found"))
 
 
 def _failed(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
-    if isinstance(error, Early):
+    if isinstance(error, EarlyError):
         said, body = error.said, error.said.early
         resp.set_headers(error.headers)
     elif isinstance(error, MoorageError):
-        spoken = getattr(req.context, "spoken", HISTORY.at(HISTORY.minimum))
-        said = told(error, beyond=spoken.has(BEYOND))
+        negotiated = getattr(req.context, "negotiated", HISTORY.at(HISTORY.minimum))
+        said = error_reply(error, beyond=negotiated.has(BEYOND))
         body = said.body
         if isinstance(error, Busy):
             resp.set_header("Retry-After", str(error.retry_after))
     else:
         # Nothing internal is disclosed; the log has more under the request id.
         _log.error("request %s failed", req.env.get("moorage.request_id"), exc_info=error)
-        said = Told(500, "Internal Server Error")
+        said = ErrorReply(500, "Internal Server Error")
         body = {**said.body, "error_name": protocol.INTERNAL}
     resp.status = falcon.code_to_http_status(said.status)
     _write(resp, body)

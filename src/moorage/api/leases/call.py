@@ -12,7 +12,7 @@ from moorage.domain.errors import InvalidDescription
 from moorage.usecases.ports import Page
 
 if TYPE_CHECKING:
-    from moorage.http.microversion import Spoken
+    from moorage.http.microversion import NegotiatedVersion
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
@@ -23,7 +23,7 @@ class Call:
 
     env: UseCaseEnvironment
     caller: Caller
-    spoken: Spoken
+    negotiated: NegotiatedVersion
     path: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     query: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     body: Any = None
@@ -31,7 +31,7 @@ class Call:
 
     def has(self, feature: str) -> bool:
         """Whether the request speaks a version that has the feature."""
-        return self.spoken.has(feature)
+        return self.negotiated.has(feature)
 
     def object(self) -> Mapping[str, Any]:
         """The body, which must be an object.

@@ -29,7 +29,7 @@ INTERNAL: Final = "INTERNAL_SERVER_ERROR"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ErrorReply:
     """An error's status and message on the wire."""
 
     status: int
@@ -68,21 +68,21 @@ _STATUS: Final[Mapping[type[errors.MoorageError], int]] = MappingProxyType(
 )
 
 
-def told(error: errors.MoorageError, *, beyond: bool) -> Told:
+def error_reply(error: errors.MoorageError, *, beyond: bool) -> ErrorReply:
     """The wire form of an error; `beyond`: for clients of the version `promise` or later.
 
     Blazar answers a lease that does not fit with 500.
     """
     if isinstance(error, errors.Infeasible):
         if not beyond:
-            return Told(500, NOT_ENOUGH)
+            return ErrorReply(500, NOT_ENOUGH)
         assert isinstance(error.explanation, Explanation)
-        return Told(409, f"{NOT_ENOUGH}: {error.message}", error.explanation.id)
+        return ErrorReply(409, f"{NOT_ENOUGH}: {error.message}", error.explanation.id)
     for kind in type(error).__mro__:
         status = _STATUS.get(kind)
         if status is not None:
-            return Told(status, _sentence(error))
-    return Told(500, error.message)
+            return ErrorReply(status, _sentence(error))
+    return ErrorReply(500, error.message)
 
 
 def _sentence(error: errors.MoorageError) -> str:

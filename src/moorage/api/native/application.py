@@ -262,13 +262,13 @@ def _failed(req: falcon.Request, resp: falcon.Response, error: Exception, params
     if not isinstance(error, MoorageError):
         # The kernel makes the 500 and logs the trace: nothing internal is disclosed here.
         raise error
-    told = refuse(
+    operator_error = refuse(
         error, str(req.env.get("moorage.request_id", "")), getattr(req.context, "call", None)
     )
-    resp.status = falcon.code_to_http_status(told.errors[0].status)
+    resp.status = falcon.code_to_http_status(operator_error.errors[0].status)
     resp.content_type = falcon.MEDIA_JSON
-    resp.data = ENCODER.encode(told)
+    resp.data = ENCODER.encode(operator_error)
     if isinstance(error, Busy):
         resp.set_header("Retry-After", str(error.retry_after))
-    if told.errors[0].status == errors.NOT_ACCEPTABLE:
+    if operator_error.errors[0].status == errors.NOT_ACCEPTABLE:
         resp.set_header("OpenStack-API-Maximum-Version", str(protocol.HISTORY.maximum))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import UNSET
 
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.lease_requests import instance
+from moorage.api.native.lease_requests import template_ensemble
 from moorage.api.native.reading import duration, instant
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import InvalidDescription
@@ -81,7 +81,7 @@ def fit(call: Call) -> Reply:
 def _described(call: Call, body: FitBody) -> EnsembleDescription:
     """The ensemble of a template, or one server of a flavor."""
     if body.template is not None:
-        return instance(call, body.template)
+        return template_ensemble(call, body.template)
     name = call.env.store.flavor(str(body.flavor)).name
     return read_ensemble({"name": name, "members": [{"name": "server", "flavor": body.flavor}]})
 

@@ -46,7 +46,7 @@ def create(call: Call) -> Reply:
     made = call.perform(
         decide_ensemble,
         body.ensemble_id,
-        reading.ask(call, body),
+        reading.decision_options(call, body),
         reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )

@@ -40,7 +40,7 @@ def create(call: Call) -> Reply:
     created = call.perform(
         create_ensemble,
         reading.description(body),
-        None if body.decide is None else reading.ask(call, body.decide),
+        None if body.decide is None else reading.decision_options(call, body.decide),
         reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )
@@ -88,7 +88,7 @@ def change(call: Call) -> Reply:
             remove_policies=frozenset(body.remove_policies),
             generation=call.expected(body.generation),
         ),
-        None if body.decide is None else reading.ask(call, body.decide),
+        None if body.decide is None else reading.decision_options(call, body.decide),
         dry_run=call.dry_run,
     )
     return made(call, changed, location=False)

@@ -244,7 +244,7 @@ def rule_for(error: errors.MoorageError) -> Rule:
     raise LookupError(f"no rule for {type(error).__name__}")
 
 
-def told(error: errors.MoorageError, request_id: str) -> Error:
+def operator_error(error: errors.MoorageError, request_id: str) -> Error:
     """The error on the wire; an explanation is added by the caller."""
     rule = rule_for(error)
     return Error(
@@ -257,9 +257,11 @@ def told(error: errors.MoorageError, request_id: str) -> Error:
     )
 
 
-def told_to_tenant(error: errors.MoorageError, request_id: str) -> Error:
-    """As `told`, without providers' UUIDs and free capacity."""
-    return msgspec.structs.replace(told(error, request_id), detail=_without_provider(error))
+def tenant_error(error: errors.MoorageError, request_id: str) -> Error:
+    """As `operator_error`, without providers' UUIDs and free capacity."""
+    return msgspec.structs.replace(
+        operator_error(error, request_id), detail=_without_provider(error)
+    )
 
 
 def _without_provider(error: errors.MoorageError) -> str:
@@ -310,13 +312,13 @@ def _of_quota(error: errors.LimitExceeded) -> dict[str, Any]:
     """Further fields of a project quota's error."""
     if not isinstance(error, errors.QuotaExceeded):
         return {}
-    told: dict[str, Any] = {"quota": str(error.what), "left": error.left}
+    operator_error: dict[str, Any] = {"quota": str(error.what), "left": error.left}
     if error.passes_at is not None:
-        told["passes_at"] = format_instant(error.passes_at)
-        told["passes"] = "asked" if error.when_asked else "start"
+        operator_error["passes_at"] = format_instant(error.passes_at)
+        operator_error["passes"] = "asked" if error.when_asked else "start"
     if error.asked_from is not None:
-        told["asked_from"] = format_instant(error.asked_from)
-    return told
+        operator_error["asked_from"] = format_instant(error.asked_from)
+    return operator_error
 
 
 def _broken(error: errors.WouldBreakLease) -> dict[str, Any]:
@@ -339,7 +341,7 @@ NOT_ACCEPTABLE: Final = 406
 def refuse(error: MoorageError, request_id: str, call: Call | None) -> Errors:
     """The error document."""
     operator = call is not None and call.caller.operator
-    found = (told if operator else told_to_tenant)(error, request_id)
+    found = (operator_error if operator else tenant_error)(error, request_id)
     if call is not None and isinstance(error, Infeasible):
         explanation = error.explanation
         assert isinstance(explanation, Explanation)

@@ -29,7 +29,11 @@ def place(call: Call) -> Reply:
         name=body.name,
     )
     if body.ensemble_id is None:
-        ask = DecisionOptions() if body.decide is None else reading.ask(call, body.decide)
+        ask = (
+            DecisionOptions()
+            if body.decide is None
+            else reading.decision_options(call, body.decide)
+        )
         identity = reading.identity(call, body, body.id)
         placed = call.perform(place_template, source, ask, identity, dry_run=call.dry_run)
         return _reply(call, placed, status=200 if call.dry_run else None)

@@ -31,7 +31,7 @@ AMOUNT_ROLE = "server"
 """The one role of a lease of an amount of a flavor."""
 
 
-def asked(body: LeaseBody, now: Instant, *, any_priority: bool = False) -> LeaseRequest:
+def lease_request(body: LeaseBody, now: Instant, *, any_priority: bool = False) -> LeaseRequest:
     """The request of a body, at an instant; a template is not described yet.
 
     Args:
@@ -68,7 +68,7 @@ def asked(body: LeaseBody, now: Instant, *, any_priority: bool = False) -> Lease
     )
 
 
-def changed(body: LeaseChangeBody, now: Instant) -> LeaseChange:
+def lease_change(body: LeaseChangeBody, now: Instant) -> LeaseChange:
     """The changes of a body, at an instant.
 
     Raises:
@@ -103,16 +103,16 @@ def actions(body: LeaseBody | OfferedTerms | SeriesBody) -> Mapping[str, tuple[s
 
 def _description(body: LeaseBody) -> EnsembleDescription | None:
     if body.ensemble is not None:
-        return described(body.ensemble, body.name)
-    return None if body.amount is None else amounting(body.amount, body.name)
+        return described_ensemble(body.ensemble, body.name)
+    return None if body.amount is None else flavor_ensemble(body.amount, body.name)
 
 
-def described(body: LeasedBody, name: str) -> EnsembleDescription:
+def described_ensemble(body: LeasedBody, name: str) -> EnsembleDescription:
     """The described ensemble; without a name of its own it gets the given one."""
     return read_ensemble(reading.builtins(body) | {"name": body.name or name})
 
 
-def amounting(body: AmountBody, name: str) -> EnsembleDescription:
+def flavor_ensemble(body: AmountBody, name: str) -> EnsembleDescription:
     """An ensemble with one role of so many servers."""
     source = reading.builtins(body)
     role: dict[str, Any] = {"name": AMOUNT_ROLE} | {
@@ -123,7 +123,7 @@ def amounting(body: AmountBody, name: str) -> EnsembleDescription:
     return read_ensemble({"name": name, "members": [role], "policies": source["policies"]})
 
 
-def instance(call: Call, template: ChosenTemplate) -> EnsembleDescription:
+def template_ensemble(call: Call, template: ChosenTemplate) -> EnsembleDescription:
     """The ensemble description that a template makes of its parameters.
 
     Raises:

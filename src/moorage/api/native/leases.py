@@ -54,9 +54,11 @@ GRANTED = {one.value: one for one in LeaseState if one is not LeaseState.OFFERED
 def create(call: Call) -> Reply:
     """POST: grant a lease, put it on the waitlist where it may wait, or explain the refusal."""
     body: LeaseBody = call.body.lease
-    ask = lease_requests.asked(body, call.env.store.now(), any_priority=call.may(reading.PRIORITY))
+    ask = lease_requests.lease_request(
+        body, call.env.store.now(), any_priority=call.may(reading.PRIORITY)
+    )
     if body.template is not None:
-        ask = replace(ask, description=lease_requests.instance(call, body.template))
+        ask = replace(ask, description=lease_requests.template_ensemble(call, body.template))
     identity = reading.identity(call, body, body.id)
     wait = waitlist.wait_of(body)
     if wait is None:
@@ -101,7 +103,7 @@ def change(call: Call) -> Reply:
     granted = call.perform(
         change_lease,
         call.path["id"],
-        lease_requests.changed(body, call.env.store.now()),
+        lease_requests.lease_change(body, call.env.store.now()),
         call.expected(body.generation),
         reading.identity(call, body, None),
         dry_run=call.dry_run,

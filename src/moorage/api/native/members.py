@@ -86,7 +86,7 @@ def _describe(call: Call, body: MemberBody) -> Reply:
         call.path["id"],
         MemberAddition(
             reading.builtins(body.role),
-            None if body.decide is None else reading.ask(call, body.decide),
+            None if body.decide is None else reading.decision_options(call, body.decide),
         ),
         reading.identity(call, body, body.id),
         dry_run=call.dry_run,

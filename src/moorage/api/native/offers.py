@@ -34,7 +34,7 @@ def create(call: Call) -> Reply:
     body: OfferBody = call.body.offer_request
     offered = call.perform(
         create_offers,
-        asked(call, body),
+        offer_request(call, body),
         reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )
@@ -85,13 +85,13 @@ def accept(call: Call) -> Reply:
     granted = call.perform(
         accept_offer,
         call.path["id"],
-        accepted(call.body.lease, any_priority=call.may(reading.PRIORITY)),
+        acceptance_terms(call.body.lease, any_priority=call.may(reading.PRIORITY)),
         dry_run=call.dry_run,
     )
     return leases.granted_reply(call, granted, created=True)
 
 
-def asked(call: Call, body: OfferBody) -> OfferRequest:
+def offer_request(call: Call, body: OfferBody) -> OfferRequest:
     """The request of a body.
 
     Raises:
@@ -123,7 +123,7 @@ def asked(call: Call, body: OfferBody) -> OfferRequest:
     )
 
 
-def accepted(body: OfferedTerms, *, any_priority: bool = False) -> AcceptanceTerms:
+def acceptance_terms(body: OfferedTerms, *, any_priority: bool = False) -> AcceptanceTerms:
     """The terms that a body gives; `any_priority` as in `LeaseRequest`.
 
     Raises:
@@ -204,10 +204,10 @@ def _name(call: Call, body: OfferBody) -> str:
 
 def _description(call: Call, body: OfferBody, name: str) -> EnsembleDescription | None:
     if body.template is not None:
-        return lease_requests.instance(call, body.template)
+        return lease_requests.template_ensemble(call, body.template)
     if body.ensemble is not None:
-        return lease_requests.described(body.ensemble, name)
-    return None if body.amount is None else lease_requests.amounting(body.amount, name)
+        return lease_requests.described_ensemble(body.ensemble, name)
+    return None if body.amount is None else lease_requests.flavor_ensemble(body.amount, name)
 
 
 def _latest(body: OfferBody, duration: Duration) -> Instant | None:

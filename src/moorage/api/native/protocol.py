@@ -51,7 +51,7 @@ def negotiate(header: str | None) -> Version:
         InvalidDescription: not a version.
     """
     try:
-        return HISTORY.spoken(header, SERVICE).version
+        return HISTORY.negotiated(header, SERVICE).version
     except InvalidVersion as error:
         raise InvalidDescription(f"not a version: {str(error)!r}", path=VERSION_HEADER) from None
     except UnacceptableVersion as error:

@@ -60,7 +60,7 @@ def undeclared(body: ExplanationBody) -> EnsembleDescription:
     )
 
 
-def ask(call: Call, body: DecideBody | DecisionBody) -> DecisionOptions:
+def decision_options(call: Call, body: DecideBody | DecisionBody) -> DecisionOptions:
     """The options of a decision.
 
     Raises:

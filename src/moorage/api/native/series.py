@@ -42,7 +42,7 @@ def create(call: Call) -> Reply:
     body: SeriesBody = call.body.series
     made = call.perform(
         create_series,
-        asked(call, body),
+        series_request(call, body),
         reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )
@@ -110,7 +110,7 @@ def cancel(call: Call) -> Reply:
     return Reply(wire.Cancelled([_occurrence(one) for one in cancelled], call.dry_run))
 
 
-def asked(call: Call, body: SeriesBody) -> SeriesRequest:
+def series_request(call: Call, body: SeriesBody) -> SeriesRequest:
     """The request of a body.
 
     Raises:
@@ -148,11 +148,11 @@ def asked(call: Call, body: SeriesBody) -> SeriesRequest:
 
 def _description(call: Call, body: SeriesBody) -> EnsembleDescription:
     if body.template is not None:
-        return lease_requests.instance(call, body.template)
+        return lease_requests.template_ensemble(call, body.template)
     if body.ensemble is not None:
-        return lease_requests.described(body.ensemble, body.name)
+        return lease_requests.described_ensemble(body.ensemble, body.name)
     assert body.amount is not None, "one of the three is given"
-    return lease_requests.amounting(body.amount, body.name)
+    return lease_requests.flavor_ensemble(body.amount, body.name)
 
 
 def _extent(body: SeriesBody | ExtensionBody) -> Extent:

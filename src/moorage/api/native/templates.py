@@ -86,7 +86,7 @@ def create_instance(call: Call) -> Reply:
     made = call.perform(
         create_ensemble,
         instantiate(call.env.store, call.caller, call.path["id"], body.parameters, body.name),
-        None if body.decide is None else reading.ask(call, body.decide),
+        None if body.decide is None else reading.decision_options(call, body.decide),
         reading.identity(call, body, body.id),
         dry_run=call.dry_run,
     )

@@ -22,10 +22,10 @@ from moorage.api.placement.fragments import Fragments, summary, summary_with_ter
 from moorage.api.placement.providers import encoder
 from moorage.api.placement.refusals import Refusal
 from moorage.api.placement.request import Request
-from moorage.api.placement.routes import Route, Way, find, way
+from moorage.api.placement.routes import Route, VersionedRoute, find, route_in_version
 from moorage.api.placement.versions import HISTORY
 from moorage.domain.errors import MoorageError
-from moorage.http.microversion import InvalidVersion, Spoken, UnacceptableVersion
+from moorage.http.microversion import InvalidVersion, NegotiatedVersion, UnacceptableVersion
 from moorage.http.negotiation import JSON_TYPE, accepts
 from moorage.http.wsgi import ROUTE
 from moorage.usecases.ledger.allocations import FOR_EVER
@@ -74,7 +74,7 @@ class _Dialect:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
         try:
-            spoken = _spoken(environ.get("HTTP_OPENSTACK_API_VERSION"))
+            negotiated = _negotiated(environ.get("HTTP_OPENSTACK_API_VERSION"))
         except InvalidVersion as error:
             wrong = Refusal(400, f"Invalid microversion: invalid version string: {error}")
             return _refuse(environ, start_response, wrong, None)
@@ -84,38 +84,38 @@ class _Dialect:
             )
             return _refuse(environ, start_response, wrong, None)
         try:
-            return self.serve(environ, start_response, spoken)
+            return self.serve(environ, start_response, negotiated)
         except Refusal as refusal:
-            return _refuse(environ, start_response, refusal, spoken)
+            return _refuse(environ, start_response, refusal, negotiated)
         except Exception:  # noqa: BLE001 - the last resort: logged, answered in the dialect's form
             _log.exception("request %s failed", environ.get("moorage.request_id"))
             failed = Refusal(500, "An unexpected error happened; the server's log has it.")
-            return _refuse(environ, start_response, failed, spoken)
+            return _refuse(environ, start_response, failed, negotiated)
 
     def serve(
-        self, environ: Environ, start_response: StartResponse, spoken: Spoken
+        self, environ: Environ, start_response: StartResponse, negotiated: NegotiatedVersion
     ) -> Iterable[bytes]:
         """Route, check, handle and answer; every refusal is raised."""
         _check_body_headers(environ)
         route, path = find(environ["REQUEST_METHOD"], _path(environ))
         environ[ROUTE] = route.path
-        there = way(route, spoken)
+        there = route_in_version(route, negotiated)
         if there.absent is not None:
             allow = route.allow if there.absent == _NOT_ALLOWED else None
             raise Refusal(there.absent, "", allow=allow)
         _negotiate(environ, there)
-        request = _request(environ, route, path, spoken)
+        request = _request(environ, route, path, negotiated)
         try:
             self.permit(environ, route, request)
-            validation.check_query(route.operation, spoken, request.query)
+            validation.check_query(route.operation, negotiated, request.query)
             response = there.handler(self, request)
         except MoorageError as error:
             raise refusal_of(error, request) from error
-        response = _as_spoken(response, request, there)
+        response = _as_negotiated(response, request, there)
         body = rendering.encoded(response.body)
         base = "" if response.location is None else _base(environ)
         headers = rendering.success_headers(response, body, base)
-        headers += _version_headers(spoken)
+        headers += _version_headers(negotiated)
         start_response(_line(response.status), headers)
         return body
 
@@ -137,9 +137,9 @@ class _Dialect:
 
 
 @lru_cache(maxsize=256)
-def _spoken(header: str | None) -> Spoken:
+def _negotiated(header: str | None) -> NegotiatedVersion:
     """The parsed version header. Clients send few different ones; the cache is bounded."""
-    return HISTORY.spoken(header, SERVICE)
+    return HISTORY.negotiated(header, SERVICE)
 
 
 _NOT_ALLOWED: Final = 405
@@ -155,7 +155,7 @@ def _check_body_headers(environ: Environ) -> None:
         raise Refusal(400, "content-type header required when content-length > 0")
 
 
-def _negotiate(environ: Environ, there: Way) -> None:
+def _negotiate(environ: Environ, there: VersionedRoute) -> None:
     if there.takes_json:
         # As it is written: the reference takes no other spelling of a body's type.
         sent = (environ.get("CONTENT_TYPE") or "").partition(";")[0]
@@ -165,14 +165,16 @@ def _negotiate(environ: Environ, there: Way) -> None:
         raise Refusal(406, f"Only {JSON_TYPE} is provided")
 
 
-def _request(environ: Environ, route: Route, path: dict[str, str], spoken: Spoken) -> Request:
+def _request(
+    environ: Environ, route: Route, path: dict[str, str], negotiated: NegotiatedVersion
+) -> Request:
     try:
-        query = taken_apart(environ.get("QUERY_STRING", ""))
+        query = parse_query_string(environ.get("QUERY_STRING", ""))
     except ValueError as error:
         raise Refusal(400, f"Invalid query string parameters: {error}") from error
     return Request(
         operation=route.operation,
-        spoken=spoken,
+        negotiated=negotiated,
         path=path,
         query=query,
         raw=_body(environ),
@@ -183,7 +185,7 @@ def _request(environ: Environ, route: Route, path: dict[str, str], spoken: Spoke
 
 
 @lru_cache(maxsize=QUERIES_KEPT)
-def taken_apart(text: str) -> tuple[tuple[str, str], ...]:
+def parse_query_string(text: str) -> tuple[tuple[str, str], ...]:
     """The names and values of a query string, in order; `;` separates as `&` does.
 
     Raises:
@@ -219,7 +221,7 @@ def _base(environ: Environ) -> str:
     return f"{environ.get('wsgi.url_scheme', 'http')}://{host}{mount}"
 
 
-def _as_spoken(response: Response, request: Request, there: Way) -> Response:
+def _as_negotiated(response: Response, request: Request, there: VersionedRoute) -> Response:
     """The answer in the shape of the client's version."""
     if response.modified is not None and not request.has("cache-headers"):
         response = replace(response, modified=None)
@@ -227,12 +229,12 @@ def _as_spoken(response: Response, request: Request, there: Way) -> Response:
         return response
     if isinstance(response.body, rendering.Assembled):
         response = replace(response, body=msgspec.json.decode(b"".join(response.body)))
-    return request.spoken.lowered(request.operation, response)
+    return request.negotiated.lowered(request.operation, response)
 
 
 @cache
-def _version_headers(spoken: Spoken) -> tuple[tuple[str, str], ...]:
-    return (VERSION_HEADER, f"{SERVICE} {spoken.version}"), ("vary", VERSION_HEADER)
+def _version_headers(negotiated: NegotiatedVersion) -> tuple[tuple[str, str], ...]:
+    return (VERSION_HEADER, f"{SERVICE} {negotiated.version}"), ("vary", VERSION_HEADER)
 
 
 @cache
@@ -241,7 +243,10 @@ def _line(status: int) -> str:
 
 
 def _refuse(
-    environ: Environ, start_response: StartResponse, refusal: Refusal, spoken: Spoken | None
+    environ: Environ,
+    start_response: StartResponse,
+    refusal: Refusal,
+    negotiated: NegotiatedVersion | None,
 ) -> Iterable[bytes]:
     accept = environ.get("HTTP_ACCEPT")
     text = rendering.detail(
@@ -255,13 +260,13 @@ def _refuse(
         refusal,
         text,
         environ.get("moorage.request_id", ""),
-        has_codes=spoken is not None and spoken.has("error-codes"),
-        versions=_offered(refusal, spoken),
+        has_codes=negotiated is not None and negotiated.has("error-codes"),
+        versions=_offered(refusal, negotiated),
     )
     kind, body = rendering.refusal_page(accept, refusal.status, text, document)
     headers = [("content-type", kind), ("content-length", str(len(body)))]
-    if spoken is not None:
-        headers += _version_headers(spoken)
+    if negotiated is not None:
+        headers += _version_headers(negotiated)
     if refusal.allow is not None:
         headers.append(("allow", refusal.allow))
     if refusal.retry_after is not None:
@@ -270,7 +275,7 @@ def _refuse(
     return [body]
 
 
-def _offered(refusal: Refusal, spoken: Spoken | None) -> tuple[str, str] | None:
-    if spoken is not None or refusal.status != HTTPStatus.NOT_ACCEPTABLE:
+def _offered(refusal: Refusal, negotiated: NegotiatedVersion | None) -> tuple[str, str] | None:
+    if negotiated is not None or refusal.status != HTTPStatus.NOT_ACCEPTABLE:
         return None
     return str(HISTORY.minimum), str(HISTORY.maximum)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.api.placement.request import Request
-    from moorage.http.microversion import Spoken
+    from moorage.http.microversion import NegotiatedVersion
 
 MAX_GROUPS: Final = 128
 """Request groups of one query; the search goes as deep as there are groups."""
@@ -66,20 +66,20 @@ def read(request: Request) -> CandidateQuery:
         else:
             rest.append((key, value))
     if not trees or not all(map(is_uuid_like, set(trees.values()))):
-        return _read(_Asked(request.spoken, request.query))
-    return _read(_Asked(request.spoken, tuple(rest))).in_trees(trees)
+        return _read(_Asked(request.negotiated, request.query))
+    return _read(_Asked(request.negotiated, tuple(rest))).in_trees(trees)
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """The cache key of a candidates query: its version and parameters."""
 
-    spoken: Spoken
+    negotiated: NegotiatedVersion
     query: tuple[tuple[str, str], ...]
 
     def has(self, feature: str) -> bool:
         """As of `Request`."""
-        return self.spoken.has(feature)
+        return self.negotiated.has(feature)
 
     def values(self, key: str) -> list[str]:
         """As of `Request`."""

@@ -22,7 +22,7 @@ BEYOND: Final = MAX_AMOUNT + 1
 INVALID: Final = "Invalid query string parameters: "
 
 
-class Asked(Protocol):
+class VersionedQuery(Protocol):
     """A query, and the version whose grammar applies."""
 
     def has(self, feature: str) -> bool:
@@ -77,7 +77,7 @@ def _amount(name: str, text: str) -> int:
     return min(amount, BEYOND)
 
 
-def traits(request: Asked, key: str) -> Traits:
+def traits(request: VersionedQuery, key: str) -> Traits:
     """Read every value of a `required…` parameter, in the grammar of the client's version."""
     values = request.values(key)
     if not request.has("any-traits"):
@@ -134,7 +134,7 @@ def _expected(form: str) -> str:
     return f"{INVALID}Expected 'required' parameter value of the form: {form}."
 
 
-def aggregates(request: Asked, suffix: str = "") -> Aggregates:
+def aggregates(request: VersionedQuery, suffix: str = "") -> Aggregates:
     """Read every value of a `member_of…` parameter: `U`, `in:U,V`, `!U`, `!in:U,V`."""
     values = request.values(f"member_of{suffix}")
     if len(values) > 1 and not request.has("repeated-member-of"):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from moorage.api.placement.fragments import Fragments
-    from moorage.http.microversion import JSON, Spoken
+    from moorage.http.microversion import JSON, NegotiatedVersion
     from moorage.usecases.claims.stay_terms import Lifetimes
     from moorage.usecases.ports import Caller, Ids, Store
 
@@ -48,7 +48,7 @@ class Request:
     """A request that has found its route. Paths and queries are decoded text."""
 
     operation: str
-    spoken: Spoken
+    negotiated: NegotiatedVersion
     path: Mapping[str, str]
     query: tuple[tuple[str, str], ...]
     raw: bytes
@@ -60,7 +60,7 @@ class Request:
 
     def has(self, feature: str) -> bool:
         """Whether the client's microversion has the feature."""
-        return self.spoken.has(feature)
+        return self.negotiated.has(feature)
 
     def json(self) -> JSON:
         """The decoded body, valid by the schema of the client's version, in the newest shape.
@@ -69,8 +69,8 @@ class Request:
             InvalidDescription: no JSON, or not what the schema asks.
         """
         decoded = validation.decoded(self.raw)
-        validation.check_body(self.operation, self.spoken, decoded)
-        return self.spoken.lifted(self.operation, decoded)
+        validation.check_body(self.operation, self.negotiated, decoded)
+        return self.negotiated.lifted(self.operation, decoded)
 
     def values(self, key: str) -> list[str]:
         """Every value of a query parameter, in order."""

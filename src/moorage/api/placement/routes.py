@@ -29,7 +29,7 @@ from moorage.api.placement.validation import body_schema
 from moorage.http.microversion import Response
 
 if TYPE_CHECKING:
-    from moorage.http.microversion import Spoken
+    from moorage.http.microversion import NegotiatedVersion
 
 Handler: TypeAlias = Callable[[Environment, Request], Response]
 
@@ -93,7 +93,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class VersionedRoute:
     """A route in one version: what is the same for all its requests."""
 
     absent: int | None
@@ -108,15 +108,15 @@ class Way:
 
 
 @cache
-def way(route: Route, spoken: Spoken) -> Way:
+def route_in_version(route: Route, negotiated: NegotiatedVersion) -> VersionedRoute:
     """The route in this version; there are as many as routes times versions."""
     operation = route.operation
-    return Way(
-        absent=spoken.absent(operation),
-        takes_json=body_schema(operation, spoken) is not None,
+    return VersionedRoute(
+        absent=negotiated.absent(operation),
+        takes_json=body_schema(operation, negotiated) is not None,
         gives_json=route.method == "GET" and operation not in ANY_ACCEPT,
-        handler=spoken.handler(operation, route.handler),
-        lowers=spoken.lowers(operation),
+        handler=negotiated.handler(operation, route.handler),
+        lowers=negotiated.lowers(operation),
     )
 
 

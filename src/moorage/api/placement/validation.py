@@ -25,7 +25,7 @@ from moorage.domain.errors import InvalidDescription
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from moorage.http.microversion import JSON, Operation, Spoken
+    from moorage.http.microversion import JSON, NegotiatedVersion, Operation
 
 _KEPT: Final = 256
 """Queries that are known to be valid."""
@@ -94,16 +94,16 @@ def _refuse_constant(name: str) -> NoReturn:
 _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
 
-def check_body(operation: Operation, spoken: Spoken, body: JSON) -> None:
+def check_body(operation: Operation, negotiated: NegotiatedVersion, body: JSON) -> None:
     """Check a body against the schema of the client's version.
 
     Raises:
         InvalidDescription: it does not validate.
     """
     try:
-        if _body_check(operation, spoken)(body):
+        if _body_check(operation, negotiated)(body):
             return
-        error = best_match(_body_validator(operation, spoken).iter_errors(body))
+        error = best_match(_body_validator(operation, negotiated).iter_errors(body))
         text = None if error is None else f"JSON does not validate: {error}"
     except RecursionError:  # to check it, or to quote it
         raise InvalidDescription("JSON does not validate: it is nested too deeply") from None
@@ -111,7 +111,9 @@ def check_body(operation: Operation, spoken: Spoken, body: JSON) -> None:
         raise InvalidDescription(text) from error
 
 
-def check_query(operation: Operation, spoken: Spoken, query: tuple[tuple[str, str], ...]) -> None:
+def check_query(
+    operation: Operation, negotiated: NegotiatedVersion, query: tuple[tuple[str, str], ...]
+) -> None:
     """Check query parameters against the client's version's schema; the last of each counts.
 
     Operations without a query schema ignore their query string, as the reference does.
@@ -121,16 +123,18 @@ def check_query(operation: Operation, spoken: Spoken, query: tuple[tuple[str, st
     """
     if operation not in QUERIES:
         return
-    if _is_valid(operation, spoken, query):
+    if _is_valid(operation, negotiated, query):
         return
-    error = best_match(_query_validator(operation, spoken).iter_errors(dict(query)))
+    error = best_match(_query_validator(operation, negotiated).iter_errors(dict(query)))
     if error is not None:
         raise InvalidDescription(f"Invalid query string parameters: {error}") from error
 
 
 @lru_cache(maxsize=_KEPT)
-def _is_valid(operation: Operation, spoken: Spoken, query: tuple[tuple[str, str], ...]) -> bool:
-    return _query_check(operation, spoken)(dict(query))
+def _is_valid(
+    operation: Operation, negotiated: NegotiatedVersion, query: tuple[tuple[str, str], ...]
+) -> bool:
+    return _query_check(operation, negotiated)(dict(query))
 
 
 def check_value(value: JSON, schema: JSON) -> ValidationError | None:
@@ -139,18 +143,18 @@ def check_value(value: JSON, schema: JSON) -> ValidationError | None:
     return fault
 
 
-# All caches are bounded by operations x versions: a history makes one `Spoken` per version.
+# All caches are bounded by operations x versions: a history makes one of these per version.
 
 
 @cache
-def body_schema(operation: Operation, spoken: Spoken) -> JSON:
+def body_schema(operation: Operation, negotiated: NegotiatedVersion) -> JSON:
     """The schema of the operation's body in the client's version; None where it has no body."""
-    return spoken.schema(operation, BODIES.get(operation))
+    return negotiated.schema(operation, BODIES.get(operation))
 
 
 @cache
-def _body_validator(operation: Operation, spoken: Spoken) -> Draft202012Validator:
-    return Draft202012Validator(body_schema(operation, spoken), format_checker=_BODY_FORMATS)
+def _body_validator(operation: Operation, negotiated: NegotiatedVersion) -> Draft202012Validator:
+    return Draft202012Validator(body_schema(operation, negotiated), format_checker=_BODY_FORMATS)
 
 
 def quick_check(schema: JSON, is_uuid: Callable[[str], bool]) -> Callable[[JSON], bool]:
@@ -174,17 +178,17 @@ def quick_check(schema: JSON, is_uuid: Callable[[str], bool]) -> Callable[[JSON]
 
 
 @cache
-def _body_check(operation: Operation, spoken: Spoken) -> Callable[[JSON], bool]:
-    return quick_check(body_schema(operation, spoken), is_uuid_like)
+def _body_check(operation: Operation, negotiated: NegotiatedVersion) -> Callable[[JSON], bool]:
+    return quick_check(body_schema(operation, negotiated), is_uuid_like)
 
 
 @cache
-def _query_check(operation: Operation, spoken: Spoken) -> Callable[[JSON], bool]:
-    schema = spoken.query(operation, QUERIES[operation])
+def _query_check(operation: Operation, negotiated: NegotiatedVersion) -> Callable[[JSON], bool]:
+    schema = negotiated.query(operation, QUERIES[operation])
     return quick_check(schema, lambda text: _QUERY_FORMATS.conforms(text, "uuid"))
 
 
 @cache
-def _query_validator(operation: Operation, spoken: Spoken) -> Draft202012Validator:
-    schema = spoken.query(operation, QUERIES[operation])
+def _query_validator(operation: Operation, negotiated: NegotiatedVersion) -> Draft202012Validator:
+    schema = negotiated.query(operation, QUERIES[operation])
     return Draft202012Validator(schema, format_checker=_QUERY_FORMATS)
