@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Cli
 
-from moorage.cli.progress import asking
+from moorage.cli.progress import interruptible
 from moorage.client.errors import NoAnswer, Unreachable
 
 ID = "7f1c9a52-5a1e-4c55-9b7a-2f4f4b1f6f01"
@@ -68,7 +68,7 @@ def test_only_what_was_sent_goes_on(
     error: Exception, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stderr", err := io.StringIO())
-    with pytest.raises(Unreachable), asking("looking", "it goes on"):
+    with pytest.raises(Unreachable), interruptible("looking", "it goes on"):
         raise error
     assert err.getvalue() == told
 

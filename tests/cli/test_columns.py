@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moorage.cli.output import NoColumn, Shown, chosen, fields, said, stack, table
+from moorage.cli.output import NoColumn, Shown, as_text, chosen, fields, stack, table
 
 ONE = fields(
     [("id", "1f2e"), ("before start", "none"), ("degraded", None), ("claims", None)],
@@ -54,4 +54,4 @@ def test_what_there_is_none_of_is_misuse(text: Any, told: str) -> None:
 
 
 def test_what_is_true_is_said_as_in_json() -> None:
-    assert [said(one) for one in (True, False, 0, "x")] == ["true", "false", "0", "x"]
+    assert [as_text(one) for one in (True, False, 0, "x")] == ["true", "false", "0", "x"]

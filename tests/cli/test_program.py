@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from moorage.cli.commands import COMMANDS, NOUNS
-from moorage.cli.program import Late, Program, found
+from moorage.cli.program import LazyCommand, Program, named_command
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_summary_and_a_noun(name: str) -> None:
-    assert Late(name, COMMANDS[name]).summary().endswith(".")
+    assert LazyCommand(name, COMMANDS[name]).summary().endswith(".")
     assert name.split(maxsplit=1)[0] in NOUNS
 
 
@@ -23,7 +23,7 @@ def test_every_command_has_a_summary_and_a_noun(name: str) -> None:
 def test_every_command_explains_itself(name: str, offline: Any) -> None:
     told = offline(*name.split(), "--help")
     assert told.status == 0
-    late = Late(name, COMMANDS[name])
+    late = LazyCommand(name, COMMANDS[name])
     command = late.load()
     assert " ".join(late.summary().split()) in " ".join(capture_help(command, name).split())
 
@@ -114,7 +114,7 @@ def test_commands_may_be_shortened(offline: Any) -> None:
     ],
 )
 def test_a_whole_word_is_no_beginning_of_another(typed: str, meant: str, rest: str) -> None:
-    assert found(typed.split()) == (meant, rest.split())
+    assert named_command(typed.split()) == (meant, rest.split())
 
 
 def test_a_group_of_commands_lists_them(offline: Any) -> None:

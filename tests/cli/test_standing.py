@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.cli.bodies import body
 
-from moorage.cli.ensemble import standing
+from moorage.cli.ensemble import policy_states
 from moorage.wire.ensembles import Ensemble, Role, Violation
 from moorage.wire.members import Member
 
@@ -61,7 +61,7 @@ def test_a_server_that_broke_a_policy_is_seen_and_drawn(sim: Any, web: str) -> N
     for dry in (["--dry-run"], []):
         grown = sim("member", "add", web, "--role", "web", *dry)
         assert grown.status == 0, grown
-        assert "policies 0/1 (apart: violated (standing))" in grown.out
+        assert "policies 0/1 (apart: violated (policy_states))" in grown.out
 
 
 def test_what_confirm_gave_back_is_not_met(sim: Any, web: str) -> None:
@@ -140,7 +140,7 @@ def test_a_policy_stands_as_its_members_do(selectors: Any, said: str) -> None:
             ("c", 0, "held"),
         )
     ]
-    assert standing(ensemble, members) == [said]
+    assert policy_states(ensemble, members) == [said]
 
 
 @pytest.mark.parametrize("where", ["missing/placed.yaml", ""])

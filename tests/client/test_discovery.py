@@ -42,7 +42,12 @@ def test_a_tenant_is_a_member_of_the_project_unless_said() -> None:
 
 def test_os_cloud_finds_a_running_simulation(environment: dict[str, str]) -> None:
     sim = Registration(
-        "lab", "http://127.0.0.1:9", os.getpid(), registry.born(os.getpid()) or "", "boss", "/x"
+        "lab",
+        "http://127.0.0.1:9",
+        os.getpid(),
+        registry.start_time(os.getpid()) or "",
+        "boss",
+        "/x",
     )
     registry.write(registry.state_directory(environment), sim)
     environment["OS_CLOUD"] = "lab"

@@ -15,7 +15,7 @@ def registered(pid: int, name: str = "sim") -> Registration:
         name=name,
         endpoint="http://127.0.0.1:1",
         pid=pid,
-        born=registry.born(pid) or "",
+        born=registry.start_time(pid) or "",
         token="admin",
         directory="/nowhere",
     )
@@ -44,7 +44,7 @@ def test_a_killed_one_whose_directory_is_there_stays_known(tmp_path: Path) -> No
     assert registry.read(tmp_path, "sim") is None
     assert registry.known(tmp_path, "sim") == gone
     assert list(registry.running(tmp_path)) == []
-    assert list(registry.every(tmp_path)) == [gone]
+    assert list(registry.registrations(tmp_path)) == [gone]
 
 
 def test_another_process_of_the_same_id_is_not_taken_for_it(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def scope(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--required", action="append", metavar="TRAIT", help="A, A|B or !A")
 
 
-def said(args: argparse.Namespace) -> dict[str, str | None]:
+def query_of_scope(args: argparse.Namespace) -> dict[str, str | None]:
     """These options as the API's parameters."""
     resources = ",".join(f"{name}:{value}" for name, value in args.resource or ())
     return {
@@ -76,7 +76,7 @@ class Show(Command):
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
-        asked = said(args)
+        asked = query_of_scope(args)
         with self.client() as client:
             if not args.every:
                 asked["step"] = args.step or _step(args)
@@ -223,7 +223,7 @@ class Windows(Command):
             raise WrongUsage("give --flavor or --resource")
         with self.client() as client:
             found = client.capacity.windows(
-                count=str(args.count), duration=args.duration, **said(args)
+                count=str(args.count), duration=args.duration, **query_of_scope(args)
             )
         return Shown(found.body, _windows(found.value))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli import decision_text
 from moorage.cli.command import Command
-from moorage.cli.ensemble import newest
+from moorage.cli.ensemble import newest_decision
 from moorage.cli.lease_text import called
 from moorage.cli.output import Shown, clock_time, fields, short, table
 from moorage.cli.parser import ENSEMBLE, Option
@@ -66,7 +66,7 @@ class Create(Command):
         with self.client() as client:
             decision = _in_force(client, args)
             answer = client.claims.create(str(decision.id), claim)
-            anew = client.claims.anew(answer.body)
+            anew = client.claims.redecision(answer.body)
         text = decision_text.claimed(answer.value, decision if anew is None else anew)
         if anew is not None:
             text += f"\n{decision_text.moved(args.member, anew)}"
@@ -148,7 +148,7 @@ class List(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
-            decision = newest(client, client.ensembles.find(args.ensemble))
+            decision = newest_decision(client, client.ensembles.find(args.ensemble))
             answer = client.claims.all(str(decision.id))
         rows = [
             (
@@ -193,7 +193,7 @@ class Set(Command):
             change["on_failure"] = "redecide"
         with self.client() as client:
             answer = client.claims.set(find(client, args.claim), change)
-            anew = client.claims.anew(answer.body)
+            anew = client.claims.redecision(answer.body)
         one = answer.value
         text = f"claim {short(one.id)}  {one.member}  {one.status}"
         text += f"  server {one.server_id}" if one.server_id else ""

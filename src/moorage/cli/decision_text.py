@@ -170,17 +170,17 @@ def widest_first(levels: Iterable[str]) -> list[str]:
 
 def claimed(claim: Claim, decision: Decision) -> str:
     """A claim: `claim c2f0  building   db[0] at rack r1, host h2`, and the scheduler hints."""
-    head = f"claim {short(claim.id)}  {claim.status}   {standing(claim.member, decision, 'at')}"
+    head = f"claim {short(claim.id)}  {claim.status}   {member_place(claim.member, decision, 'at')}"
     headers = claim.present_as.header
     return "\n".join([head, *(f"present as {name}: {value}" for name, value in headers.items())])
 
 
 def moved(member: str, decision: Decision) -> str:
     """A member placed anew: `db[1] now at rack r2, host h6  decision 9b1e held ...`."""
-    return SEPARATOR.join([standing(member, decision, "now at"), *held(decision)])
+    return SEPARATOR.join([member_place(member, decision, "now at"), *held(decision)])
 
 
-def standing(member: str, decision: Decision, verb: str) -> str:
+def member_place(member: str, decision: Decision, verb: str) -> str:
     """A member's place: `db[1] at rack r2, host h6`."""
     stands = next((one.domains for one in decision.assignments if one.member == member), {})
     return f"{member} {verb} {place(stands) if stands else 'no place'}"

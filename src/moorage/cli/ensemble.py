@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 UNPLACED = "unplaced"
 
 
-def standing(ensemble: Ensemble, members: Sequence[Member]) -> list[str]:
+def policy_states(ensemble: Ensemble, members: Sequence[Member]) -> list[str]:
     """A few words for each policy: `yes (slack 0)`, `NO`, `so far (1 of 3 placed)`, `-`."""
     broken = {one.policy for one in ensemble.compliance or ()}
     decision = ensemble.decision
@@ -86,7 +86,7 @@ def _selectors(policy: Mapping[str, Any]) -> Iterator[str]:
         yield f"tag:{one['tag']}" if isinstance(one, dict) else str(one)
 
 
-def newest(client: Moorage, ensemble_id: str) -> Decision:
+def newest_decision(client: Moorage, ensemble_id: str) -> Decision:
     """The newest decision, in any state: claims outlive the hold under which they were made.
 
     Raises:
@@ -202,7 +202,7 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
         (role.name, role.count, role.flavor or "-", _amounts(role.resources))
         for role in ensemble.members
     ]
-    met = standing(ensemble, members)
+    met = policy_states(ensemble, members)
     policies = [
         (policy["name"], _selection(policy), " ".join([policy["type"], *_parameters(policy)]), how)
         for policy, how in zip(ensemble.policies, met, strict=True)
@@ -310,7 +310,7 @@ class Confirm(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
-            decision = newest(client, client.ensembles.find(args.ensemble))
+            decision = newest_decision(client, client.ensembles.find(args.ensemble))
             if not args.yes:
                 confirm.ask(client, decision, self.app.stderr)
             answer = client.decisions.confirm(str(decision.id))

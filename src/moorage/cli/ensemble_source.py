@@ -60,7 +60,7 @@ class FromFile(Command):
         )
 
 
-def given(text: str) -> tuple[str, str]:
+def parameter(text: str) -> tuple[str, str]:
     """Read a parameter, such as `count=4`."""
     name, equals, value = text.partition("=")
     if not (name and equals):
@@ -73,7 +73,7 @@ def parameter_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--param",
         action="append",
-        type=given,
+        type=parameter,
         default=[],
         metavar="NAME=VALUE",
         help="a parameter's value; those not given take their defaults",

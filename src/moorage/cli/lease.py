@@ -26,7 +26,7 @@ _QUIET = ("#priority",)
 LEASE = Option("lease", metavar="LEASE", help="L3, a name, or an id (its beginning)")
 
 
-def own_id(text: str) -> str:
+def idempotency_key(text: str) -> str:
     """Read the caller's own id.
 
     Raises:

@@ -14,10 +14,10 @@ from moorage.cli.ensemble_source import (
     source_arguments,
     source_body,
 )
-from moorage.cli.lease import IDEMPOTENCY_HELP, identified, own_id
+from moorage.cli.lease import IDEMPOTENCY_HELP, idempotency_key, identified
 from moorage.cli.output import Shown
 from moorage.cli.parser import new_name
-from moorage.cli.progress import asking
+from moorage.cli.progress import interruptible
 from moorage.cli.times import NOW, TIME_HELP, length, local_or_instant, span, time_of, time_or_now
 from moorage.domain.period import parse_duration
 
@@ -81,7 +81,7 @@ class Create(FromFile):
         _waiting(parser)
         term_arguments(parser)
         add = parser.add_argument
-        add("--id", type=own_id, metavar="UUID", help=IDEMPOTENCY_HELP)
+        add("--id", type=idempotency_key, metavar="UUID", help=IDEMPOTENCY_HELP)
         search_arguments(parser)
         add("--project", metavar="ID", help="act in this project, as the option before the command")
         add("--dry-run", action="store_true", help="decide by the same code, write nothing")
@@ -101,7 +101,7 @@ class Create(FromFile):
             body |= {"name": args.name or name, **what}
             if args.every is not None:
                 return series_create.create(client, args, body)
-            with asking("looking for places", _goes_on(body)):
+            with interruptible("looking for places", _goes_on(body)):
                 if args.wait:
                     return _asked_to_wait(client, body, args)
                 answer = client.leases.create(body, dry_run=args.dry_run)

@@ -14,12 +14,12 @@ from moorage.cli.ensemble_source import (
     source_arguments,
     source_body,
 )
-from moorage.cli.lease import IDEMPOTENCY_HELP, identified, own_id
+from moorage.cli.lease import IDEMPOTENCY_HELP, idempotency_key, identified
 from moorage.cli.lease_create import TERMS, term_arguments
 from moorage.cli.lease_text import called
 from moorage.cli.output import Listing, Shown, fields, short
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option, new_name
-from moorage.cli.progress import asking
+from moorage.cli.progress import interruptible
 from moorage.cli.times import NOW, TIME_HELP, length, minute, period, span, time_of, time_or_now
 from moorage.domain.period import MINUTE, SECOND, parse_instant
 
@@ -34,12 +34,12 @@ _SHORT: Final = 120
 """Up to this many minutes, minutes are shown."""
 
 
-def offered(one: Offer, now: str, *, dry_run: bool = False) -> str:
+def offer_line(one: Offer, now: str, *, dry_run: bool = False) -> str:
     """An offer: `o3  <start> .. <end>  424 unit-hours  expires in 60m`."""
     parts = ["would be offered" if dry_run else called(one), period(one.start, one.end)]
     parts.append(f"{one.unit_hours:g} unit-hours")
     if not dry_run:
-        parts.append(left(one, now))
+        parts.append(time_left(one, now))
     if not one.proved:
         parts.append("not proved to be the earliest")
     return SEPARATOR.join(parts)
@@ -50,7 +50,7 @@ def barred(one: Barred) -> str:
     return SEPARATOR.join(["not allowed", period(one.start, one.end), one.detail])
 
 
-def left(one: Offer, now: str) -> str:
+def time_left(one: Offer, now: str) -> str:
     """The time left, `expires in 60m`; of a closed offer its outcome."""
     if one.status != "offered":
         return one.status
@@ -63,7 +63,7 @@ def left(one: Offer, now: str) -> str:
     return f"expires in {minutes // 60}h{minutes % 60:02}m"
 
 
-def taken(made: OneLease, *, dry_run: bool) -> str:
+def accepted_offer(made: OneLease, *, dry_run: bool) -> str:
     """An accepted offer: `lease L3  pending  guarantee: proved`."""
     one = made.lease
     head = "would be a lease" if dry_run else f"lease {called(one)}"
@@ -173,7 +173,7 @@ class Accept(Command):
         with self.client() as client:
             found = client.offers.find(args.offer)
             answer = client.offers.accept(found, said, dry_run=args.dry_run)
-        return Shown(answer.body, taken(answer.value, dry_run=args.dry_run))
+        return Shown(answer.body, accepted_offer(answer.value, dry_run=args.dry_run))
 
 
 class Delete(Command):
@@ -215,7 +215,7 @@ class Create(FromFile):
         parser.add_argument("--name", type=new_name, help="name of the lease made of it")
         _when(parser)
         add = parser.add_argument
-        add("--id", type=own_id, metavar="UUID", help=IDEMPOTENCY_HELP)
+        add("--id", type=idempotency_key, metavar="UUID", help=IDEMPOTENCY_HELP)
         add("--max-offers", type=int, metavar="N", help="most alternatives (default: 1)")
         add(
             "--hold",
@@ -243,10 +243,10 @@ class Create(FromFile):
         body = _said(args) | identified(args)
         with self.client() as client:
             body |= source_body(client, args)[1]
-            with asking("looking for a window", _goes_on(body)):
+            with interruptible("looking for a window", _goes_on(body)):
                 answer = client.offers.create(body, dry_run=args.dry_run)
         found = answer.value
-        lines = [offered(one, found.computed_at, dry_run=args.dry_run) for one in found.offers]
+        lines = [offer_line(one, found.computed_at, dry_run=args.dry_run) for one in found.offers]
         lines += [barred(one) for one in found.barred]
         return Shown(answer.body, "\n".join(lines))
 

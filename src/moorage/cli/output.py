@@ -152,11 +152,11 @@ class Fields:
         grid.add_column(overflow="fold")
         for name, value in self.pairs:
             if value is not None:
-                grid.add_row(name, said(value))
+                grid.add_row(name, as_text(value))
         return grid
 
 
-def said(value: object) -> str:
+def as_text(value: object) -> str:
     """A value as text; booleans as in JSON."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -375,7 +375,7 @@ def _of_fields(shown: Shown, part: Fields, wanted: Sequence[str]) -> Shown:
     names = list(known)
     picked = [names[place] for place in _places(names, wanted)]
     body = {name: _plain(known[name]) for name in picked}
-    line = "  ".join("-" if body[name] is None else said(known[name]) for name in picked)
+    line = "  ".join("-" if body[name] is None else as_text(known[name]) for name in picked)
     return replace(shown, body=body, text=line)
 
 
@@ -436,4 +436,4 @@ def write(text: str | RenderableType, form: str, out: TextIO) -> None:
 def _cell_text(value: object) -> str | FormattableColumn[Any]:
     if isinstance(value, FormattableColumn):
         return value
-    return "" if value is None else said(value)
+    return "" if value is None else as_text(value)

@@ -41,7 +41,7 @@ _LIKELY: Final = 4
 """Commands that are named where one is mistyped."""
 
 
-class Late:
+class LazyCommand:
     """A command that is imported when needed; to cliff, an entry point."""
 
     def __init__(self, name: str, value: str) -> None:
@@ -69,7 +69,7 @@ class Program(App):
         super().__init__(SUMMARY, version_of("moorage"), commands, stdout=stdout, stderr=stderr)
         del commands.commands["help"]
         for name, value in COMMANDS.items():
-            commands.commands[name] = cast("EntryPointWrapper", Late(name, value))
+            commands.commands[name] = cast("EntryPointWrapper", LazyCommand(name, value))
 
     def build_option_parser(
         self,
@@ -115,7 +115,7 @@ class Program(App):
             return BROKEN_PIPE
 
     def _run(self, words: list[str]) -> int:
-        name, rest = found(words)
+        name, rest = named_command(words)
         if name not in COMMANDS:
             return self._unknown(name, rest)
         factory = self.command_manager.commands[name].load()
@@ -157,7 +157,7 @@ class Program(App):
         return USAGE
 
 
-def found(words: Sequence[str]) -> tuple[str, list[str]]:
+def named_command(words: Sequence[str]) -> tuple[str, list[str]]:
     """The command or group that the first words name, and the remaining words.
 
     Words may be shortened as long as they mean one thing only; a whole word is never taken for the
@@ -202,4 +202,6 @@ def listing(names: Iterable[str]) -> list[str]:
     """Commands with their summaries, one a line."""
     known = [name for name in names if name in COMMANDS]
     width = max((len(name) for name in known), default=0)
-    return [f"  moorage {name:{width}}  {Late(name, COMMANDS[name]).summary()}" for name in known]
+    return [
+        f"  moorage {name:{width}}  {LazyCommand(name, COMMANDS[name]).summary()}" for name in known
+    ]

@@ -38,7 +38,7 @@ def waiting(doing: str, out: TextIO | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def asking(doing: str, goes_on: str) -> Iterator[None]:
+def interruptible(doing: str, goes_on: str) -> Iterator[None]:
     """`waiting` for a request that the service finishes even if the client is interrupted.
 
     If it is interrupted, or not answered in time, `goes_on` is printed to stderr.

@@ -59,7 +59,7 @@ def occurrences(some: Sequence[Occurrence]) -> RenderableType:
     return table(["#no", "lease", "name", "status", "start", "end"], rows)
 
 
-def left_out(some: Sequence[LeftOut]) -> list[str]:
+def skipped_occurrences(some: Sequence[LeftOut]) -> list[str]:
     """Occurrences left out, a line each: `not granted: 4  <start> .. <end>  why`."""
     return [
         SEPARATOR.join((f"not granted: {one.index}", period(one.start, one.end), minute(one.why)))
@@ -157,7 +157,7 @@ def _described(one: Series) -> RenderableType:
             ("generation", one.generation),
         ]
     )
-    out = left_out(one.left_out)
+    out = skipped_occurrences(one.left_out)
     return stack(head, "", occurrences(one.occurrences or ()), *(["", *out] if out else []))
 
 

@@ -8,7 +8,7 @@ from moorage.cli import series
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, stack
 from moorage.cli.parser import DRY_RUN
-from moorage.cli.progress import asking
+from moorage.cli.progress import interruptible
 from moorage.cli.series import SERIES
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def check_extent(args: argparse.Namespace, usage_error: Callable[[str], Any]) ->
         usage_error("give either --times or --until-date")
 
 
-def said(args: argparse.Namespace) -> dict[str, Any]:
+def recurrence_body(args: argparse.Namespace) -> dict[str, Any]:
     """The recurrence in the API's form."""
     given = {"times": args.times, "until_date": args.until_date}
     body = {name: value for name, value in given.items() if value is not None}
@@ -84,9 +84,9 @@ def said(args: argparse.Namespace) -> dict[str, Any]:
 
 def create(client: Moorage, args: argparse.Namespace, body: dict[str, Any]) -> Shown:
     """Create the series of a lease."""
-    body |= {"every": args.every, **said(args)}
+    body |= {"every": args.every, **recurrence_body(args)}
     body |= {} if args.zone is None else {"zone": args.zone}
-    with asking("granting the series", _goes_on(body)):
+    with interruptible("granting the series", _goes_on(body)):
         return shown(client.series.create(body, dry_run=args.dry_run), after=0)
 
 
@@ -108,7 +108,7 @@ def shown(answer: Answer[OneSeries], *, after: int) -> Shown:
     made = answer.value
     new = [one for one in made.series.occurrences or () if one.index > after]
     parts: list[Any] = [series.granted(made, new)]
-    parts += series.left_out([one for one in made.series.left_out if one.index > after])
+    parts += series.skipped_occurrences([one for one in made.series.left_out if one.index > after])
     if made.dry_run:
         parts += ["", series.occurrences(new)]
     return Shown(answer.body, stack(*parts))
@@ -130,8 +130,8 @@ class Extend(Command):
         check_extent(args, self.usage_error)
         with self.client() as client:
             before = client.series.show(client.series.find(args.series)).value.series
-            body = said(args) | {"generation": before.generation}
+            body = recurrence_body(args) | {"generation": before.generation}
             then = _goes_on({} if args.dry_run else {"id": before.id}, repeat="")
-            with asking("extending the series", then):
+            with interruptible("extending the series", then):
                 answer = client.series.extend(before.id, body, dry_run=args.dry_run)
         return shown(answer, after=before.times)

@@ -221,7 +221,7 @@ class List(Command):
     """List simulations, running and killed ones."""
 
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
-        found = list(registry.every(registry.state_directory(os.environ)))
+        found = list(registry.registrations(registry.state_directory(os.environ)))
         alive = [registry.alive(one) for one in found]
         status = [RUNNING if runs else KILLED for runs in alive]
         where = [

@@ -62,7 +62,7 @@ class Started:
             name=name,
             endpoint=self.endpoint,
             pid=self.pid,
-            born=registry.born(self.pid) or "",
+            born=registry.start_time(self.pid) or "",
             token=OPERATOR_TOKEN,
             directory=str(self.directory),
             fleet=fleet,
@@ -125,7 +125,7 @@ def _serving(directory: Path, port: int | None, terminal: TextIO | None) -> Star
             stderr=log,
             start_new_session=True,
         )
-        known = f"{process.pid} {registry.born(process.pid) or ''}"
+        known = f"{process.pid} {registry.start_time(process.pid) or ''}"
         (directory / "pid").write_text(known, encoding="ascii")
     try:
         with waiting("starting the server", terminal):
@@ -156,7 +156,7 @@ def halt(directory: Path) -> None:
     """Stop the server of the directory, if it runs."""
     with contextlib.suppress(OSError, ValueError):
         pid, _, birth = (directory / "pid").read_text(encoding="ascii").partition(" ")
-        if registry.born(int(pid)) == birth:
+        if registry.start_time(int(pid)) == birth:
             end(int(pid))
 
 
@@ -222,7 +222,7 @@ def _last_words(directory: Path) -> str:
 
 def end(pid: int) -> None:
     """Stop a server and its children: ask, wait, then kill; return when it is gone."""
-    birth = registry.born(pid)
+    birth = registry.start_time(pid)
     if birth is None:
         return
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -237,7 +237,7 @@ def end(pid: int) -> None:
         while time.monotonic() < deadline:
             with contextlib.suppress(ChildProcessError):  # another process started it
                 os.waitpid(pid, os.WNOHANG)
-            if registry.born(pid) != birth:
+            if registry.start_time(pid) != birth:
                 return
             time.sleep(_POLL)
 

@@ -189,7 +189,7 @@ class Claims(Resource):
     path, one, many = "/v1", "claim", "claims"
 
     @staticmethod
-    def anew(body: Mapping[str, Any]) -> Decision | None:
+    def redecision(body: Mapping[str, Any]) -> Decision | None:
         """The decision in the answer that placed the claim's member anew, if there is one."""
         found = body.get("decision")
         return None if found is None else converted(found, Decision)

@@ -120,11 +120,11 @@ def pick(kind: str, text: str, items: Iterable[Mapping[str, Any]]) -> str:
         raise Missing(kind, text)
     if len(fitting) > 1:
         ids = tuple(str(item["id"]) for item in fitting)
-        raise Ambiguous(kind, text, ids, tuple(map(told, fitting)))
+        raise Ambiguous(kind, text, ids, tuple(map(with_marks, fitting)))
     return str(fitting[0]["id"])
 
 
-def told(item: Mapping[str, Any]) -> str:
+def with_marks(item: Mapping[str, Any]) -> str:
     """An id with its distinguishing marks: `1f2e… (L3, pending, from 2026-12-07T08:00:00Z)`."""
     said = marks(item)
     return f"{item['id']} ({said})" if said else str(item["id"])

@@ -56,7 +56,7 @@ def check_name(name: str) -> str:
     return name
 
 
-def born(pid: int) -> str | None:
+def start_time(pid: int) -> str | None:
     """When the process started: empty where the system does not show it, None if it is gone."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
@@ -76,7 +76,7 @@ def _answers_signals(pid: int) -> bool:
 
 def alive(registration: Registration) -> bool:
     """Whether the registered process still runs."""
-    return born(registration.pid) == registration.born
+    return start_time(registration.pid) == registration.born
 
 
 def write(directory: Path, registration: Registration) -> None:
@@ -121,7 +121,7 @@ def forget(directory: Path, name: str) -> None:
     (directory / f"{name}.json").unlink(missing_ok=True)
 
 
-def every(directory: Path) -> Iterator[Registration]:
+def registrations(directory: Path) -> Iterator[Registration]:
     """Every simulation, running or killed, by name."""
     for path in sorted(directory.glob("*.json")):
         found = known(directory, path.stem)
@@ -131,4 +131,4 @@ def every(directory: Path) -> Iterator[Registration]:
 
 def running(directory: Path) -> Iterator[Registration]:
     """Every running simulation, by name."""
-    return (one for one in every(directory) if alive(one))
+    return (one for one in registrations(directory) if alive(one))
