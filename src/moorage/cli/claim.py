@@ -8,7 +8,7 @@ from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble import newest_decision
 from moorage.cli.lease_text import called
-from moorage.cli.output import Shown, clock_time, fields, short, table
+from moorage.cli.output import Columns, Shown, clock_time, fields, listing, short
 from moorage.cli.parser import ENSEMBLE, Option
 from moorage.cli.times import minute
 from moorage.client.lookup import UUID, pick
@@ -150,17 +150,14 @@ class List(Command):
         with self.client() as client:
             decision = newest_decision(client, client.ensembles.find(args.ensemble))
             answer = client.claims.all(str(decision.id))
-        rows = [
-            (
-                short(one.id),
-                one.member,
-                one.status,
-                one.server_id or "-",
-                clock_time(one.expires_at),
-            )
-            for one in answer.value
-        ]
-        return Shown(answer.body, table(["id", "member", "status", "server", "expires"], rows))
+        columns: Columns = {
+            "id": lambda one: short(one.id),
+            "member": lambda one: one.member,
+            "status": lambda one: one.status,
+            "server": lambda one: one.server_id or "-",
+            "expires": lambda one: clock_time(one.expires_at),
+        }
+        return Shown(answer.body, listing(columns, answer.value))
 
 
 class Set(Command):

@@ -9,7 +9,7 @@ import msgspec
 
 from moorage.cli import confirm, decision_text
 from moorage.cli.command import Command
-from moorage.cli.output import Shown, fields, moment, short, stack, table
+from moorage.cli.output import Columns, Shown, fields, listing, moment, short, stack, table
 from moorage.cli.parser import Option
 from moorage.cli.placement_map import natural
 from moorage.cli.times import period
@@ -126,19 +126,15 @@ class List(Command):
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble) if args.ensemble else None
             answer = client.decisions.all(ensemble_id=ensemble_id)
-        rows = [
-            (
-                short(str(one.id)),
-                short(one.ensemble_id),
-                one.status,
-                len(one.assignments),
-                decision_text.held_until(one),
-                moment(one.computed_at),
-            )
-            for one in answer.value
-        ]
-        columns = ["id", "ensemble", "status", "#size", "held until", "decided"]
-        return Shown(answer.body, table(columns, rows))
+        columns: Columns = {
+            "id": lambda one: short(str(one.id)),
+            "ensemble": lambda one: short(one.ensemble_id),
+            "status": lambda one: one.status,
+            "#size": lambda one: len(one.assignments),
+            "held until": decision_text.held_until,
+            "decided": lambda one: moment(one.computed_at),
+        }
+        return Shown(answer.body, listing(columns, answer.value))
 
 
 class Flavors(Command):

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli import confirm, decision_text
 from moorage.cli.command import Command
-from moorage.cli.output import Listing, Shown, console, fields, short, stack, table
+from moorage.cli.output import (
+    Columns,
+    Shown,
+    console,
+    fields,
+    listing_of_projects,
+    short,
+    stack,
+    table,
+)
 from moorage.cli.parser import ALL_PROJECTS, ENSEMBLE
 from moorage.client.errors import Missing
 from moorage.wire.decisions import Assignment
@@ -278,20 +287,15 @@ class List(Command):
         with self.client() as client:
             answer = client.ensembles.all(all_projects=args.all_projects)
             status = _statuses(client, all_projects=args.all_projects)
-            rows = [
-                (
-                    short(one.id),
-                    one.name,
-                    status.get(one.id, "described"),
-                    " ".join(f"{role.name}:{role.count}" for role in one.members),
-                    len(one.policies),
-                    one.created_at,
-                )
-                for one in answer.value
-            ]
-            columns = ["id", "name", "status", "members", "#policies", "created"]
-            listing = Listing("/v1/ensembles", {}, columns)
-            text = listing.shown(client, args, rows, answer.value)
+            columns: Columns = {
+                "id": lambda one: short(one.id),
+                "name": lambda one: one.name,
+                "status": lambda one: status.get(one.id, "described"),
+                "members": lambda one: " ".join(f"{r.name}:{r.count}" for r in one.members),
+                "#policies": lambda one: len(one.policies),
+                "created": lambda one: one.created_at,
+            }
+            text = listing_of_projects(client, args, "/v1/ensembles", columns, answer.value)
         return Shown(answer.body, text)
 
 

@@ -9,7 +9,16 @@ from uuid import UUID, uuid4
 from moorage.cli import lease_text
 from moorage.cli.command import Command
 from moorage.cli.gantt import MARKS
-from moorage.cli.output import Listing, Shown, fields, moment, short, stack, table
+from moorage.cli.output import (
+    Columns,
+    Shown,
+    fields,
+    listing_of_projects,
+    moment,
+    short,
+    stack,
+    table,
+)
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option
 from moorage.cli.times import actions, length, minute
 
@@ -20,7 +29,6 @@ if TYPE_CHECKING:
 
 STATES = tuple(MARKS)
 IDEMPOTENCY_HELP = "idempotency key: a repeat with the same id changes nothing"
-_QUIET = ("#priority",)
 
 
 LEASE = Option("lease", metavar="LEASE", help="L3, a name, or an id (its beginning)")
@@ -159,23 +167,22 @@ class List(Command):
             answer = client.leases.all(
                 name=args.name, state=args.state, series=series, all_projects=args.all_projects
             )
-            rows = [
-                (
-                    lease_text.called(one),
-                    short(one.id),
-                    one.name,
-                    lease_text.brief(one),
-                    minute(one.start),
-                    minute(one.end),
-                    one.priority,
-                    " ".join(reservation.role for reservation in one.reservations),
-                )
-                for one in answer.value.leases
-            ]
-            columns = ["lease", "id", "name", "status", "start", "end", "#priority", "roles"]
-            narrowed = {"name": args.name, "state": args.state}
-            listing = Listing("/v1/leases", narrowed, columns, _QUIET)
-            text = listing.shown(client, args, rows, answer.value.leases)
+            columns: Columns = {
+                "lease": lease_text.called,
+                "id": lambda one: short(one.id),
+                "name": lambda one: one.name,
+                "status": lease_text.brief,
+                "start": lambda one: minute(one.start),
+                "end": lambda one: minute(one.end),
+                "#priority": lambda one: one.priority,
+                "roles": lambda one: " ".join(each.role for each in one.reservations),
+            }
+            found = answer.value.leases
+            text = listing_of_projects(
+                *(client, args, "/v1/leases", columns, found, ["#priority"]),
+                name=args.name,
+                state=args.state,
+            )
         return Shown(answer.body, text)
 
 

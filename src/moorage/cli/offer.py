@@ -17,7 +17,7 @@ from moorage.cli.ensemble_source import (
 from moorage.cli.lease import IDEMPOTENCY_HELP, idempotency_key, identified
 from moorage.cli.lease_create import TERMS, term_arguments
 from moorage.cli.lease_text import called
-from moorage.cli.output import Listing, Shown, fields, short
+from moorage.cli.output import Columns, Shown, fields, listing_of_projects, short
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option, new_name
 from moorage.cli.progress import interruptible
 from moorage.cli.times import NOW, TIME_HELP, length, minute, period, span, time_of, time_or_now
@@ -91,22 +91,18 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             answer = client.offers.all(over=args.over, all_projects=args.all_projects)
-            rows = [
-                (
-                    called(one),
-                    short(one.id),
-                    one.name,
-                    one.status,
-                    minute(one.start),
-                    minute(one.end),
-                    one.places,
-                    minute(one.expires_at),
-                )
-                for one in answer.value.offers
-            ]
-            columns = ["offer", "id", "name", "status", "start", "end", "#places", "expires"]
-            listing = Listing("/v1/offers", {"over": "true" if args.over else None}, columns)
-            text = listing.shown(client, args, rows, answer.value.offers)
+            columns: Columns = {
+                "offer": called,
+                "id": lambda one: short(one.id),
+                "name": lambda one: one.name,
+                "status": lambda one: one.status,
+                "start": lambda one: minute(one.start),
+                "end": lambda one: minute(one.end),
+                "#places": lambda one: one.places,
+                "expires": lambda one: minute(one.expires_at),
+            }
+            over, found = "true" if args.over else None, answer.value.offers
+            text = listing_of_projects(client, args, "/v1/offers", columns, found, over=over)
         return Shown(answer.body, text)
 
 

@@ -10,13 +10,13 @@ import re
 import sys
 from argparse import Namespace
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from cliff.columns import FormattableColumn
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TextIO
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -275,47 +275,38 @@ def clock_time(instant: str | None) -> str:
 
 
 ELSEWHERE = "none in this project; --all-projects lists those of others"
+Columns: TypeAlias = "Mapping[str, Callable[[Any], object]]"
+"""A title of a column to what its cell is, of one thing."""
 
 
-class Owned(Protocol):
-    """A thing that belongs to a project."""
-
-    @property
-    def project_id(self) -> str:
-        """The id of its project."""
+def listing(columns: Columns, things: Iterable[Any], quiet: Sequence[str] = ()) -> Rows:
+    """A row for each thing."""
+    rows = [[cell(one) for cell in columns.values()] for one in things]
+    return table(list(columns), rows, quiet)
 
 
-@dataclass(frozen=True)
-class Listing:
-    """A listing of one project or of all: its path and its filters."""
+def listing_of_projects(
+    client: Moorage,
+    args: argparse.Namespace,
+    path: str,
+    columns: Columns,
+    things: Sequence[Any],
+    quiet: Sequence[str] = (),
+    **narrowed: str | None,
+) -> RenderableType:
+    """The listing of one project, or of all, as `--all-projects` says.
 
-    path: str
-    narrowed: Mapping[str, str | None]
-    columns: Sequence[str]
-    quiet: Sequence[str] = ()
-    """See `output.Rows.quiet`."""
-
-    def of_all(self, rows: Sequence[Sequence[object]], things: Sequence[Owned]) -> RenderableType:
-        """The table with the project as second column, since handles repeat across projects."""
-        owned = [(row[0], one.project_id, *row[1:]) for row, one in zip(rows, things, strict=True)]
-        return table([self.columns[0], "project", *self.columns[1:]], owned, self.quiet)
-
-    def of_one(self, client: Moorage, rows: Sequence[Sequence[object]]) -> RenderableType:
-        """The table; if it is empty, with a hint for operators that other projects have items."""
-        listed = table(self.columns, rows, self.quiet)
-        if rows or not client.elsewhere(self.path, self.narrowed):
-            return listed
-        return stack(listed, "", ELSEWHERE)
-
-    def shown(
-        self,
-        client: Moorage,
-        args: argparse.Namespace,
-        rows: Sequence[Sequence[object]],
-        things: Sequence[Owned],
-    ) -> RenderableType:
-        """The table that `--all-projects` selects."""
-        return self.of_all(rows, things) if args.all_projects else self.of_one(client, rows)
+    That of all has the project as second column, since handles repeat across projects. Below an
+    empty one is a hint for operators that other projects have such things; `narrowed` is the query.
+    """
+    if args.all_projects:
+        (first, cell), *others = columns.items()
+        of_all: Columns = {first: cell, "project": lambda one: one.project_id, **dict(others)}
+        return listing(of_all, things, quiet)
+    listed = listing(columns, things, quiet)
+    if things or not client.elsewhere(path, narrowed):
+        return listed
+    return stack(listed, "", ELSEWHERE)
 
 
 SHOWING = frozenset({"show", "list"})

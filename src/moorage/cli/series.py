@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from moorage.cli import explanation
 from moorage.cli.command import Command
 from moorage.cli.decision_text import SEPARATOR
-from moorage.cli.output import Listing, Shown, fields, short, stack, table
+from moorage.cli.output import Columns, Shown, fields, listing_of_projects, short, stack, table
 from moorage.cli.parser import ALL_PROJECTS, Option
 from moorage.cli.times import actions, length, minute, period
 from moorage.domain.words import counted
@@ -104,21 +104,17 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             answer = client.series.all(name=args.name, all_projects=args.all_projects)
-            rows = [
-                (
-                    short(one.id),
-                    one.name,
-                    one.status,
-                    recurring(one),
-                    one.start.partition("T")[0],
-                    one.granted,
-                    one.closed,
-                )
-                for one in answer.value
-            ]
-            columns = ["id", "name", "status", "recurs", "from", "#leases", "#closed"]
-            listing = Listing("/v1/series", {"name": args.name}, columns)
-            text = listing.shown(client, args, rows, answer.value)
+            columns: Columns = {
+                "id": lambda one: short(one.id),
+                "name": lambda one: one.name,
+                "status": lambda one: one.status,
+                "recurs": recurring,
+                "from": lambda one: one.start.partition("T")[0],
+                "#leases": lambda one: one.granted,
+                "#closed": lambda one: one.closed,
+            }
+            found, name = answer.value, args.name
+            text = listing_of_projects(client, args, "/v1/series", columns, found, name=name)
         return Shown(answer.body, text)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
 from moorage.cli.event import what
-from moorage.cli.output import Shown, fields, moment, short, stack, table
+from moorage.cli.output import Columns, Shown, fields, listing, moment, short, stack
 from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option, new_name
 from moorage.cli.times import length
 from moorage.domain.words import counted
@@ -115,20 +115,16 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             answer = client.subscriptions.all(all_projects=args.all_projects)
-        rows = [
-            (
-                short(one.id),
-                one.name,
-                " ".join(one.events),
-                one.url,
-                one.status,
-                one.delivered,
-                one.dead_letters,
-            )
-            for one in answer.value
-        ]
-        columns = ["id", "name", "events", "url", "status", "#delivered", "#dead"]
-        return Shown(answer.body, table(columns, rows))
+        columns: Columns = {
+            "id": lambda one: short(one.id),
+            "name": lambda one: one.name,
+            "events": lambda one: " ".join(one.events),
+            "url": lambda one: one.url,
+            "status": lambda one: one.status,
+            "#delivered": lambda one: one.delivered,
+            "#dead": lambda one: one.dead_letters,
+        }
+        return Shown(answer.body, listing(columns, answer.value))
 
 
 class Show(Command):
@@ -194,18 +190,15 @@ class DeadLetters(Command):
         with self.client() as client:
             found = client.subscriptions.find(args.subscription)
             answer = client.subscriptions.dead_letters(found)
-        rows = [
-            (
-                short(one.id),
-                moment(one.event.at),
-                one.event.type,
-                what(one.event),
-                one.problem,
-                "yes" if one.queued else "",
-            )
-            for one in answer.value
-        ]
-        return Shown(answer.body, table(["id", "at", "type", "what", "problem", "queued"], rows))
+        columns: Columns = {
+            "id": lambda one: short(one.id),
+            "at": lambda one: moment(one.event.at),
+            "type": lambda one: one.event.type,
+            "what": lambda one: what(one.event),
+            "problem": lambda one: one.problem,
+            "queued": lambda one: "yes" if one.queued else "",
+        }
+        return Shown(answer.body, listing(columns, answer.value))
 
 
 class Resend(Command):

@@ -10,7 +10,7 @@ from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.ensemble_source import parameter_argument
 from moorage.cli.files import find, read_text, reading
-from moorage.cli.output import FORMATS, Shown, fields, table
+from moorage.cli.output import FORMATS, Columns, Shown, fields, listing
 from moorage.cli.parser import Option, new_name
 
 if TYPE_CHECKING:
@@ -101,19 +101,15 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
         with self.client() as client:
             answer = client.templates.all()
-        rows = [
-            (
-                one.name,
-                one.version,
-                one.format,
-                ", ".join(one.parameters),
-                "yes" if one.shared else "",
-                one.id,
-            )
-            for one in answer.value
-        ]
-        columns = ["name", "#version", "format", "parameters", "shared", "id"]
-        return Shown(answer.body, table(columns, rows))
+        columns: Columns = {
+            "name": lambda one: one.name,
+            "#version": lambda one: one.version,
+            "format": lambda one: one.format,
+            "parameters": lambda one: ", ".join(one.parameters),
+            "shared": lambda one: "yes" if one.shared else "",
+            "id": lambda one: one.id,
+        }
+        return Shown(answer.body, listing(columns, answer.value))
 
 
 class Show(Command):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
 from moorage.cli.decision_text import SEPARATOR
-from moorage.cli.output import Listing, Shown, fields, short
+from moorage.cli.output import Columns, Shown, fields, listing_of_projects, short
 from moorage.cli.parser import ALL_PROJECTS, Option
 from moorage.cli.times import length, minute, period
 from moorage.domain.words import counted
@@ -41,11 +41,6 @@ def estimated(one: WaitlistEntry) -> str:
     return f"{window}: {one.estimate_note}" if one.estimate_note else window
 
 
-def start_of(one: WaitlistEntry) -> str:
-    """The start of the estimated window, for a table."""
-    return "" if one.estimate is None else minute(one.estimate.start)
-
-
 STATES = ("waiting", "granted", "expired", "cancelled", "failed")
 
 
@@ -68,25 +63,18 @@ class List(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
             answer = client.waitlist.all(status=args.status, all_projects=args.all_projects)
-            rows = [
-                (
-                    short(one.id),
-                    one.name,
-                    one.status,
-                    one.priority,
-                    "" if one.before is None else one.before,
-                    minute(one.earliest_start),
-                    minute(one.latest_start),
-                    start_of(one),
-                )
-                for one in answer.value.entries
-            ]
-            columns = [
-                *("id", "name", "status", "#priority", "#ahead"),
-                *("earliest", "latest", "estimate"),
-            ]
-            listing = Listing("/v1/waitlist", {"status": args.status}, columns)
-            text = listing.shown(client, args, rows, answer.value.entries)
+            columns: Columns = {
+                "id": lambda one: short(one.id),
+                "name": lambda one: one.name,
+                "status": lambda one: one.status,
+                "#priority": lambda one: one.priority,
+                "#ahead": lambda one: "" if one.before is None else one.before,
+                "earliest": lambda one: minute(one.earliest_start),
+                "latest": lambda one: minute(one.latest_start),
+                "estimate": lambda one: "" if one.estimate is None else minute(one.estimate.start),
+            }
+            found, status = answer.value.entries, args.status
+            text = listing_of_projects(client, args, "/v1/waitlist", columns, found, status=status)
         return Shown(answer.body, text)
 
 
