@@ -1,15 +1,19 @@
-"""`/v1/capacity`: capacity over time, how many more fit, and free windows."""
+"""`/v1/capacity`: capacity over time, how many more fit, free windows, and planned ones."""
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from moorage.api.native.call import Call, Reply
+from moorage.api.native.formats import instant as end_of
 from moorage.api.native.lease_requests import template_ensemble
-from moorage.api.native.reading import duration, instant
+from moorage.api.native.paging import Listing
+from moorage.api.native.reading import duration, identity, instant
+from moorage.domain.capacity_windows import WindowKind
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import FOREVER, Period, format_duration, format_instant
@@ -18,6 +22,13 @@ from moorage.usecases.capacity.copies import fit_described, fit_more
 from moorage.usecases.capacity.fit import fit_members
 from moorage.usecases.capacity.free_windows import free_windows
 from moorage.usecases.capacity.over_time import capacity_over_time
+from moorage.usecases.capacity.planned import (
+    PlanRequest,
+    drop_window,
+    list_windows,
+    plan_window,
+    show_window,
+)
 from moorage.usecases.capacity.scope import CapacityDisclosure, Scope
 from moorage.wire import capacity as wire
 
@@ -25,7 +36,8 @@ if TYPE_CHECKING:
     from moorage.domain.describe import EnsembleDescription
     from moorage.usecases.capacity.fit import Fit
     from moorage.usecases.capacity.over_time import Amounts, CapacityProfile
-    from moorage.wire.capacity import FitBody, WindowBody
+    from moorage.usecases.capacity.planned import PlannedWindow
+    from moorage.wire.capacity import FitBody, PlannedBody, WindowBody
 
 EXACT: Final = "moorage:capacity:exact"
 _AMOUNT: Final = re.compile(r"([A-Z0-9_]+):(\d{1,10})", re.ASCII)
@@ -228,9 +240,82 @@ def _fit(found: Fit, seen: CapacityDisclosure) -> wire.Fit:
             for one in found.limited_by
         ],
         quota_allows=found.quota_allows,
-        window=wire.Window(
-            format_instant(found.window.start), None if end == FOREVER else format_instant(end)
-        ),
+        window=wire.Window(format_instant(found.window.start), end_of(end)),
         computed_at=format_instant(found.snapshot.taken_at),
         revision=found.snapshot.revision,
     )
+
+
+def list_planned(call: Call) -> Reply:
+    """GET: every planned window, past ones too."""
+    listing_ = Listing(
+        call,
+        "capacity/planned",
+        partial(list_windows, call.env, call.caller),
+        lambda found: ((one.window.id, _planned(call, one, UNSET, UNSET)) for one in found),
+    )
+    return listing_.reply("windows")
+
+
+def show_planned(call: Call) -> Reply:
+    """GET: one window, and the bookings on its hosts."""
+    found = call.perform(show_window, call.path["id"])
+    return Reply(wire.OnePlanned(_planned(call, found, _staying(found), UNSET)))
+
+
+def create_planned(call: Call) -> Reply:
+    """POST: plan that hosts are unavailable."""
+    body: PlannedBody = call.body.window
+    made = call.perform(
+        plan_window,
+        PlanRequest(
+            kind=WindowKind(body.kind),
+            hosts=tuple(dict.fromkeys(body.hosts)),
+            domains=tuple(dict.fromkeys(body.domains)),
+            start=None if body.start is None else instant(body.start, "window.start"),
+            end=None if body.end is None else instant(body.end, "window.end"),
+            reason=body.reason,
+        ),
+        identity(call, body, body.id),
+        dry_run=call.dry_run,
+    )
+    return Reply(
+        wire.OnePlanned(_planned(call, made, _staying(made), list(made.moved)), made.dry_run),
+        status=200 if made.dry_run else None,
+        location=f"{call.base}/capacity/planned/{made.window.id}",
+    )
+
+
+def delete_planned(call: Call) -> Reply:
+    """DELETE: delete the window."""
+    call.perform(drop_window, call.path["id"], dry_run=call.dry_run)
+    return Reply()
+
+
+def _planned(
+    call: Call,
+    one: PlannedWindow,
+    staying: list[wire.Staying] | UnsetType,
+    moved: list[str] | UnsetType,
+) -> wire.PlannedWindow:
+    window = one.window
+    return wire.PlannedWindow(
+        id=window.id,
+        kind=window.kind.value,
+        status=window.state_at(one.now),
+        hosts=sorted(one.hosts.values()),
+        start=format_instant(window.period.start),
+        end=end_of(window.period.end),
+        reason=window.reason,
+        created_at=format_instant(window.created_at),
+        links=[call.link("self", "capacity", "planned", window.id)],
+        staying=staying,
+        moved_leases=moved,
+    )
+
+
+def _staying(found: PlannedWindow) -> list[wire.Staying]:
+    return [
+        wire.Staying(one.consumer, one.project_id, one.host, one.state.value, end_of(one.end))
+        for one in found.staying
+    ]

@@ -1,21 +1,41 @@
-"""`/v1/events`."""
+"""`/v1/events` and `/v1/subscriptions`."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec import UNSET
 
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.formats import plain
+from moorage.api.native.formats import instant, plain
+from moorage.api.native.paging import Listing, listed
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.events import BEGINNING, EventCursor, EventFilter, check_pattern
-from moorage.domain.period import SECOND, format_instant
+from moorage.domain.period import SECOND, format_duration, format_instant
+from moorage.domain.subscriptions import LeaseEdge, SubscriptionFilter, Threshold
 from moorage.usecases.events.read import LONGEST_WAIT, EventQuery, disclosed_body, read_events
+from moorage.usecases.events.subscriptions import (
+    SubscriptionRequest,
+    dead_letters,
+    list_subscriptions,
+    own_subscription,
+    resend,
+    subscribe,
+    unsubscribe,
+)
 from moorage.wire import events as wire
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from msgspec import Struct
+
     from moorage.domain.events import Event
     from moorage.domain.period import Duration
+    from moorage.domain.subscriptions import DeadLetter, Subscription
+    from moorage.wire.events import ResendBody, SubscriptionBody
 
 NOW = "now"
 """The cursor for events from now on."""
@@ -69,3 +89,127 @@ def _wait(text: str | None) -> Duration:
     if found is None or found > LONGEST_WAIT:
         raise InvalidDescription(f"at most {LONGEST_WAIT // SECOND} seconds", path="wait")
     return found
+
+
+def create_subscription(call: Call) -> Reply:
+    """POST: create a subscription; only this answer has the secret."""
+    made = call.perform(
+        subscribe, _subscription_request(call.body.subscription), dry_run=call.dry_run
+    )
+    view = _subscription(call, made, secret=True)
+    return call.made(
+        wire.OneSubscription(view, dry_run=call.dry_run),
+        dry_run=call.dry_run,
+        location=f"subscriptions/{made.id}",
+    )
+
+
+def subscription_page(call: Call) -> Reply:
+    """GET: a page of subscriptions, oldest first."""
+    read = partial(
+        list_subscriptions, call.env, call.caller, all_projects=call.flag("all_projects")
+    )
+
+    def shown(found: Sequence[Subscription]) -> Iterator[tuple[str, Struct]]:
+        dead = call.env.store.event_log.dead([one.id for one in found])
+        for one in found:
+            yield one.id, _subscription(call, one, dead=dead.get(one.id, 0))
+
+    return Listing(call, "subscriptions", read, shown).reply("subscriptions")
+
+
+def show_subscription(call: Call) -> Reply:
+    """GET: one subscription."""
+    found = call.perform(own_subscription, call.path["id"])
+    dead = call.env.store.event_log.dead([found.id]).get(found.id, 0)
+    return Reply(wire.OneSubscription(_subscription(call, found, dead=dead)))
+
+
+def delete_subscription(call: Call) -> Reply:
+    """DELETE: delete a subscription with its dead letters."""
+    call.perform(unsubscribe, call.path["id"], dry_run=call.dry_run)
+    return Reply()
+
+
+def letters(call: Call) -> Reply:
+    """GET: a page of dead letters, oldest first."""
+    id_ = call.path["id"]
+    read = partial(dead_letters, call.env, call.caller, id_)
+    path = f"subscriptions/{id_}/dead-letters"
+    return listed(call, "dead_letters", read, partial(_letter, call), path=path)
+
+
+def send_again(call: Call) -> Reply:
+    """POST: queue dead letters to be sent again."""
+    body: ResendBody = call.body.resend
+    number = call.perform(
+        resend, call.path["id"], body.dead_letters, call.page(), dry_run=call.dry_run
+    )
+    return Reply(wire.Resent(number, dry_run=call.dry_run))
+
+
+def _subscription_request(body: SubscriptionBody) -> SubscriptionRequest:
+    return SubscriptionRequest(
+        wants=SubscriptionFilter(tuple(body.events), body.lease_id, body.ensemble_id, body.role),
+        url=body.url,
+        name=body.name,
+        secret=body.secret,
+        threshold=Threshold(
+            before=reading.duration(body.before, "subscription.before"),
+            edge=LeaseEdge(body.edge),
+            below=body.below,
+            above_share=body.above_share,
+            flavor=body.flavor,
+            resource_class=body.resource_class,
+            zone=body.zone,
+        ),
+    )
+
+
+def _subscription(
+    call: Call, one: Subscription, *, dead: int = 0, secret: bool = False
+) -> wire.Subscription:
+    asked, failing = one.threshold, one.failing_since is not None
+    return wire.Subscription(
+        id=one.id,
+        name=one.name,
+        project_id=one.project_id,
+        events=list(one.wants.types),
+        url=one.url,
+        status="failing" if failing else "active",
+        lease_id=one.wants.lease,
+        ensemble_id=one.wants.ensemble,
+        role=one.wants.role,
+        below=asked.below,
+        above_share=asked.above_share,
+        flavor=asked.flavor,
+        resource_class=asked.resource_class,
+        zone=asked.zone,
+        before=None if asked.before is None else format_duration(asked.before),
+        edge=asked.edge.value,
+        delivered=one.delivered,
+        given_up=one.given_up,
+        dead_letters=dead,
+        attempts=one.attempts,
+        failing_since=instant(one.failing_since) if one.failing_since else None,
+        next_attempt=format_instant(one.not_before) if failing else None,
+        outcome=one.outcome or None,
+        generation=one.generation,
+        created_at=format_instant(one.created_at),
+        links=[
+            call.link("self", "subscriptions", one.id),
+            call.link("dead_letters", "subscriptions", one.id, "dead-letters"),
+        ],
+        secret=one.secret if secret else UNSET,
+    )
+
+
+def _letter(call: Call, one: DeadLetter) -> wire.DeadLetter:
+    return wire.DeadLetter(
+        id=one.id,
+        event=event_view(call, one.event),
+        problem=one.problem,
+        attempts=one.attempts,
+        given_up_at=format_instant(one.given_up_at),
+        queued=one.queued,
+    )
