@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
-from moorage.heat.deferred_values import find_deferred
+from moorage.heat.deferred_values import refuse_deferred
 from moorage.heat.expanded_template import DeclaredPolicy
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ def entries_of(resource: Resource, known: Collection[str]) -> Mapping[str, YamlN
     if node is None:
         return {}
     entries = typed_yaml.mapping(node, optional=(*known, DECIDED))
-    later = find_deferred(node)
-    if later is not None:
-        raise node.invalid(f"{later} is not known before the stack is made")
+    refuse_deferred(node)
     return entries
 
 

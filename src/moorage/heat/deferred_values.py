@@ -47,3 +47,13 @@ def find_deferred(node: YamlNode) -> DeferredValue | None:
             )
         case _:
             return None
+
+
+def refuse_deferred(node: YamlNode) -> None:
+    """Return if everything at and below the node is known now.
+
+    Raises:
+        InvalidDescription: something is not.
+    """
+    if (later := find_deferred(node)) is not None:
+        raise node.invalid(f"{later} is not known before the stack is made")

@@ -18,7 +18,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
-from moorage.heat.deferred_values import DeferredValue, ResourceReference, find_deferred
+from moorage.heat.deferred_values import (
+    DeferredValue,
+    ResourceReference,
+    find_deferred,
+    refuse_deferred,
+)
 from moorage.heat.template import file_name
 from moorage.heat.work_limit import Work
 from moorage.heat.yaml_tree import MAX_NODES, MAX_TEXT, collection_node, to_node
@@ -123,9 +128,7 @@ class Conditions:
         if len(both) != _BRANCHES:
             raise argument.invalid("equals compares two values")
         for one in both:
-            later = find_deferred(one)
-            if later is not None:
-                raise one.invalid(f"{later} is not known before the stack is made")
+            refuse_deferred(one)
         return both[0], both[1]
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import parse_duration, say_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+T = TypeVar("T")
 
 _SIZE: Final = re.compile(r"(\d+)([KMG]?)", re.ASCII)
 _UNITS: Final = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
@@ -60,24 +62,41 @@ def whole(least: int, most: int) -> Callable[[str], int]:
     return parse
 
 
-HALF: Final = "auto"
-"""As many processes as half of the CPUs: None."""
-_planners: Final = whole(0, 256)
+def or_word(parse: Callable[[str], T], word: str) -> Callable[[str], T | None]:
+    """The type of what `parse` reads, or of a word: None."""
+
+    def read(text: str) -> T | None:
+        if text == word:
+            return None
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise ValueError(f"{error}, or {word}") from error
+
+    return read
 
 
-def planners(text: str) -> int | None:
-    """A number of processes, or `auto`: None."""
-    if text == HALF:
-        return None
+def show_or_word(word: str, show: Callable[[Any], str] = str) -> Callable[[Any], str]:
+    """The text that `or_word` reads as a value."""
+    return lambda value: word if value is None else show(value)
+
+
+def _digits(least: int) -> Callable[[str], int]:
+    """The type of a number in plain digits."""
+
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text[:_DIGITS]) <= _MOST):
+            raise ValueError(f"must be a whole number from {least} to {_MOST}")
+        return int(text)
+
+    return parse
+
+
+def _length(text: str) -> int:
     try:
-        return _planners(text)
-    except ValueError as error:
-        raise ValueError(f"{error}, or {HALF}") from error
-
-
-def show_planners(value: int | None) -> str:
-    """The text that `planners` reads as this value."""
-    return HALF if value is None else str(value)
+        return parse_duration(text)
+    except InvalidDescription as error:
+        raise ValueError("must be a duration such as 90d") from error
 
 
 def one_of(*words: str) -> Callable[[str], str]:
@@ -102,74 +121,23 @@ def duration(text: str) -> int:
     return value
 
 
+AUTO: Final = "auto"
+"""The number that follows from other settings, or from the number of CPUs: None."""
 FOREVER: Final = "forever"
-"""The lifetime that has no end."""
-
-
-def lifetime(text: str) -> int | None:
-    """A duration of at least a second in microseconds, or `forever`: None."""
-    if text == FOREVER:
-        return None
-    try:
-        return duration(text)
-    except ValueError as error:
-        raise ValueError(f"{error}, or {FOREVER}") from error
-
-
-def show_lifetime(value: int | None) -> str:
-    """The text that `lifetime` reads as this value."""
-    return FOREVER if value is None else say_duration(value)
-
-
+"""The lifetime that has no end: None."""
 UNLIMITED: Final = "unlimited"
 """The limit that nothing passes: None."""
 
-
-def most(text: str) -> int | None:
-    """A limit, or `unlimited`: None."""
-    if text == UNLIMITED:
-        return None
-    if not (text.isascii() and text.isdigit() and int(text[:_DIGITS]) <= _MOST):
-        raise ValueError(f"must be a whole number from 0 to {_MOST}, or {UNLIMITED}")
-    return int(text)
-
-
-AUTO: Final = "auto"
-"""The number that follows from other settings: None."""
-
-
-def number_or_auto(text: str) -> int | None:
-    """A number of at least one, or `auto`: None."""
-    if text == AUTO:
-        return None
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:_DIGITS]) <= _MOST):
-        raise ValueError(f"must be a whole number from 1 to {_MOST}, or {AUTO}")
-    return int(text)
-
-
-def show_number_or_auto(value: int | None) -> str:
-    """The text that `number_or_auto` reads as this value."""
-    return AUTO if value is None else str(value)
-
-
-def longest(text: str) -> int | None:
-    """A limit in microseconds, or `unlimited`: None."""
-    if text == UNLIMITED:
-        return None
-    try:
-        return parse_duration(text)
-    except InvalidDescription as error:
-        raise ValueError(f"must be a duration such as 90d, or {UNLIMITED}") from error
-
-
-def show_most(value: int | None) -> str:
-    """The text that `most` reads as this value."""
-    return UNLIMITED if value is None else str(value)
-
-
-def show_longest(value: int | None) -> str:
-    """The text that `longest` reads as this value."""
-    return UNLIMITED if value is None else say_duration(value)
+planners, show_planners = or_word(whole(0, 256), AUTO), show_or_word(AUTO)
+"""A number of processes; `auto`: as many as half of the CPUs."""
+number_or_auto, show_number_or_auto = or_word(_digits(1), AUTO), show_or_word(AUTO)
+"""A number of at least one."""
+lifetime, show_lifetime = or_word(duration, FOREVER), show_or_word(FOREVER, say_duration)
+"""A duration of at least a second in microseconds."""
+most, show_most = or_word(_digits(0), UNLIMITED), show_or_word(UNLIMITED)
+"""A limit of a number."""
+longest, show_longest = or_word(_length, UNLIMITED), show_or_word(UNLIMITED, say_duration)
+"""A limit in microseconds."""
 
 
 def project_lifetime(text: str) -> tuple[str, int | None]:

@@ -6,8 +6,8 @@ from typing import Final
 
 from moorage.domain.period import say_duration
 from moorage.options.kinds import (
+    AUTO,
     FOREVER,
-    HALF,
     Setting,
     duration,
     host,
@@ -61,7 +61,7 @@ SERVICE: Final = (
     Setting(
         "planners",
         planners,
-        HALF,
+        AUTO,
         "N",
         "Planner processes, which work on requests that search: decisions, leases, offers, series,"
         " templates, explanations, questions about capacity. auto: half as many as there are CPUs,"

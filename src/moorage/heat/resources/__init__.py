@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from moorage.heat.expanded_template import ExpandedItem, Resource
     from moorage.heat.yaml_tree import YamlNode
@@ -36,6 +36,17 @@ class ResourceType(Protocol):
 
     def expand(self, resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:
         """The servers, policies and others in the resource."""
+
+
+def refuse_unknown(properties: Mapping[str, YamlNode], known: Collection[str], kind: str) -> None:
+    """Return if a resource of a kind (`a server`) has only properties that are known.
+
+    Raises:
+        InvalidDescription: it has another one.
+    """
+    for name, node in properties.items():
+        if name not in known:
+            raise node.invalid(f"{kind} has no property {name!r}")
 
 
 @cache

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
-from moorage.heat.deferred_values import find_deferred
+from moorage.heat.deferred_values import refuse_deferred
 from moorage.heat.numbers import to_number
+from moorage.heat.resources import refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,9 +37,7 @@ def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]
             what a member raises.
     """
     properties = resource.properties
-    for name, node in properties.items():
-        if name not in _PROPERTIES:
-            raise node.invalid(f"an autoscaling group has no property {name!r}")
+    refuse_unknown(properties, _PROPERTIES, "an autoscaling group")
     for name in (DEFINITION, "min_size", "max_size"):
         if name not in properties:
             raise resource.node.invalid(f"an autoscaling group needs {name}")
@@ -67,9 +66,7 @@ def _first_size(properties: Mapping[str, YamlNode]) -> int:
 
 def _size(name: str, node: YamlNode) -> int | None:
     """A size; None where null was given."""
-    later = find_deferred(node)
-    if later is not None:
-        raise node.invalid(f"{later} is not known before the stack is made")
+    refuse_deferred(node)
     if node.value is None:
         return None
     number = to_number(node.plain())

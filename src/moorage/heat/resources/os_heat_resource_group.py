@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
-from moorage.heat.deferred_values import DeferredValue, find_deferred
+from moorage.heat.deferred_values import DeferredValue, find_deferred, refuse_deferred
 from moorage.heat.numbers import to_number
+from moorage.heat.resources import refuse_unknown
 from moorage.heat.yaml_tree import collection_node, to_node
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]
             victims of an update; here nothing exists yet), or what a member raises.
     """
     properties = resource.properties
-    for name, node in properties.items():
-        if name not in _PROPERTIES:
-            raise node.invalid(f"a resource group has no property {name!r}")
+    refuse_unknown(properties, _PROPERTIES, "a resource group")
     if "resource_def" not in properties:
         raise resource.node.invalid("a resource group needs resource_def")
     removal = properties.get("removal_policies")
@@ -87,9 +86,7 @@ def _count(properties: Mapping[str, YamlNode]) -> int:
     node = properties.get("count")
     if node is None or node.value is None:
         return 1
-    later = find_deferred(node)
-    if later is not None:
-        raise node.invalid(f"{later} is not known before the stack is made")
+    refuse_deferred(node)
     number = to_number(node.plain())
     if not isinstance(number, int) or not 0 <= number <= MAX_MEMBERS:
         raise node.invalid(f"count must be between 0 and {MAX_MEMBERS}, not {node.value!r}")

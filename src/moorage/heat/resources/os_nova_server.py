@@ -8,6 +8,7 @@ from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, ROLE_KEYS, entries_of, policies
 from moorage.heat.deferred_values import ResourceReference, find_deferred
 from moorage.heat.expanded_template import Server
+from moorage.heat.resources import refuse_unknown
 from moorage.heat.resources.os_neutron_port import check_vnic_type
 
 if TYPE_CHECKING:
@@ -53,9 +54,7 @@ def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]
             for a place Moorage cannot give yet, or a deciding value that comes only later.
     """
     properties = resource.properties
-    for name, node in properties.items():
-        if name not in (*IGNORED_PROPERTIES, *_DECIDING):
-            raise node.invalid(f"a server has no property {name!r}")
+    refuse_unknown(properties, (*IGNORED_PROPERTIES, *_DECIDING), "a server")
     if "flavor" not in properties:
         raise resource.node.invalid("a server needs a flavor")
     if "reservation_id" in properties:

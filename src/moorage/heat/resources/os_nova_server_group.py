@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.describe import NOVA_SHORTHAND
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
-from moorage.heat.deferred_values import find_deferred
+from moorage.heat.deferred_values import refuse_deferred
 from moorage.heat.expanded_template import ServerGroup
 from moorage.heat.numbers import to_number
 
@@ -34,9 +34,8 @@ def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]
     for name, given in resource.properties.items():
         if name not in {"name", "policies", "rules"}:
             raise given.invalid(f"a server group has no property {name!r}")
-        later = find_deferred(given) if name != "name" else None
-        if later is not None:
-            raise given.invalid(f"{later} is not known before the stack is made")
+        if name != "name":
+            refuse_deferred(given)
     policy = _policy(resource.properties)
     yield ServerGroup(
         resource.path, resource.node, policy, _max_per_host(resource.properties, policy)
