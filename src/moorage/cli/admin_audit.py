@@ -12,7 +12,7 @@ from moorage.cli.admin import OPERATOR, declare_database, present_ledger
 from moorage.cli.command import Command
 from moorage.cli.files import find, read_text, reading
 from moorage.cli.output import CONFLICT, OK, Shown, draw, stack, table
-from moorage.cli.parser import Option, WrongUsage
+from moorage.cli.parser import Flag, Option, WrongUsage
 from moorage.cli.progress import Adder, progress
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import counted
@@ -66,8 +66,8 @@ class Audit(Command):
             metavar="FILE",
             help="output of `openstack hypervisor list -f json`; - reads stdin",
         ),
-        Option("--repair", action="store_true", help="delete the allocations of orphans"),
-        Option("--yes", action="store_true", help="with --repair: do not ask"),
+        Flag("--repair", "delete the allocations of orphans"),
+        Flag("--yes", "with --repair: do not ask"),
         Option(
             "--at-most",
             type=int,

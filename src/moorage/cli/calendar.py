@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 from moorage.cli.command import Command
 from moorage.cli.gantt import NOW, NOW_LINE, Scale, axis, column, filled, labels, length, ticks
 from moorage.cli.output import Shown, console, stack
-from moorage.cli.parser import Option, WrongUsage
+from moorage.cli.parser import Flag, Option, WrongUsage
 from moorage.cli.times import TIME_HELP, minute, time_of
 from moorage.client.errors import ApiError
 from moorage.domain.errors import UnknownName
@@ -63,7 +63,7 @@ class Calendar(Command):
         Option(
             "--resource-class", action="append", metavar="CLASS", help="only this class; repeatable"
         ),
-        Option("--ascii", action="store_true", help="draw with ASCII only"),
+        Flag("--ascii", "draw with ASCII only"),
     )
 
     def act(self, args: argparse.Namespace) -> Shown:

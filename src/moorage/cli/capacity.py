@@ -10,7 +10,7 @@ from moorage.cli.command import Command
 from moorage.cli.ensemble_source import parameter_argument
 from moorage.cli.flavor import amount
 from moorage.cli.output import Shown, stack, table
-from moorage.cli.parser import Option, WrongUsage
+from moorage.cli.parser import Flag, Option, WrongUsage
 from moorage.cli.times import TIME_HELP, length, minute, span, time_of
 from moorage.domain.period import HOUR, format_duration, parse_instant
 from moorage.domain.words import counted
@@ -72,7 +72,7 @@ class Show(Command):
         scope,
         Option("--step", type=span, metavar="DURATION", help="such as 1h or 1d"),
         Option("--by", metavar="LEVEL", help="a table for each zone, rack, host, ..."),
-        Option("--every", action="store_true", help="a line for every change instead of steps"),
+        Flag("--every", "a line for every change instead of steps"),
     )
 
     def act(self, args: argparse.Namespace) -> Shown:

@@ -9,7 +9,7 @@ from moorage.cli.command import Command
 from moorage.cli.ensemble import newest_decision
 from moorage.cli.lease_text import called
 from moorage.cli.output import Columns, Shown, clock_time, fields, listing, short
-from moorage.cli.parser import ENSEMBLE, Option
+from moorage.cli.parser import ENSEMBLE, Option, Repeated
 from moorage.cli.times import minute
 from moorage.client.lookup import UUID, pick
 from moorage.domain.errors import WrongState
@@ -43,7 +43,7 @@ class Create(Command):
         Option("member", metavar="MEMBER", help="such as db[0]"),
         Option("--flavor", required=True, help="the server's flavor"),
         Option("--image", help="the server's image"),
-        Option("--network", action="append", default=[], help="the server's network; repeatable"),
+        Repeated("--network", help="the server's network; repeatable"),
         Option("--lifetime", metavar="1h", help="how long the server may take to build"),
         Option(
             "--on-mismatch",

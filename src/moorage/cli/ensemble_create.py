@@ -9,7 +9,7 @@ from moorage.cli import decision_text
 from moorage.cli.ensemble_source import FileOrFormat, FromFile, ServerNotFile, search_arguments
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import Shown
-from moorage.cli.parser import Option, new_name
+from moorage.cli.parser import Flag, Option, new_name
 from moorage.cli.times import TIME_HELP, time_of
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Create(FromFile):
             type=new_name,
             help="default: the description's; with --server FLAVOR, FLAVOR-2, ...",
         ),
-        Option("--describe-only", action="store_true", help="do not place it yet"),
+        Flag("--describe-only", "do not place it yet"),
         decide_arguments,
     )
 

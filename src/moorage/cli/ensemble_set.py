@@ -9,7 +9,7 @@ from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown
-from moorage.cli.parser import ENSEMBLE, Option, new_name
+from moorage.cli.parser import ENSEMBLE, Option, Repeated, new_name
 
 
 def assignment(text: str) -> tuple[str, str, object]:
@@ -43,23 +43,19 @@ class Set(Command):
     """
     options = (
         ENSEMBLE,
-        Option(
+        Repeated(
             "--member",
-            action="append",
             type=assignment,
-            default=[],
             metavar="ROLE:FIELD=VALUE",
             help="a role's new count: web:count=5",
         ),
-        Option(
+        Repeated(
             "--policy",
-            action="append",
             type=assignment,
-            default=[],
             metavar="NAME:FIELD=VALUE",
             help="a policy's new parameter or strength",
         ),
-        Option("--remove-policy", action="append", default=[], metavar="NAME"),
+        Repeated("--remove-policy", metavar="NAME"),
         Option("--name", type=new_name, help="a new name"),
         decide_arguments,
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, short, table
-from moorage.cli.parser import Option
+from moorage.cli.parser import Flag, Option
 from moorage.cli.times import TIME_HELP, length, minute, period, time_of
 from moorage.domain.explain import Stage
 
@@ -172,7 +172,7 @@ class List(Command):
         Option(
             "--of", metavar="PROJECT", dest="project_id", help="those of this project (operators)"
         ),
-        Option("--all-projects", action="store_true", help="those of all projects (operators)"),
+        Flag("--all-projects", "those of all projects (operators)"),
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
@@ -204,11 +204,7 @@ class Show(Command):
     examples = "moorage explanation show 6f0c"
     options = (
         Option("explanation", metavar="EXPLANATION", help="its id, or the beginning"),
-        Option(
-            "--instance",
-            action="store_true",
-            help="with -f json: also the problem, which `moorage replay` solves again",
-        ),
+        Flag("--instance", "with -f json: also the problem, which `moorage replay` solves again"),
     )
 
     def act(self, args: argparse.Namespace) -> Shown:

@@ -10,7 +10,7 @@ from moorage.cli.files import read_text, reading
 from moorage.cli.flavor import amount
 from moorage.cli.fleet import load, summary
 from moorage.cli.output import Shown
-from moorage.cli.parser import INPUT_FILE, Option
+from moorage.cli.parser import INPUT_FILE, Flag, Option, Repeated
 
 if TYPE_CHECKING:
     from moorage.domain.fleet_expansion import ExpandedFleet
@@ -46,27 +46,17 @@ class Import(Command):
     options = (
         INPUT_FILE,
         Option("--topology", metavar="FILE", help="where hosts are: a mapping, or rules"),
-        Option("--ratio", action="append", type=ratio, default=[], metavar="CLASS=RATIO"),
-        Option("--reserved", action="append", type=amount, default=[], metavar="CLASS=AMOUNT"),
-        Option(
+        Repeated("--ratio", type=ratio, metavar="CLASS=RATIO"),
+        Repeated("--reserved", type=amount, metavar="CLASS=AMOUNT"),
+        Repeated(
             "--total",
-            action="append",
             type=amount,
-            default=[],
             metavar="CLASS=AMOUNT",
             help="every host's total of a class that the listing lacks",
         ),
-        Option(
-            "--trait", action="append", default=[], metavar="TRAIT", help="a trait of every host"
-        ),
-        Option(
-            "--aggregate",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="an aggregate of every host",
-        ),
-        Option("--dry-run", action="store_true", help="read and count, load nothing"),
+        Repeated("--trait", metavar="TRAIT", help="a trait of every host"),
+        Repeated("--aggregate", metavar="NAME", help="an aggregate of every host"),
+        Flag("--dry-run", "read and count, load nothing"),
     )
 
     def act(self, args: argparse.Namespace) -> Shown:

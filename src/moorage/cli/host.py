@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, stack, table
-from moorage.cli.parser import Option
+from moorage.cli.parser import Flag, Option
 from moorage.cli.placement_map import natural
 from moorage.cli.times import minute
 
@@ -28,9 +28,7 @@ class List(Command):
         moorage host list
         moorage host list --closed
     """
-    options = (
-        Option("--closed", action="store_true", help="only hosts that are closed, or will be"),
-    )
+    options = (Flag("--closed", "only hosts that are closed, or will be"),)
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:

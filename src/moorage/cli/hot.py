@@ -11,7 +11,7 @@ from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.files import Unreadable, find, read_text
 from moorage.cli.output import Shown, short, stack, table
-from moorage.cli.parser import Option, WrongUsage, new_name
+from moorage.cli.parser import Option, Repeated, WrongUsage, new_name
 from moorage.client.errors import NotMoorage
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import counted
@@ -47,19 +47,15 @@ class Place(Command):
     """
     options = (
         Option("template", metavar="TEMPLATE", help="a HOT file; - reads stdin"),
-        Option(
+        Repeated(
             "-e",
             "--environment",
-            action="append",
-            default=[],
             metavar="ENV",
             help="environment file; repeatable, later ones win",
         ),
-        Option(
+        Repeated(
             "-P",
             "--parameter",
-            action="append",
-            default=[],
             metavar="NAME=VALUE",
             help="a parameter's value; wins over the environment",
         ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from moorage.cli.command import Command
 from moorage.cli.gantt import Row, chart
 from moorage.cli.output import ELSEWHERE, Shown, console
-from moorage.cli.parser import ALL_PROJECTS, Option, WrongUsage
+from moorage.cli.parser import ALL_PROJECTS, Flag, Option, WrongUsage
 from moorage.cli.times import TIME_HELP, time_of
 from moorage.domain.period import HOUR, Period, format_instant, parse_duration, parse_instant
 
@@ -33,7 +33,7 @@ class Gantt(Command):
     options = (
         Option("--from", type=time_of, dest="since", metavar="T", help=TIME_HELP),
         Option("--to", type=time_of, metavar="T", help="where the chart ends"),
-        Option("--closed", action="store_true", help="also closed leases"),
+        Flag("--closed", "also closed leases"),
         ALL_PROJECTS,
     )
 

@@ -8,7 +8,7 @@ from moorage.cli import decision_text
 from moorage.cli.command import Command
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown, short, table
-from moorage.cli.parser import ENSEMBLE, Option, WrongUsage
+from moorage.cli.parser import ENSEMBLE, Flag, Option, WrongUsage
 from moorage.cli.placement_map import natural
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Remove(Command):
     options = (
         ENSEMBLE,
         Option("member", metavar="MEMBER", help="such as db[1]"),
-        Option("--keep-resources", action="store_true", help="leave them booked"),
+        Flag("--keep-resources", "leave them booked"),
     )
 
     def act(self, args: argparse.Namespace) -> Shown:

@@ -18,7 +18,7 @@ from moorage.cli.lease import IDEMPOTENCY_HELP, idempotency_key, identified
 from moorage.cli.lease_create import TERMS, term_arguments
 from moorage.cli.lease_text import called
 from moorage.cli.output import Columns, Shown, fields, listing_of_projects, short
-from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Option, new_name
+from moorage.cli.parser import ALL_PROJECTS, DRY_RUN, Flag, Option, new_name
 from moorage.cli.progress import interruptible
 from moorage.cli.times import NOW, TIME_HELP, length, minute, period, span, time_of, time_or_now
 from moorage.domain.period import MINUTE, SECOND, parse_instant
@@ -84,7 +84,7 @@ class List(Command):
         moorage offer list --over -f json
     """
     options = (
-        Option("--over", action="store_true", help="also accepted, expired and deleted offers"),
+        Flag("--over", "also accepted, expired and deleted offers"),
         ALL_PROJECTS,
     )
 

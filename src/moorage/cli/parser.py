@@ -53,11 +53,25 @@ class Option:
         parser.add_argument(*self._names, **self._settings)
 
 
+class Flag(Option):
+    """An option without a value: false unless it is given."""
+
+    def __init__(self, name: str, help_: str) -> None:
+        super().__init__(name, action="store_true", help=help_)
+
+
+class Repeated(Option):
+    """An option that may be given several times: a list."""
+
+    def __init__(self, *names: str, **settings: Any) -> None:  # noqa: ANN401 - argparse's own
+        super().__init__(*names, action="append", default=[], **settings)
+
+
 ENSEMBLE: Final = Option(
     "ensemble", metavar="ENSEMBLE", help="id, its beginning, a name, or its lease: L3"
 )
-DRY_RUN: Final = Option("--dry-run", action="store_true", help="check it, write nothing")
-ALL_PROJECTS: Final = Option("--all-projects", action="store_true", help="for operators")
+DRY_RUN: Final = Flag("--dry-run", "check it, write nothing")
+ALL_PROJECTS: Final = Flag("--all-projects", "for operators")
 INPUT_FILE: Final = Option("file", metavar="FILE", help="- reads standard input")
 
 

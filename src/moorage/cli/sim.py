@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, table
-from moorage.cli.parser import Option
+from moorage.cli.parser import Flag, Option
 from moorage.cli.times import TIME_HELP, time_of
 from moorage.client import registry
 from moorage.client.discovery import Access
@@ -90,11 +90,7 @@ class Start(Command):
         ),
         Option("--now", type=time_of, metavar="T", help=f"the clock's first time: {TIME_HELP}"),
         Option("--name", default=DEFAULT_NAME, help=f"for OS_CLOUD (default: {DEFAULT_NAME})"),
-        Option(
-            "--end-servers",
-            action="store_true",
-            help="delete servers at their end, as a cloud would (default: they stay)",
-        ),
+        Flag("--end-servers", "delete servers at their end, as a cloud would (default: they stay)"),
         PORT,
     )
 

@@ -11,7 +11,7 @@ from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.ensemble_source import parameter_argument
 from moorage.cli.files import find, read_text, reading
 from moorage.cli.output import FORMATS, Columns, Shown, fields, listing
-from moorage.cli.parser import Option, new_name
+from moorage.cli.parser import Flag, Option, new_name
 
 if TYPE_CHECKING:
     import argparse
@@ -154,7 +154,7 @@ class Instantiate(Command):
         TEMPLATE_VERSION,
         parameter_argument,
         Option("--name", type=new_name, help="the ensemble's name (default: the template's)"),
-        Option("--describe-only", action="store_true", help="do not place it yet"),
+        Flag("--describe-only", "do not place it yet"),
         decide_arguments,
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, table
-from moorage.cli.parser import Option, WrongUsage
+from moorage.cli.parser import Option, Repeated, WrongUsage
 from moorage.cli.times import TIME_HELP, time_of
 from moorage.domain.period import SECOND, format_instant, parse_instant
 from moorage.domain.words import did_you_mean
@@ -69,18 +69,9 @@ class Create(Command):
         _declare_file,
         Option("--user", help="default: NAME"),
         Option("--project", required=True),
-        Option(
-            "--role",
-            action="append",
-            default=[],
-            help=f"{', '.join(ROLES)}; repeatable",
-        ),
-        Option(
-            "--custom-role",
-            action="append",
-            default=[],
-            metavar="ROLE",
-            help="a role of the service's policy_file; repeatable",
+        Repeated("--role", help=f"{', '.join(ROLES)}; repeatable"),
+        Repeated(
+            "--custom-role", metavar="ROLE", help="a role of the service's policy_file; repeatable"
         ),
         Option("--expires", type=time_of, metavar="T", help=f"{TIME_HELP} (default: never)"),
     )
