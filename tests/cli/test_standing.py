@@ -61,7 +61,7 @@ def test_a_server_that_broke_a_policy_is_seen_and_drawn(sim: Any, web: str) -> N
     for dry in (["--dry-run"], []):
         grown = sim("member", "add", web, "--role", "web", *dry)
         assert grown.status == 0, grown
-        assert "policies 0/1 (apart: violated (policy_states))" in grown.out
+        assert "policies 0/1 (apart: violated (standing))" in grown.out
 
 
 def test_what_confirm_gave_back_is_not_met(sim: Any, web: str) -> None:

@@ -16,7 +16,7 @@ def test_the_history_is_placements() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "spoken"),
+    ("header", "negotiated"),
     [
         (None, "1.0"),
         ("placement latest", "1.39"),

@@ -23,7 +23,7 @@ def megabytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 before = megabytes()
-threads = [threading.Thread(target=backend.look, args=(read,)) for _ in range(together.parties)]
+threads = [threading.Thread(target=backend.read_schema, args=(read,)) for _ in range(together.parties)]
 for thread in threads:
     thread.start()
 for thread in threads:

@@ -101,7 +101,7 @@ def test_a_verb_that_is_none_changes_nothing(one: Door) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "spoken"),
+    ("said", "status", "negotiated"),
     [
         (None, 200, "1.0"),
         ("reservation 1.0", 200, "1.0"),

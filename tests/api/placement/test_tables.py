@@ -59,7 +59,7 @@ def test_every_feature_asked_for_is_declared() -> None:
 
 def test_only_the_history_compares_versions() -> None:
     package = Path(placement.__file__).parent
-    numbers = re.compile(r"Version\(|spoken\.version [<>=]|\(1, \d+\)")
+    numbers = re.compile(r"Version\(|negotiated\.version [<>=]|\(1, \d+\)")
     for file in package.rglob("*.py"):
         assert not numbers.search(file.read_text(encoding="utf-8")), file
 
