@@ -23,7 +23,8 @@ def megabytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 before = megabytes()
-threads = [threading.Thread(target=backend.read_schema, args=(read,)) for _ in range(together.parties)]
+read_all = backend.read_schema
+threads = [threading.Thread(target=read_all, args=(read,)) for _ in range(together.parties)]
 for thread in threads:
     thread.start()
 for thread in threads:

@@ -10,7 +10,7 @@ import msgspec
 from moorage.cli import confirm, decision_text
 from moorage.cli.command import Command
 from moorage.cli.output import Columns, Shown, fields, listing, moment, short, stack, table
-from moorage.cli.parser import Option
+from moorage.cli.parser import Flag, Option
 from moorage.cli.placement_map import natural
 from moorage.cli.times import period
 from moorage.client.errors import Missing, NotFound
@@ -146,12 +146,7 @@ class Flavors(Command):
     """
 
     examples = "moorage decision flavors shop --commands"
-
-    def arguments(self, parser: argparse.ArgumentParser) -> None:
-        _which(parser)
-        parser.add_argument(
-            "--commands", action="store_true", help="print commands that create and delete them"
-        )
+    options = (DECISION, Flag("--commands", "print commands that create and delete them"))
 
     def act(self, args: argparse.Namespace) -> Shown:
         with self.client() as client:
