@@ -374,7 +374,11 @@ def test_who_gets_a_place_as_it_was_has_its_terms(store: Ledger) -> None:
     assert terms(store, "s") == (4_000, "d"), "also over what it has already"
 
 
-def test_open_ended_places_are_left_without_a_word(store: Ledger) -> None:
+def test_only_places_of_decisions_are_not_left_without_a_word(store: Ledger) -> None:
     write(store, drawn("s", 6, Stay(decision="d")), drawn("t", 1, Stay(life=100)))
-    write(store, DeleteAllocations("s"), DeleteAllocations("t"))
+    write(store, DeleteAllocations("t"))
+    with pytest.raises(PlaceLeft):
+        write(store, DeleteAllocations("s"))
+    assert store.consumer("s") is not None
+    store.commit(Changeset((DeleteAllocations("s"),), releases_places=True))
     assert store.consumer("s") is None

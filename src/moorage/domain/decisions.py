@@ -53,6 +53,8 @@ class ClaimState(StrEnum):
     ACTIVE = "active"
     FAILED = "failed"
     EXPIRED = "expired"
+    ENDED = "ended"
+    """Was active; its server has been deleted."""
 
 
 class ClaimStep(StrEnum):
@@ -61,6 +63,7 @@ class ClaimStep(StrEnum):
     ACTIVATE = "activate"
     FAIL = "fail"
     LAPSE = "lapse"
+    END = "end"
 
 
 DECISION_TABLE: Final[Mapping[tuple[DecisionState, DecisionStep], DecisionState]] = (
@@ -84,6 +87,7 @@ CLAIM_TABLE: Final[Mapping[tuple[ClaimState, ClaimStep], ClaimState]] = MappingP
         (ClaimState.BUILDING, ClaimStep.ACTIVATE): ClaimState.ACTIVE,
         (ClaimState.BUILDING, ClaimStep.FAIL): ClaimState.FAILED,
         (ClaimState.BUILDING, ClaimStep.LAPSE): ClaimState.EXPIRED,
+        (ClaimState.ACTIVE, ClaimStep.END): ClaimState.ENDED,
     }
 )
 

@@ -27,7 +27,7 @@
     │   ├── DescriptionMismatch       the second description differs from the first
     │   ├── HoldExpired               the decision's hold has lapsed
     │   ├── OfferOver                 the offer has expired, or was given up
-    │   ├── PlaceLeft                 a server would leave a place that a lease gave it
+    │   ├── PlaceLeft                 a server would leave the place of a decision
     │   └── WrongState                a lifecycle does not allow this step from here
     └── Busy                          try again later (queue full, deadline passed)
         └── Unavailable               ... when an operator has mended the disk or the database

@@ -202,3 +202,43 @@ def test_an_unknown_ticket_means_nothing(cloud: Cloud, name: str) -> None:
     only = cloud.put({next(iter(found)): {"resources": {name: 1}}})
     assert only.status_code == 400
     assert "virtual resource classes only" in only.text
+
+
+def test_a_deleted_server_gives_its_place_back_while_the_decision_is_held(cloud: Cloud) -> None:
+    """A build that fails on one host does not cost the others a place."""
+    server = str(uuid4())
+    host, allocations = next(iter(cloud.candidates("db").items()))
+    assert cloud.put(allocations, server).status_code == 204
+    assert host not in cloud.candidates("db")
+    path = f"/placement/allocations/{server}"
+    assert cloud.client.simulate_delete(path, headers=PLACEMENT).status_code == 204
+
+    assert cloud.candidates("db")[host] == allocations
+    members = cloud.native("GET", f"/ensembles/{cloud.ensemble}/members")["members"]
+    assert {one["status"] for one in members} == {"held"}
+    claims = cloud.native("GET", f"/decisions/{cloud.decision}/claims")["claims"]
+    assert [one["status"] for one in claims] == ["ended"]
+    assert cloud.put(allocations, server).status_code == 204, "and is tried again"
+
+
+def test_nova_retries_on_another_held_host(cloud: Cloud) -> None:
+    """The conductor empties the allocations of a failed build, and writes the next alternate's."""
+    server = str(uuid4())
+    first, second, third = cloud.candidates("db").items()
+    assert cloud.put(first[1], server).status_code == 204
+    assert cloud.put({}, server, consumer_generation=1).status_code == 204
+    assert cloud.put(second[1], server).status_code == 204
+    assert cloud.candidates("db").keys() == {first[0], third[0]}
+
+
+def test_a_deleted_server_frees_its_place_after_the_decision(cloud: Cloud) -> None:
+    server = str(uuid4())
+    allocations = next(iter(cloud.candidates("db").values()))
+    assert cloud.put(allocations, server).status_code == 204
+    cloud.native("POST", f"/decisions/{cloud.decision}/confirm")
+    path = f"/placement/allocations/{server}"
+    assert cloud.client.simulate_delete(path, headers=PLACEMENT).status_code == 204
+    members = cloud.native("GET", f"/ensembles/{cloud.ensemble}/members")["members"]
+    assert {one["status"] for one in members} == {"unplaced"}
+    claims = cloud.native("GET", f"/decisions/{cloud.decision}/claims")["claims"]
+    assert [one["status"] for one in claims] == ["ended"]

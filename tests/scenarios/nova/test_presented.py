@@ -232,8 +232,10 @@ def test_the_claim_follows_its_ensemble_to_a_new_decision(
     assert candidate["allocations"].keys() == {host}
 
 
-def test_a_server_is_one_member_only(cloud: Cloud, held: Any, claim: Any) -> None:
-    """Its allocations were deleted, and it comes again with the claim of another member."""
+def test_a_deleted_server_may_come_again_as_another_member(
+    cloud: Cloud, held: Any, claim: Any
+) -> None:
+    """Its place went back to its member, which is held again."""
     nova, server = cloud.nova, new()
     (candidate,) = nova.candidates(presents(claim))
     assert nova.claim_resources(server, candidate, presents(claim)).status_code == 204
@@ -241,12 +243,17 @@ def test_a_server_is_one_member_only(cloud: Cloud, held: Any, claim: Any) -> Non
     other = cloud.tenant.claim(held, "db[1]")
     (place,) = nova.candidates(presents(other))
     nova.claim_resources(server, place, presents(other))
-    assert cloud.tenant.claimed(other) == ("building", None)
-    assert cloud.tenant.member(other)["server_id"] is None
+    assert cloud.tenant.claimed(claim) == ("ended", server)
+    assert cloud.tenant.claimed(other) == ("active", server)
+    former = cloud.tenant.member(claim)
+    assert (former["server_id"], former["status"]) == (None, "held")
 
 
 def test_a_server_is_of_one_ensemble_only(cloud: Cloud) -> None:
-    """As above, but the claims are of two ensembles, whose members' tags hosts must tell apart."""
+    """It was a member of an ensemble whose decision is over, and is deleted, but still its member.
+
+    The claims are of two ensembles, whose members' tags hosts must tell apart.
+    """
     claims = []
     for name in ("one", "two"):
         role = {"name": "db", "count": 1, "flavor": "m1.xlarge", "tags": ["stateful"]}
@@ -259,8 +266,9 @@ def test_a_server_is_of_one_ensemble_only(cloud: Cloud) -> None:
         (candidate,) = cloud.nova.candidates(presents(claim))
         answer = cloud.nova.claim_resources(server, candidate, presents(claim))
         assert answer.status_code == 204, answer.text
+        cloud.tenant.call("POST", f"/decisions/{claim['decision_id']}/confirm")
         assert cloud.nova.call("DELETE", f"/allocations/{server}").status_code == 204
-    assert cloud.tenant.claimed(claims[0]) == ("active", server)
+    assert cloud.tenant.claimed(claims[0]) == ("ended", server)
     assert cloud.tenant.claimed(claims[1]) == ("building", None)
 
 
@@ -276,6 +284,7 @@ def test_a_server_that_failed_after_all_leaves_its_member_to_the_next_decision(
     nova, server = cloud.nova, new()
     (candidate,) = nova.candidates(presents(claim))
     assert nova.claim_resources(server, candidate, presents(claim)).status_code == 204
+    cloud.tenant.call("POST", f"/decisions/{claim['decision_id']}/confirm")
     assert nova.call("DELETE", f"/allocations/{server}").status_code == 204
     assert cloud.tenant.member(claim)["status"] == "unplaced"
     decide = {"decision": {"ensemble_id": claim["ensemble_id"], "hold": "PT10M"}}

@@ -1,4 +1,7 @@
-"""Return the place of a deleted or moved server to its lease, while the lease is active.
+"""Return the place of a deleted or moved server to its lease or held decision.
+
+A place returns while the lease is active, or while the decision is held. The claim of a server that
+is deleted ends.
 
 During a migration Nova books the new host under the server's UUID and the old host under the
 migration's. When one of the two allocations is deleted, its place goes back to the member that the
@@ -13,35 +16,42 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.bookings import BookingState
 from moorage.domain.changes import (
     BindAllocations,
     DeleteAllocations,
     PutBookings,
+    PutClaim,
     PutDecision,
     PutEnsemble,
     PutLease,
     ReplaceAllocations,
 )
+from moorage.domain.decisions import ClaimState, ClaimStep, DecisionState, claim_after
 from moorage.domain.errors import (
     CapacityExceeded,
     ConcurrentUpdate,
     ConstraintViolated,
     ConsumerConflict,
-    NotFound,
     PlaceLeft,
     ProviderConflict,
 )
 from moorage.domain.leases import LeaseState
-from moorage.domain.period import FOREVER
 from moorage.domain.resources import total
 from moorage.usecases.decide.member_places import bookings_of, place_of
-from moorage.usecases.decide.writes import member_consumer, with_server
+from moorage.usecases.decide.writes import (
+    current_decision,
+    hold_bookings,
+    member_consumer,
+    with_server,
+)
 from moorage.usecases.relocation.lease_health import NOTHING, health_notice, with_missing
+from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change, Changeset, Committed
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Member, MemberName
@@ -90,10 +100,11 @@ def commit_with_returns(store: Store, changeset: Changeset) -> Committed:
 def _with_returns(
     store: Store, changeset: Changeset, left: Sequence[str], *, fits: bool
 ) -> Changeset:
-    """The changeset, with changes that return the places left by these consumers to their leases.
+    """The changeset, with changes that return the places left by these consumers.
 
-    Places without an active lease are just freed. Without `fits`, a place whose planned amounts
-    differ from those that were left is not returned either: its lease counts it as missing.
+    Places without an active lease or a held decision are just freed. Without `fits`, a place whose
+    planned amounts differ from those that were left is not returned either: its lease counts it as
+    missing.
     """
     snapshot = store.snapshot()
     afterwards = _afterwards(changeset.changes)
@@ -106,7 +117,7 @@ def _with_returns(
         rest = [one for one in had if reverted or one.provider not in stays]
         if rest:
             back.add(consumer, rest)
-    again = {each.ensemble.id for each in back.leases.values() if each.changed}
+    again = {each.ensemble.id for each in back.placements.values() if each.changed}
     changes = (
         one
         for one in changeset.changes
@@ -116,9 +127,8 @@ def _with_returns(
 
 
 def _is_bound(booking: Booking) -> bool:
-    """Whether it is an allocation in a decision's place with a planned end."""
-    bounded = booking.decision is not None and booking.period.end != FOREVER
-    return bounded and booking.state is BookingState.ALLOCATED
+    """Whether it is an allocation in a decision's place."""
+    return booking.decision is not None and booking.state is BookingState.ALLOCATED
 
 
 def _afterwards(changes: Sequence[Change]) -> dict[str, Mapping[str, Amounts]]:
@@ -155,16 +165,16 @@ def _amounts(place: Place) -> dict[str, dict[str, int]]:
 
 @dataclass(slots=True)
 class _Returning:
-    """A lease's placement, and the places that return to it."""
+    """The placement of a lease or held decision, and the places that return to it."""
 
-    lease: Lease
+    lease: Lease | None
     decision: Decision
     ensemble: Ensemble
     """The ensemble as it will be written."""
     generation: int | None
     """Generation of the stored ensemble."""
     plan: dict[MemberName, Place]
-    """Member -> its place in the lease's decision, as it will be written."""
+    """Member -> its place in the decision, as it will be written."""
     places: dict[str, Place] = field(default_factory=dict)
     """UUID of a member -> the place that it gets back."""
     missing: int = 0
@@ -174,7 +184,7 @@ class _Returning:
 
     @property
     def changed(self) -> bool:
-        """Whether the lease's placement has to be written."""
+        """Whether the placement has to be written."""
         return bool(self.places or self.missing or self.moved)
 
     def give_server(self, member: Member, server: str | None) -> None:
@@ -221,7 +231,7 @@ def _resized(left: Place, size: Amounts) -> Place:
 
 @dataclass(slots=True)
 class _Returns:
-    """The returns of one changeset by lease, and servers that keep the terms of left places."""
+    """The returns of one changeset by ensemble, and servers that keep the terms of left places."""
 
     store: Store
     snapshot: Snapshot
@@ -229,15 +239,19 @@ class _Returns:
     """Ensemble id -> the change by which the caller's changeset writes it."""
     afterwards: Mapping[str, Mapping[str, Amounts]]
     fits: bool
-    leases: dict[str, _Returning] = field(default_factory=dict)
+    placements: dict[str, _Returning] = field(default_factory=dict)
     bound: list[BindAllocations] = field(default_factory=list)
+    claims: list[PutClaim] = field(default_factory=list)
+    """The claims of deleted servers, ended."""
 
     def add(self, consumer: str, left: Sequence[Booking]) -> None:
-        """Return the bookings that a consumer leaves, if they belong to an active lease."""
+        """Return the bookings that a consumer leaves, if its lease or decision still has them."""
         place = place_of(self.snapshot, left)
         into, ensemble = self._into(str(left[0].decision))
         if ensemble is None:
             return
+        if self.afterwards.get(consumer) == {}:
+            self._end_claim(ensemble, consumer)
         outside = self._outside(ensemble, consumer)
         if into is None:
             if outside is not None:
@@ -249,7 +263,8 @@ class _Returns:
         if heir is not None:
             self._return(into, heir, place)
         elif outside is not None:
-            if self._size_of(outside) == total(place.allocations.values()):
+            # A lease's place keeps its planned size; a member of a held decision is its server's.
+            if into.lease is None or self._size_of(outside) == total(place.allocations.values()):
                 self._bind(outside, left)
             else:
                 into.give_server(outside, None)
@@ -258,35 +273,62 @@ class _Returns:
     def changes(self) -> Iterator[Change]:
         """The changes that return the places."""
         now = self.snapshot.taken_at
-        for each in self.leases.values():
+        for each in self.placements.values():
             if each.changed:
                 yield from _changes(each, now)
         yield from self.bound
+        yield from self.claims
+
+    def _end_claim(self, ensemble: Ensemble, server: str) -> None:
+        """End the claim of a deleted server."""
+        decision = current_decision(self.store, ensemble)
+        now = self.snapshot.taken_at
+        for one in () if decision is None else self.store.claims(decision_id=decision.id):
+            if one.server_id == server and one.state is ClaimState.ACTIVE:
+                ended = claim_after(one.state, ClaimStep.END)
+                after = replace(one, state=ended, updated_at=now)
+                self.claims.append(PutClaim(after, ClaimState.ACTIVE.value))
 
     def _into(self, decision_id: str) -> tuple[_Returning | None, Ensemble | None]:
-        """The returns to a decision's lease, None unless it is active; and the ensemble."""
-        now = self.snapshot.taken_at
-        try:
-            decision = self.store.decision(decision_id)
-            ensemble = self.store.ensemble(decision.ensemble_id)
-            lease = None if decision.lease_id is None else self.store.lease(decision.lease_id)
-            # The state decides: the clock may have been set back to before the lease's start.
-            if lease is None or lease.state is not LeaseState.ACTIVE:
-                return None, ensemble
-            if lease.terms.expires_at <= now:
-                return None, ensemble
-            if lease.id not in self.leases:
-                own = self.written.get(lease.ensemble_id)
-                ensemble = self.store.ensemble(lease.ensemble_id) if own is None else own.ensemble
-                generation = ensemble.generation if own is None else own.generation
-                decision = self.store.decision(lease.decision_id)
-                self.leases[lease.id] = _Returning(
-                    lease, decision, ensemble, generation, dict(decision.places)
-                )
-        except NotFound:
+        """The returns to a decision's ensemble, and the ensemble.
+
+        The returns are None unless its lease is active, or its newest decision is held.
+        """
+        decision = if_stored(self.store.decision, decision_id)
+        own = None if decision is None else self.written.get(decision.ensemble_id)
+        ensemble = own.ensemble if own is not None else None
+        if decision is not None and ensemble is None:
+            ensemble = if_stored(self.store.ensemble, decision.ensemble_id)
+        if decision is None or ensemble is None:
             return None, None
-        found = self.leases[lease.id]
-        return found, found.ensemble
+        if ensemble.id not in self.placements:
+            found = self._placement(decision, ensemble)
+            if found is None:
+                return None, ensemble
+            generation = ensemble.generation if own is None else own.generation
+            lease, present = found
+            self.placements[ensemble.id] = _Returning(
+                lease, present, ensemble, generation, dict(present.places)
+            )
+        into = self.placements[ensemble.id]
+        return into, into.ensemble
+
+    def _placement(
+        self, decision: Decision, ensemble: Ensemble
+    ) -> tuple[Lease | None, Decision] | None:
+        """The active lease, if it is one's, and the decision to which places return."""
+        now = self.snapshot.taken_at
+        if decision.lease_id is None:
+            present = current_decision(self.store, ensemble)
+            if present is None or present.lease_id is not None:
+                return None
+            return (None, present) if present.state_at(now) is DecisionState.HELD else None
+        lease = if_stored(self.store.lease, decision.lease_id)
+        # The state decides: the clock may have been set back to before the lease's start.
+        if lease is None or lease.state is not LeaseState.ACTIVE or lease.terms.expires_at <= now:
+            return None
+        present = if_stored(self.store.decision, lease.decision_id)
+        return None if present is None else (lease, present)
 
     def _stands(self, consumer: str) -> bool:
         """Whether a consumer has bookings after the changeset."""
@@ -394,21 +436,10 @@ def _changes(each: _Returning, now: Instant) -> Iterator[Change]:
         replace(decision, places=MappingProxyType(each.plan), updated_at=now), decision.generation
     )
     for member, place in returned.items():
-        bookings = tuple(
-            Booking(
-                consumer=member.uuid,
-                provider=provider,
-                amounts=amounts,
-                period=decision.period,
-                state=BookingState.RESERVED,
-                lapses_at=decision.expires_at,
-                decision=decision.id,
-            )
-            for provider, amounts in place.allocations.items()
-        )
+        bookings = hold_bookings(member, place, decision)
         yield PutBookings(member_consumer(ensemble, member), bookings)
     # Written even if no server changes, so that decisions made from the former members conflict.
     yield PutEnsemble(ensemble, each.generation)
-    if each.missing:
+    if each.missing and each.lease is not None:
         lease = with_missing(each.lease, each.lease.missing + each.missing, NOTHING, now)
         yield from (PutLease(lease, each.lease.generation), health_notice(lease, now))

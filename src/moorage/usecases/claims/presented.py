@@ -212,8 +212,6 @@ def _take_place(
 
 def staying(write: ReplaceAllocations, held: Booking) -> ReplaceAllocations:
     """The write with the end, priority and preemptibility of the claimed place."""
-    if held.period.open_ended and not held.preemptible:
-        return write
     return replace(
         write,
         stay=Stay(

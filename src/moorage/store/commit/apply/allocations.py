@@ -203,7 +203,7 @@ def _taken_over(batch: Batch, change: ReplaceAllocations) -> Sequence[Row[Any]]:
 
 
 def check_places(batch: Batch) -> None:
-    """Let nobody give up a place that a lease gave, but to one who gets it as it was.
+    """Let nobody give up a place of a decision, but to one who gets it as it was.
 
     Raises:
         PlaceLeft: somebody does.
@@ -211,7 +211,7 @@ def check_places(batch: Batch) -> None:
     left = [
         consumer
         for consumer, had in batch.given_up.items()
-        if any(row.decision is not None and row.end_at != FOREVER for row in had)
+        if any(row.decision is not None for row in had)
     ]
     if left:
         raise PlaceLeft(tuple(left))
