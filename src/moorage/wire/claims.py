@@ -60,7 +60,6 @@ class PresentAs(Struct, frozen=True):
     """How the server request presents its claim to the scheduler."""
 
     header: dict[str, str]
-    ticket_flavor: str | None
 
 
 class ServerPatch(Struct, frozen=True):

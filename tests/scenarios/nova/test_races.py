@@ -120,3 +120,38 @@ def test_a_claim_that_lapses_while_its_server_is_written(
     assert in_time or cloud.tenant.claimed(claim) == ("expired", None)
     assert in_time == (cloud.tenant.member(claim)["server_id"] == server)
     assert in_time == (looks > next(looked) - 1), "only a clock that never jumped is in time"
+
+
+def test_twelve_builds_for_ten_places_by_a_ticket(cloud: Cloud) -> None:
+    """Each asks, and tries one candidate after the other, as Nova does with its alternates."""
+    role = {"name": "web", "count": 10, "flavor": "m1.small"}
+    body = {"name": "web", "members": [role], "decide": {"hold": "PT10M"}}
+    made = cloud.tenant.call("POST", "/ensembles", {"ensemble": body})
+    (flavor,) = made["decision"]["ticket_flavors"]
+    wants = {**SHAPES["m1.small"], flavor["resource_class"]: 1}
+    held = [
+        booking.provider
+        for member in cloud.store.ensemble(made["ensemble"]["id"]).members
+        for _, booking in cloud.store.bookings(consumer=member.uuid)
+    ]
+    builds, start = 12, Barrier(12)
+
+    def build(server: str) -> str | None:
+        start.wait(timeout=60)
+        for _ in range(builds):  # as often as somebody else may have taken what was seen
+            for candidate in cloud.nova.candidates(None, wants):
+                answer = cloud.nova.claim_resources(server, candidate)
+                if answer.status_code == 204:
+                    return str(next(iter(candidate["allocations"])))
+                assert answer.status_code == 409, answer.text
+        return None
+
+    servers = [new() for _ in range(builds)]
+    with ThreadPoolExecutor(builds) as threads:
+        found = list(threads.map(build, servers))
+    assert sorted(host for host in found if host is not None) == sorted(held)
+    members = cloud.store.ensemble(made["ensemble"]["id"]).members
+    winners = {server for server, host in zip(servers, found, strict=True) if host is not None}
+    assert {one.server_id for one in members} == winners
+    confirmed = cloud.tenant.call("POST", f"/decisions/{made['decision']['id']}/confirm")
+    assert (confirmed["claimed"], confirmed["released"]) == (10, 0)

@@ -106,7 +106,7 @@ def claim_view(
         comparison=wire.Comparison(
             comparison.verdict, [wire.Difference(**plain(one)) for one in comparison.diff]
         ),
-        present_as=wire.PresentAs({"X-Openstack-Request-Id": f"req-{claim.id}"}, None),
+        present_as=wire.PresentAs({"X-Openstack-Request-Id": f"req-{claim.id}"}),
         server_patch=wire.ServerPatch(server_metadata(claim.ensemble_id, str(claim.member))),
         created_at=format_instant(claim.created_at),
         updated_at=format_instant(claim.updated_at),

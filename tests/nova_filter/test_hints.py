@@ -1,0 +1,226 @@
+"""The filter before a nova-api that notes what reaches it, over a real Moorage on HTTP."""
+
+import io
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import pytest
+import yaml
+from falcon.testing import TestClient
+
+from moorage.nova_filter import filter_factory
+from moorage.testing import in_process
+from moorage.testing.service import HandClock
+
+ROOT = Path(__file__).parents[2]
+TENANT = {"X-Auth-Token": "shop-user:shop", "X-Roles": "member"}
+TOKEN = "shop-user:shop"
+OTHER = "bob:other"
+SERVER = {"name": "db", "flavorRef": "m1.xlarge", "imageRef": "i", "networks": "none"}
+NOVAS_OWN = "99999999-9999-4999-8999-999999999999"
+
+
+@dataclass
+class NovaApi:
+    """What stands behind the filter."""
+
+    status: str = "202 Accepted"
+    breaks: bool = False
+    seen: list[dict[str, Any]] = field(default_factory=list)
+    global_ids: list[str | None] = field(default_factory=list)
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        if self.breaks:
+            raise RuntimeError("nova-api broke")
+        text = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+        self.seen.append(json.loads(text))
+        self.global_ids.append(environ.get("openstack.global_request_id"))
+        start_response(self.status, [("Content-Type", "application/json")])
+        return [b"{}"]
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+@dataclass
+class Cloud:
+    """A held shop, and nova-api behind the filter."""
+
+    moorage: TestClient
+    endpoint: str
+    nova: NovaApi = field(default_factory=NovaApi)
+
+    def __post_init__(self) -> None:
+        shop = yaml.safe_load((ROOT / "examples/shop.yaml").read_text(encoding="utf-8"))
+        made = self.call("POST", "/ensembles", {"ensemble": {**shop, "decide": {"hold": "PT10M"}}})
+        self.ensemble, self.decision = made["ensemble"]["id"], made["decision"]["id"]
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self.moorage.simulate_request(method, f"/v1{path}", json=body, headers=TENANT)
+        assert answer.status_code < 300, answer.text
+        return answer.json if answer.content else None
+
+    def members(self) -> dict[str, str]:
+        """Member -> status."""
+        found = self.call("GET", f"/ensembles/{self.ensemble}/members")["members"]
+        return {one["name"]: one["status"] for one in found}
+
+    def boot(
+        self, hints: Any = None, *, token: str = TOKEN, key: str = "os:scheduler_hints", **how: Any
+    ) -> tuple[int, Any]:
+        """Create a server; the status and the body of the answer."""
+        options = {"endpoint": self.endpoint, **how.pop("options", {})}
+        body = {"server": {**SERVER, **how}, **({} if hints is None else {key: hints})}
+        return self.send(json.dumps(body).encode(), token, options)
+
+    def send(self, text: bytes, token: str = TOKEN, options: Any = None) -> tuple[int, Any]:
+        application = filter_factory({}, **(options or {"endpoint": self.endpoint}))(self.nova)
+        environ = {
+            "REQUEST_METHOD": "POST",
+            "PATH_INFO": "/v2.1/servers",
+            "CONTENT_LENGTH": str(len(text)),
+            "HTTP_X_AUTH_TOKEN": token,
+            "HTTP_X_ROLES": "member",
+            "wsgi.input": io.BytesIO(text),
+        }
+        statuses: list[str] = []
+        answer = b"".join(application(environ, lambda status, _, *__: statuses.append(status)))
+        return int(statuses[-1].split()[0]), json.loads(answer)
+
+
+@pytest.fixture
+def cloud() -> Iterator[Cloud]:
+    clock = HandClock()
+    with in_process.app(clock=clock) as application, in_process.client(application) as operator:
+        in_process.load(operator, (ROOT / "fleets/three-racks.yaml").read_text("utf-8"))
+        with make_server("127.0.0.1", 0, application, handler_class=Quiet) as server:
+            thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+            thread.start()
+            yield Cloud(TestClient(application), f"http://127.0.0.1:{server.server_port}/v1")
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("key", ["os:scheduler_hints", "OS-SCH-HNT:scheduler_hints"])
+@pytest.mark.parametrize("place", ["shop", "shop/db", "shop/db[2]", "{id}", "{id}/db"])
+def test_a_hint_claims_a_place_and_presents_it(cloud: Cloud, place: str, key: str) -> None:
+    hints = {"moorage": place.format(id=cloud.ensemble), "different_host": "h"}
+    assert cloud.boot(hints, key=key) == (202, {})
+    building = [name for name, status in cloud.members().items() if status == "building"]
+    assert building == (["db[2]"] if "[2]" in place else ["db[0]"])
+    (claim,) = cloud.call("GET", f"/decisions/{cloud.decision}/claims")["claims"]
+    assert cloud.nova.global_ids == [f"req-{claim['id']}"]
+    assert cloud.nova.seen == [{"server": SERVER, key: {"different_host": "h"}}]
+
+
+def test_metadata_names_a_member(cloud: Cloud) -> None:
+    metadata = {"moorage:ensemble": cloud.ensemble, "moorage:member": "db[1]"}
+    assert cloud.boot(metadata=metadata) == (202, {})
+    assert cloud.members()["db[1]"] == "building"
+    assert cloud.nova.seen[0]["server"]["metadata"] == metadata
+
+
+def test_a_group_that_is_an_ensemble_is_taken_out(cloud: Cloud) -> None:
+    assert cloud.boot({"group": cloud.ensemble}) == (202, {})
+    assert cloud.nova.seen[0]["os:scheduler_hints"] == {}
+    assert "building" in cloud.members().values()
+
+
+@pytest.mark.parametrize("hints", [None, {}, {"group": NOVAS_OWN}, {"group": "x"}, {"query": "[]"}])
+def test_other_servers_pass_untouched(cloud: Cloud, hints: Any) -> None:
+    assert cloud.boot(hints) == (202, {})
+    assert cloud.nova.global_ids == [None]
+    assert cloud.nova.seen == [
+        {"server": SERVER} if hints is None else {"server": SERVER, "os:scheduler_hints": hints}
+    ]
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"server": 1}', b'{"x": 1}', b"\xff"])
+def test_bodies_that_novas_schema_refuses_reach_it(cloud: Cloud, text: bytes) -> None:
+    cloud.nova.breaks = True
+    with pytest.raises(RuntimeError):
+        cloud.send(text)
+
+
+@pytest.mark.parametrize(
+    ("hint", "status", "fault", "words"),
+    [
+        ("nothing", 404, "itemNotFound", "no ensemble nothing"),
+        (NOVAS_OWN, 404, "itemNotFound", NOVAS_OWN),
+        ("shop/cache", 409, "conflictingRequest", "no place of role cache is held"),
+        ("shop/db[7]", 409, "conflictingRequest", "no place of role db is held"),
+        ("shop/db[x]", 400, "badRequest", "hint moorage: not"),
+        ({}, 400, "badRequest", "hint moorage: not"),
+        ("shop/web", 409, "conflictingRequest", "flavor.VCPU is 8, described as 1"),
+    ],
+)
+def test_a_place_that_cannot_be_had_is_refused_at_once(
+    cloud: Cloud, hint: Any, status: int, fault: str, words: str
+) -> None:
+    found, body = cloud.boot({"moorage": hint})
+    assert (found, list(body)) == (status, [fault])
+    assert body[fault]["code"] == status
+    assert words in body[fault]["message"]
+    assert cloud.nova.seen == [], "nova-api does not see it"
+    assert set(cloud.members().values()) == {"held"}
+
+
+def test_another_projects_ensemble_is_not_there(cloud: Cloud) -> None:
+    for hint in ("shop", cloud.ensemble):
+        status, body = cloud.boot({"moorage": hint}, token=OTHER)
+        assert (status, list(body)) == (404, ["itemNotFound"])
+
+
+@pytest.mark.parametrize("counts", [{"max_count": 2}, {"min_count": "3"}])
+def test_several_servers_need_the_ticket_flavor(cloud: Cloud, counts: Any) -> None:
+    status, body = cloud.boot({"moorage": "shop/db"}, **counts)
+    assert status == 400
+    assert "ticket flavor" in body["badRequest"]["message"]
+    assert cloud.boot({"group": NOVAS_OWN}, **counts)[0] == 202, "Nova's own group may have many"
+
+
+def test_a_server_that_nova_refuses_gives_its_place_back(cloud: Cloud) -> None:
+    cloud.nova.status = "403 Forbidden"
+    assert cloud.boot({"moorage": "shop/db[0]"})[0] == 403
+    claims = cloud.call("GET", f"/decisions/{cloud.decision}/claims")["claims"]
+    assert [one["status"] for one in claims] == ["failed"]
+    cloud.nova.breaks = True
+    with pytest.raises(RuntimeError):
+        cloud.boot({"moorage": "shop/db[1]"})
+    claims = cloud.call("GET", f"/decisions/{cloud.decision}/claims")["claims"]
+    assert [one["status"] for one in claims] == ["failed"] * 2
+
+
+@pytest.mark.parametrize("mode", ["refuse", "ordinary"])
+def test_without_moorage(cloud: Cloud, mode: str) -> None:
+    options = {"endpoint": "http://127.0.0.1:9/v1", "failure_mode": mode, "timeout": "2"}
+    status, body = cloud.boot({"moorage": "shop/db"}, options=options)
+    if mode == "refuse":
+        assert (status, list(body)) == (503, ["serviceUnavailable"])
+        assert cloud.nova.seen == []
+    else:
+        assert status == 202
+        assert cloud.nova.seen == [{"server": SERVER, "os:scheduler_hints": {}}]
+        assert cloud.nova.global_ids == [None]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"endpoint": "moorage"},
+        {"endpoint": "http://m", "failure_mode": "x"},
+        {"endpoint": "http://m", "timeout": "soon"},
+        {"endpoint": "http://m", "tiemout": "1"},
+    ],
+)
+def test_options_are_checked_when_nova_api_starts(options: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"filter:moorage|could not convert"):
+        filter_factory({}, **options)
