@@ -21,7 +21,7 @@ from moorage.domain.providers import Inventory
 from moorage.domain.requests import Objective
 
 TERMINAL_DECISIONS = {DecisionState.EXPIRED, DecisionState.RELEASED, DecisionState.SUPERSEDED}
-TERMINAL_CLAIMS = {ClaimState.ACTIVE, ClaimState.FAILED, ClaimState.EXPIRED}
+TERMINAL_CLAIMS = {ClaimState.ENDED, ClaimState.FAILED, ClaimState.EXPIRED}
 
 
 @pytest.mark.parametrize("state", DecisionState)
