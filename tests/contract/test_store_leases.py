@@ -29,6 +29,7 @@ from moorage.domain.errors import (
     InvalidDescription,
     NotFound,
     PlaceLeft,
+    WrongState,
 )
 from moorage.domain.leases import Lease, LeaseState, Reservation, Terms, Yielding
 from moorage.domain.offers import Offer, OfferState
@@ -228,6 +229,17 @@ def test_preemptible_bookings_yield_to_a_lease_and_get_their_end_back(
     ((_, back),) = store.bookings(consumer="s")
     assert (back.period.end, back.yields_to, back.declared_end) == (FOREVER, None, None)
     assert back.preemptible
+
+
+@pytest.mark.parametrize("end", [999, 1_000])
+def test_nothing_ends_before_it_begins(store: Ledger, end: int) -> None:
+    """A clock that was set back asks for that."""
+    write(store, preemptible("s", 6))
+    ((_, before),) = store.bookings(consumer="s")
+    assert before.period.start == 1_000
+    with pytest.raises(WrongState, match=r"s begins at .* and cannot end at"):
+        write(store, EndBookings(frozenset({"s"}), end, "l"))
+    assert [one for _, one in store.bookings(consumer="s")] == [before]
 
 
 def test_who_is_not_preemptible_does_not_yield(store: Ledger) -> None:

@@ -13,7 +13,7 @@ from moorage.domain.changes import Changeset, PutQuota
 from moorage.domain.describe import read_ensemble
 from moorage.domain.errors import QuotaExceeded
 from moorage.domain.leases import Terms
-from moorage.domain.period import Period
+from moorage.domain.period import HOUR, MINUTE, Period
 from moorage.domain.placement import Place
 from moorage.domain.quotas import Quota, QuotaName
 from moorage.engine.state.overlay import first_shortage
@@ -109,6 +109,21 @@ def test_no_more_of_the_highest_priority_end_than_must(world: Make) -> None:
         here.server(16, host, preemptible=True, priority=3 if host % 2 else 0)
     made = here.lease(1, 2, vcpu=16, members=3)
     assert [one.priority for one in made.displaced] == [0, 0, 3]
+
+
+def test_a_server_that_begins_after_its_end_is_no_victim(world: Make) -> None:
+    """The clock was set back since it was written."""
+    here = world(16)
+    name = here.server(8, preemptible=True)
+    period = Period(here.at(1), here.at(2))
+    notice = here.service.env.limits.notice
+    assert displaceable(here.service.store.snapshot(), period, notice, ()).keys() == {name}
+    for back, found in ((50 * MINUTE, {name}), (2 * HOUR, set())):
+        here.service.clock.set(here.now - back)
+        snapshot = here.service.store.snapshot()
+        earlier = Period(snapshot.taken_at + HOUR, here.at(2))
+        assert displaceable(snapshot, earlier, notice, ()).keys() == found
+        here.service.clock.set(here.now + back)
 
 
 Servers = st.lists(st.tuples(st.integers(1, 6), st.sampled_from([0, 5, 9])), max_size=6)

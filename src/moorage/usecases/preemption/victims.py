@@ -69,10 +69,12 @@ def displaceable(
 ) -> Mapping[str, PreemptionCandidate]:
     """Preemptible consumers that could end before `period`, by UUID.
 
-    An overrun consumer is no candidate: it has missed an end before, and counts as open-ended.
+    An overrun consumer is no candidate: it has missed an end before, and counts as open-ended. Nor
+    is one that begins at that end or later, as where the clock was set back.
     """
     now = snapshot.taken_at
-    if last_end(now, period.start, notice) is None:
+    end = last_end(now, period.start, notice)
+    if end is None:
         return {}
     found: dict[str, list[Booking]] = {}
     project: dict[str, str] = {}
@@ -94,6 +96,7 @@ def displaceable(
         )
         for consumer, some in found.items()
         if any(one.period.overlaps(period) for one in some)
+        and all(one.period.start < end for one in some)
     }
 
 

@@ -13,8 +13,9 @@ from moorage.domain.errors import (
     HoldExpired,
     InvalidDescription,
     NotFound,
+    WrongState,
 )
-from moorage.domain.period import FOREVER
+from moorage.domain.period import FOREVER, format_instant
 from moorage.store.commit.apply.allocations import holder, stored_consumer, write_consumer
 from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
@@ -229,6 +230,7 @@ def end_bookings(batch: Batch, change: EndBookings) -> None:
 
     Raises:
         ConcurrentUpdate: one that should yield is not preemptible.
+        WrongState: one begins at that end or later.
     """
     for some in chunks(change.consumers):
         own = batch.connection.execute(_EVERY, {"consumers": some}).all()
@@ -237,6 +239,10 @@ def end_bookings(batch: Batch, change: EndBookings) -> None:
             raise ConcurrentUpdate(
                 f"{firm.consumer} does not yield to a lease", subject=firm.consumer
             )
+        later = next((row for row in own if row.start_at >= change.end), None)
+        if later is not None:
+            begins, end = format_instant(later.start_at), format_instant(change.end)
+            raise WrongState(f"{later.consumer} begins at {begins} and cannot end at {end}")
         batch.take_away(own)
         batch.renew(own, change.end)
         statement = _END if change.yields_to is None else _YIELD
