@@ -26,6 +26,7 @@ import logging
 import re
 from dataclasses import dataclass
 from http import HTTPStatus
+from http.client import HTTPException
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
 from urllib.error import HTTPError
@@ -46,6 +47,7 @@ HINT: Final = "moorage"
 GROUP: Final = "group"
 ENSEMBLE: Final = "moorage:ensemble"
 MEMBER: Final = "moorage:member"
+METADATA: Final = "metadata"
 LONGEST: Final = 8 * 1024 * 1024
 """Bytes of a body that is read; nova-api refuses longer ones itself."""
 TRIED: Final = 20
@@ -55,6 +57,8 @@ _CREATE: Final = re.compile(r"/servers(\.json)?/?\Z")
 _REFERENCE: Final = re.compile(
     r"(?P<ensemble>[^/]+)(/(?P<role>[^\[\]]+)(\[(?P<index>\d{1,6})\])?)?"
 )
+_BROKEN: Final = (OSError, ValueError, HTTPException)
+"""What a connection or an answer that breaks raises."""
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _FAULTS: Final = {
     400: "badRequest",
@@ -63,6 +67,8 @@ _FAULTS: Final = {
     409: "conflictingRequest",
     503: "serviceUnavailable",
 }
+_NOT_THEIRS: Final = {HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN}
+"""Answers about a group that is no ensemble of the caller's: nova-api judges it."""
 _log = logging.getLogger(__name__)
 
 
@@ -87,8 +93,9 @@ class Place:
     """An id or a name."""
     role: str | None = None
     index: int | None = None
-    from_group: bool = False
-    """Whether it is a hint `group`, which may also name a server group of Nova's own."""
+    named_by: str = HINT
+    """`moorage`, `group` or `metadata`. A group may be Nova's own, and metadata is on every server
+    of an ensemble: only the hint `moorage` insists on a place."""
 
     def is_one(self, member: Mapping[str, Any]) -> bool:
         """Whether a member is one of those that it names."""
@@ -143,29 +150,26 @@ class HintFilter:
         Raises:
             Refusal: the place cannot be had.
         """
-        creates = _CREATE.search(environ.get("PATH_INFO", ""))
-        if environ.get("REQUEST_METHOD") != "POST" or not creates:
+        named = _named(environ)
+        if named is None:
             return None
-        try:
-            request = json.loads(_buffered(environ))
-        except ValueError:
-            return None  # nova-api says what is wrong
-        place = named_place(request)
-        if place is None:
-            return None
+        request, place = named
         calls = _Moorage(self._endpoint, self._timeout, _caller(environ))
+        claim = None
         try:
             claim = _claim(calls, place, request["server"])
-        except Unanswered as error:
+        except Refusal:
+            if place.named_by != METADATA:
+                raise
+        except (Unanswered, LookupError, TypeError) as error:  # the latter: of another form
             _log.warning("Moorage does not answer: %s", error)
-            if self._refuse:
+            if place.named_by == HINT and self._refuse:
                 text = "Moorage, which holds the server's place, does not answer; try again"
                 raise Refusal(503, text) from error
+        if claim is not None or place.named_by == HINT:
             _put_body(environ, without_hint(request, place))
+        if claim is None:
             return None
-        if claim is None:  # a server group of Nova's own
-            return None
-        _put_body(environ, without_hint(request, place))
         environ[GLOBAL_ID] = f"req-{claim}"
         return calls, claim
 
@@ -191,6 +195,25 @@ class HintFilter:
                 calls.give_back(claim)
 
 
+def _named(environ: Environ) -> tuple[dict[str, Any], Place] | None:
+    """The body of a request that creates a server, and the place that it names; None: it does not.
+
+    Raises:
+        Refusal: the place cannot be understood.
+    """
+    creates = _CREATE.search(environ.get("PATH_INFO", ""))
+    if environ.get("REQUEST_METHOD") != "POST" or not creates:
+        return None
+    try:
+        request = json.loads(_buffered(environ))
+    except (ValueError, RecursionError):
+        return None  # nova-api says what is wrong
+    place = named_place(request)
+    if place is None or (place.named_by == METADATA and _presents(environ)):
+        return None
+    return request, place
+
+
 def named_place(request: Any) -> Place | None:  # noqa: ANN401 - any JSON value
     """The place that a body of POST /servers names; None: none.
 
@@ -207,7 +230,7 @@ def named_place(request: Any) -> Place | None:  # noqa: ANN401 - any JSON value
     place = _from_hint(hints) or _from_metadata(metadata)
     group = hints.get(GROUP)
     if place is None and isinstance(group, str) and _is_uuid(group):
-        return Place(group, from_group=True)
+        return Place(group, named_by=GROUP)
     return place
 
 
@@ -229,7 +252,10 @@ def _from_metadata(metadata: Mapping[str, Any]) -> Place | None:
     ensemble, member = metadata.get(ENSEMBLE), metadata.get(MEMBER)
     if not isinstance(ensemble, str) or not isinstance(member, str):
         return None
-    return _from_hint({HINT: f"{ensemble}/{member}"})
+    match = _REFERENCE.fullmatch(f"{ensemble}/{member}")
+    if match is None or match["index"] is None:
+        return None
+    return Place(match["ensemble"], match["role"], int(match["index"]), METADATA)
 
 
 def without_hint(request: Mapping[str, Any], place: Place) -> dict[str, Any]:
@@ -237,13 +263,19 @@ def without_hint(request: Mapping[str, Any], place: Place) -> dict[str, Any]:
     left = dict(request)
     for key in HINTS:
         if isinstance(left.get(key), dict):
-            gone = {HINT, GROUP} if place.from_group else {HINT}
+            gone = {HINT, GROUP} if place.named_by == GROUP else {HINT}
             left[key] = {name: value for name, value in left[key].items() if name not in gone}
     return left
 
 
 def _is_uuid(text: object) -> bool:
     return isinstance(text, str) and _UUID.fullmatch(text) is not None
+
+
+def _presents(environ: Environ) -> bool:
+    """Whether the request presents a claim already, by its header."""
+    text = str(environ.get(GLOBAL_ID) or environ.get("HTTP_X_OPENSTACK_REQUEST_ID") or "")
+    return text.startswith("req-")
 
 
 # --- Moorage ----------------------------------------------------------------------------------
@@ -313,7 +345,8 @@ class _Moorage:
         """
         name = place.ensemble
         if not _is_uuid(name):
-            listed = self._call("GET", f"/ensembles?{urlencode({'name': name})}")["ensembles"]
+            query = urlencode({"name": name}, errors="replace")
+            listed = self._call("GET", f"/ensembles?{query}")["ensembles"]
             if len(listed) != 1:
                 count = len(listed)
                 text = f"{count} ensembles have the name {name}; use an id" if count else name
@@ -322,7 +355,7 @@ class _Moorage:
         try:
             answer = self._call("GET", f"/ensembles/{name}")
         except Refusal as refusal:
-            if place.from_group and refusal.status == HTTPStatus.NOT_FOUND:
+            if place.named_by == GROUP and refusal.status in _NOT_THEIRS:
                 return None
             raise
         found: dict[str, Any] = answer["ensemble"]
@@ -363,24 +396,25 @@ class _Moorage:
             with urlopen(request, timeout=self._timeout) as answer:  # noqa: S310 - as above
                 text = answer.read()
         except HTTPError as error:
-            with error:
-                raise self._refusal(error.code, error.read()) from error
-        except (OSError, ValueError) as error:
+            raise self._refusal(error) from error
+        except _BROKEN as error:
             raise Unanswered(str(error)) from error
         try:
             found: dict[str, Any] = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Unanswered(f"{method} {path}: no JSON") from error
         return found
 
     @staticmethod
-    def _refusal(status: int, text: bytes) -> Exception:
-        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
+    def _refusal(answer: HTTPError) -> Exception:
+        status = answer.code
+        if status not in range(400, 500) or status == HTTPStatus.TOO_MANY_REQUESTS:
             return Unanswered(f"status {status}")
         try:
-            error = json.loads(text)["errors"][0]
+            with answer:
+                error = json.loads(answer.read())["errors"][0]
             message = "; ".join([str(error["detail"]), *map(_difference, error.get("diff", ()))])
-        except (ValueError, LookupError, TypeError):
+        except (*_BROKEN, LookupError, TypeError, AttributeError, RecursionError):
             message = f"Moorage answered {status}"
         return Refusal(403 if status == HTTPStatus.UNAUTHORIZED else status, message)
 
@@ -410,7 +444,9 @@ def _buffered(environ: Environ) -> bytes:
         length = 0
     if length > LONGEST:
         return b""
-    body: bytes = environ["wsgi.input"].read(length) if length > 0 else b""
+    if length <= 0:
+        return b""
+    body: bytes = environ["wsgi.input"].read(length)
     environ["wsgi.input"] = BytesIO(body)
     return body
 

@@ -77,10 +77,13 @@ class Cloud:
     ) -> tuple[int, Any]:
         """Create a server; the status and the body of the answer."""
         options = {"endpoint": self.endpoint, **how.pop("options", {})}
+        presents = how.pop("presents", None)
         body = {"server": {**SERVER, **how}, **({} if hints is None else {key: hints})}
-        return self.send(json.dumps(body).encode(), token, options)
+        return self.send(json.dumps(body).encode(), token, options, presents)
 
-    def send(self, text: bytes, token: str = TOKEN, options: Any = None) -> tuple[int, Any]:
+    def send(
+        self, text: bytes, token: str = TOKEN, options: Any = None, presents: str | None = None
+    ) -> tuple[int, Any]:
         application = filter_factory({}, **(options or {"endpoint": self.endpoint}))(self.nova)
         environ = {
             "REQUEST_METHOD": "POST",
@@ -89,6 +92,7 @@ class Cloud:
             "HTTP_X_AUTH_TOKEN": token,
             "HTTP_X_ROLES": "member",
             "wsgi.input": io.BytesIO(text),
+            **({} if presents is None else {"openstack.global_request_id": presents}),
         }
         statuses: list[str] = []
         answer = b"".join(application(environ, lambda status, _, *__: statuses.append(status)))
@@ -224,3 +228,62 @@ def test_without_moorage(cloud: Cloud, mode: str) -> None:
 def test_options_are_checked_when_nova_api_starts(options: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"filter:moorage|could not convert"):
         filter_factory({}, **options)
+
+
+@pytest.mark.parametrize("mode", ["refuse", "ordinary"])
+def test_novas_own_groups_do_not_depend_on_moorage(cloud: Cloud, mode: str) -> None:
+    options = {"endpoint": "http://127.0.0.1:9/v1", "failure_mode": mode, "timeout": "2"}
+    assert cloud.boot({"group": NOVAS_OWN}, options=options)[0] == 202
+    assert cloud.boot({"group": NOVAS_OWN}, token="nobody")[0] == 202
+    assert [one["os:scheduler_hints"] for one in cloud.nova.seen] == [{"group": NOVAS_OWN}] * 2
+
+
+def test_metadata_insist_on_nothing(cloud: Cloud) -> None:
+    """They are on every server of an ensemble, also when it is rebuilt long after."""
+    metadata = {"moorage:ensemble": cloud.ensemble, "moorage:member": "db[0]"}
+    cloud.call("POST", f"/decisions/{cloud.decision}/confirm")
+    assert cloud.boot(metadata=metadata) == (202, {})
+    assert cloud.boot(metadata={**metadata, "moorage:member": "x"}) == (202, {})
+    assert cloud.nova.global_ids == [None, None]
+
+
+def test_a_presented_claim_goes_before_metadata(cloud: Cloud) -> None:
+    metadata = {"moorage:ensemble": cloud.ensemble, "moorage:member": "db[0]"}
+    assert cloud.boot(metadata=metadata, presents="req-1") == (202, {})
+    assert set(cloud.members().values()) == {"held"}
+
+
+@pytest.mark.parametrize("answer", [b"[]", b"{}", b"null", b"{", b'{"ensembles": [{}]}', b""])
+def test_what_is_no_answer_of_moorages_counts_as_none(cloud: Cloud, answer: bytes) -> None:
+    def other(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [answer]
+
+    with make_server("127.0.0.1", 0, other, handler_class=Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        options = {"endpoint": f"http://127.0.0.1:{server.server_port}"}
+        status, body = cloud.boot({"moorage": "shop"}, options=options)
+        server.shutdown()
+        thread.join()
+    assert (status, list(body)) == (503, ["serviceUnavailable"])
+
+
+@pytest.mark.parametrize("hint", ["\ud800", "a" * 100_000, "shop\n", [["shop"]], 7, True])
+def test_odd_hints_are_refused(cloud: Cloud, hint: Any) -> None:
+    assert cloud.boot({"moorage": hint})[0] in {400, 404}
+    assert cloud.nova.seen == []
+
+
+def test_a_body_of_unknown_length_is_left_to_nova(cloud: Cloud) -> None:
+    text = json.dumps({"server": SERVER}).encode()
+    application = filter_factory({}, endpoint=cloud.endpoint)(
+        lambda environ, start: [environ["wsgi.input"].read()]
+    )
+    environ = {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": "/v2.1/servers",
+        "wsgi.input": io.BytesIO(text),
+        "wsgi.input_terminated": True,
+    }
+    assert b"".join(application(environ, lambda *_: None)) == text

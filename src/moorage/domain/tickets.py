@@ -130,7 +130,7 @@ def ticket_flavor(
     member = role.name if index is None else f"{role.name}-{index}"
     return TicketFlavor(
         id=str(uuid5(UUID(ticket), name)),
-        name=f"moorage-{ensemble}-{member}-{ticket[:8]}"[:_LONGEST],
+        name=_flavor_name(ensemble, f"-{member}-{ticket[:8]}"),
         resource_class=name,
         role=role.name,
         vcpus=max(vcpus, 1),
@@ -138,6 +138,12 @@ def ticket_flavor(
         disk=disk,
         extra_specs=MappingProxyType(dict(sorted(found.items()))),
     )
+
+
+def _flavor_name(ensemble: str, tail: str) -> str:
+    """A name that differs for each role, whatever the ensemble's is."""
+    tail = tail[-_LONGEST // 2 :] if len(tail) > _LONGEST // 2 else tail
+    return f"moorage-{ensemble}"[: _LONGEST - len(tail)] + tail
 
 
 def _traits(key: str, of: Role | Group) -> dict[str, str]:

@@ -11,8 +11,9 @@ import yaml
 from falcon.testing import TestClient
 
 from moorage.client.discovery import OPERATOR_TOKEN
+from moorage.domain.ensembles import Role
 from moorage.domain.period import MINUTE
-from moorage.domain.tickets import ticket_class
+from moorage.domain.tickets import ticket_class, ticket_flavor
 from moorage.testing import in_process
 from moorage.testing.service import HandClock
 
@@ -242,3 +243,29 @@ def test_a_deleted_server_frees_its_place_after_the_decision(cloud: Cloud) -> No
     assert {one["status"] for one in members} == {"unplaced"}
     claims = cloud.native("GET", f"/decisions/{cloud.decision}/claims")["claims"]
     assert [one["status"] for one in claims] == ["ended"]
+
+
+def test_a_server_is_a_member_of_one_ensemble(cloud: Cloud) -> None:
+    """Resized to another ensemble's ticket flavor, it stays what it is and takes no place there."""
+    server = str(uuid4())
+    allocations = next(iter(cloud.candidates("db").values()))
+    assert cloud.put(allocations, server).status_code == 204
+    role = {"name": "web", "count": 1, "flavor": "m1.small"}
+    body = {"ensemble": {"name": "two", "members": [role], "decide": {"hold": "PT10M"}}}
+    made = cloud.native("POST", "/ensembles", body)
+    cloud.flavors = {one["role"]: one for one in made["decision"]["ticket_flavors"]}
+    (other,) = cloud.candidates("web").values()
+    assert cloud.put(other, server, consumer_generation=1).status_code == 204
+    members = cloud.native("GET", f"/ensembles/{cloud.ensemble}/members")["members"]
+    assert [one["server_id"] for one in members if one["server_id"]] == [server]
+    two = cloud.native("GET", f"/ensembles/{made['ensemble']['id']}/members")["members"]
+    assert [one["status"] for one in two] == ["held"]
+
+
+def test_flavors_of_an_ensemble_with_a_long_name_differ() -> None:
+    names = {
+        ticket_flavor("e" * 300, Role(name, {"VCPU": 1}), str(uuid4()), {}).name
+        for name in ("web", "db", "r" * 128)
+    }
+    assert len(names) == 3
+    assert all(len(name) <= 255 for name in names)

@@ -18,6 +18,7 @@ from moorage.domain.changes import (
 from moorage.domain.errors import (
     ConcurrentUpdate,
     ConsumerConflict,
+    DuplicateName,
     MoorageError,
     ProviderConflict,
 )
@@ -27,12 +28,14 @@ from moorage.usecases.claims.presented import presented_claim, repeated_write, t
 from moorage.usecases.claims.stay_terms import Lifetimes, preemptible_write, with_declared_stay
 from moorage.usecases.ledger import withdrawal
 from moorage.usecases.tickets.allocations import is_retryable, redeemed, take_places
+from moorage.usecases.tickets.places import is_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.domain.changes import Change, Committed
     from moorage.domain.resources import ResourceClass
+    from moorage.domain.virtual_classes import DeclaredTerms
     from moorage.usecases.ports import Ids, Store
 
 ATTEMPTS: Final = 10
@@ -79,10 +82,9 @@ def allocate(
             )
         )
         if any(declared is not None and declared.tickets for declared in declarations):
-            presents = presented_claim(store, request_id) is not None
-            changes, tickets = redeemed(store, changes, declarations, presents=presents)
-            if any(tickets):
-                return _take_places(store, ids, changes, tickets)
+            taken, changes = _by_ticket(store, ids, changes, declarations, request_id)
+            if taken is not None:
+                return taken
     try:
         taken = take_place(store, request_id, changes)
         if taken is not None:
@@ -130,6 +132,30 @@ def reshape(
     return withdrawal.commit_with_withdrawal(
         store, Changeset((*interim, *writes, *final), releases_places=True)
     )
+
+
+def _by_ticket(
+    store: Store,
+    ids: Ids,
+    changes: tuple[ReplaceAllocations, ...],
+    declarations: Sequence[DeclaredTerms | None],
+    request_id: str | None,
+) -> tuple[Committed | None, tuple[ReplaceAllocations, ...]]:
+    """The commit in which writes take places by their classes; None with the writes without them.
+
+    A server that is a member of another ensemble is written like any other, as with a presented
+    claim.
+    """
+    presents = presented_claim(store, request_id) is not None
+    redeemable, tickets = redeemed(store, changes, declarations, presents=presents)
+    if not any(tickets):
+        return None, redeemable
+    try:
+        return _take_places(store, ids, redeemable, tickets), redeemable
+    except DuplicateName:
+        if not all(is_ticket(name) for units in tickets for name in units):
+            raise
+        return None, redeemed(store, changes, declarations, presents=True)[0]
 
 
 def _take_places(

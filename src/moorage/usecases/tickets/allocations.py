@@ -267,7 +267,7 @@ def redeemed(
         held = {
             name: holder
             for name, holder in place_holders(store, units).items()
-            if holder.lease is not None or not (presents or _has_place(store, holder, write))
+            if holder.lease is not None or not (presents or _has_place(store, write))
         }
         found.append(_stripped(write, {n for n in units if is_ticket(n) and n not in held}))
         if write.allocations and not found[-1].allocations:
@@ -279,11 +279,10 @@ def redeemed(
     return tuple(found), taking
 
 
-def _has_place(store: Store, holder: PlaceHolder, write: ReplaceAllocations) -> bool:
-    """Whether the write's consumer is the server of a member of the ensemble."""
-    server = write.consumer.uuid
-    members = store.ensemble(holder.ensemble_id).members
-    return any(one.server_id == server for one in members)
+def _has_place(store: Store, write: ReplaceAllocations) -> bool:
+    """Whether the write's consumer has the place of a decision, of any ensemble."""
+    there = store.bookings(consumer=write.consumer.uuid)
+    return any(one.decision is not None for _, one in there)
 
 
 def take_places(
@@ -336,6 +335,9 @@ def _take(
         raise WrongState(f"{ONE_PLACE}, not {sum(classes.values())}")
     (name,) = classes
     holder = place_holder(store, name)
+    if holder is None and is_ticket(name):  # the decision is over by now
+        taking.changes.append(_stripped(write, {name}))
+        return
     if holder is None:
         raise WrongState(f"no lease has {name} any more")
     snapshot, now = taking.snapshot, taking.snapshot.taken_at
