@@ -12,7 +12,7 @@ from tests.scenarios.schedules.plan import Host, Plan, plan
 from tests.scenarios.schedules.steps import Boot, Cancel, Claim, Disable, Grant, Place, Wait
 from tests.scenarios.schedules.walk import shrunk, walk
 
-from moorage.domain.changes import EndBookings
+from moorage.domain.changes import DropBookings
 from moorage.domain.leases import Yielding
 from moorage.domain.period import DAY, HOUR, MINUTE, SECOND
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
@@ -139,7 +139,7 @@ def test_a_place_that_a_claim_takes_away_is_seen(monkeypatch: pytest.MonkeyPatch
     walk(replace(SMALL, steps=steps))
     monkeypatch.setattr(
         "moorage.usecases.claims.outcome.return_unclaimed_place",
-        lambda ensemble, *_: EndBookings(frozenset({ensemble.members[0].uuid}), 1),
+        lambda ensemble, *_: DropBookings(frozenset({ensemble.members[0].uuid})),
     )
     with pytest.raises(AssertionError, match=r"no place|failed|rest|swept"):
         walk(replace(SMALL, steps=steps))
