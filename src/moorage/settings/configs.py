@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 def outward(effective: Effective) -> OutwardConfig:
-    """Who is told, who ends servers, who runs hooks; what is named must be there.
+    """Recipients of notices, the server deleter and hooks; named files must exist.
 
     Raises:
-        BadSetting: it is not.
+        BadSetting: a named file does not exist, or a setting needs another one.
     """
     value, source = effective.values, effective.sources
     who = value["end_servers"]

@@ -188,5 +188,5 @@ def _positions(tracks: StepFunctions, owner: Ints, at: Ints, side: str) -> Ints:
     width = len(instants)
     known = tracks.owner * width + np.searchsorted(instants, tracks.at)
     searched = owner * width + np.searchsorted(instants, at)
-    found: Ints = np.searchsorted(known, searched, side=side)  # type: ignore[call-overload]
+    found: Ints = np.searchsorted(known, searched, side=side)  # type: ignore[call-overload]  # side is left or right
     return found

@@ -20,14 +20,14 @@ Mark: TypeAlias = "tuple[int, Instant | None]"
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a writer has when nobody can get in its way any more."""
+    """The result of taking the locks of a commit."""
 
     at: Instant
     """The database's clock, read after every wait: later commits have later instants."""
     number: int = 0
     """The commit's revision, where it is known before the end."""
     alone: bool = True
-    """Whether every other writer is shut out, not just those who touch the same things."""
+    """Whether all other writers wait, not only those that touch the same rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Connections:
     in_use: int
     idle: int
     limit: int
-    """How many it may have; whoever comes then waits."""
+    """How many it may have; further ones wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ NOBODY: Final = ""
 def entries(number: int, turn: Turn, touched: Mapping[str, bool]) -> list[dict[str, object]]:
     """Rows of `changes` for the commit of this number, the same on every database.
 
-    A commit that touched no provider writes a row as well, in the name of nobody: it proves that
+    A commit that touched no provider writes a row as well, without a provider: it proves that
     the commit was.
 
     `touched` says of each provider, by its UUID, whether nothing but bookings changed.
@@ -133,8 +133,8 @@ _NOTHING: Final[tuple[int, Mapping[str, Added]]] = 0, MappingProxyType({})
 class LocalCommits:
     """Bookings that this process committed, kept until its snapshot has them. Safe for threads.
 
-    A snapshot that follows the log reads again what changed. Where a provider was changed by nobody
-    else, and by nothing but bookings that came, all that is to be read is known here already: what
+    A snapshot that follows the log reads again what changed. Where no other process changed a
+    provider, and only bookings were added, all that is to be read is known here already: what
     came is added to what the snapshot had. A commit is found by its number and its instant, as the
     log has them, so what was lost in a crash is never taken for the commit that got its number
     afterwards.

@@ -89,7 +89,7 @@ class Queryable(Protocol):
     """Who answers: a transaction, or a database that makes one for it."""
 
     def ask(self, *questions: Question) -> Sequence[Rows]:
-        """Run several statements that see one state, at one go where the database can."""
+        """Run several statements that see one state, in one round trip where the database can."""
 
 
 class Session(ABC):
@@ -121,7 +121,7 @@ class Session(ABC):
 
     @abstractmethod
     def ask(self, *questions: Question) -> Sequence[Rows]:
-        """Run several statements that see one state, at one go where the database can."""
+        """Run several statements that see one state, in one round trip where the database can."""
 
     @abstractmethod
     def do(self, statement: ClauseElement, parameters: ParameterSets = EMPTY) -> object:

@@ -87,7 +87,7 @@ class LogConnection:
         return int(self._one(_NOW)[0])
 
     def drop(self) -> None:
-        """Let the next question make a new connection; waits for nobody."""
+        """Let the next query open a new connection; does not wait."""
         self._dropped = True
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ class LogConnection:
     def _renew(self, *, together: bool = False) -> None:
         """Make a new connection, or if a thread does so already, go on or wait `together` with it.
 
-        Who waits shares its failure: to try in vain one after the other takes ever longer.
+        Those that wait share its failure, instead of trying in vain one after the other.
         """
         mine: Future[None] = Future()
         with self._joining:

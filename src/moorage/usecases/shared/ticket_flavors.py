@@ -90,18 +90,23 @@ def flavor_deletion(
             yield _effect(EffectKind.DELETE_FLAVORS, decision, due, now, {"flavors": ids})
 
 
-def held_until(store: Store, effect: Effect) -> Instant | None:
-    """When the hold of an effect's ticket lapses; None: nothing is held for it any more."""
-    first = if_stored(store.decision, effect.subject)
+def held_decision(store: Store, ticket: str) -> Decision | None:
+    """The decision that holds the places of a ticket; None: nothing is held for it any more."""
+    first = if_stored(store.decision, ticket)
     if first is None:
         return None
     newest = store.decisions(
         project_id=first.project_id, ensemble_id=first.ensemble_id, page=Page(limit=1)
     )
-    for one in newest:
-        if one.ticket == effect.subject and one.state_at(store.now()) is DecisionState.HELD:
-            return one.expires_at
-    return None
+    now = store.now()
+    held = (one for one in newest if one.state_at(now) is DecisionState.HELD)
+    return next((one for one in held if one.ticket == ticket), None)
+
+
+def held_until(store: Store, effect: Effect) -> Instant | None:
+    """When the hold of an effect's ticket lapses; None: nothing is held for it any more."""
+    decision = held_decision(store, effect.subject)
+    return None if decision is None else decision.expires_at
 
 
 def _effect(

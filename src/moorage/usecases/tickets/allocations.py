@@ -269,12 +269,7 @@ def redeemed(
             for name, holder in place_holders(store, units).items()
             if holder.lease is not None or not (presents or _has_place(store, write))
         }
-        found.append(_stripped(write, {n for n in units if is_ticket(n) and n not in held}))
-        if write.allocations and not found[-1].allocations:
-            raise InvalidDescription(
-                "the allocations have virtual resource classes only: add real ones",
-                path="allocations",
-            )
+        found.append(_ordinary(write, {n for n in units if is_ticket(n) and n not in held}))
         taking.append({name: units[name] for name in held})
     return tuple(found), taking
 
@@ -336,7 +331,7 @@ def _take(
     (name,) = classes
     holder = place_holder(store, name)
     if holder is None and is_ticket(name):  # the decision is over by now
-        taking.changes.append(_stripped(write, {name}))
+        taking.changes.append(_ordinary(write, {name}))
         return
     if holder is None:
         raise WrongState(f"no lease has {name} any more")
@@ -390,6 +385,20 @@ def _stripped(write: ReplaceAllocations, classes: AbstractSet[ResourceClass]) ->
         for provider, amounts in write.allocations.items()
     }
     return replace(write, allocations={uuid: amounts for uuid, amounts in rest.items() if amounts})
+
+
+def _ordinary(write: ReplaceAllocations, spent: AbstractSet[ResourceClass]) -> ReplaceAllocations:
+    """The write without classes that mean nothing.
+
+    Raises:
+        InvalidDescription: it has nothing else.
+    """
+    rest = _stripped(write, spent)
+    if write.allocations and not rest.allocations:
+        raise InvalidDescription(
+            "the allocations have virtual resource classes only: add real ones", path="allocations"
+        )
+    return rest
 
 
 def _chosen(

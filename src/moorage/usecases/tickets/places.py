@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import BookingState
-from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import WrongState
 from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import format_instant
 from moorage.domain.tickets import parse_ticket_class
 from moorage.domain.virtual_classes import RESERVATION, TICKET, reservation_of
 from moorage.usecases.decide.member_places import bookings_of, place_of
-from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.shared.lookup import if_stored
+from moorage.usecases.shared.ticket_flavors import held_decision
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -130,14 +129,9 @@ def _of_decision(store: Store, name: ResourceClass) -> PlaceHolder | None:
     parsed = parse_ticket_class(name)
     if parsed is None:
         return None
-    first = if_stored(store.decision, parsed.ticket)
-    ensemble = None if first is None else if_stored(store.ensemble, first.ensemble_id)
-    if ensemble is None:
-        return None
-    decision = current_decision(store, ensemble)
-    if decision is None or decision.ticket != parsed.ticket:
-        return None
-    if decision.state_at(store.now()) is not DecisionState.HELD:
+    decision = held_decision(store, parsed.ticket)
+    ensemble = None if decision is None else if_stored(store.ensemble, decision.ensemble_id)
+    if decision is None or ensemble is None:
         return None
     role = next((one.name for one in ensemble.roles if parsed.is_of(one.name)), None)
     if role is None:

@@ -203,7 +203,7 @@ def _taken_over(batch: Batch, change: ReplaceAllocations) -> Sequence[Row[Any]]:
 
 
 def check_places(batch: Batch) -> None:
-    """Let nobody give up a place of a decision, but to one who gets it as it was.
+    """Refuse that a consumer leaves the place of a decision, unless another one gets it as it was.
 
     Raises:
         PlaceLeft: somebody does.
