@@ -7,6 +7,8 @@ BIN    := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 STAMP  := $(VENV)/.installed
 IDENTITY := .cache/keystone/.locked
+MINICLOUD := .cache/minicloud/.locked
+FROM_SOURCE := --no-binary ovs --no-binary wsme --no-binary simplegeneric
 BLAZAR := .cache/blazar/.locked
 SERVERS := .cache/http-servers/.locked
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all:
@@ -29,7 +31,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone demo demo-leases serve test lint bench-placement bench-time bench-month bench-http format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors nightly docs docs-serve lock changelog wheel clean
+.PHONY: help install keystone minicloud minicloud-stop demo demo-leases serve test lint bench-placement bench-time bench-month bench-http format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors nightly docs docs-serve lock changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -61,6 +63,14 @@ $(IDENTITY): requirements/keystone.txt $(LOCKED)
 	  $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r $<
 	@touch $@
 
+# The services of a small cloud, all of one release of OpenStack. A few of the libraries that they
+# import are published as source alone.
+$(MINICLOUD): requirements/minicloud.txt $(LOCKED)
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(BIN)/uv pip sync --quiet --python $(@D)/bin/python --only-binary :all: $(FROM_SOURCE) --require-hashes $< || \
+	  $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: $(FROM_SOURCE) --no-deps --require-hashes -r $<
+	@touch $@
+
 # Blazar's own manager, for `make bench-time`; nothing else uses it.
 $(BLAZAR): requirements/blazar-bench.txt $(LOCKED)
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
@@ -79,6 +89,13 @@ demo: install  ## the main job, really run: place an application jointly, hold, 
 
 demo-leases: install  ## leases, really run: an operator's month on an edge site
 	$(BIN)/moorage demo --leases
+
+minicloud: install $(MINICLOUD)  ## a cloud of real services with Moorage as its Placement, on loopback, in the background
+	.ci/rabbitmq
+	$(BIN)/python -m tests.minicloud start
+
+minicloud-stop: install  ## end that cloud, and remove what it wrote
+	$(BIN)/python -m tests.minicloud stop
 
 serve: install  ## start a server on an embedded database, for use
 	$(BIN)/moorage serve
@@ -180,6 +197,7 @@ lock:  ## resolve the dependencies anew and write the hashed locks
 	$(COMPILE) --output-file requirements/all.txt --all-extras --group dev --group bench pyproject.toml
 	$(COMPILE) --output-file requirements/uv.txt requirements/uv.in
 	$(COMPILE) --output-file requirements/keystone.txt requirements/keystone.in
+	$(COMPILE) --output-file requirements/minicloud.txt $(FROM_SOURCE) requirements/minicloud.in
 	$(COMPILE) --output-file requirements/blazar-bench.txt --excludes requirements/blazar-bench.without requirements/blazar-bench.in
 	$(COMPILE) --output-file requirements/http-servers.txt requirements/http-servers.in
 	$(COMPILE) --output-file requirements/build.txt requirements/build.in
