@@ -168,7 +168,7 @@ fuzz-doors: install  ## hostile requests to all three APIs of one service, for a
 	  --database $(or $(DATABASE),sqlite) --report $(or $(REPORT),.cache/doors.md)
 
 # What is too long for every push: run it before a release, and before an issue is closed.
-nightly: install  ## everything long: hostile requests, the reference's answers, soak, kills, months of leases (SECONDS=1800 each)
+nightly: install $(MINICLOUD)  ## everything long: hostile requests, the reference's answers, soak, kills, months of leases (SECONDS=1800 each)
 	$(MAKE) --no-print-directory fuzz-doors SECONDS=$(or $(SECONDS),1800) REPORT=.cache/doors.md
 	$(MAKE) --no-print-directory fuzz-doors SECONDS=$(or $(SECONDS),1800) DATABASE=postgresql REPORT=.cache/doors.md
 	$(MAKE) --no-print-directory fuzz-placement SECONDS=$(or $(SECONDS),1800)

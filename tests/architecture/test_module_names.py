@@ -13,20 +13,21 @@ GENERAL = frozenset(
     blazar body bound buffer build cache calendar call cancel change changelog check child
     chunk class cli client clock cloud codec collaborator column command commit comparison
     compile complete concurrency condition config connect connection constraint content
-    contract copy cors count counter counting cpsat create credential database date deadline
+    contract copy cors count counter counting cpsat cpu create credential database date deadline
     decide delete deliver delivery demo describe description detector difference digest
     discovery dispatch element end engine enter entry enumerate env environ equivalence
     error estimate exclusive expand expansion expiry explain explaining export extra failure
-    falcon feasibility fence field fifo file filter fingerprint fit flavor format formatter fragment
-    freshness function gantt grant greedy group hang header health heat hitting host hot http
-    hypervisor id impact import index instrument judge judgement kernel key keystone kind
+    falcon feasibility feature fence field fifo file filter fingerprint fit flavor format
+    formatter fragment freshness function gantt grant greedy group hang header health heat
+    hitting host hot http
+    hypervisor id image impact import index instrument judge judgement kernel key keystone kind
     label ledger lifecycle limit line list listing load loading location lock log lookup loop
     lowering main maker map mariadb match measure memory merge message metric microversion
     model monitor moorage move name naming native negotiation neutron notification nova number
     observer obstacle occurrence openapi opening operation option os outcome output overview
-    owner page paging parameter parser path pattern peek peer permit place plan pool port
+    owner page paging parameter parser path pattern pci peek peer permit place plan pool port
     postgresql precedence prefetch prefilter priority probe problem process profile program
-    progress project promise proof protocol proximity proxy query queue read reader reading
+    progress project promise proof property protocol proximity proxy query queue read reader reading
     rebooking record recurrence redecide reentry refusal registry removal rendering replay
     request requirement resolution response restart restoration result retention retry return root
     round route row rule satisfiable schema scope script secret separation serve server

@@ -60,6 +60,8 @@ class GroupKind(StrEnum):
     PORT = "port"
     VOLUME = "volume"
     GROUP = "group"
+    FLAVOR = "flavor"
+    """Of the flavor: a numbered group of its extra specs, or a device."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,43 @@
+"""A server as Nova is asked to create it: its flavor's numbers and extra specs, and its image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MIB_PER_GIB: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorSize:
+    """The numbers of a flavor of Nova."""
+
+    vcpus: int
+    memory_mb: int
+    """In MiB."""
+    root_gb: int = 0
+    """In GiB, as is `ephemeral_gb`."""
+    ephemeral_gb: int = 0
+    swap_mb: int = 0
+    """In MiB."""
+
+    def disk_gb(self, *, from_volume: bool) -> int:
+        """What Nova asks for as DISK_GB, in GiB; a root disk on a volume is not on the host."""
+        swap = -(-self.swap_mb // _MIB_PER_GIB)
+        return self.ephemeral_gb + swap + (0 if from_volume else self.root_gb)
+
+
+@dataclass(frozen=True, slots=True)
+class NovaServer:
+    """What a server's request to Placement follows from, except its ports."""
+
+    size: FlavorSize
+    extra_specs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    image_properties: Mapping[str, str] | None = None
+    """None: nothing is said of the image."""
+    from_volume: bool = False
+    """Whether the root disk is a volume."""

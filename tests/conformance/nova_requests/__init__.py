@@ -1,0 +1,1 @@
+"""Requests to Placement for generated flavors and images: ours beside Nova's own."""
