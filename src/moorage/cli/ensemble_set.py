@@ -40,6 +40,7 @@ class Set(Command):
         moorage ensemble set shop --member web:count=5
         moorage ensemble set b1d7 --member db:count=4 --policy db-ha:keep=3 --dry-run
         moorage ensemble set b1d7 --policy 'web-apart:strength={preferred: 10}'
+        moorage ensemble set shop --member 'web:server={image: debian-13, networks: [shop]}'
     """
     options = (
         ENSEMBLE,
@@ -47,7 +48,8 @@ class Set(Command):
             "--member",
             type=assignment,
             metavar="ROLE:FIELD=VALUE",
-            help="a role's new count: web:count=5",
+            help="a role's new count: web:count=5; or how its servers are created, a mapping:"
+            " 'web:server={image: debian-13}'",
         ),
         Repeated(
             "--policy",
@@ -77,7 +79,8 @@ class Set(Command):
                 )
                 if value
             }
-            if args.member or args.policy or args.remove_policy:
+            moves = any(field != "server" for _, field, _ in args.member)
+            if moves or args.policy or args.remove_policy:
                 change["decide"] = decide_body(args, [role.name for role in ensemble.members])
             answer = client.ensembles.change(ensemble_id, change, dry_run=args.dry_run)
         made = answer.value

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain import plain_values
 from moorage.domain.describe_groups import GROUP_FIELDS, read_groups
+from moorage.domain.describe_server_options import read_server_options
 from moorage.domain.ensembles import (
     ALL_PHASES,
     MAX_MEMBERS,
@@ -24,6 +25,7 @@ from moorage.domain.ensembles import (
     Phase,
     PolicyStatement,
     Selector,
+    ServerOptions,
 )
 from moorage.domain.errors import InvalidDescription, UnknownPolicy
 
@@ -66,6 +68,7 @@ class RoleDescription:
     groups: tuple[Group, ...] = ()
     same_subtree: tuple[frozenset[str], ...] = ()
     isolate: bool = False
+    server: ServerOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ def read_role(source: object, path: str) -> RoleDescription:
     plain_values.only(
         fields,
         {"name", "kind", "count", "flavor", "resources", "required", "forbidden"}
-        | {"member_of", "tags"}
+        | {"member_of", "tags", "server"}
         | GROUP_FIELDS,
         path,
     )
@@ -166,6 +169,9 @@ def read_role(source: object, path: str) -> RoleDescription:
         groups=grouped.groups,
         same_subtree=grouped.same_subtree,
         isolate=grouped.isolate,
+        server=None
+        if "server" not in fields
+        else read_server_options(fields["server"], f"{path}.server"),
     )
 
 

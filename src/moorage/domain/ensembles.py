@@ -84,6 +84,24 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """What Nova needs to create a role's servers, beside the flavor; names or ids.
+
+    It does not matter for placement, and may change while places are held.
+    """
+
+    image: str | None = None
+    networks: tuple[str, ...] = ()
+    """One port in each; or only `auto` or `none`."""
+    key_name: str | None = None
+    user_data: str | None = None
+    """As text; Nova gets it in base64."""
+    security_groups: tuple[str, ...] = ()
+    config_drive: bool | None = None
+    metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
 class Role:
     """A named kind of member; how many there are follows from the ensemble's members."""
 
@@ -104,6 +122,8 @@ class Role:
     """Names of groups; in each set one group's provider is, or stands above, all others'."""
     isolate: bool = False
     """Whether no provider may serve two groups of one member."""
+    server: ServerOptions | None = None
+    """How its servers are created; None: nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from moorage.domain.describe_groups import MAX_GROUPS
+from moorage.domain.describe_server_options import MAX_NETWORKS, MAX_USER_DATA
 from moorage.wire.decisions import DecideBody, Decision
 from moorage.wire.fields import Amount, AnyOf, Count, Generation, Link, Metadata, Name, Names, Uuid
 
@@ -45,6 +46,24 @@ class VolumeBody(GroupBody, frozen=True, forbid_unknown_fields=True, omit_defaul
     size_gb: Amount | UnsetType = UNSET
 
 
+class ServerBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How a role's servers are created, beside the flavor; it does not matter for placement.
+
+    Images and networks are names or ids; `user_data` is text. Instead of networks, `auto` or
+    `none`.
+    """
+
+    image: Name | UnsetType = UNSET
+    networks: (
+        Annotated[list[Name], Meta(max_length=MAX_NETWORKS)] | Literal["auto", "none"] | UnsetType
+    ) = UNSET
+    key_name: Name | UnsetType = UNSET
+    user_data: Annotated[str, Meta(max_length=MAX_USER_DATA)] | UnsetType = UNSET
+    security_groups: Annotated[list[Name], Meta(max_length=64)] | UnsetType = UNSET
+    config_drive: bool | UnsetType = UNSET
+    metadata: Metadata | UnsetType = UNSET
+
+
 class RoleBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A role: a flavor's name or explicit resources, and the number of members."""
 
@@ -62,6 +81,7 @@ class RoleBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     groups: Annotated[list[GroupBody], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
     same_subtree: Annotated[list[Names], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
     group_policy: Literal["none", "isolate"] | UnsetType = UNSET
+    server: ServerBody | UnsetType = UNSET
 
 
 class EnsembleBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -131,6 +151,7 @@ class Role(Struct, frozen=True):
     groups: list[Group] = []
     same_subtree: list[list[str]] = []
     group_policy: Literal["none", "isolate"] = "none"
+    server: ServerBody | UnsetType = UNSET
 
 
 class MadeOf(Struct, frozen=True):

@@ -28,7 +28,7 @@ from moorage.wire import ensembles as wire
 
 if TYPE_CHECKING:
     from moorage.domain import decisions
-    from moorage.domain.ensembles import Ensemble, Role
+    from moorage.domain.ensembles import Ensemble, Role, ServerOptions
     from moorage.usecases.ensembles.create import EnsembleResult
     from moorage.wire.decisions import Decision
     from moorage.wire.ensembles import EnsembleBody, EnsembleChangeBody
@@ -165,6 +165,20 @@ def role_view(role: Role, count: int) -> wire.Role:
         groups=_groups(role, GroupKind.GROUP),
         same_subtree=[sorted(names) for names in role.same_subtree],
         group_policy="isolate" if role.isolate else "none",
+        server=UNSET if role.server is None else _server(role.server),
+    )
+
+
+def _server(options: ServerOptions) -> wire.ServerBody:
+    """How a role's servers are created, without what is not said."""
+    return wire.ServerBody(
+        image=options.image or UNSET,
+        networks=list(options.networks) or UNSET,
+        key_name=options.key_name or UNSET,
+        user_data=UNSET if options.user_data is None else options.user_data,
+        security_groups=list(options.security_groups) or UNSET,
+        config_drive=UNSET if options.config_drive is None else options.config_drive,
+        metadata=dict(options.metadata) or UNSET,
     )
 
 

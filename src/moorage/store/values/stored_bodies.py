@@ -20,6 +20,7 @@ from moorage.domain.ensembles import (
     PolicyStatement,
     Role,
     Selector,
+    ServerOptions,
 )
 from moorage.domain.events import Event
 from moorage.domain.explain import (
@@ -105,6 +106,14 @@ ENSEMBLE: Final = record(
                 )
             ),
             same_subtree=each(_NAMES),
+            server=optional(
+                record(
+                    ServerOptions,
+                    networks=each(PLAIN),
+                    security_groups=each(PLAIN),
+                    metadata=table(PLAIN),
+                )
+            ),
         )
     ),
     members=each(record(Member, name=_MEMBER_NAME)),

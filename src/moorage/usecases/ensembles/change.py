@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.ensembles import Ensemble, Member, ServerOptions
     from moorage.domain.leases import Lease
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
@@ -81,7 +81,7 @@ class ChangeRequest:
     name: str | None = None
     metadata: Mapping[str, str] | None = None
     members: Sequence[Mapping[str, object]] = ()
-    """`{"name": "db", "count": 4}`, or a whole new role."""
+    """`{"name": "db", "count": 4, "server": {...}}`, or a whole new role."""
     policies: Sequence[Mapping[str, object]] = ()
     """`{"name": "db-ha", "keep": 3}`, or a whole new policy."""
     remove_policies: frozenset[str] = frozenset()
@@ -93,7 +93,8 @@ class ChangeRequest:
     @property
     def placing(self) -> bool:
         """Whether members or policies change, so that a placed ensemble must be decided again."""
-        return bool(self.members or self.policies or self.remove_policies)
+        members = any(set(one) - {"name", "server"} for one in self.members)
+        return bool(members or self.policies or self.remove_policies)
 
 
 def change_ensemble(
@@ -252,14 +253,26 @@ def _with_role(
         wider = replace(ensemble, roles=(*ensemble.roles, role))
         return wider.grown(role.name, new_members(env.ids, role.name, range(described.count)))
     name = str(source["name"])
-    extra = sorted(set(source) - {"name", "count"})
+    extra = sorted(set(source) - {"name", "count", "server"})
     if extra:
         raise InvalidDescription(
-            f"of role {name} only the count can change, not {', '.join(extra)}",
+            f"of role {name} only the count and the server can change, not {', '.join(extra)}",
             path=f"{path}.{extra[0]}",
         )
-    count = read_role({**source, "resources": {"VCPU": 1}}, path).count
-    return _with_count(env, ensemble, name, count, status)
+    described = read_role({**source, "resources": {"VCPU": 1}}, path)
+    if "server" in source:
+        ensemble = _with_server_options(ensemble, name, described.server)
+        if "count" not in source:
+            return ensemble
+    return _with_count(env, ensemble, name, described.count, status)
+
+
+def _with_server_options(ensemble: Ensemble, name: str, options: ServerOptions | None) -> Ensemble:
+    """The ensemble with other options for the servers of a role that are created from now on."""
+    roles = (
+        replace(role, server=options) if role.name == name else role for role in ensemble.roles
+    )
+    return replace(ensemble, roles=tuple(roles))
 
 
 def _with_count(

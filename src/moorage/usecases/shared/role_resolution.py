@@ -123,6 +123,7 @@ def resolve_role(described: RoleDescription, known: LedgerNames, path: str) -> R
         groups=described.groups,
         same_subtree=described.same_subtree,
         isolate=described.isolate,
+        server=described.server,
     )
 
 
