@@ -10,7 +10,7 @@ GENERAL = frozenset(
     """
     accept access action addition additional address admin admission affinity aggregate answer
     api app application apply arrival assignment audit auth auto backend ban basis batch
-    blazar body bound buffer build cache calendar call cancel change changelog check child
+    blazar body boot bound buffer build cache calendar call cancel change changelog check child
     chunk class cli client clock cloud codec collaborator column command commit comparison
     compile complete concurrency condition config connect connection constraint content
     contract copy cors count counter counting cpsat cpu create credential database date deadline

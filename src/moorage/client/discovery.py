@@ -184,6 +184,17 @@ def _place(wishes: Wishes, environment: Mapping[str, str]) -> _Place:
     return _Place(sim.endpoint, sim.token)
 
 
+def override(service: str, environment: Mapping[str, str]) -> str | None:
+    """The URL that the variables, or the cloud they name, give for a service; None: neither."""
+    named = environment.get(f"OS_{service.upper()}_ENDPOINT_OVERRIDE")
+    cloud = environment.get("OS_CLOUD")
+    if named or not cloud:
+        return named or None
+    found = find_cloud(cloud, environment)
+    url = None if found is None else found[1].get(f"{service}_endpoint_override")
+    return url if isinstance(url, str) else None
+
+
 def login_from(environment: Mapping[str, str]) -> Login | None:
     """The login of the variables: of the cloud they name, or their own.
 

@@ -129,6 +129,10 @@ class Ensembles(Resource):
         reply = lookup.whole(self._call, f"{self.path}/{ensemble_id}/members", "members")
         return answer(reply, "members", list[Member])
 
+    def member(self, ensemble_id: str, name: str) -> Answer[Member]:
+        """One member."""
+        return self._get(Member, f"/{ensemble_id}/members/{quote(name, safe='')}", "member")
+
     def add_member(
         self, ensemble_id: str, member: Mapping[str, Any], *, dry_run: bool = False
     ) -> Answer[Added]:

@@ -26,6 +26,10 @@ PLACEMENT: Final = "placement"
 """Types of the two APIs in a catalog."""
 RESERVATION: Final = "reservation"
 """The service type of Blazar, for the import of its leases."""
+COMPUTE: Final = "compute"
+IMAGE: Final = "image"
+NETWORK: Final = "network"
+"""Service types of Nova, Glance and Neutron, for creating servers."""
 _OFF: Final = frozenset({"0", "false", "no", "off"})
 
 
@@ -229,7 +233,7 @@ def trust(login: Login) -> ssl.SSLContext | bool:
 
 
 def _overrides(named: Callable[[str], str | None]) -> Mapping[str, str]:
-    known = (NATIVE, PLACEMENT, RESERVATION)
+    known = (NATIVE, PLACEMENT, RESERVATION, COMPUTE, IMAGE, NETWORK)
     return {service: url for service in known if (url := named(service))}
 
 

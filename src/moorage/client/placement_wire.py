@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from moorage.domain.errors import MoorageError
 from moorage.domain.retry_policy import RetryPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from moorage.client.credentials import Credentials
@@ -142,38 +143,47 @@ class PlacementWire:
             raise
 
     def call(
-        self, method: str, path: str, body: object = None, *, version: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        version: str | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Any:  # noqa: ANN401 - JSON is what it is
         """Send a request. After a passing failure a read is repeated, a change is not.
 
         Raises:
             SourceFailed: an error, or no answer.
         """
-        answer = self._asked(method, path, body, version)
+        more = {"OpenStack-API-Version": f"{self._service} {version or self._version}", **headers}
+        answer = self._asked(method, path, body, more)
         if answer.status_code == _UNAUTHORIZED and self._credentials.renew():
-            answer = self._asked(method, path, body, version)
+            answer = self._asked(method, path, body, more)
         for failures in range(1, _RETRY.attempts if method == "GET" else 1):
             if answer.status_code not in _STUMBLES:
                 break
             self._sleep(_RETRY.pause(failures))
-            answer = self._asked(method, path, body, version)
+            answer = self._asked(method, path, body, more)
         return self._decoded(method, path, answer)
 
     def _asked(
-        self, method: str, path: str, body: object, version: str | None
+        self, method: str, path: str, body: object, more: Mapping[str, str]
     ) -> httpx.Response | _NoAnswer:
         try:
-            return self._send(method, path, body, version)
+            return self._send(method, path, body, more)
         except httpx.TimeoutException:
             return _NoAnswer("no answer in time")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             return _NoAnswer(str(error) or type(error).__name__)
 
-    def _send(self, method: str, path: str, body: object, version: str | None) -> httpx.Response:
+    def _send(
+        self, method: str, path: str, body: object, more: Mapping[str, str]
+    ) -> httpx.Response:
         headers = {
             "X-Auth-Token": self._credentials.token(),
-            "OpenStack-API-Version": f"{self._service} {version or self._version}",
             "Accept": "application/json",
+            **more,
         }
         content = None
         if body is not None:
@@ -210,11 +220,16 @@ def _word(version: tuple[int, int]) -> str:
 
 
 def _first_error(answer: httpx.Response) -> dict[str, Any]:
-    """The first error of Placement's body; Blazar's error is the whole body."""
+    """The first error of Placement's body; Blazar's is the whole body, of others its one value."""
     try:
         body = msgspec.json.decode(answer.content)
-        found = {"detail": body["error_message"]} if "error_message" in body else body["errors"][0]
-    except (msgspec.DecodeError, KeyError, IndexError, TypeError):
+        if "error_message" in body:
+            return {"detail": body["error_message"]}
+        if "errors" not in body and len(body) == 1:  # Nova's and Neutron's
+            (only,) = body.values()
+            return {"detail": only["message"]}
+        found = body["errors"][0]
+    except (msgspec.DecodeError, KeyError, IndexError, TypeError, AttributeError):
         return {}
     return found if isinstance(found, dict) else {}
 
