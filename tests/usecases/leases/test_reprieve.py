@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.usecases.leases.conftest import World, build, described
 
@@ -213,6 +213,16 @@ def going(bookings: list[Booking]) -> int:
         min_size=1,
         max_size=2,
     ),
+)
+@example(  # two end for the first lease; elsewhere one would, but the two have to for the second
+    servers=[
+        (4, 0, False, True),
+        (4, 1, False, False),
+        (4, 1, True, False),
+        (4, 2, True, False),
+        (4, 2, True, False),
+    ],
+    leases=[(8, 1, 16), (11, 1, 16)],
 )
 def test_fewer_go_and_all_is_kept(
     servers: list[tuple[int, int, bool, bool]], leases: list[tuple[int, int, int]]

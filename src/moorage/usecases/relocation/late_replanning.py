@@ -6,8 +6,10 @@ the first victim's end, three searches look for places: with all victims staying
 alone; the same with other planned leases moving; and with the fewest displacements, be it of other
 servers.
 
-A result is used only if it displaces fewer servers. New victims get the full notice and have no
-higher priority than the old ones; granted leases stay granted.
+A result is used only if it displaces fewer servers, or lets some run longer without displacing
+others. A server that still has to end, later and for another lease, does not make up for a new
+victim. New victims get the full notice and have no higher priority than the old ones; granted
+leases stay granted.
 
 Several workers may do this at once: the slower one finds the lease changed.
 """
@@ -179,7 +181,7 @@ def replan_lease(env: Environment, lease_id: str) -> int:
     """Move a lease that has not started to places for which fewer servers end.
 
     Returns:
-        How many fewer servers end; 0 if nothing was written.
+        How many servers run longer, less the new victims; 0 if nothing was written.
 
     Raises:
         Busy: time ran out.
@@ -206,7 +208,11 @@ def replan_lease(env: Environment, lease_id: str) -> int:
     instead |= {one.consumer: _until(snapshot, one.consumer, one.end) for one in better.fresh}
     leases = [one.planned.lease.id for one in moved]
     back = tuple(restored_ends(store, snapshot, leases, instead, notice))
-    fewer = sum(isinstance(one, EndBookings) for one in back) - len(better.fresh)
+    later = [one for one in back if isinstance(one, EndBookings)]
+    if better.fresh:
+        # A server that ends later, for another lease, does not make up for one that ends now.
+        later = [one for one in later if one.yields_to is None]
+    fewer = len(later) - len(better.fresh)
     if fewer <= 0:
         return 0
     beside = frozenset[str]().union(*(one.providers() for one in moved))
