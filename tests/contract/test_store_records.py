@@ -216,6 +216,29 @@ def test_decisions_go_that_nothing_shows(store: Ledger, clock: SetClock) -> None
         store.claim("c4")
 
 
+def test_the_first_decision_of_a_ticket_stays_while_one_with_the_ticket_is_held(
+    store: Ledger, clock: SetClock
+) -> None:
+    over, first, held = DecisionState.SUPERSEDED, decision(1).id, decision(3, ticket="d1")
+    write(
+        store,
+        PutEnsemble(ensemble(1), None),
+        *(PutDecision(decision(number, ticket=first, state=over), None) for number in (1, 2)),
+        PutDecision(held, None),
+    )
+    clock.instant = LATER
+    assert sweep(store, LATER) == {RecordKind.DECISION: 1}
+    assert {one.id for one in store.decisions(project_id=None)} == {"d1", "d3"}
+    write(
+        store,
+        PutDecision(replace(held, state=over), 0),
+        PutDecision(decision(4, ticket="d4"), None),
+    )
+    assert sweep(store, LATER) == {RecordKind.DECISION: 1}
+    assert sweep(store, LATER + 1) == {RecordKind.DECISION: 1}
+    assert {one.id for one in store.decisions(project_id=None)} == {"d4"}
+
+
 def test_decisions_of_a_deleted_ensemble_go(store: Ledger, clock: SetClock) -> None:
     write(
         store,

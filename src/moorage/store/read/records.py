@@ -75,6 +75,7 @@ _PROJECTS_WAITING: Final = select(_w.body).where(
 )
 _BOOKED: Final = select(_b.consumer).where(_b.consumer.in_(_SOME)).distinct()
 _CLAIMS: Final = select(tables.claims.c.body).where(tables.claims.c.decision_id.in_(_SOME))
+_CURRENT: Final = select(_d.body).where(_d.ensemble_id.in_(_SOME), _d.ended_at.is_(None))
 _RECENT: Final = (
     select(_d.ensemble_id)
     .where(_d.ensemble_id.in_(_SOME), or_(_d.ended_at.is_(None), _d.ended_at >= _BEFORE))
@@ -134,10 +135,16 @@ def deletable_leases(connection: Session, rows: Found, before: Instant) -> list[
 
 
 def deletable_decisions(connection: Session, rows: Found, before: Instant) -> list[str]:
-    """Decisions that no lease shows, and no claim is of whose server is there or being built."""
+    """Decisions that nothing in use refers to.
+
+    No lease shows them, no claim is of them whose server is there or being built, and no decision
+    that is not over has their ticket.
+    """
     del before
     shown, kept = set(), set()
-    for some in chunks(row.ensemble_id for row in rows):
+    for some in chunks({row.ensemble_id for row in rows}):
+        for body in connection.scalars(_CURRENT, {"some": some}):
+            kept.add(stored_bodies.DECISION.decode(body).ticket)
         for lease in connection.execute(_OF_ENSEMBLES, {"some": some}):
             shown.add(stored_bodies.LEASE.decode(lease.body).decision_id)
     servers: dict[str, str] = {}
