@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,17 @@ import pytest
 import yaml
 from tests.outward.conftest import Answer, Receiver, Request, receiving
 
-from moorage.domain.effects import Effect, Lane
-from moorage.domain.period import MINUTE
+from moorage.domain.effects import Effect, EffectKind, Lane
+from moorage.domain.period import MINUTE, SECOND
 from moorage.outward.nova_flavors import NovaFlavors
 from moorage.testing.service import NINE, Service
-from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out
+from moorage.usecases.effect_dispatch import (
+    EffectResult,
+    Message,
+    OutwardActions,
+    OutwardFailure,
+    carry_out,
+)
 from moorage.usecases.shared.limits import Limits
 
 ROOT = Path(__file__).parents[2]
@@ -57,10 +64,14 @@ def receiver(nova: Nova) -> Iterator[Receiver]:
         yield found
 
 
+def outward(receiver: Receiver, **more: Any) -> OutwardActions:
+    section = {"auth_type": "none", "endpoint": receiver.url, "endpoint_override": receiver.url}
+    return OutwardActions(flavors=NovaFlavors(section, 20.0), **more)
+
+
 @pytest.fixture
 def outside(receiver: Receiver) -> OutwardActions:
-    section = {"auth_type": "none", "endpoint": receiver.url, "endpoint_override": receiver.url}
-    return OutwardActions(flavors=NovaFlavors(section, 20.0))
+    return outward(receiver)
 
 
 @pytest.fixture
@@ -113,8 +124,7 @@ def test_a_failure_in_the_middle_is_made_good(service: Service, nova: Nova, fail
         return Answer(503) if count == failing else answer(request)
 
     with receiving(late) as other:
-        section = {"auth_type": "none", "endpoint": other.url, "endpoint_override": other.url}
-        broken = OutwardActions(flavors=NovaFlavors(section, 20.0))
+        broken = outward(other)
         assert run(service, broken) == [EffectResult.AGAIN]
         service.clock.pass_by(MINUTE)
         assert run(service, broken) == [EffectResult.DONE]
@@ -142,6 +152,63 @@ def test_they_are_deleted_when_the_decision_is_over(
     assert nova.flavors == {}
     service.clock.set(NINE + 11 * MINUTE)
     assert set(run(service, outside)) <= {EffectResult.DONE}, "gone is gone"
+
+
+def until_over(service: Service, outside: OutwardActions) -> None:
+    """Let a worker carry out everything that becomes due in the next minutes."""
+    for _ in range(12):
+        run(service, outside)
+        service.clock.pass_by(MINUTE)
+    assert run(service, outside) == []
+
+
+def test_the_deletion_waits_for_a_creation_under_way(service: Service, nova: Nova) -> None:
+    """The hold lapses between two requests of the creation, and another worker is quick."""
+    held(service)
+    service.clock.set(NINE + 10 * MINUTE - SECOND)
+    answer = nova.answer
+    results: list[EffectResult] = []
+
+    def lapsing(request: Request) -> Answer:
+        if request.path == "/flavors" and not results:
+            service.clock.set(NINE + 10 * MINUTE)
+            results.extend(run(service, other))
+        return answer(request)
+
+    with receiving(lapsing) as receiver:
+        other = outward(receiver)
+        assert run(service, other) == [EffectResult.DONE]
+        assert results == [EffectResult.AGAIN]
+        assert len(nova.flavors) == 3
+        until_over(service, other)
+    assert nova.flavors == {}
+
+
+@pytest.mark.parametrize("error", [SystemExit(), OutwardFailure("no answer in time")])
+def test_what_a_worker_created_that_died_or_was_cut_off_is_deleted(
+    service: Service, outside: OutwardActions, nova: Nova, error: BaseException
+) -> None:
+    decision, sent = held(service), []
+
+    def act(message: Message) -> str:
+        sent.append(message.body["kind"])
+        if message.body["kind"] == EffectKind.CREATE_FLAVORS:
+            raise error
+        assert outside.flavors is not None
+        return outside.flavors(message)
+
+    broken = OutwardActions(flavors=act)
+    with suppress(SystemExit):
+        assert run(service, broken) == [EffectResult.AGAIN]
+    assert service.call("POST", f"/decisions/{decision['id']}/confirm").status_code == 200
+    for _ in range(2):
+        run(service, broken)
+        service.clock.pass_by(20 * SECOND)
+    assert sent == [EffectKind.CREATE_FLAVORS], "its last request may be on its way"
+    flavor = decision["ticket_flavors"][0]
+    nova.answer(Request("POST", "/flavors", {}, json.dumps({"flavor": flavor}).encode()))
+    until_over(service, broken)
+    assert nova.flavors == {}
 
 
 def test_a_renewed_hold_keeps_them(service: Service, outside: OutwardActions, nova: Nova) -> None:

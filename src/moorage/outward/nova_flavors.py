@@ -1,11 +1,14 @@
 """Creates and deletes ticket flavors in Nova, with the credentials of the section [nova].
 
 Each call may be repeated: a flavor that is there, an access that is given, and a flavor that is
-gone count as done. Compute API: flavors, their extra specs, and `addTenantAccess`.
+gone count as done. A call that is late sends no further request. Compute API: flavors, their extra
+specs, and `addTenantAccess`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.effects import EffectKind
@@ -41,9 +44,25 @@ class NovaFlavors:
         Raises:
             OutwardFailure: Keystone or Nova refuses, fails, or does not answer in time.
         """
-        return call_with_timeout(self._timeout, "Nova", lambda: self._act(message))
+        until = monotonic() + self._timeout
+        calls = _Calls(self._compute, until)
+        return call_with_timeout(self._timeout, "Nova", lambda: calls.act(message))
 
-    def _act(self, message: Message) -> str:
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """The requests of one call; none is sent after its time limit."""
+
+    compute: Any
+    until: float
+    """On the monotonic clock."""
+
+    def act(self, message: Message) -> str:
+        """Create or delete the message's flavors; return the outcome.
+
+        Raises:
+            OutwardFailure: Keystone or Nova refuses or fails, or the time is over.
+        """
         details: Any = message.body["details"]
         project = str(message.body["project_id"])
         if message.body["kind"] == EffectKind.CREATE_FLAVORS:
@@ -66,8 +85,10 @@ class NovaFlavors:
         """Send one request; `done` is a status that says that it was done before."""
         from keystoneauth1 import exceptions  # noqa: PLC0415 - an extra, slow to import
 
+        if monotonic() >= self.until:
+            raise OutwardFailure("Nova did not answer in time")
         try:
-            answer = self._compute.request(path, method, json=body, raise_exc=False)
+            answer = self.compute.request(path, method, json=body, raise_exc=False)
         except exceptions.ClientException as error:
             raise OutwardFailure(f"Nova: {error}") from error
         if answer.status_code not in _GOOD and answer.status_code != done:

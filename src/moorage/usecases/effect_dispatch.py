@@ -32,12 +32,13 @@ from moorage.usecases.ledger import withdrawal
 from moorage.usecases.ledger.allocations import release
 from moorage.usecases.offers import expiry
 from moorage.usecases.preemption import eviction
-from moorage.usecases.shared.ticket_flavors import held_until
+from moorage.usecases.shared.ticket_flavors import NOT_HELD, created_until, held_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from moorage.domain.bookings import Booking
+    from moorage.domain.changes import PutEffect
     from moorage.domain.effects import Effect
     from moorage.domain.period import Duration, Instant
     from moorage.usecases.environment import UseCaseEnvironment
@@ -134,6 +135,8 @@ class EffectResult(StrEnum):
     """Another worker has already done it."""
 
 
+_UNTIL_DONE: Final = frozenset({EffectKind.DELETE, EffectKind.DELETE_FLAVORS})
+"""Effects that are never given up: what they delete would stay for ever."""
 _NOBODY: Final = {
     Lane.TELL: "no webhook is set",
     Lane.END: "the server was not ended: end_servers is none",
@@ -190,9 +193,8 @@ def _told(effect: Effect, outcome: str) -> EffectResult:
 def _outside(env: UseCaseEnvironment, outside: OutwardActions, effect: Effect) -> EffectResult:
     lane = LANES[effect.kind]
     act = outside.act(lane)
-    if effect.kind is EffectKind.DELETE_FLAVORS and (until := held_until(env.store, effect)):
-        words = f"held until {format_instant(until)}"
-        env.store.commit(Changeset((postponed(effect, until, env.store.now(), outcome=words),)))
+    if effect.kind is EffectKind.DELETE_FLAVORS and (later := _deleted_later(env, outside, effect)):
+        env.store.commit(Changeset((later,)))
         return EffectResult.AGAIN
     moot = _moot(env, effect) or (_NOBODY[lane] if act is None else "")
     if act is None or moot:
@@ -209,6 +211,20 @@ def _outside(env: UseCaseEnvironment, outside: OutwardActions, effect: Effect) -
         gone = _moot(env, effect)
         outcome, good = f"{outcome}; {gone or 'the server is there still'}", bool(gone)
     return _finish(env, effect, outcome) if good else _failed(env, outside, effect, outcome)
+
+
+def _deleted_later(
+    env: UseCaseEnvironment, outside: OutwardActions, effect: Effect
+) -> PutEffect | None:
+    """The deletion of flavors, postponed; None if it is time for it."""
+    now = env.store.now()
+    until, words = held_until(env.store, effect), "held until {}"
+    if until is None:
+        until = created_until(env.store, effect.subject, outside.timeout)
+        words = "being created, perhaps until {}"
+    if until <= now:
+        return None
+    return postponed(effect, until, now, outcome=words.format(format_instant(until)))
 
 
 def _tried(act: Act, effect: Effect, more: Mapping[str, object]) -> tuple[str, bool]:
@@ -253,8 +269,8 @@ def _failed(
 
 
 def _enough(outside: OutwardActions, effect: Effect) -> bool:
-    """Whether the attempts are used up; never for the deletion of a server."""
-    return effect.attempts >= outside.retry.attempts and effect.kind is not EffectKind.DELETE
+    """Whether the attempts are used up; never for the deletion of a server or of flavors."""
+    return effect.attempts >= outside.retry.attempts and effect.kind not in _UNTIL_DONE
 
 
 def _give_up(env: UseCaseEnvironment, effect: Effect, problem: str) -> EffectResult:
@@ -271,7 +287,7 @@ def _moot(env: UseCaseEnvironment, effect: Effect) -> str:
     if effect.kind is EffectKind.WARN:
         return eviction.why_needless(env, effect)
     if effect.kind is EffectKind.CREATE_FLAVORS:
-        return "" if held_until(env.store, effect) else "nothing is held for the ticket any more"
+        return "" if held_until(env.store, effect) else NOT_HELD
     if effect.kind is not EffectKind.DELETE:
         return ""
     there = _allocated(env, effect)

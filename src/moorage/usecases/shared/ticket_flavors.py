@@ -2,6 +2,8 @@
 
 The flavors are created as soon as a decision is held, and deleted when it is confirmed or released,
 or its hold has lapsed. A decision that replaces a held one keeps its ticket, and so its flavors.
+The deletion waits until no attempt to create them can be under way: what is created after it would
+stay in Nova for ever.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from moorage.domain.changes import PutEffect
 from moorage.domain.decisions import DecisionState
-from moorage.domain.effects import Effect, EffectKind, fact_id
+from moorage.domain.effects import Effect, EffectKind, EffectState, fact_id
+from moorage.domain.period import SECOND
 from moorage.domain.tickets import ticket_flavor
 from moorage.usecases.ports import Page
 from moorage.usecases.shared.lookup import if_stored
@@ -21,13 +24,15 @@ if TYPE_CHECKING:
 
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
-    from moorage.domain.period import Instant
+    from moorage.domain.period import Duration, Instant
     from moorage.domain.tickets import TicketFlavor
     from moorage.usecases.ports import Store
     from moorage.usecases.shared.environment import Environment
 
 SERVER = "server"
 """The kind of role whose members are servers of Nova."""
+NOT_HELD = "nothing is held for the ticket any more"
+"""The outcome of a creation that was not needed any more."""
 
 
 def ticket_flavors(
@@ -107,6 +112,25 @@ def held_until(store: Store, effect: Effect) -> Instant | None:
     """When the hold of an effect's ticket lapses; None: nothing is held for it any more."""
     decision = held_decision(store, effect.subject)
     return None if decision is None else decision.expires_at
+
+
+def created_until(store: Store, ticket: str, timeout: Duration) -> Instant:
+    """Until when an attempt to create the flavors of a ticket may be under way; past if none is.
+
+    `timeout` is longer than any attempt takes.
+    """
+    now = store.now()
+    creations = (one for one in store.effects(ticket) if one.kind is EffectKind.CREATE_FLAVORS)
+    return max((_under_way_until(one, timeout, now) for one in creations), default=0)
+
+
+def _under_way_until(creation: Effect, timeout: Duration, now: Instant) -> Instant:
+    if creation.state is EffectState.PENDING:
+        return max(creation.not_before, now + SECOND)
+    succeeded = creation.state is EffectState.DONE and creation.outcome != NOT_HELD
+    if succeeded or not creation.attempts:
+        return 0
+    return creation.updated_at + timeout  # a failed attempt may have been cut off
 
 
 def _effect(
