@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from moorage.client.fleet_file import read_fleet
-from moorage.domain.errors import Conflict, Forbidden, UnknownName
+from moorage.domain.errors import Conflict, Forbidden, InvalidDescription, UnknownName
 from moorage.domain.fleet_expansion import ExpandedFleet, FleetPart, expand, parts, provider_uuid
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import Attachment, Domain, Topology
+from moorage.domain.virtual_classes import HOURS
 from moorage.store import Ledger, open_store
 from moorage.usecases.ledger.fleet_loading import load_fleet
 from moorage.usecases.ports import Caller
@@ -107,6 +108,14 @@ def test_other_flavors_topologies_and_load_are_differences(
         load_fleet(store, OPERATOR, other)
     for word in ("consumer", "flavor m1.small", "another topology"):
         assert word in caught.value.message
+
+
+def test_an_inventory_of_a_virtual_class_is_refused(store: Ledger, fleet: ExpandedFleet) -> None:
+    (part, *_) = parts(fleet, hosts_per_part=4)
+    stocked = changed(part, inventories=(Inventory(HOURS, 1),))
+    with pytest.raises(InvalidDescription, match=f"{HOURS} is a virtual resource class"):
+        load_fleet(store, OPERATOR, stocked)
+    assert not store.snapshot().alive.any()
 
 
 def test_a_tenant_may_not(store: Ledger, fleet: ExpandedFleet) -> None:

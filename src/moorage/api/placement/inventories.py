@@ -15,6 +15,7 @@ from moorage.domain.providers import Inventory
 from moorage.http.microversion import Response
 from moorage.usecases.ledger import providers as usecase
 from moorage.usecases.ledger import withdrawal
+from moorage.usecases.tickets.places import check_stock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -186,5 +187,6 @@ def read(
 
 def _write(env: Environment, change: PutInventories) -> tuple[int, int]:
     """Commit; return the provider's new generation and the instant of the commit."""
+    check_stock(env.store, change.inventories)
     committed = withdrawal.commit_with_withdrawal(env.store, Changeset((change,)))
     return committed.provider_generations[change.provider], committed.at

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 import os_resource_classes
 import os_traits
 
-from moorage.domain.virtual_classes import MOST, RESERVATION
-from moorage.usecases.tickets.places import is_ticket, place_holder
+from moorage.usecases.tickets.places import is_virtual
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,13 +38,6 @@ def unknown_classes(store: Store, snapshot: Snapshot, names: Iterable[str]) -> l
     if doubtful:
         doubtful -= {one.name for one in store.resource_classes()}
     return sorted(doubtful)
-
-
-def is_virtual(store: Store, name: str) -> bool:
-    """Whether it is a virtual class: one of terms, a ticket's, or a lease's reservation's."""
-    if name.startswith(RESERVATION):
-        return place_holder(store, name) is not None
-    return name in MOST or is_ticket(name)
 
 
 def unknown_traits(store: Store, snapshot: Snapshot, names: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moorage.api.placement import schemas
-from moorage.api.placement.names import STANDARD_CLASSES, is_virtual
+from moorage.api.placement.names import STANDARD_CLASSES
 from moorage.api.placement.rendering import just_now
 from moorage.api.placement.validation import check_value
 from moorage.domain.changes import (
@@ -17,6 +17,7 @@ from moorage.domain.changes import (
 from moorage.domain.errors import InvalidDescription, NotFound
 from moorage.http.microversion import Response
 from moorage.usecases.ports import NamedRecord
+from moorage.usecases.tickets.places import is_virtual
 
 if TYPE_CHECKING:
     from moorage.api.placement.request import Environment, Request

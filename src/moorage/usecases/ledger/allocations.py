@@ -28,7 +28,7 @@ from moorage.usecases.claims.presented import presented_claim, repeated_write, t
 from moorage.usecases.claims.stay_terms import Lifetimes, preemptible_write, with_declared_stay
 from moorage.usecases.ledger import withdrawal
 from moorage.usecases.tickets.allocations import is_retryable, redeemed, take_places
-from moorage.usecases.tickets.places import is_ticket
+from moorage.usecases.tickets.places import check_stock, is_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -120,7 +120,10 @@ def reshape(
     Raises:
         ProviderConflict, ConsumerConflict, InventoryInUse, CapacityExceeded,
         ConstraintViolated, UnknownName, NotFound.
+        InvalidDescription: an inventory is of a virtual class.
     """
+    for put in inventories:
+        check_stock(store, put.inventories)
     interim: list[Change] = []
     final: list[Change] = []
     for put in inventories:

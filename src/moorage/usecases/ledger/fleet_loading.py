@@ -29,6 +29,7 @@ from moorage.domain.topology import EMPTY
 from moorage.usecases.ledger.content import topology_content
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.role_resolution import LedgerNames
+from moorage.usecases.tickets.places import check_stock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,6 +86,7 @@ def load_fleet(store: Store, caller: Caller, part: FleetPart) -> FleetLoadResult
         Forbidden: the caller is no operator.
         Conflict: a record of the same name or id differs in the ledger.
         UnknownName: a resource class or trait of a new host; path and line name the host.
+        InvalidDescription: a new host has an inventory of a virtual class.
         UnknownName, CapacityExceeded, ConstraintViolated, ConcurrentUpdate: from the commit.
     """
     require_operator(caller)
@@ -102,6 +104,8 @@ def load_fleet(store: Store, caller: Caller, part: FleetPart) -> FleetLoadResult
             "the fleet differs from the ledger: " + "; ".join(differences[:SHOWN]) + more
         )
     _check_names(LedgerNames(store, operator=True), part, hosts)
+    for host in hosts:
+        check_stock(store, host.inventories)
     changes = tuple(_changes(hosts, load, flavors, topology))
     revision = store.commit(Changeset(changes)).revision if changes else snapshot.revision
     written = len(hosts) + len(load) + len(flavors)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moorage.domain.bookings import BookingState
-from moorage.domain.errors import WrongState
+from moorage.domain.errors import InvalidDescription, WrongState
 from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import format_instant
 from moorage.domain.tickets import parse_ticket_class
-from moorage.domain.virtual_classes import RESERVATION, TICKET, reservation_of
+from moorage.domain.virtual_classes import MOST, RESERVATION, TICKET, reservation_of
 from moorage.usecases.decide.member_places import bookings_of, place_of
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.ticket_flavors import held_decision
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.placement import Place
+    from moorage.domain.providers import Inventory
     from moorage.domain.resources import ResourceClass
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ports import Store
@@ -105,6 +106,28 @@ def place_holders(store: Store, names: Iterable[ResourceClass]) -> dict[Resource
 def is_ticket(name: ResourceClass) -> bool:
     """Whether a class is a held decision's, or was one's: no inventory can have it."""
     return name.startswith(TICKET)
+
+
+def is_virtual(store: Store, name: ResourceClass) -> bool:
+    """Whether it is a virtual class: one of terms, a ticket's, or a lease's reservation's."""
+    if name.startswith(RESERVATION):
+        return place_holder(store, name) is not None
+    return name in MOST or is_ticket(name)
+
+
+def check_stock(store: Store, inventories: Iterable[Inventory]) -> None:
+    """Check that no inventory is of a virtual class: Moorage itself answers for these.
+
+    Raises:
+        InvalidDescription: one is.
+    """
+    for one in inventories:
+        if is_virtual(store, one.resource_class):
+            raise InvalidDescription(
+                f"{one.resource_class} is a virtual resource class of Moorage: no provider can have"
+                " an inventory of it",
+                path=f"inventories.{one.resource_class}",
+            )
 
 
 def _of_lease(store: Store, name: ResourceClass) -> PlaceHolder | None:
