@@ -13,6 +13,7 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.decisions import Decision
 from moorage.domain.describe import read_ensemble
 from moorage.domain.fleet_expansion import provider_uuid
+from moorage.domain.period import MINUTE
 from moorage.domain.requests import RequestGroup
 from moorage.engine.candidates.query import CandidateQuery
 from moorage.engine.joint.instance import dumps_request, loads_request
@@ -307,7 +308,9 @@ def test_nova_is_shown_the_claim_on_exactly_its_providers(edge: Service) -> None
     asked = {snapshot.uuids[row]: dict(amounts) for row, amounts in only.allocations}
     assert set(asked) == shown.providers
     nova = Consumer(SERVER, "project-a", "ann", "INSTANCE")
-    assert take_place(edge.store, f"req-{claim['id']}", [ReplaceAllocations(nova, asked, None)])
+    assert take_place(
+        edge.store, f"req-{claim['id']}", [ReplaceAllocations(nova, asked, None)], MINUTE
+    )
     assert {provider_uuid(name) for name in booked(edge, SERVER)} == shown.providers
     states = {one.state for _, one in edge.store.bookings(consumer=SERVER)}
     assert states == {BookingState.ALLOCATED}

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 
+import pytest
 from tests.usecases.leases.conftest import World, described, named
 
 from moorage.domain.changes import ReplaceAllocations
 from moorage.domain.consumers import Consumer
+from moorage.domain.effects import EffectKind
 from moorage.domain.ensembles import MemberName
 from moorage.domain.period import MINUTE, format_instant
+from moorage.domain.tickets import ticket_class
 from moorage.domain.virtual_classes import PREEMPTIBLE
 from moorage.testing.service import OPERATOR, TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim
@@ -119,3 +122,37 @@ def test_a_preemptible_server_ends_when_its_host_is_away(world: Make) -> None:
     env = here.service.env
     allocate(env.store, [ReplaceAllocations(owner, given, None)], ids=env.ids)
     assert here.booking(named(1)).period.end == here.at(24)
+
+
+@pytest.mark.parametrize("by", ["ticket", "claim"])
+def test_a_preemptible_server_ends_for_a_lease_if_another_one_takes_a_place(
+    world: Make, by: str
+) -> None:
+    """Both are written in one request."""
+    here = world(16, 16)
+    lease = here.lease(3, 5, vcpu=16)
+    made = here.ensemble(2)
+    assert made.decision is not None
+    env, naming = here.service.env, here.naming()
+    (place,) = made.decision.places.values()
+    taken = {"VCPU": 2}
+    if by == "ticket":
+        taken[ticket_class(made.decision.ticket, "web")] = 1
+    else:
+        second = SecondDescription(MemberName("web", 0), {"resources": {"VCPU": 2}})
+        claim(env, TENANT, made.decision.id, second, naming)
+    writes = [
+        ReplaceAllocations(
+            Consumer(named(number), TENANT.project_id, "nova", "INSTANCE"), {host: amounts}, None
+        )
+        for number, host, amounts in (
+            (1, place.host, taken),
+            (2, here.host_of(lease), {"VCPU": 2, PREEMPTIBLE: 1}),
+        )
+    ]
+    allocate(env.store, writes, ids=env.ids, request_id=f"req-{naming.id}")
+    assert here.booking(named(1)).decision == made.decision.id
+    booking = here.booking(named(2))
+    assert (booking.period.end, booking.yields_to) == (here.at(3) - 5 * MINUTE, lease.lease.id)
+    told = [one.kind for one in env.store.effects(named(2))]
+    assert EffectKind.WARN in told

@@ -26,7 +26,7 @@ from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.state.bounded_view import with_period
 from moorage.usecases.claims.outcome import activation_changes, active_claim, claim_and_ensemble
 from moorage.usecases.claims.place_returns import commit_with_returns
-from moorage.usecases.claims.stay_terms import with_virtual_classes
+from moorage.usecases.claims.stay_terms import ending_in_time, with_virtual_classes
 from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change, ReplaceAllocations
     from moorage.domain.ensembles import Ensemble, Member
+    from moorage.domain.period import Duration
     from moorage.engine.candidates.enumerate import Candidate
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.snapshot import ProviderState, Snapshot
@@ -123,13 +124,14 @@ def without_consumer(state: ProviderState, consumer: str) -> ProviderState:
 
 
 def take_place(
-    store: Store, request_id: str | None, writes: Sequence[ReplaceAllocations]
+    store: Store, request_id: str | None, writes: Sequence[ReplaceAllocations], notice: Duration
 ) -> Committed | None:
     """Commit writes of allocations of which one takes the place of the presented claim.
 
     That one is for a server of the claim's project which has no allocations yet, and covers every
     provider of the claim's place. One commit drops the claim's bookings, makes all writes,
-    activates the claim and gives its member the server; capacity is checked on the result.
+    activates the claim and gives its member the server; capacity is checked on the result. For
+    `notice`, of the other writes, see `ending_in_time`.
 
     Returns:
         None if the request presents no building claim, or no write can take its place: then nothing
@@ -144,7 +146,7 @@ def take_place(
         return None
     for _ in range(ATTEMPTS - 1):
         try:
-            return _take_place(store, request_id, writes)
+            return _take_place(store, request_id, writes, notice)
         except ConsumerConflict:
             raise
         except DuplicateName:  # the server is a member of another ensemble
@@ -152,7 +154,7 @@ def take_place(
         except (ConcurrentUpdate, HoldExpired, NotFound):
             # Another member got its server, or the claim ended meanwhile: read again.
             continue
-    return _take_place(store, request_id, writes)
+    return _take_place(store, request_id, writes, notice)
 
 
 def repeated_write(
@@ -194,7 +196,7 @@ def repeated_write(
 
 
 def _take_place(
-    store: Store, request_id: str, writes: Sequence[ReplaceAllocations]
+    store: Store, request_id: str, writes: Sequence[ReplaceAllocations], notice: Duration
 ) -> Committed | None:
     presented = presented_claim(store, request_id)
     taking = next(
@@ -205,9 +207,8 @@ def _take_place(
     active = active_claim(presented.claim, taking.consumer.uuid, store.now())
     written = (staying(one, presented.stay) if one is taking else one for one in writes)
     exchange: tuple[Change, ...] = (TakeHold(presented.member.uuid), *written)
-    return commit_with_returns(
-        store, Changeset(activation_changes(store, presented.ensemble, active, exchange))
-    )
+    changes = Changeset(activation_changes(store, presented.ensemble, active, exchange))
+    return commit_with_returns(store, ending_in_time(store, changes, notice))
 
 
 def staying(write: ReplaceAllocations, held: Booking) -> ReplaceAllocations:

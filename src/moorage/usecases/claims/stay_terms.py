@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from moorage.domain.changes import Stay
+from moorage.domain.changes import ReplaceAllocations, Stay
 from moorage.domain.errors import ConstraintViolated, InvalidDescription, NotFound
 from moorage.domain.leases import Yielding
 from moorage.domain.period import FOREVER, MINUTE, Period
@@ -29,7 +29,7 @@ from moorage.usecases.shared.lookup import if_stored
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from moorage.domain.changes import Change, ReplaceAllocations
+    from moorage.domain.changes import Change, Changeset
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Duration
     from moorage.domain.resources import Amounts, ResourceClass
@@ -170,6 +170,42 @@ def preemptible_write(
     yields = DisplacedConsumer(owner.uuid, owner.project_id, found.end, declared, decision=had)
     told = warnings(store, (yields,), replace(placement, created_at=now))
     return PreemptibleWrite((bounded, *told), _revisions(snapshot, taken.keys() | found.on))
+
+
+def ending_in_time(store: Store, changeset: Changeset, notice: Duration) -> Changeset:
+    """The changeset with an early end of each new preemptible server for whose place a lease waits.
+
+    Servers that take a held place have its terms, and keep them. For `notice` see `last_end`.
+    """
+    if not any(map(_chooses_its_end, changeset.changes)):
+        return changeset
+    exclusive = store.exclusive_ensembles()
+    snapshot = store.snapshot()
+    made: list[Change] = []
+    relies_on: dict[str, int] = {}
+    for one in changeset.changes:
+        if _chooses_its_end(one):
+            bounded = preemptible_write(store, snapshot, one, notice, exclusive.ensembles)
+            made += bounded.changes
+            relies_on |= bounded.relies_on
+        else:
+            made.append(one)
+    return replace(
+        changeset,
+        changes=tuple(made),
+        relies_on={**changeset.relies_on, **relies_on},
+        exclusive_revision=exclusive.revision,
+    )
+
+
+def _chooses_its_end(one: Change) -> TypeGuard[ReplaceAllocations]:
+    """Whether it writes a preemptible server that takes no held place."""
+    return (
+        isinstance(one, ReplaceAllocations)
+        and one.stay.preemptible
+        and one.stay.decision is None
+        and bool(one.allocations)
+    )
 
 
 def _revisions(snapshot: Snapshot, providers: Iterable[str]) -> Mapping[str, int]:

@@ -25,7 +25,7 @@ from moorage.domain.errors import (
 from moorage.domain.virtual_classes import declared_terms
 from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.claims.presented import presented_claim, repeated_write, take_place
-from moorage.usecases.claims.stay_terms import Lifetimes, preemptible_write, with_declared_stay
+from moorage.usecases.claims.stay_terms import Lifetimes, ending_in_time, with_declared_stay
 from moorage.usecases.ledger import withdrawal
 from moorage.usecases.tickets.allocations import is_retryable, redeemed, take_places
 from moorage.usecases.tickets.places import check_stock, is_ticket
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.domain.changes import Change, Committed
+    from moorage.domain.period import Duration
     from moorage.domain.resources import ResourceClass
     from moorage.domain.virtual_classes import DeclaredTerms
     from moorage.usecases.ports import Ids, Store
@@ -82,11 +83,13 @@ def allocate(
             )
         )
         if any(declared is not None and declared.tickets for declared in declarations):
-            taken, changes = _by_ticket(store, ids, changes, declarations, request_id)
+            taken, changes = _by_ticket(
+                store, ids, changes, declarations, request_id, lifetimes.notice
+            )
             if taken is not None:
                 return taken
     try:
-        taken = take_place(store, request_id, changes)
+        taken = take_place(store, request_id, changes, lifetimes.notice)
         if taken is not None:
             return taken
         if any(map(_PREEMPTIBLE, changes)):
@@ -143,6 +146,7 @@ def _by_ticket(
     changes: tuple[ReplaceAllocations, ...],
     declarations: Sequence[DeclaredTerms | None],
     request_id: str | None,
+    notice: Duration,
 ) -> tuple[Committed | None, tuple[ReplaceAllocations, ...]]:
     """The commit in which writes take places by their classes; None with the writes without them.
 
@@ -154,7 +158,7 @@ def _by_ticket(
     if not any(tickets):
         return None, redeemable
     try:
-        return _take_places(store, ids, redeemable, tickets), redeemable
+        return _take_places(store, ids, redeemable, tickets, notice), redeemable
     except DuplicateName:
         if not all(is_ticket(name) for units in tickets for name in units):
             raise
@@ -166,12 +170,13 @@ def _take_places(
     ids: Ids,
     changes: Sequence[ReplaceAllocations],
     tickets: Sequence[Mapping[ResourceClass, int]],
+    notice: Duration,
 ) -> Committed:
     """Commit writes of which some take places by the class of a ticket or reservation."""
     conflict: MoorageError | None = None
     for changeset in take_places(store, ids, changes, tickets):
         try:
-            return commit_with_returns(store, changeset)
+            return commit_with_returns(store, ending_in_time(store, changeset, notice))
         except MoorageError as error:
             if not is_retryable(error):
                 raise
@@ -186,23 +191,9 @@ def _make_way(
 ) -> Committed:
     """Write allocations, and end preemptible ones in time for leases that need their hosts."""
     for _ in range(ATTEMPTS):
-        exclusive = store.exclusive_ensembles()
-        snapshot = store.snapshot()
-        made: list[Change] = []
-        relies_on: dict[str, int] = {}
-        for one in changes:
-            if one.stay.preemptible and one.allocations:
-                bounded = preemptible_write(
-                    store, snapshot, one, lifetimes.notice, exclusive.ensembles
-                )
-                made += bounded.changes
-                relies_on |= bounded.relies_on
-            else:
-                made.append(one)
         try:
             return commit_with_returns(
-                store,
-                Changeset(tuple(made), relies_on=relies_on, exclusive_revision=exclusive.revision),
+                store, ending_in_time(store, Changeset(changes), lifetimes.notice)
             )
         except ProviderConflict:
             continue
