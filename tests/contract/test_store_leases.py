@@ -361,15 +361,16 @@ def test_a_first_allocation_says_how_long_it_stays(store: Ledger) -> None:
     assert (owner.uuid, booking.period.end, booking.declared_end) == ("yields", 2_000, 6_000)
 
 
-def test_nobody_leaves_a_place_unseen(store: Ledger) -> None:
-    write(store, drawn("s"))
+@pytest.mark.parametrize(("stay", "end"), [(DRAWN, 4_000), (Stay(decision="d"), FOREVER)])
+def test_nobody_leaves_a_place_unseen(store: Ledger, stay: Stay, end: int) -> None:
+    write(store, drawn("s", stay=stay))
     assert left(store, DeleteAllocations("s")) == ("s",)
     assert left(store, allocate("s", {}, ANY_GENERATION)) == ("s",)
     assert left(store, allocate("s", {"b": {"VCPU": 1}}, ANY_GENERATION)) == ("s",)
-    assert terms(store, "s") == (4_000, "d")
+    assert terms(store, "s") == (end, "d")
     write(store, allocate("s", {"a": {"VCPU": 5}}, ANY_GENERATION))
     write(store, allocate("s", {"a": {"VCPU": 5}, "b": {"VCPU": 1}}, ANY_GENERATION))
-    assert terms(store, "s") == (4_000, "d")
+    assert terms(store, "s") == (end, "d")
     store.commit(Changeset((DeleteAllocations("s"),), releases_places=True))
     assert store.consumer("s") is None
 

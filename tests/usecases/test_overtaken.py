@@ -27,6 +27,7 @@ from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.delete import delete_ensemble
 from moorage.usecases.environment import UseCaseEnvironment
+from moorage.usecases.ledger.allocations import allocate
 
 
 @dataclass
@@ -115,7 +116,8 @@ def test_a_member_that_moves_away_meanwhile_is_seen(
 
     def stand(host: str, generation: int) -> None:
         amounts = MappingProxyType({uuid[host]: MappingProxyType({"VCPU": 4})})
-        service.store.commit(Changeset((ReplaceAllocations(server, amounts, generation),)))
+        write = ReplaceAllocations(server, amounts, generation)
+        allocate(service.store, [write], ids=service.env.ids)
 
     stand("h1", 1)
 

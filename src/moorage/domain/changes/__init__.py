@@ -228,8 +228,8 @@ class Changeset:
     are as seen, and the consumers in `standing` have bookings on exactly the providers they had:
     then only bookings of others came or went, and capacity is judged by the commit itself.
 
-    A consumer that gives up bounded allocations which took the place of a decision's member is
-    PlaceLeft, unless `releases_places`: the writer sets it when it has dealt with the place.
+    A consumer that gives up allocations which took the place of a decision's member is PlaceLeft,
+    unless `releases_places`: the writer sets it when it has dealt with the place.
     """
 
     changes: tuple[Change, ...]

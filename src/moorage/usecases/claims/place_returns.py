@@ -21,13 +21,12 @@ from moorage.domain.changes import (
     BindAllocations,
     DeleteAllocations,
     PutBookings,
-    PutClaim,
     PutDecision,
     PutEnsemble,
     PutLease,
     ReplaceAllocations,
 )
-from moorage.domain.decisions import ClaimState, ClaimStep, DecisionState, claim_after
+from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import (
     CapacityExceeded,
     ConcurrentUpdate,
@@ -38,6 +37,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.leases import LeaseState
 from moorage.domain.resources import total
+from moorage.usecases.claims.server_claims import ServerClaims
 from moorage.usecases.decide.member_places import bookings_of, place_of
 from moorage.usecases.decide.writes import (
     current_decision,
@@ -109,7 +109,8 @@ def _with_returns(
     snapshot = store.snapshot()
     afterwards = _afterwards(changeset.changes)
     written = {one.ensemble.id: one for one in changeset.changes if isinstance(one, PutEnsemble)}
-    back = _Returns(store, snapshot, written, afterwards, fits)
+    claims = ServerClaims(store, snapshot.taken_at)
+    back = _Returns(store, snapshot, written, afterwards, claims, fits)
     for consumer in left:
         had = [one for one in bookings_of(snapshot, consumer) if _is_bound(one)]
         stays = afterwards.get(consumer, {})
@@ -238,21 +239,23 @@ class _Returns:
     written: Mapping[str, PutEnsemble]
     """Ensemble id -> the change by which the caller's changeset writes it."""
     afterwards: Mapping[str, Mapping[str, Amounts]]
+    claims: ServerClaims
     fits: bool
     placements: dict[str, _Returning] = field(default_factory=dict)
     bound: list[BindAllocations] = field(default_factory=list)
-    claims: list[PutClaim] = field(default_factory=list)
-    """The claims of deleted servers, ended."""
 
     def add(self, consumer: str, left: Sequence[Booking]) -> None:
         """Return the bookings that a consumer leaves, if its lease or decision still has them."""
         place = place_of(self.snapshot, left)
-        into, ensemble = self._into(str(left[0].decision))
+        decision = if_stored(self.store.decision, str(left[0].decision))
+        if decision is None:
+            return
+        into, ensemble = self._into(decision)
+        outside = None if ensemble is None else self._outside(ensemble, consumer)
+        if self.afterwards.get(consumer) == {} and outside is None:
+            self.claims.end(decision, consumer, place, self._stands)
         if ensemble is None:
             return
-        if self.afterwards.get(consumer) == {}:
-            self._end_claim(ensemble, consumer)
-        outside = self._outside(ensemble, consumer)
         if into is None:
             if outside is not None:
                 self._bind(outside, left)
@@ -277,29 +280,18 @@ class _Returns:
             if each.changed:
                 yield from _changes(each, now)
         yield from self.bound
-        yield from self.claims
+        yield from self.claims.ended
 
-    def _end_claim(self, ensemble: Ensemble, server: str) -> None:
-        """End the claim of a deleted server."""
-        decision = current_decision(self.store, ensemble)
-        now = self.snapshot.taken_at
-        for one in () if decision is None else self.store.claims(decision_id=decision.id):
-            if one.server_id == server and one.state is ClaimState.ACTIVE:
-                ended = claim_after(one.state, ClaimStep.END)
-                after = replace(one, state=ended, updated_at=now)
-                self.claims.append(PutClaim(after, ClaimState.ACTIVE.value))
-
-    def _into(self, decision_id: str) -> tuple[_Returning | None, Ensemble | None]:
-        """The returns to a decision's ensemble, and the ensemble.
+    def _into(self, decision: Decision) -> tuple[_Returning | None, Ensemble | None]:
+        """The returns to a decision's ensemble, and the ensemble if it is still there.
 
         The returns are None unless its lease is active, or its newest decision is held.
         """
-        decision = if_stored(self.store.decision, decision_id)
-        own = None if decision is None else self.written.get(decision.ensemble_id)
+        own = self.written.get(decision.ensemble_id)
         ensemble = own.ensemble if own is not None else None
-        if decision is not None and ensemble is None:
+        if ensemble is None:
             ensemble = if_stored(self.store.ensemble, decision.ensemble_id)
-        if decision is None or ensemble is None:
+        if ensemble is None:
             return None, None
         if ensemble.id not in self.placements:
             found = self._placement(decision, ensemble)

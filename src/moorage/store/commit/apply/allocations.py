@@ -153,6 +153,7 @@ def _terms(batch: Batch, change: ReplaceAllocations, before: Sequence[Row[Any]])
             "period": Period(batch.now, FOREVER),
             "preemptible": bool(first.preemptible),
             "priority": first.priority,
+            "decision": first.decision,
         }
     return {
         # One that is overrun has its end behind it.
