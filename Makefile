@@ -31,7 +31,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone minicloud minicloud-stop demo demo-leases serve test lint bench-placement bench-time bench-month bench-http format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors nightly docs docs-serve lock changelog wheel clean
+.PHONY: help install keystone minicloud minicloud-test minicloud-stop demo demo-leases serve test lint bench-placement bench-time bench-month bench-http format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors nightly docs docs-serve lock changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -93,6 +93,10 @@ demo-leases: install  ## leases, really run: an operator's month on an edge site
 minicloud: install $(MINICLOUD)  ## a cloud of real services with Moorage as its Placement, on loopback, in the background
 	.ci/rabbitmq
 	$(BIN)/python -m tests.minicloud start
+
+minicloud-test: install $(MINICLOUD)  ## the scenarios on that cloud, or on one of their own: a quarter of an hour (ARGS="-k hints")
+	.ci/rabbitmq
+	MOORAGE_MINICLOUD=1 $(BIN)/python -m pytest -v --durations=10 $(ARGS) tests/minicloud
 
 minicloud-stop: install  ## end that cloud, and remove what it wrote
 	$(BIN)/python -m tests.minicloud stop
@@ -175,6 +179,7 @@ nightly: install $(MINICLOUD)  ## everything long: hostile requests, the referen
 	$(MAKE) --no-print-directory soak SECONDS=$(or $(SECONDS),1800)
 	$(MAKE) --no-print-directory crash
 	$(MAKE) --no-print-directory schedules
+	$(MAKE) --no-print-directory minicloud-test
 	MOORAGE_HYPOTHESIS=nightly $(MAKE) --no-print-directory unit ARGS=--nightly
 
 wheel: install  ## the package as a wheel, in dist/

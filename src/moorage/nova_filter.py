@@ -97,6 +97,13 @@ class Place:
     """`moorage`, `group` or `metadata`. A group may be Nova's own, and metadata is on every server
     of an ensemble: only the hint `moorage` insists on a place."""
 
+    @property
+    def told(self) -> str:
+        """The members that it names, in words."""
+        if self.role is None:
+            return "any member"
+        return self.role if self.index is None else f"{self.role}[{self.index}]"
+
     def is_one(self, member: Mapping[str, Any]) -> bool:
         """Whether a member is one of those that it names."""
         if self.role is not None and member["role"] != self.role:
@@ -295,11 +302,10 @@ def _claim(calls: _Moorage, place: Place, server: Mapping[str, Any]) -> str | No
         text = "a hint names the place of one server; for several use the role's ticket flavor"
         raise Refusal(400, f"{text} (moorage decision flavors)")
     decision = ensemble.get("decision") or {}
-    held = [
-        one
-        for one in calls.members(ensemble["id"])
-        if one["status"] == "held" and place.is_one(one)
-    ]
+    named = [one for one in calls.members(ensemble["id"]) if place.is_one(one)]
+    if not named:
+        raise Refusal(404, f"ensemble {ensemble['name']} has no {place.told}")
+    held = [one for one in named if one["status"] == "held"]
     last: Refusal | None = None
     for member in _one_of_each_role_first(held)[:TRIED]:
         try:
@@ -308,9 +314,8 @@ def _claim(calls: _Moorage, place: Place, server: Mapping[str, Any]) -> str | No
             if refusal.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
                 raise
             last = refusal
-    named = f"ensemble {ensemble['name']}" if place.role is None else f"role {place.role}"
-    text = f"no place of {named} is held and unclaimed: confirm or release it and decide again"
-    raise last or Refusal(409, text)
+    text = f"no place of ensemble {ensemble['name']} is held and unclaimed for {place.told}"
+    raise last or Refusal(409, f"{text}: see moorage ensemble show, or decide again")
 
 
 def _several(server: Mapping[str, Any]) -> bool:

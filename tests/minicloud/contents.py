@@ -15,6 +15,7 @@ FLAVORS = {
     "m1.medium": (2, 4_096, 40),
     "m1.large": (4, 8_192, 80),
     "m1.xlarge": (8, 16_384, 160),
+    "r1.xlarge": (8, 24_576, 160),
 }
 """VCPU, MB of memory, GB of disk."""
 
@@ -24,6 +25,7 @@ def fill(cloud: "Cloud") -> None:
     with identity.connection(cloud.layout) as admin:
         for name, (vcpus, ram, disk) in FLAVORS.items():
             admin.compute.create_flavor(name=name, vcpus=vcpus, ram=ram, disk=disk)
+        load_flavors(cloud, admin)
         admin.image.create_image(
             name="tiny", disk_format="raw", container_format="bare", visibility="public",
             data=b"nothing boots this", validate_checksum=False,
@@ -33,6 +35,29 @@ def fill(cloud: "Cloud") -> None:
             network_id=network.id, ip_version=4, cidr="10.0.0.0/16", is_dhcp_enabled=False
         )
         _wait_for_computes(cloud, admin)
+
+
+def load_flavors(cloud: "Cloud", admin: Connection) -> None:
+    """Tell Moorage Nova's flavors, as `openstack flavor list --long -f json` prints them."""
+    listed = [
+        {
+            "ID": one.id,
+            "Name": one.name,
+            "VCPUs": one.vcpus,
+            "RAM": one.ram,
+            "Disk": one.disk,
+            "Ephemeral": one.ephemeral,
+            "Swap": one.swap,
+            "Is Public": one.is_public,
+            "RXTX Factor": one.rxtx_factor,
+            "Properties": one.extra_specs,
+        }
+        for one in admin.compute.flavors(get_extra_specs=True)
+    ]
+    url = cloud.layout.url("moorage", "/v1/flavors/load")
+    answer = admin.session.post(url, json={"flavors": listed}).json()
+    if answer["refused"]:
+        raise ValueError(f"flavors that Moorage refused: {answer['refused']}")
 
 
 def _wait_for_computes(cloud: "Cloud", admin: Connection, seconds: float = 120) -> None:

@@ -53,6 +53,7 @@ class Program:
                 start_new_session=True,
             )
         self._pid_file.write_text(str(process.pid))
+        process.returncode = 0  # it is known by its pid from here on, and may outlive this process
 
     def wait_until(self, answers: Callable[[], bool], seconds: float = 120) -> None:
         """Until it answers.

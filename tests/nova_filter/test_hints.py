@@ -158,8 +158,8 @@ def test_bodies_that_novas_schema_refuses_reach_it(cloud: Cloud, text: bytes) ->
     [
         ("nothing", 404, "itemNotFound", "no ensemble nothing"),
         (NOVAS_OWN, 404, "itemNotFound", NOVAS_OWN),
-        ("shop/cache", 409, "conflictingRequest", "no place of role cache is held"),
-        ("shop/db[7]", 409, "conflictingRequest", "no place of role db is held"),
+        ("shop/cache", 404, "itemNotFound", "ensemble shop has no cache"),
+        ("shop/db[7]", 404, "itemNotFound", "ensemble shop has no db[7]"),
         ("shop/db[x]", 400, "badRequest", "hint moorage: not"),
         ({}, 400, "badRequest", "hint moorage: not"),
         ("shop/web", 409, "conflictingRequest", "flavor.VCPU is 8, described as 1"),

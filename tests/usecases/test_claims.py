@@ -82,8 +82,20 @@ def test_confirm_frees_what_is_unclaimed_and_waits_for_builds(
     assert again["decision"] == shown, "told again, it changes nothing"
 
 
-def test_a_failed_build_frees_the_place(service: Service, held: dict[str, Any]) -> None:
+def test_the_place_of_a_failed_build_is_held_again(service: Service, held: dict[str, Any]) -> None:
+    before = bookings_of(service, "db[0]", held["ensemble"]["id"])
     made = claim(service, held, "db[0]").json["claim"]
+    assert end(service, made["id"], status="failed").json["claim"]["status"] == "failed"
+    assert bookings_of(service, "db[0]", held["ensemble"]["id"]) == before
+    again = claim(service, held, "db[0]").json["claim"]
+    assert again["status"] == "building"
+
+
+def test_a_failed_build_of_a_confirmed_decision_frees_the_place(
+    service: Service, held: dict[str, Any]
+) -> None:
+    made = claim(service, held, "db[0]").json["claim"]
+    service.call("POST", f"/decisions/{held['decision']['id']}/confirm")
     assert end(service, made["id"], status="failed").json["claim"]["status"] == "failed"
     assert bookings_of(service, "db[0]", held["ensemble"]["id"]) == []
 

@@ -1,15 +1,14 @@
 """Runs nova-compute with a driver without hypervisor; run by the cloud's interpreter.
 
-Nova's own fake driver forgets its servers and names its node anew when the process ends. This one
-remembers both, so that a compute service can be killed and started again, and a build fails on the
-hosts that the server's metadata `minicloud:fail` names (`*`: on all).
+Nova's own fake driver forgets its servers when the process ends. This one remembers them, so that a
+compute service can be killed and started again, and a build fails on the hosts that the server's
+metadata `minicloud:fail` names (`*`: on all).
 """
 
 import json
 import os
 import sys
 import types
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,6 @@ monkey_patch.patch(backend="threading")
 from nova import exception  # noqa: E402
 from nova.cmd import compute  # type: ignore[import-not-found]  # noqa: E402
 from nova.virt import fake  # type: ignore[import-not-found]  # noqa: E402
-
-NODES = uuid.UUID("6f0f0d5e-2a2c-4f0e-9d3c-0b6c1f1b8a10")
 
 
 class Remembered(dict[str, Any]):
@@ -49,7 +46,7 @@ class Remembered(dict[str, Any]):
         new.rename(self._path)
 
 
-class MinicloudDriver(fake.FakeDriver):  # type: ignore[misc]
+class MinicloudDriver(fake.FakeDriverWithoutFakeNodes):  # type: ignore[misc]
     """A host of 16 VCPU, 64 GB of memory and 1 TB of disk."""
 
     vcpus = 16
@@ -78,17 +75,6 @@ class MinicloudDriver(fake.FakeDriver):  # type: ignore[misc]
     def post_live_migration(self, context: Any, instance: Any, *_: Any, **__: Any) -> None:
         """The guest has left this host."""
         self.destroy(context, instance, network_info=None)
-
-    def get_available_resource(self, nodename: str) -> dict[str, Any]:
-        found: dict[str, Any] = super().get_available_resource(nodename)
-        return found and found | {"uuid": self._uuid(nodename)}
-
-    def get_nodenames_by_uuid(self, *_: Any, **__: Any) -> dict[str, str]:
-        return {self._uuid(name): name for name in self.get_available_nodes()}
-
-    @staticmethod
-    def _uuid(nodename: str) -> str:
-        return str(uuid.uuid5(NODES, nodename))
 
 
 if __name__ == "__main__":

@@ -247,7 +247,6 @@ def _confirm(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> C
     building = _building(member_places, decision)
     if not building:
         state = decision_after(state, DecisionStep.CLOSE)
-    # The place of a failed build is neither kept nor freed here: it was freed with the claim.
     kept = {
         name: place for name, place in decision.places.items() if member_places.of(name) in _CLAIMED
     }

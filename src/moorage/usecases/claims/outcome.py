@@ -103,14 +103,13 @@ def return_unclaimed_place(
 ) -> Change:
     """The change to the bookings of a claim that ends without a server.
 
-    A lease that still holds its unclaimed places gets the place back; otherwise it is freed.
+    A decision that still holds its unclaimed places gets the place back; otherwise it is freed.
 
     The claim is building until `now`, the instant at which the decision's state is judged.
     """
     member = ensemble.member(claim.member)
     place = decision.places.get(claim.member)
-    kept = decision.state_at(now) is DecisionState.HELD
-    if decision.lease_id is None or place is None or not kept:
+    if place is None or decision.state_at(now) is not DecisionState.HELD:
         return DropBookings(frozenset({member.uuid}))
     return PutBookings(member_consumer(ensemble, member), hold_bookings(member, place, decision))
 
@@ -157,7 +156,7 @@ def activate(
 def fail(
     env: UseCaseEnvironment, caller: Caller, claim_id: str, *, dry_run: bool = False
 ) -> ClaimOutcome:
-    """Record that the build failed: the place is freed, or goes back to its lease.
+    """Record that the build failed: the place is held again, or freed if the decision is over.
 
     Reporting the same outcome again changes nothing.
 
@@ -219,10 +218,12 @@ def _fail_and_redecide(
     claim, ensemble = claim_and_ensemble(env.store, claim_id)
     snapshot = env.store.snapshot()
     member_places = locate_members(snapshot, ensemble)
-    if claim.state is ClaimState.FAILED and member_places.of(claim.member) is MemberStatus.HELD:
+    decision = env.store.decision(claim.decision_id)
+    # A failure without a new place leaves the claim at an older decision, and its place held too.
+    moved = claim.state is ClaimState.FAILED and decision.created_at >= claim.updated_at
+    if moved and member_places.of(claim.member) is MemberStatus.HELD:
         return ClaimOutcome(claim, ensemble)
     failed = _failed(claim, snapshot.taken_at)
-    decision = env.store.decision(claim.decision_id)
     place = decision.places.get(claim.member)
     member: frozenset[MemberName] = frozenset({claim.member})
     carried = continuation_of(env, decision)

@@ -1,0 +1,116 @@
+"""Servers of ordinary clients take held places by a scheduler hint."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.minicloud.tenant import Operator, Refused, Tenant, eventually
+from tests.minicloud.test_ticket_flavors import APART, DB, places
+
+WEB = {"name": "web", "count": 3, "flavor": "m1.small"}
+
+
+def test_six_at_once_take_their_own_places(operator: Operator, demo: Tenant) -> None:
+    held = demo.hold(DB, WEB, policies=[APART])
+    named = [
+        (f"{role}[{number}]", flavor)
+        for role, flavor in (("db", "m1.large"), ("web", "m1.small"))
+        for number in range(3)
+    ]
+
+    def boot(place: tuple[str, str]) -> str:
+        member, flavor = place
+        [server] = demo.boot(flavor, member, hints={"moorage": f"{held['name']}/{member}"})
+        return server
+
+    with ThreadPoolExecutor(6) as pool:
+        servers = dict(zip((member for member, _ in named), pool.map(boot, named), strict=True))
+    demo.built(*servers.values())
+    assert {one: operator.host(server) for one, server in servers.items()} == places(
+        operator, held["id"]
+    )
+    members = demo.members(held["ensemble"])
+    assert {name: one["server_id"] for name, one in members.items()} == servers
+
+
+@pytest.mark.parametrize("hint", ["{name}/web", "{name}", "{id}/web[2]", "{id}"])
+def test_any_place_of_a_role_or_of_the_ensemble(
+    operator: Operator, demo: Tenant, hint: str
+) -> None:
+    held = demo.hold(WEB)
+    named = hint.format(name=held["name"], id=held["ensemble"])
+    [server] = demo.boot("m1.small", hints={"moorage": named})
+    demo.built(server)
+    [member] = [one for one in demo.members(held["ensemble"]).values() if one["server_id"]]
+    assert member["server_id"] == server
+    assert operator.host(server) == places(operator, held["id"])[member["name"]]
+
+
+def test_the_ensemble_is_a_group(operator: Operator, demo: Tenant) -> None:
+    held = demo.hold(WEB)
+    [server] = demo.boot("m1.small", hints={"group": held["ensemble"]})
+    demo.built(server)
+    assert server in {one["server_id"] for one in demo.members(held["ensemble"]).values()}
+
+
+def test_a_group_of_novas_own_passes(demo: Tenant) -> None:
+    group = demo.nova.create_server_group(name="own", policy="anti-affinity")
+    demo.built(*demo.boot("m1.small", hints={"group": group.id}))
+    demo.nova.delete_server_group(group)
+
+
+def test_refusals_come_at_once_and_name_the_reason(demo: Tenant, neighbour: Tenant) -> None:
+    held = demo.hold({"name": "db", "count": 1, "flavor": "m1.large"})
+    theirs = neighbour.hold(WEB)
+    for flavor, hint, status, told in (
+        ("m1.xlarge", f"{held['name']}/db[0]", 409, "flavor.VCPU is 8, described as 4"),
+        ("m1.large", f"{held['name']}/db[7]", 404, "db[7]"),
+        ("m1.large", f"{held['name']}/cache", 404, "cache"),
+        ("m1.large", "no-such", 404, "no-such"),
+        ("m1.small", theirs["ensemble"], 404, theirs["ensemble"]),
+        ("m1.small", f"{theirs['name']}/web", 404, theirs["name"]),
+        ("m1.large", "a/b[c]", 400, "a/b[c]"),
+    ):
+        with pytest.raises(Refused) as refused:
+            demo.boot(flavor, hints={"moorage": hint})
+        assert refused.value.status == status, (hint, str(refused.value))
+        assert told in refused.value.message, refused.value.message
+    with pytest.raises(Refused) as refused:
+        demo.boot("m1.large", hints={"moorage": held["name"]}, min_count=2, max_count=2)
+    assert refused.value.status == 400
+    assert "ticket" in refused.value.message
+    demo.built(*demo.boot("m1.large", hints={"moorage": held["name"]}))
+    with pytest.raises(Refused) as refused:
+        demo.boot("m1.large", hints={"moorage": held["name"]})
+    assert refused.value.status == 409
+
+
+def test_what_nova_refuses_gives_the_place_back(demo: Tenant) -> None:
+    held = demo.hold({"name": "web", "count": 1, "flavor": "m1.small"})
+    with pytest.raises(Refused) as refused:
+        demo.boot("m1.small", hints={"moorage": held["name"]}, networks=[{"uuid": held["id"]}])
+    assert refused.value.status == 400
+    demo.built(*demo.boot("m1.small", hints={"moorage": held["name"]}))
+
+
+def test_a_failed_build_gives_its_place_back(demo: Tenant) -> None:
+    held = demo.hold({"name": "web", "count": 1, "flavor": "m1.small"})
+    [failed] = demo.boot(
+        "m1.small", hints={"moorage": held["name"]}, metadata={"minicloud:fail": "*"}
+    )
+    demo.built(failed, expected="ERROR")
+    eventually(lambda: demo.members(held["ensemble"])["web[0]"]["status"] == "held", "held again")
+    [claim] = demo.native("GET", f"/decisions/{held['id']}/claims")["claims"]
+    assert claim["status"] in {"ended", "failed"}
+    demo.built(*demo.boot("m1.small", hints={"moorage": f"{held['name']}/web[0]"}))
+
+
+def test_moorage_away_refuses_the_hint_alone(demo: Tenant, operator: Operator) -> None:
+    held = demo.hold({"name": "web", "count": 1, "flavor": "m1.small"})
+    operator.cloud.program("moorage").kill()
+    try:
+        with pytest.raises(Refused) as refused:
+            demo.boot("m1.small", hints={"moorage": held["name"]})
+    finally:
+        operator.cloud.start("moorage")
+    assert refused.value.status == 503
+    demo.built(*demo.boot("m1.small", hints={"moorage": held["name"]}))
