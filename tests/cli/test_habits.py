@@ -95,7 +95,9 @@ def test_closing_with_unclaimed_places_wants_a_yes(sim: Any, shop: str, noun: st
     """There is no terminal here: it refuses, and nothing is freed."""
     refused = sim(noun, "confirm", shop)
     assert refused.status == 4
-    assert "2 of 2 places are unclaimed and would be freed; repeat with --yes" in refused.err
+    assert "2 of 2 places are unclaimed and would be freed (web[0-1]);" in refused.err
+    assert "repeat with --yes" in refused.err
+    assert "to keep them held: moorage decision renew" in refused.err
     assert sim.body("decision", "show", shop)["decision"]["status"] == "held"
     assert "2 released" in sim(noun, "confirm", shop, "--yes").out
 

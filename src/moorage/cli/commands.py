@@ -50,6 +50,8 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "ensemble show": "ensemble:Show",
         "ensemble list": "ensemble:List",
         "ensemble set": "ensemble_set:Set",
+        "ensemble apply": "ensemble_apply:Apply",
+        "ensemble diff": "ensemble_apply:Diff",
         "ensemble boot": "ensemble_boot:Boot",
         "ensemble confirm": "ensemble:Confirm",
         "ensemble delete": "ensemble:Delete",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, TextIO
 
+from moorage.cli.output import short
+from moorage.cli.placement_map import summed
 from moorage.domain.errors import Conflict, MoorageError
 
 if TYPE_CHECKING:
@@ -36,13 +38,14 @@ def ask(client: Moorage, decision: Decision, out: TextIO) -> None:
         Unconfirmed: places would be freed, and there is no terminal to ask at.
         Declined: the answer was not yes.
     """
-    freed: int = client.decisions.confirm(str(decision.id), dry_run=True).value["released"]
+    freed = client.decisions.confirm(str(decision.id), dry_run=True).value["released_members"]
     if not freed:
         return
     total = len(decision.assignments)
-    count = f"{freed} of {total} places are unclaimed and would be freed"
+    count = f"{len(freed)} of {total} places are unclaimed and would be freed ({summed(freed)})"
     if not sys.stdin.isatty():
-        raise Unconfirmed(f"{count}; repeat with --yes to close the decision")
+        keep = f"to keep them held: moorage decision renew {short(str(decision.id))} --hold 10m"
+        raise Unconfirmed(f"{count}; repeat with --yes to close the decision   {keep}")
     out.write(f"{count}. Close the decision? [y/N] ")
     out.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:

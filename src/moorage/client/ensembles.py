@@ -105,6 +105,11 @@ class Ensembles(Resource):
         """One ensemble, with its present violations."""
         return self._get(Ensemble, f"/{ensemble_id}", compliance=True)
 
+    def named(self, name: str) -> Ensemble | None:
+        """The ensemble of the caller's project with exactly this name; None: there is none."""
+        found = self._all(Ensemble, name=name).value
+        return self.show(found[0].id).value if found else None
+
     def all(self, *, all_projects: bool = False) -> Answer[list[Ensemble]]:
         """Every ensemble of the caller's project, or of all projects."""
         return self._all(Ensemble, all_projects=all_projects)

@@ -262,8 +262,8 @@ def _with_role(
     described = read_role({**source, "resources": {"VCPU": 1}}, path)
     if "server" in source:
         ensemble = _with_server_options(ensemble, name, described.server)
-        if "count" not in source:
-            return ensemble
+    if "count" not in source:
+        return ensemble
     return _with_count(env, ensemble, name, described.count, status)
 
 

@@ -1,0 +1,148 @@
+"""An ensemble becomes what its file says, and a second time nothing changes."""
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Cli  # isort: skip
+
+pytestmark = pytest.mark.process
+
+
+class File:
+    """A description that is changed and applied again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.body: dict[str, Any] = {
+            "name": f"app-{uuid.uuid4().hex[:8]}",
+            "members": [
+                {"name": "db", "count": 2, "flavor": "m1.xlarge", "required": ["HW_CPU_X86_AVX2"]},
+                {"name": "web", "count": 1, "resources": {"VCPU": 1, "MEMORY_MB": 512}},
+            ],
+            "policies": [
+                {"name": "apart", "type": "anti-affinity", "members": ["db"], "level": "host"},
+                "soft-anti-affinity",
+            ],
+        }
+
+    @property
+    def name(self) -> str:
+        return str(self.body["name"])
+
+    @property
+    def members(self) -> Any:
+        return self.body["members"]
+
+    def __call__(self, cli: Cli, verb: str, *words: str) -> Any:
+        self.path.write_text(yaml.safe_dump(self.body), encoding="utf-8")
+        return cli("ensemble", verb, "-f", str(self.path), *words)
+
+
+@pytest.fixture
+def file(sim: Cli, tmp_path: Path) -> Any:
+    found = File(tmp_path / "app.yaml")
+    yield found
+    sim("ensemble", "delete", found.name)
+
+
+def test_it_is_created_and_then_unchanged(sim: Cli, file: File) -> None:
+    missing = file(sim, "diff")
+    assert (missing.status, missing.out) == (1, f"+ ensemble {file.name}\n")
+    assert "verdict feasible" in file(sim, "apply", "--dry-run").out
+    made = file(sim, "apply", "--hold", "10m")
+    assert made.status == 0, made
+    assert " held until " in made.out
+    generation = sim.body("ensemble", "show", file.name)["ensemble"]["generation"]
+    for _ in range(2):
+        assert file(sim, "apply").out == "unchanged\n"
+        assert (file(sim, "diff").status, file(sim, "diff").out) == (0, "")
+    assert sim.body("ensemble", "show", file.name)["ensemble"]["generation"] == generation
+
+
+def test_what_differs_is_changed_and_the_rest_stays(sim: Cli, file: File) -> None:
+    assert file(sim, "apply").status == 0
+    places = sim.body("member", "list", file.name)["members"]
+    file.members[0]["count"] = 3
+    file.members[0]["server"] = {"image": "debian"}
+    file.members[1] = {"name": "cache", "count": 1, "flavor": "m1.small"}
+    file.body["policies"][0]["max_per_domain"] = 2
+    file.body["policies"][1] = {
+        "type": "spread", "members": ["db"], "level": "host", "max_skew": 3
+    }  # fmt: skip
+    file.body["metadata"] = {"tier": "gold"}
+    said = [
+        "~ role db: count 2 -> 3",
+        "~ role db: server",
+        "+ role cache",
+        "- role web",
+        "~ policy apart: parameters",
+        "+ policy spread",
+        "- policy soft-anti-affinity",
+        "~ metadata: value",
+    ]
+    told = file(sim, "diff")
+    assert (told.status, told.out.splitlines()) == (1, said)
+    tried = file(sim, "apply", "--dry-run")
+    assert tried.status == 0, tried
+    assert file(sim, "diff").status == 1
+    made = file(sim, "apply")
+    assert made.status == 0, made
+    assert made.out.splitlines()[:-1] == said
+    assert file(sim, "apply").out == "unchanged\n"
+    after = {one["name"]: one for one in sim.body("member", "list", file.name)["members"]}
+    assert sorted(after) == ["cache[0]", "db[0]", "db[1]", "db[2]"]
+    for one in places:
+        if one["role"] == "db":
+            assert after[one["name"]]["domains"] == one["domains"]
+
+
+def test_a_policy_without_a_parameter_loses_it(sim: Cli, file: File) -> None:
+    file.body["policies"][0]["max_per_domain"] = 2
+    assert file(sim, "apply").status == 0
+    del file.body["policies"][0]["max_per_domain"]
+    assert file(sim, "apply").status == 0
+    first = sim.body("ensemble", "show", file.name)["ensemble"]["policies"][0]
+    assert "max_per_domain" not in first
+
+
+def test_options_of_servers_alone_decide_nothing(sim: Cli, file: File) -> None:
+    assert file(sim, "apply").status == 0
+    before = sim.body("decision", "show", file.name)["decision"]["id"]
+    file.members[1]["server"] = {"image": "debian"}
+    assert file(sim, "apply").status == 0
+    assert sim.body("decision", "show", file.name)["decision"]["id"] == before
+    del file.members[1]["server"]
+    assert file(sim, "apply").status == 0
+    assert file(sim, "diff").status == 0
+
+
+def test_what_cannot_change_is_refused_by_name(sim: Cli, file: File) -> None:
+    assert file(sim, "apply").status == 0
+    file.members[0]["flavor"] = "m1.small"
+    file.members[0]["count"] = 1
+    told = file(sim, "apply")
+    assert told.status == 4
+    assert "flavor of role db cannot change" in told.err
+    assert f"moorage ensemble delete {file.name}" in told.err
+    assert len(sim.body("member", "list", file.name)["members"]) == 3
+
+
+def test_released_members_are_placed_anew(sim: Cli, file: File) -> None:
+    assert file(sim, "apply").status == 0
+    assert sim("decision", "release", file.name).status == 0
+    told = file(sim, "apply", "--hold", "20m")
+    assert told.status == 0, told
+    assert " held until " in told.out
+    assert {one["status"] for one in sim.body("member", "list", file.name)["members"]} == {"held"}
+
+
+def test_a_mistake_names_the_file_and_the_line(sim: Cli, file: File) -> None:
+    file.members[0]["flavour"] = "m1.small"
+    told = file(sim, "apply")
+    assert told.status != 0
+    assert "app.yaml" in told.err
+    assert "unknown field flavour" in told.err
