@@ -243,6 +243,18 @@ def test_a_server_that_presents_nothing_is_told(tenant: Cli, nova: Nova, shop: s
     assert f"moorage member add {shop} --server {nova.created[0].id} --role web" in told.out
 
 
+def test_a_build_that_takes_too_long_is_left_to_the_next_run(
+    tenant: Cli, nova: Nova, shop: str
+) -> None:
+    nova.looks = 0
+    told = tenant("ensemble", "boot", shop, "--timeout", "2s")
+    assert told.status == 1
+    assert "db[0]: not there in time; Nova may go on with it" in told.out
+    nova.looks = 1
+    assert tenant("ensemble", "boot", shop).status == 0
+    assert len(nova.created) == 4
+
+
 # --- other clients, and holds that end ---------------------------------------------------------
 
 

@@ -65,6 +65,27 @@ def boot_arguments(parser: argparse.ArgumentParser) -> None:
     waiting.add_argument(
         "--no-wait", action="store_false", dest="wait", help="return while Nova builds"
     )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        metavar="1h",
+        help="wait for the servers so long at most (default: 1h)",
+    )
+
+
+def seconds(text: str) -> float:
+    """Read a duration.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    from moorage.domain.errors import InvalidDescription
+    from moorage.domain.period import SECOND, parse_duration
+
+    try:
+        return parse_duration(text) / SECOND
+    except InvalidDescription as error:
+        raise argparse.ArgumentTypeError(error.message) from None
 
 
 def given_options(args: argparse.Namespace) -> ServerOptions:
@@ -94,6 +115,7 @@ class Booting(Command):
         from moorage.client import nova
         from moorage.client.boot import Boot, BootInterrupted, BootOrder
         from moorage.client.boot_plan import OnFailure, Rules
+        from moorage.client.boot_session import Timing
 
         with (
             self.client() as client,
@@ -104,6 +126,7 @@ class Booting(Command):
                 ensemble_id=client.ensembles.find(args.ensemble),
                 given=given_options(args),
                 rules=Rules(OnFailure(args.on_failure), args.wait),
+                timing=Timing() if args.timeout is None else Timing(timeout=args.timeout),
                 **which,
             )
             boot = Boot(client, compute, order, self._listener(draw))
@@ -219,7 +242,9 @@ def summary(result: BootResult, ensemble: str) -> str:
         held = f"{summed(result.unclaimed)} still held until {held_until(result.decision)}"
         parts += [held, f"to free these: moorage ensemble confirm {ensemble}"]
     if result.unclaimed or count < len(result.outcomes):
-        parts.append(f"to go on: moorage ensemble boot {ensemble}")
+        failed = any(one.state.value == "failed" and one.server_id for one in result.outcomes)
+        replacing = " --on-failure delete" if failed else ""
+        parts.append(f"to go on: moorage ensemble boot {ensemble}{replacing}")
     return SEPARATOR.join(parts)
 
 

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NO_TOKEN: Final = 503
-"""Stands for Keystone, which does not answer: no request was sent."""
+_NOT_SENT: Final = 503
+"""Stands for a request that was not sent, since Keystone or Nova could not be reached."""
 _CONFLICTS: Final = 5
 """Claims of one member that are refused since the decision has changed meanwhile."""
 
@@ -81,8 +81,10 @@ class MemberBoot:
                     return self._outcome(step.state, step.message)
                 if run.interrupted.is_set():
                     return self._interrupted()
-                if step.action is Action.CLAIM and run.no_more.is_set():
+                if step.action is Action.CLAIM and (run.no_more.is_set() or run.late):
                     return self._outcome(State.WAITING, "not begun")
+                if step.action is Action.LOOK and run.late:
+                    return self._outcome(State.WAITING, "not there in time; Nova may go on with it")
                 self._do(step.action)
         except Interrupted:
             return self._interrupted()
@@ -156,7 +158,8 @@ class MemberBoot:
         try:
             server_id = run.nova.create(body, f"req-{claim.id}")
         except (SourceFailed, Unreachable) as error:  # the latter: Keystone
-            status = error.status if isinstance(error, SourceFailed) else _NO_TOKEN
+            asked = error if isinstance(error, SourceFailed) and error.sent else None
+            status = _NOT_SENT if asked is None else asked.status
             pause = self._creations.next_pause(run.timing.create, self._since)
             if status not in LOST | PASSING or pause is None:
                 raise self._refused(error) from error

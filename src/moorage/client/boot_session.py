@@ -55,6 +55,8 @@ class Timing:
     """Of the creation of a server that Nova could not be asked for just then."""
     calls: RetryPolicy = _CALLS
     """Of all other calls, while a service does not answer."""
+    timeout: float = 3600.0
+    """For how long servers are waited for, in one run."""
     leave: float = 300.0
     """For how long Nova may delete a failed server."""
 
@@ -91,8 +93,14 @@ class BootRun:
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Held while the decision is used for a claim, or changes."""
     interrupted: threading.Event = field(default_factory=threading.Event)
+    began: float = field(default_factory=time.monotonic)
     no_more: threading.Event = field(default_factory=threading.Event)
     """No further member is begun."""
+
+    @property
+    def late(self) -> bool:
+        """Whether the run has waited as long as it may."""
+        return time.monotonic() - self.began > self.timing.timeout
 
     def pause(self, seconds: float) -> None:
         """Wait.

@@ -37,10 +37,14 @@ _MISSING: Final = 404
 class SourceFailed(MoorageError):
     """A service answers with an error, or does not answer."""
 
-    def __init__(self, message: str, *, status: int | None = None, code: str = "") -> None:
+    def __init__(
+        self, message: str, *, status: int | None = None, code: str = "", sent: bool = True
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
+        self.sent = sent
+        """False: there was no connection, so nothing was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class _NoAnswer:
 
     why: str
     status_code: int = 504
+    sent: bool = True
 
 
 class PlacementWire:
@@ -172,6 +177,8 @@ class PlacementWire:
     ) -> httpx.Response | _NoAnswer:
         try:
             return self._send(method, path, body, more)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            return _NoAnswer(str(error) or "no connection in time", sent=False)
         except httpx.TimeoutException:
             return _NoAnswer("no answer in time")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -195,7 +202,7 @@ class PlacementWire:
 
     def _decoded(self, method: str, path: str, answer: httpx.Response | _NoAnswer) -> Any:  # noqa: ANN401 - JSON
         if isinstance(answer, _NoAnswer):
-            raise SourceFailed(f"{self.endpoint}: {method} {path}: {answer.why}")
+            raise SourceFailed(f"{self.endpoint}: {method} {path}: {answer.why}", sent=answer.sent)
         if answer.status_code not in _SUCCESS:
             raise SourceFailed(
                 f"{self.endpoint}: {method} {path}: {answer.status_code} {_sentence(answer)}",
