@@ -157,6 +157,22 @@ def test_what_is_described_can_be_mended_while_places_are_held(
     assert tenant("ensemble", "boot", shop).status == 0
 
 
+def test_a_lease_is_booted_and_stays_a_lease(
+    tenant: Cli, nova: Nova, shop: str, tmp_path: Path
+) -> None:
+    file, name = tmp_path / "leased.yaml", f"leased-{uuid.uuid4().hex[:6]}"
+    file.write_text(SHOP.format(name=name), encoding="utf-8")
+    words = ("--start", "now", "--duration", "1d", "--name", name)
+    assert tenant("lease", "create", "-f", str(file), *words).status == 0
+    until(lambda: tenant.body("lease", "show", name)["lease"]["status"] == "active")
+    told = tenant("ensemble", "boot", name)
+    assert told.status == 0, told
+    assert "4 of 4 servers active" in told.out
+    assert "to go on" not in told.out
+    assert statuses(tenant, name) == {"active"}
+    assert tenant("lease", "cancel", name).status == 0
+
+
 # --- failures of Nova --------------------------------------------------------------------------
 
 
