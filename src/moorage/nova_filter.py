@@ -323,6 +323,15 @@ def _several(server: Mapping[str, Any]) -> bool:
     return any(str(count) not in {"None", "1"} for count in counts)
 
 
+def _from_volume(server: Mapping[str, Any]) -> bool:
+    """Whether the server's root disk is a volume: Nova then asks for no room for it."""
+    for one in server.get("block_device_mapping_v2") or ():
+        if isinstance(one, dict) and str(one.get("boot_index")) == "0":
+            local = "local" if one.get("source_type") == "image" else "volume"
+            return bool(one.get("destination_type", local) == "volume")
+    return not server.get("imageRef") and bool(server.get("block_device_mapping"))
+
+
 def _one_of_each_role_first(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The members, with the first of each role before further ones: the server may be any's."""
     seen: dict[str, int] = {}
@@ -379,7 +388,10 @@ class _Moorage:
 
     def claim(self, decision_id: str, member: str, server: Mapping[str, Any]) -> str:
         """Claim a member's place for a server; the claim's id."""
-        described = {"flavorRef": str(server.get("flavorRef", "")).rpartition("/")[2]}
+        described: dict[str, Any] = {
+            "flavorRef": str(server.get("flavorRef", "")).rpartition("/")[2],
+            "boot_from_volume": _from_volume(server),
+        }
         zone = server.get("availability_zone")
         if isinstance(zone, str) and ":" not in zone:
             described["availability_zone"] = zone

@@ -369,3 +369,15 @@ def test_an_interrupted_run_is_taken_up_again(
     assert told["confirmed"]
     assert len(nova.created) == 4
     assert statuses(tenant, shop) == {"active"}
+
+
+def test_a_root_volume_is_not_made(tenant: Cli, nova: Nova, tmp_path: Path) -> None:
+    file, name = tmp_path / "volume.yaml", f"volume-{uuid.uuid4().hex[:6]}"
+    role = "{name: db, count: 1, flavor: m1.small, boot_from_volume: true, server: {image: debian}}"
+    file.write_text(f"name: {name}\nmembers:\n  - {role}\n", encoding="utf-8")
+    assert tenant("ensemble", "create", "-f", str(file), "--hold", "10m").status == 0
+    told = tenant("ensemble", "boot", name)
+    assert told.status == 1
+    assert "role db boots from a volume" in told.out + told.err
+    assert not nova.created
+    tenant("ensemble", "delete", name)

@@ -55,7 +55,25 @@ def test_the_listing_of_openstack_is_loaded(sim: Any, tmp_path: Path) -> None:
     file.write_text(json.dumps(listing), encoding="utf-8")
     loaded = sim("flavor", "load", str(file))
     assert loaded.status == 4
-    assert "1 flavor loaded\nrefused c9.pci: extra specs that may decide" in loaded.out
+    assert "1 flavor loaded\nrefused c9.pci: pci_passthrough:alias: 'gpu' is not in" in loaded.out
+    listing[1]["Properties"] = {"hw:numa_nodes": "1"}
+    file.write_text(json.dumps(listing), encoding="utf-8")
+    loaded = sim("flavor", "load", str(file))
+    assert loaded.out.endswith(
+        "note: c9.pci: only Nova can check hw:numa_nodes, on the host it has chosen\n"
+    )
+    made = sim(
+        "flavor",
+        "create",
+        "c9.pin",
+        "--vcpus",
+        "2",
+        "--ram",
+        "512",
+        "--property",
+        "hw:cpu_policy=dedicated",
+    )
+    assert "MEMORY_MB=512 PCPU=2" in " ".join(made.out.split()), made.out
     for odd in ("{}", "[1]", "no"):
         file.write_text(odd, encoding="utf-8")
         assert sim("flavor", "load", str(file)).status == 1

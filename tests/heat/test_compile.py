@@ -3,6 +3,7 @@
 import textwrap
 from pathlib import Path
 
+import pytest
 import yaml
 
 from moorage.domain.describe import EnsembleDescription, read_ensemble
@@ -243,3 +244,42 @@ def test_policies_of_a_nested_template_speak_about_its_own_members() -> None:
         "pod/0/near": ("proximity", ["pod/server[0]", "pod/0/side[1]"]),
         "pod/1/near": ("proximity", ["pod/server[1]", "pod/1/side[1]"]),
     }
+
+
+@pytest.mark.parametrize(
+    ("properties", "from_volume"),
+    [
+        ("image: debian", False),
+        ("block_device_mapping_v2: [{volume_id: v}]", True),
+        ("block_device_mapping_v2: [{image: debian, volume_size: 9, boot_index: 0}]", True),
+        ("image: debian, block_device_mapping_v2: [{volume_id: v, boot_index: 1}]", False),
+        ("image: debian, block_device_mapping_v2: [{swap_size: 1}]", False),
+        ("block_device_mapping: [{device_name: vda, volume_id: v}]", True),
+        ("image: debian, block_device_mapping: [{device_name: vda, volume_id: v}]", False),
+    ],
+)
+def test_a_root_volume_is_found_among_the_disks(properties: str, *, from_volume: bool) -> None:
+    one = f"a: {{type: OS::Nova::Server, properties: {{flavor: m1.small, {properties}}}}}"
+    (role,) = compiled(one).description.roles
+    assert role.from_volume is from_volume
+
+
+def test_an_annotation_tells_of_the_image_and_of_ports() -> None:
+    (role,) = compiled(
+        """
+        a:
+          type: OS::Nova::Server
+          properties: {flavor: m1.small}
+          metadata:
+            moorage:
+              image_properties: {hw_cpu_policy: dedicated, hw_numa_nodes: 2}
+              ports:
+                - name: data
+                  resource_request:
+                    request_groups:
+                      - {id: g, resources: {NET_BW_EGR_KILOBIT_PER_SEC: 9}, required: []}
+        """
+    ).description.roles
+    assert role.image_properties == {"hw_cpu_policy": "dedicated", "hw_numa_nodes": "2"}
+    (group,) = role.groups
+    assert (group.name, dict(group.resources)) == ("data", {"NET_BW_EGR_KILOBIT_PER_SEC": 9})

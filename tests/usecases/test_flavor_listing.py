@@ -7,6 +7,7 @@ import pytest
 from moorage.domain.changes import Changeset, PutFlavor
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.flavors import Flavor
+from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.resources import amounts
 from moorage.testing.service import OPERATOR, Service
 from moorage.usecases.ledger.flavors import read_row
@@ -25,7 +26,7 @@ ROW: dict[str, Any] = {
 
 
 def test_amounts_are_what_nova_would_ask_for() -> None:
-    flavor = read_row(ROW, "flavors[0]")
+    flavor = read_row(ROW, "flavors[0]", NovaRules())
     assert flavor.resources == {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 102}
 
 
@@ -47,11 +48,28 @@ def test_amounts_are_what_nova_would_ask_for() -> None:
     ],
 )
 def test_properties_in_either_form(properties: object) -> None:
-    flavor = read_row({**ROW, "Properties": properties, "Swap": ""}, "flavors[0]")
+    flavor = read_row({**ROW, "Properties": properties, "Swap": ""}, "flavors[0]", NovaRules())
     assert flavor.resources == {"VGPU": 1, "MEMORY_MB": 8192, "DISK_GB": 100}
     assert flavor.required == (frozenset({"HW_CPU_X86_AVX2"}),)
     assert flavor.forbidden == {"CUSTOM_OLD"}
-    assert flavor.extra_specs == {"hw:cpu_policy": "shared", "quota:cpu_shares": "100"}
+    assert flavor.extra_specs["hw:cpu_policy"] == "shared"
+    assert flavor.extra_specs["resources:VGPU"] == "1"
+
+
+def test_the_flavors_of_novas_api_are_read_as_well() -> None:
+    row = {
+        "id": "42",
+        "name": "m1.gpu",
+        "ram": 8192,
+        "disk": 80,
+        "OS-FLV-EXT-DATA:ephemeral": 20,
+        "vcpus": 4,
+        "swap": "",
+        "extra_specs": {"hw:cpu_policy": "dedicated"},
+    }
+    flavor = read_row(row, "flavors[0]", NovaRules())
+    assert flavor.resources == {"PCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 100}
+    assert flavor.host_checks == ("hw:cpu_policy",)
 
 
 @pytest.mark.parametrize(
@@ -64,25 +82,36 @@ def test_properties_in_either_form(properties: object) -> None:
         ({"ID": ""}, "flavors[0].ID"),
         ({"RAM": "9" * 13}, "flavors[0].RAM"),
         ({"Properties": {"resources:vgpu": "1"}}, "flavors[0].Properties.resources:vgpu"),
-        ({"Properties": {"resources1:VGPU": "1"}}, "flavors[0].Properties.resources1:VGPU"),
+        ({"Properties": {"resources1:vgpu": "1"}}, "flavors[0].Properties.resources1:vgpu"),
+        ({"Properties": {"trait1:CUSTOM_A": "any"}}, "flavors[0].Properties.trait1:CUSTOM_A"),
         ({"Properties": {"trait1:CUSTOM_A": "required"}}, "flavors[0].Properties.trait1:CUSTOM_A"),
         ({"Properties": {"trait:CUSTOM_A": "preferred"}}, "flavors[0].Properties.trait:CUSTOM_A"),
-        ({"Properties": {"group_policy": "isolate"}}, "flavors[0].Properties.group_policy"),
+        ({"Properties": {"group_policy": "apart"}}, "flavors[0].Properties.group_policy"),
+        (
+            {"Properties": {"resources1:VGPU": "1", "resources2:VGPU": "1"}},
+            "flavors[0].Properties.group_policy",
+        ),
         (
             {"Properties": {"pci_passthrough:alias": "gpu:1"}},
             "flavors[0].Properties.pci_passthrough:alias",
         ),
-        ({"Properties": {"hw:cpu_policy": "dedicated"}}, "flavors[0].Properties.hw:cpu_policy"),
-        ({"Properties": {"hw:numa_nodes": "2"}}, "flavors[0].Properties.hw:numa_nodes"),
-        ({"Properties": {"hw:mem_page_size": "1GB"}}, "flavors[0].Properties.hw:mem_page_size"),
+        ({"Properties": {"hw:cpu_policy": "pinned"}}, "flavors[0].Properties.hw:cpu_policy"),
+        ({"Properties": {"hw:numa_nodes": "0"}}, "flavors[0].Properties.hw:numa_nodes"),
+        ({"Properties": {"hw:mem_page_size": "1G"}}, "flavors[0].Properties.hw:mem_page_size"),
         ({"Properties": {"ssd": "true"}}, "flavors[0].Properties.ssd"),
-        ({"Properties": {"os:secure_boot": "required"}}, "flavors[0].Properties.os:secure_boot"),
+        ({"Properties": {"os:secure_boot": "true"}}, "flavors[0].Properties.os:secure_boot"),
+        ({"Properties": {"quota:cpu_sharez": "1"}}, "flavors[0].Properties.quota:cpu_sharez"),
+        ({"Properties": {"hw:new_thing": "1"}}, "flavors[0].Properties.hw:new_thing"),
+        (
+            {"Properties": {"accel:device_profile": "x"}},
+            "flavors[0].Properties.accel:device_profile",
+        ),
         ({"Properties": {"new:thing": "1"}}, "flavors[0].Properties.new:thing"),
     ],
 )
 def test_a_wrong_row_is_named(change: dict[str, Any], path: str) -> None:
     with pytest.raises(InvalidDescription) as caught:
-        read_row({**ROW, **change}, "flavors[0]")
+        read_row({**ROW, **change}, "flavors[0]", NovaRules())
     assert caught.value.path == path
     assert path.rpartition(".")[2] in caught.value.message
 
@@ -103,7 +132,7 @@ def test_one_that_cannot_be_loaded_is_named_and_keeps_no_other_out(service: Serv
     refused = {(one["row"], one["name"]): one for one in answer.json["refused"]}
     assert list(refused) == [(1, "m1.gpu"), (2, "b"), (3, "c"), (4, "a")]
     assert refused[1, "m1.gpu"]["path"] == "flavors[1].Ephemeral"
-    assert "pci_passthrough:alias: it asks for a device" in refused[2, "b"]["why"]
+    assert "pci_passthrough:alias: 'gpu' is not in the table" in refused[2, "b"]["why"]
     assert "CUSTOM_NOWHERE" in refused[3, "c"]["why"]
     assert "already exists" in refused[4, "a"]["why"]
     names = {one["name"] for one in service.call("GET", "/flavors").json["flavors"]}

@@ -167,6 +167,8 @@ def flavor_commands(decision: Decision) -> Iterator[str]:
         words = ["openstack", "flavor", "create", one.name, "--private", "--id", one.id]
         words += ["--project", decision.project_id, "--vcpus", str(one.vcpus)]
         words += ["--ram", str(one.ram), "--disk", str(one.disk)]
+        words += ["--ephemeral", str(one.ephemeral)] if one.ephemeral else []
+        words += ["--swap", str(one.swap)] if one.swap else []
         for name, value in one.extra_specs.items():
             words += ["--property", f"{name}={value}"]
         yield shlex.join(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from moorage.cli.host_checks import notes_on_roles
 from moorage.cli.output import clock_time, moment, short
 from moorage.cli.times import minute
 from moorage.policies.ideal_fleet import usual_rank
@@ -35,7 +36,7 @@ def created(made: OneEnsemble | Added) -> str:
     parts = [f"id {short(made.ensemble.id)}"]
     if made.decision:
         parts += held(made.decision)
-    return SEPARATOR.join(parts)
+    return "\n".join([SEPARATOR.join(parts), *notes_on_roles(made.ensemble.members)])
 
 
 def decided(decision: Decision) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli import confirm, decision_text
 from moorage.cli.command import Command
+from moorage.cli.host_checks import notes_on_roles
 from moorage.cli.output import (
     Columns,
     Shown,
@@ -226,6 +227,9 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
     broken = violations(ensemble)
     if broken:
         parts += ["", *broken]
+    notes = list(notes_on_roles(ensemble.members))
+    if notes:
+        parts += ["", *notes]
     return stack(*parts)
 
 

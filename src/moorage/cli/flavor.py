@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
 from moorage.cli.files import read_text
+from moorage.cli.host_checks import host_check_note
 from moorage.cli.output import CONFLICT, OK, Shown, fields, table
 from moorage.cli.parser import INPUT_FILE, Option
 from moorage.domain.errors import InvalidDescription
@@ -15,6 +16,7 @@ from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     from moorage.wire.flavors import FlavorValue
+    from moorage.wire.groups import Group
 
 
 def amount(text: str) -> tuple[str, int]:
@@ -32,8 +34,19 @@ def traits(flavor: FlavorValue) -> str:
 
 
 def amounts(flavor: FlavorValue) -> str:
-    """Amounts on one line: `VCPU=4 MEMORY_MB=8192`."""
-    return " ".join(f"{name}={value}" for name, value in flavor.resources.items())
+    """Amounts on one line, those of groups behind a plus: `VCPU=4 MEMORY_MB=8192 + VGPU=1`."""
+    parts = [flavor.resources, *(group.resources for group in flavor.groups)]
+    return " + ".join(
+        " ".join(f"{name}={value}" for name, value in part.items()) for part in parts if part
+    )
+
+
+def extra_spec(text: str) -> tuple[str, str]:
+    """Read `hw:cpu_policy=dedicated`."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"write KEY=VALUE, not {text}")
+    return name, value
 
 
 FLAVOR = Option("flavor", metavar="FLAVOR", help="its name or id")
@@ -67,27 +80,58 @@ def _described(one: FlavorValue) -> Any:  # noqa: ANN401 - something rich
             ("id", one.id),
             ("resources", amounts(one)),
             ("traits", traits(one) or None),
+            ("traits of the host", " ".join(one.root_required) or None),
+            *((f"group {group.name}", _group(group)) for group in one.groups),
+            *((name, value) for name, value in one.extra_specs.items()),
+            ("checked by Nova alone", " ".join(one.host_checks) or None),
         ]
     )
 
 
+def _group(group: Group) -> str:
+    """A group on one line: `VGPU=1 HW_GPU_API_VULKAN !CUSTOM_OLD`."""
+    words = [f"{name}={value}" for name, value in group.resources.items()]
+    words += ["|".join(one) if isinstance(one, list) else str(one) for one in group.required]
+    return " ".join([*words, *(f"!{name}" for name in group.forbidden)])
+
+
 class Create(Command):
-    """Create or replace a flavor."""
+    """Create or replace a flavor, in Placement's terms or in Nova's.
+
+    With --vcpus and --ram its properties mean what Nova makes of them.
+    """
 
     examples = """
-        moorage flavor create m1.small --resource VCPU=1 --resource MEMORY_MB=2048
+        moorage flavor create m1.small --vcpus 1 --ram 2048 --disk 20
+        moorage flavor create pinned --vcpus 8 --ram 16384 --property hw:cpu_policy=dedicated
         moorage flavor create gpu --resource VCPU=8 --resource VGPU=1 --forbidden CUSTOM_OLD
     """
     options = (
         Option("name", metavar="NAME"),
-        Option("--resource", action="append", type=amount, required=True, metavar="CLASS=AMOUNT"),
+        Option("--vcpus", type=int, metavar="N"),
+        Option("--ram", type=int, metavar="MIB"),
+        Option("--disk", type=int, metavar="GIB", help="of the root disk"),
+        Option("--ephemeral", type=int, metavar="GIB"),
+        Option("--swap", type=int, metavar="MIB"),
+        Option(
+            "--property", action="append", type=extra_spec, metavar="KEY=VALUE", help="extra spec"
+        ),
+        Option("--resource", action="append", type=amount, metavar="CLASS=AMOUNT"),
         Option("--required", action="append", metavar="TRAIT", help="A|B: any of"),
         Option("--forbidden", action="append", metavar="TRAIT"),
         Option("--id", help="default: chosen by the service"),
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
-        flavor: dict[str, Any] = {"name": args.name, "resources": dict(args.resource)}
+        numbers = {name: getattr(args, name) for name in _NUMBERS}
+        flavor: dict[str, Any] = {
+            "name": args.name,
+            **{name: value for name, value in numbers.items() if value is not None},
+        }
+        if args.resource:
+            flavor["resources"] = dict(args.resource)
+        if args.property:
+            flavor["extra_specs"] = dict(args.property)
         if args.required:
             flavor["required"] = [t.split("|") if "|" in t else t for t in args.required]
         if args.forbidden:
@@ -97,6 +141,9 @@ class Create(Command):
         with self.client() as client:
             answer = client.flavors.create(flavor)
         return Shown(answer.body, _described(answer.value))
+
+
+_NUMBERS = ("vcpus", "ram", "disk", "ephemeral", "swap")
 
 
 class Delete(Command):
@@ -136,6 +183,11 @@ class Load(Command):
             answer = client.flavors.load(listing)
         refused = answer.body.get("refused", [])
         lines = [f"{counted(len(answer.body['flavors']), 'flavor')} loaded"]
+        lines += [
+            host_check_note(one["name"], one["host_checks"])
+            for one in answer.body["flavors"]
+            if one.get("host_checks")
+        ]
         lines += [
             f"refused {one['name'] or one['id'] or one['row']}: {one['why']}" for one in refused
         ]

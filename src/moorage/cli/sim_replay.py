@@ -126,6 +126,7 @@ def replayed(
 
 
 def _built(store: Store, described: EnsembleDescription) -> BuiltProblem:
+    from moorage.domain.nova.server_request import NovaRules
     from moorage.domain.period import Period
     from moorage.domain.requests import EnsembleRequest
     from moorage.engine.joint.build import build
@@ -141,7 +142,7 @@ def _built(store: Store, described: EnsembleDescription) -> BuiltProblem:
     )
     request = EnsembleRequest(
         project_id="",
-        roles=resolve(store, described.roles),
+        roles=resolve(store, described.roles, NovaRules()),
         members=tuple(MemberName(one.name, i) for one in described.roles for i in range(one.count)),
         policies=described.policies,
         period=Period(snapshot.taken_at),

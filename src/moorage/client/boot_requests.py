@@ -88,6 +88,11 @@ def _request(nova: Nova, role: Role, options: ServerOptions) -> RoleRequest:
         raise InvalidDescription(
             f"{where} has resources and no flavor, and Nova creates no server without one"
         )
+    if role.boot_from_volume:
+        raise InvalidDescription(
+            f"{where} boots from a volume, which is not made here: create its servers with the hint"
+            " or the header (guide: Using Moorage with Nova)"
+        )
     if role.ports or role.volumes:
         raise InvalidDescription(
             f"{where} has ports or volumes with resources: create these first, then its servers"

@@ -47,6 +47,9 @@ NOVA_SHORTHAND: Final[Mapping[str, tuple[str, int | None]]] = MappingProxyType(
 
 MAX_WEIGHT: Final = 1_000_000
 MAX_METADATA: Final = 128
+MAX_IMAGE_PROPERTIES: Final = 256
+IMAGE_FIELDS: Final = frozenset({"image_properties", "boot_from_volume"})
+"""Fields of a role about the image of its servers, and where their root disk is."""
 _ZIPPED: Final = 2
 """Selectors that a zip needs at least: a hyperedge of one member says nothing."""
 _STATEMENT_FIELDS: Final = frozenset({"name", "type", "members", "zip", "strength", "phase"})
@@ -69,6 +72,10 @@ class RoleDescription:
     same_subtree: tuple[frozenset[str], ...] = ()
     isolate: bool = False
     server: ServerOptions | None = None
+    image_properties: Mapping[str, str] | None = None
+    """Properties of the servers' image; None: nothing is said of it."""
+    from_volume: bool = False
+    """Whether the root disk is a volume."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +144,7 @@ def read_role(source: object, path: str) -> RoleDescription:
         fields,
         {"name", "kind", "count", "flavor", "resources", "required", "forbidden"}
         | {"member_of", "tags", "server"}
+        | IMAGE_FIELDS
         | GROUP_FIELDS,
         path,
     )
@@ -153,6 +161,10 @@ def read_role(source: object, path: str) -> RoleDescription:
         raise InvalidDescription(
             f"role {name} has a flavor and resources; one of them is its size",
             path=f"{path}.resources",
+        )
+    if flavor is None and (given := sorted(IMAGE_FIELDS & set(fields))):
+        raise InvalidDescription(
+            f"role {name} has no flavor, so its image changes nothing", path=f"{path}.{given[0]}"
         )
     return RoleDescription(
         name=name,
@@ -172,7 +184,44 @@ def read_role(source: object, path: str) -> RoleDescription:
         server=None
         if "server" not in fields
         else read_server_options(fields["server"], f"{path}.server"),
+        image_properties=read_image_properties(
+            fields.get("image_properties"), f"{path}.image_properties"
+        ),
+        from_volume=read_from_volume(fields.get("boot_from_volume"), f"{path}.boot_from_volume"),
     )
+
+
+def read_image_properties(source: object, path: str) -> Mapping[str, str] | None:
+    """Read an image's properties, as `openstack image show` prints them; None: none are given.
+
+    Numbers and truth values are taken as text.
+
+    Raises:
+        InvalidDescription: another form, or more than `MAX_IMAGE_PROPERTIES` of them.
+    """
+    if source is None:
+        return None
+    given = plain_values.mapping(source, path)
+    if len(given) > MAX_IMAGE_PROPERTIES:
+        raise InvalidDescription(f"more than {MAX_IMAGE_PROPERTIES} image properties", path=path)
+    found = {
+        plain_values.name(key, path): str(one) if isinstance(one, int) else one
+        for key, one in given.items()
+    }
+    return MappingProxyType(
+        {key: plain_values.text(found[key], f"{path}.{key}") for key in sorted(found)}
+    )
+
+
+def read_from_volume(source: object, path: str) -> bool:
+    """Read whether the root disk is a volume; not, if nothing is said.
+
+    Raises:
+        InvalidDescription: it is no truth value.
+    """
+    if source is not None and not isinstance(source, bool):
+        raise InvalidDescription("boot_from_volume is true or false", path=path)
+    return bool(source)
 
 
 def _role_name(source: object, path: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain import plain_values
 from moorage.domain.ensembles import Group, GroupKind
 from moorage.domain.errors import InvalidDescription
+from moorage.domain.port_requests import PortRequest, read_port_request
 from moorage.domain.resources import Amounts, amounts
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _COMMON: Final = frozenset(
 )
 _OWN: Final[Mapping[GroupKind, frozenset[str]]] = MappingProxyType(
     {
-        GroupKind.PORT: frozenset({"vnic_type"}),
+        GroupKind.PORT: frozenset({"vnic_type", "resource_request"}),
         GroupKind.VOLUME: frozenset({"size_gb"}),
         GroupKind.GROUP: frozenset(),
     }
@@ -60,15 +61,19 @@ def read_groups(fields: Mapping[str, object], path: str) -> RoleGroups:
         InvalidDescription: a missing, unknown or ill-typed field, a name that comes twice or
             names no group, or a group that asks for nothing and hangs together with nothing.
     """
-    groups = tuple(
-        _group(one, kind, f"{path}.{field}[{i}]")
+    parts = [
+        _part(one, kind, f"{path}.{field}[{i}]")
         for field, kind in LISTS.items()
         for i, one in enumerate(plain_values.listed(fields.get(field, ()), f"{path}.{field}"))
-    )
+    ]
+    groups = tuple(group for part in parts for group in part.groups)
     plain_values.unique((one.name for one in groups), path)
     if len(groups) > MAX_GROUPS:
         raise InvalidDescription(f"more than {MAX_GROUPS} groups", path=path)
-    sets = _subtrees(fields.get("same_subtree", ()), groups, f"{path}.same_subtree")
+    sets = (
+        *(one for part in parts for one in part.same_subtree),
+        *_subtrees(fields.get("same_subtree", ()), groups, f"{path}.same_subtree"),
+    )
     for one in groups:
         if not one.resources and not any(one.name in names for names in sets):
             raise InvalidDescription(
@@ -83,9 +88,30 @@ def read_groups(fields: Mapping[str, object], path: str) -> RoleGroups:
     return RoleGroups(groups, sets, policy == "isolate")
 
 
-def _group(source: object, kind: GroupKind, path: str) -> Group:
+def _part(source: object, kind: GroupKind, path: str) -> PortRequest:
+    """The groups of one entry: one, or what Neutron says that a port needs."""
     fields = plain_values.mapping(source, path)
     plain_values.only(fields, set(_COMMON | _OWN[kind]), path)
+    if "resource_request" not in fields:
+        return PortRequest((_group(fields, kind, path),), ())
+    stated = sorted(fields.keys() - {"name", "vnic_type", "resource_request"})
+    if stated:
+        raise InvalidDescription(
+            f"the port's resource_request says it; leave out {', '.join(stated)}",
+            path=f"{path}.{stated[0]}",
+        )
+    _check_vnic_type(fields, path)
+    name = plain_values.name(fields.get("name"), f"{path}.name")
+    return read_port_request(fields["resource_request"], name, f"{path}.resource_request")
+
+
+def _check_vnic_type(fields: Mapping[str, object], path: str) -> None:
+    vnic_type = plain_values.text(fields.get("vnic_type", "normal"), f"{path}.vnic_type")
+    if vnic_type not in VNIC_TYPES:
+        raise InvalidDescription(f"no such vnic_type: {vnic_type!r}", path=f"{path}.vnic_type")
+
+
+def _group(fields: Mapping[str, object], kind: GroupKind, path: str) -> Group:
     beside = fields.get("same_subtree", False)
     if not isinstance(beside, bool):
         raise InvalidDescription(
@@ -93,9 +119,7 @@ def _group(source: object, kind: GroupKind, path: str) -> Group:
             " member's own resources; sets of groups are named by the member's same_subtree",
             path=f"{path}.same_subtree",
         )
-    vnic_type = plain_values.text(fields.get("vnic_type", "normal"), f"{path}.vnic_type")
-    if vnic_type not in VNIC_TYPES:
-        raise InvalidDescription(f"no such vnic_type: {vnic_type!r}", path=f"{path}.vnic_type")
+    _check_vnic_type(fields, path)
     required = plain_values.any_of(fields.get("required", ()), f"{path}.required")
     resources = _resources(fields, kind, path)
     if not resources and not required:

@@ -15,6 +15,7 @@ from moorage.domain.errors import InvalidDescription, NotFound
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from moorage.domain.nova_servers import NovaServer
     from moorage.domain.period import Instant
     from moorage.domain.resources import Amounts, Trait
 
@@ -124,6 +125,13 @@ class Role:
     """Whether no provider may serve two groups of one member."""
     server: ServerOptions | None = None
     """How its servers are created; None: nothing is said."""
+    root_required: frozenset[Trait] = frozenset()
+    """Traits of the host itself, whichever providers give the resources."""
+    nova_server: NovaServer | None = None
+    """What the request for its servers follows from; None: the role has no flavor."""
+    host_checks: tuple[str, ...] = ()
+    """Extra specs and image properties that Nova compares with the host itself, and Moorage does
+    not know of hosts."""
 
 
 @dataclass(frozen=True, slots=True)

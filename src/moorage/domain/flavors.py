@@ -6,15 +6,23 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from moorage.domain.resources import total
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from moorage.domain.ensembles import Group
+    from moorage.domain.nova_servers import FlavorSize
     from moorage.domain.resources import Amounts, Trait
 
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """What one server of this size needs, in Placement's terms."""
+    """What one server of this size needs, in Placement's terms.
+
+    For a flavor of Nova that is what Nova asks for a server whose root disk is on the host and
+    whose image has no properties.
+    """
 
     id: str
     name: str
@@ -23,3 +31,18 @@ class Flavor:
     """All of these; each satisfied by any trait of its set."""
     forbidden: frozenset[Trait] = frozenset()
     extra_specs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    size: FlavorSize | None = None
+    """Nova's numbers; None: the flavor was written in Placement's terms."""
+    root_required: frozenset[Trait] = frozenset()
+    """Traits of the host itself."""
+    groups: tuple[Group, ...] = ()
+    """Numbered groups and devices, each from one provider."""
+    isolate: bool = False
+    """Whether no provider may serve two groups of one server."""
+    host_checks: tuple[str, ...] = ()
+    """Extra specs that Nova compares with the chosen host itself: Placement is not asked."""
+
+    @property
+    def whole(self) -> Amounts:
+        """What one server takes of each class, its groups included."""
+        return total([self.resources, *(one.resources for one in self.groups)])

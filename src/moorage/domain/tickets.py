@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid5
 
 from moorage.domain.ensembles import GroupKind
+from moorage.domain.nova.flavors import novas_terms, trait_specs
 from moorage.domain.virtual_classes import TICKET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.domain.ensembles import Group, Role
+    from moorage.domain.ensembles import Role
+    from moorage.domain.nova_servers import FlavorSize
     from moorage.domain.resources import ResourceClass
 
 _DIGITS: Final = 12
@@ -81,51 +83,41 @@ class TicketFlavor:
     name: str
     resource_class: ResourceClass
     role: str
-    vcpus: int
-    ram: int
-    """In MiB."""
-    disk: int
-    """In GiB."""
+    size: FlavorSize
     extra_specs: Mapping[str, str]
 
 
 def ticket_flavor(
-    ensemble: str, role: Role, ticket: str, specs: Mapping[str, str], *, index: int | None = None
+    ensemble: str, role: Role, ticket: str, *, index: int | None = None
 ) -> TicketFlavor:
     """The flavor of a role's tickets: the role's own size, and one unit of the ticket's class.
 
-    What a flavor cannot say (aggregates, one of several traits) is left out: the ticket's places
-    have it. Groups of ports and volumes are left out too: Nova adds them to its request.
+    For a role with a flavor of Nova it is that flavor with the ticket's class beside. What a flavor
+    cannot say (aggregates, one of several traits) is left out: the ticket's places have it. Groups
+    of ports and volumes are left out too: Nova adds them to its request.
 
     Args:
         ensemble: the ensemble's name.
         role: the role.
         ticket: the `Decision.ticket` of the decision that holds the places.
-        specs: extra specs of the flavor that the role was described by.
         index: the member's index in the role; None: any member of the role.
     """
     name = ticket_class(ticket, role.name, index)
-    amounts = dict(role.resources)
-    dedicated = amounts.pop("PCPU", 0) if "VCPU" not in amounts else 0
-    vcpus, ram, disk = (
-        dedicated or amounts.pop("VCPU", 0),
-        amounts.pop("MEMORY_MB", 0),
-        amounts.pop("DISK_GB", 0),
-    )
-    found = dict(specs)
-    if dedicated:
-        found["hw:cpu_policy"] = "dedicated"
-    # Nova requires at least one of each, and asks Placement for as many unless told otherwise.
-    found |= {f"resources:{one}": "0" for one, n in (("VCPU", vcpus), ("MEMORY_MB", ram)) if not n}
-    found |= {f"resources:{one}": str(amount) for one, amount in amounts.items()}
-    found |= _traits("trait", role)
+    if role.nova_server is None:
+        size, found = novas_terms(role.resources, role.required, role.forbidden, {})
+    else:
+        size, specs = role.nova_server.size, role.nova_server.extra_specs
+        found = {**specs, **trait_specs("trait", role.required, role.forbidden, specs)}
+    found = dict(found)
     groups = [one for one in role.groups if one.kind is GroupKind.GROUP]
     for group in groups:
         suffix = f"_{group.name}"
         found |= {f"resources{suffix}:{one}": str(n) for one, n in group.resources.items()}
-        found |= _traits(f"trait{suffix}", group)
-    if len(groups) > 1:
-        found["group_policy"] = "isolate" if role.isolate else "none"
+        found |= trait_specs(f"trait{suffix}", group.required, group.forbidden, {})
+    if role.isolate:
+        found["group_policy"] = "isolate"
+    elif len(role.groups) > 1 and groups:
+        found.setdefault("group_policy", "none")
     found[f"resources:{name}"] = "1"
     member = role.name if index is None else f"{role.name}-{index}"
     return TicketFlavor(
@@ -133,9 +125,7 @@ def ticket_flavor(
         name=_flavor_name(ensemble, f"-{member}-{ticket[:8]}"),
         resource_class=name,
         role=role.name,
-        vcpus=max(vcpus, 1),
-        ram=max(ram, 1),
-        disk=disk,
+        size=size,
         extra_specs=MappingProxyType(dict(sorted(found.items()))),
     )
 
@@ -144,11 +134,3 @@ def _flavor_name(ensemble: str, tail: str) -> str:
     """A name that differs for each role, whatever the ensemble's is."""
     tail = tail[-_LONGEST // 2 :] if len(tail) > _LONGEST // 2 else tail
     return f"moorage-{ensemble}"[: _LONGEST - len(tail)] + tail
-
-
-def _traits(key: str, of: Role | Group) -> dict[str, str]:
-    one_of_one = sorted(trait for some in of.required if len(some) == 1 for trait in some)
-    return {
-        **{f"{key}:{trait}": "required" for trait in one_of_one},
-        **{f"{key}:{trait}": "forbidden" for trait in sorted(of.forbidden)},
-    }

@@ -18,7 +18,10 @@ KEY: Final = "moorage"
 POLICIES: Final = "policies"
 DECIDED: Final = "decided"
 """The key of the decision in an emitted template; ignored when a template is read."""
-ROLE_KEYS: Final = ("required", "forbidden", "member_of", "tags")
+ROLE_KEYS: Final = (
+    *("required", "forbidden", "member_of", "tags"),
+    *("ports", "image_properties", "boot_from_volume"),
+)
 """Keys of a server's annotation that become part of its role's description."""
 
 

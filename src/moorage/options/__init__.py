@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.options.access import ACCESS
 from moorage.options.events import EVENTS
 from moorage.options.leases import LEASES
+from moorage.options.nova import NOVA
 from moorage.options.operation import OPERATION
 from moorage.options.quotas import QUOTAS
 from moorage.options.service import SERVICE
@@ -27,7 +28,7 @@ MOUNTS: Final[Mapping[str, str]] = {
 }
 """Every dialect and its path, unless `mount` says otherwise."""
 
-SETTINGS: Final = (*SERVICE, *LEASES, *EVENTS, *QUOTAS, *OPERATION, *ACCESS)
+SETTINGS: Final = (*SERVICE, *LEASES, *EVENTS, *QUOTAS, *NOVA, *OPERATION, *ACCESS)
 """All of them, in the order they are shown."""
 
 

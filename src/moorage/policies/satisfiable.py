@@ -116,11 +116,15 @@ def _equal_requirements(roles: Sequence[Role], rules: Sequence[_Rule]) -> bool:
     """Whether the members in the rules have equal host requirements."""
     named = {member.role for rule in rules for edge in rule.edges for member in edge}
     asked = [
-        (role.flavor, role.resources, role.required, role.forbidden, role.member_of)
+        (role.flavor, role.resources, _traits_of(role), role.member_of)
         for role in roles
         if role.name in named
     ]
     return all(one == asked[0] for one in asked)
+
+
+def _traits_of(role: Role) -> tuple[object, ...]:
+    return role.required, role.forbidden, role.root_required
 
 
 def _comparable(

@@ -8,7 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+import os_resource_classes
+import os_traits
+
 from moorage.domain.disclosure import Disclosure
+from moorage.domain.nova.pci_devices import StandardNames, read_aliases
+from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.period import SECOND
 from moorage.domain.quotas import UNLIMITED, QuotaDefaults, QuotaName
 from moorage.http.access_rules import RulesConfig
@@ -184,6 +189,7 @@ def configure(effective: Effective) -> Settings:
         limits=Limits(
             notice=value["notice"],
             ticket_flavors=value["ticket_flavors"] == "nova",
+            nova=_nova_rules(value),
             grace=0 if value["end_servers"] == "none" else value["notice"],
             preemption_notice=(
                 value["preemption_notice"] if value["preemption"] == "pending" else None
@@ -228,6 +234,20 @@ def configure(effective: Effective) -> Settings:
             page_bytes=value["page_bytes"],
             waiting=max(value["threads"] // 2, 1),
         ),
+    )
+
+
+def _nova_rules(value: Mapping[str, Any]) -> NovaRules:
+    """How this cloud's Nova is configured."""
+    standard = StandardNames(
+        frozenset(os_resource_classes.STANDARDS), frozenset(os_traits.get_traits())
+    )
+    return NovaRules(
+        aliases=read_aliases(value["pci_alias"], standard),
+        pci_in_placement=value["pci_in_placement"],
+        image_metadata_prefilter=value["image_metadata_prefilter"],
+        image_type_support=value["query_placement_for_image_type_support"],
+        standard=standard,
     )
 
 

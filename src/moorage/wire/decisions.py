@@ -145,6 +145,10 @@ class TicketFlavor(Struct, frozen=True):
     disk: int
     """GiB."""
     extra_specs: dict[str, str]
+    ephemeral: int = 0
+    """GiB."""
+    swap: int = 0
+    """MiB."""
 
 
 class Decision(Struct, frozen=True):

@@ -6,10 +6,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from moorage.domain.describe import MAX_IMAGE_PROPERTIES
 from moorage.domain.describe_groups import MAX_GROUPS
 from moorage.domain.describe_server_options import MAX_NETWORKS, MAX_USER_DATA
 from moorage.wire.decisions import DecideBody, Decision
 from moorage.wire.fields import Amount, AnyOf, Count, Generation, Link, Metadata, Name, Names, Uuid
+from moorage.wire.groups import Group
 
 Policy: TypeAlias = Annotated[
     dict[str, Any] | Name,
@@ -35,9 +37,13 @@ class GroupBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
 
 class PortBody(GroupBody, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A port on a device. `vnic_type` is Neutron's; it does not matter for placement."""
+    """A port on a device. `vnic_type` is Neutron's; it does not matter for placement.
+
+    `resource_request` is the attribute of Neutron's port, and replaces resources and traits.
+    """
 
     vnic_type: Name | UnsetType = UNSET
+    resource_request: dict[str, Any] | UnsetType | None = UNSET
 
 
 class VolumeBody(GroupBody, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -82,6 +88,17 @@ class RoleBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     same_subtree: Annotated[list[Names], Meta(max_length=MAX_GROUPS)] | UnsetType = UNSET
     group_policy: Literal["none", "isolate"] | UnsetType = UNSET
     server: ServerBody | UnsetType = UNSET
+    image_properties: (
+        Annotated[
+            dict[Name, str | bool | int],
+            Meta(
+                max_length=MAX_IMAGE_PROPERTIES,
+                description="Those of the servers' image; they need a flavor",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    boot_from_volume: bool | UnsetType = UNSET
 
 
 class EnsembleBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -122,18 +139,6 @@ class EnsembleChange(Struct, frozen=True, forbid_unknown_fields=True):
     ensemble: EnsembleChangeBody
 
 
-class Group(Struct, frozen=True):
-    """What a member needs of one provider beside its own resources."""
-
-    name: str
-    resources: dict[str, int]
-    required: list[str | list[str]]
-    forbidden: list[str]
-    member_of: list[str | list[str]]
-    same_subtree: bool
-    """Whether it is of one subtree with what gives the member's own resources."""
-
-
 class Role(Struct, frozen=True):
     """A role with the number of its members; nested lists in `required` mean "any of"."""
 
@@ -152,6 +157,15 @@ class Role(Struct, frozen=True):
     same_subtree: list[list[str]] = []
     group_policy: Literal["none", "isolate"] = "none"
     server: ServerBody | UnsetType = UNSET
+    root_required: list[str] = []
+    """Traits of the host itself."""
+    flavor_groups: list[Group] = []
+    """Numbered groups and devices of the flavor."""
+    image_properties: dict[str, str] | None = None
+    """Null: nothing is said of the image."""
+    boot_from_volume: bool = False
+    host_checks: list[str] = []
+    """Extra specs and image properties that Nova, and not Moorage, compares with the host."""
 
 
 class MadeOf(Struct, frozen=True):

@@ -264,7 +264,7 @@ def test_a_server_is_a_member_of_one_ensemble(cloud: Cloud) -> None:
 
 def test_flavors_of_an_ensemble_with_a_long_name_differ() -> None:
     names = {
-        ticket_flavor("e" * 300, Role(name, {"VCPU": 1}), str(uuid4()), {}).name
+        ticket_flavor("e" * 300, Role(name, {"VCPU": 1}), str(uuid4())).name
         for name in ("web", "db", "r" * 128)
     }
     assert len(names) == 3

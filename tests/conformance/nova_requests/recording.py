@@ -15,7 +15,7 @@ from tests.conformance.nova_requests.cases import ALIASES, cases
 HERE = Path(__file__).parent
 PYTHON = HERE.parents[2] / ".cache" / "minicloud" / "bin" / "python"
 RECORDED = HERE / "recorded.json"
-SEED, COUNT = 34, 320
+SEED, COUNT = 34, 400
 SECONDS = 300
 
 Case = dict[str, Any]

@@ -13,9 +13,9 @@ from tests.conformance.nova_requests.recording import ask_nova, recorded
 
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.nova.pci_devices import StandardNames, read_aliases
-from moorage.domain.nova.port_requests import read_port_request
 from moorage.domain.nova.server_request import NovaRules, translate
-from moorage.domain.nova.servers import FlavorSize, NovaServer
+from moorage.domain.nova_servers import FlavorSize, NovaServer
+from moorage.domain.port_requests import read_port_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -216,9 +216,11 @@ def _ticket_flavor(one: TicketFlavor) -> wire.TicketFlavor:
         resource_class=one.resource_class,
         id=one.id,
         name=one.name,
-        vcpus=one.vcpus,
-        ram=one.ram,
-        disk=one.disk,
+        vcpus=one.size.vcpus,
+        ram=one.size.memory_mb,
+        disk=one.size.root_gb,
+        ephemeral=one.size.ephemeral_gb,
+        swap=one.size.swap_mb,
         extra_specs=dict(one.extra_specs),
     )
 

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from moorage.api.native import reading
 from moorage.api.native.call import Call, Reply
 from moorage.api.native.decisions import decision_view
-from moorage.api.native.formats import any_of, instant
+from moorage.api.native.formats import any_of, group_view, instant
 from moorage.api.native.paging import listed
 from moorage.api.native.policies import statement_view, violations_view
 from moorage.domain.describe import read_metadata
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ensembles.create import EnsembleResult
     from moorage.wire.decisions import Decision
     from moorage.wire.ensembles import EnsembleBody, EnsembleChangeBody
+    from moorage.wire.groups import Group
 
 
 def create(call: Call) -> Reply:
@@ -166,6 +167,11 @@ def role_view(role: Role, count: int) -> wire.Role:
         same_subtree=[sorted(names) for names in role.same_subtree],
         group_policy="isolate" if role.isolate else "none",
         server=UNSET if role.server is None else _server(role.server),
+        root_required=sorted(role.root_required),
+        flavor_groups=_groups(role, GroupKind.FLAVOR),
+        image_properties=_image(role),
+        boot_from_volume=role.nova_server is not None and role.nova_server.from_volume,
+        host_checks=list(role.host_checks),
     )
 
 
@@ -182,19 +188,13 @@ def _server(options: ServerOptions) -> wire.ServerBody:
     )
 
 
-def _groups(role: Role, kind: GroupKind) -> list[wire.Group]:
-    return [
-        wire.Group(
-            name=one.name,
-            resources=dict(one.resources),
-            required=any_of(one.required),
-            forbidden=sorted(one.forbidden),
-            member_of=any_of(one.member_of),
-            same_subtree=one.beside,
-        )
-        for one in role.groups
-        if one.kind is kind
-    ]
+def _image(role: Role) -> dict[str, str] | None:
+    given = None if role.nova_server is None else role.nova_server.image_properties
+    return None if given is None else dict(given)
+
+
+def _groups(role: Role, kind: GroupKind) -> list[Group]:
+    return [group_view(one) for one in role.groups if one.kind is kind]
 
 
 def ensemble_view(

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from moorage.api.native.call import Call, Reply
-from moorage.api.native.formats import any_of
+from moorage.api.native.formats import any_of, group_view
 from moorage.api.native.paging import listed
-from moorage.domain.extra_specs import check_stored
+from moorage.domain.errors import InvalidDescription
 from moorage.domain.flavors import Flavor
+from moorage.domain.nova.flavors import check_placement_terms, nova_flavor
+from moorage.domain.nova_servers import FlavorSize
 from moorage.domain.resources import amounts
 from moorage.usecases.ledger.flavors import delete_flavor, load_flavors, put_flavors
 from moorage.wire import flavors as wire
 
 if TYPE_CHECKING:
+    from moorage.domain.nova.server_request import NovaRules
     from moorage.wire.flavors import FlavorBody
 
 
@@ -30,7 +35,7 @@ def show(call: Call) -> Reply:
 def create(call: Call) -> Reply:
     """POST: create a flavor, or replace the one with its id."""
     body: FlavorBody = call.body.flavor
-    flavor = flavor_of(body, body.id or call.env.ids.uuid())
+    flavor = flavor_of(body, body.id or call.env.ids.uuid(), call.env.limits.nova)
     call.perform(put_flavors, [flavor], dry_run=call.dry_run)
     return Reply(wire.OneFlavor(_view(flavor)), location=f"{call.base}/flavors/{flavor.id}")
 
@@ -55,13 +60,18 @@ def delete(call: Call) -> Reply:
     return Reply()
 
 
-def flavor_of(body: FlavorBody, name: str) -> Flavor:
+def flavor_of(body: FlavorBody, name: str, rules: NovaRules) -> Flavor:
     """A flavor from its body.
 
     Raises:
-        InvalidDescription: extra specs that may decide the place.
+        InvalidDescription: extra specs that are not known, or contradict each other; or neither or
+            both of resources and Nova's numbers.
     """
-    check_stored(body.extra_specs, "flavor.extra_specs")
+    if body.resources is UNSET:
+        return _in_novas_terms(body, name, rules)
+    if body.vcpus is not UNSET or body.ram is not UNSET:
+        raise InvalidDescription("a flavor has resources, or vcpus and ram", path="flavor.vcpus")
+    check_placement_terms(body.extra_specs, "flavor.extra_specs")
     return Flavor(
         id=name,
         name=body.name,
@@ -74,6 +84,26 @@ def flavor_of(body: FlavorBody, name: str) -> Flavor:
     )
 
 
+def _in_novas_terms(body: FlavorBody, name: str, rules: NovaRules) -> Flavor:
+    if body.vcpus is UNSET or body.ram is UNSET:
+        raise InvalidDescription("a flavor needs resources, or vcpus and ram", path="flavor")
+    if body.required or body.forbidden:
+        raise InvalidDescription(
+            "with vcpus and ram, traits are extra specs such as trait:CUSTOM_A=required",
+            path="flavor.required" if body.required else "flavor.forbidden",
+        )
+    size = FlavorSize(body.vcpus, body.ram, body.disk, body.ephemeral, body.swap)
+    return nova_flavor(name, body.name, size, body.extra_specs, rules, "flavor.extra_specs")
+
+
+def _size(size: FlavorSize | None) -> wire.FlavorSize | None:
+    if size is None:
+        return None
+    return wire.FlavorSize(
+        size.vcpus, size.memory_mb, size.root_gb, size.ephemeral_gb, size.swap_mb
+    )
+
+
 def _view(flavor: Flavor) -> wire.FlavorValue:
     return wire.FlavorValue(
         id=flavor.id,
@@ -82,4 +112,9 @@ def _view(flavor: Flavor) -> wire.FlavorValue:
         required=any_of(flavor.required),
         forbidden=sorted(flavor.forbidden),
         extra_specs=dict(flavor.extra_specs),
+        root_required=sorted(flavor.root_required),
+        groups=[group_view(one) for one in flavor.groups],
+        group_policy="isolate" if flavor.isolate else "none",
+        host_checks=list(flavor.host_checks),
+        size=_size(flavor.size),
     )

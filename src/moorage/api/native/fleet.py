@@ -81,7 +81,9 @@ def load(call: Call) -> Reply:
     part = FleetPart(
         providers=_providers(body.providers),
         load=tuple(_load(one) for one in body.consumers),
-        flavors=tuple(flavor_of(one, one.id or one.name) for one in body.flavors),
+        flavors=tuple(
+            flavor_of(one, one.id or one.name, call.env.limits.nova) for one in body.flavors
+        ),
         topology=None if body.topology is None else topology_of(body.topology),
         lines={one.uuid: one.line for one in body.providers if one.line is not None},
     )

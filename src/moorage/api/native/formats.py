@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.domain.period import FOREVER, format_instant
+from moorage.wire import groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from moorage.domain.ensembles import Group
     from moorage.domain.period import Instant
 
 
@@ -24,9 +26,21 @@ def wall(clock: datetime) -> str:
     return clock.isoformat(timespec="minutes" if whole else "auto")
 
 
-def any_of(groups: Iterable[frozenset[str]]) -> list[str | list[str]]:
-    """Groups on the wire: a single name, or a nested list."""
-    return [next(iter(group)) if len(group) == 1 else sorted(group) for group in groups]
+def any_of(alternatives: Iterable[frozenset[str]]) -> list[str | list[str]]:
+    """Alternatives on the wire: a single name, or a nested list."""
+    return [next(iter(some)) if len(some) == 1 else sorted(some) for some in alternatives]
+
+
+def group_view(group: Group) -> groups.Group:
+    """A request group on the wire."""
+    return groups.Group(
+        name=group.name,
+        resources=dict(group.resources),
+        required=any_of(group.required),
+        forbidden=sorted(group.forbidden),
+        member_of=any_of(group.member_of),
+        same_subtree=group.beside,
+    )
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a policy's parameters hold

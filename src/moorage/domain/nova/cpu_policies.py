@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from moorage.domain.nova.properties import Hardware, Properties
-    from moorage.domain.nova.servers import FlavorSize
+    from moorage.domain.nova_servers import FlavorSize
 
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 SHARED: Final = "shared"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from moorage.domain.nova.cpu_policies import CpuDemand
     from moorage.domain.nova.hypervisor_features import FeatureDemand
     from moorage.domain.nova.pci_devices import PciAlias
-    from moorage.domain.nova.servers import NovaServer
+    from moorage.domain.nova_servers import NovaServer
     from moorage.domain.resources import Amounts, ResourceClass, Trait
 
 _ALIAS: Final = "pci_passthrough:alias"
@@ -59,15 +59,15 @@ class ServerRequest:
 
     resources: Amounts
     """Its own, each class from one provider of the host's tree."""
-    required: frozenset[Trait]
-    forbidden: frozenset[Trait]
-    root_required: frozenset[Trait]
+    required: frozenset[Trait] = frozenset()
+    forbidden: frozenset[Trait] = frozenset()
+    root_required: frozenset[Trait] = frozenset()
     """Traits of the host itself."""
-    groups: tuple[Group, ...]
+    groups: tuple[Group, ...] = ()
     """Numbered groups of the flavor, and one for each device; named by their suffixes."""
-    isolate: bool
+    isolate: bool = False
     """Whether no provider may serve two groups."""
-    host_checks: tuple[str, ...]
+    host_checks: tuple[str, ...] = ()
     """Extra specs and image properties that Nova compares with the chosen host itself: they are
     not part of the request."""
 

@@ -103,7 +103,7 @@ def elements(built: BuiltProblem) -> tuple[Element, ...]:
         *(Element(RESOURCES, role.name) for role in roles if role.resources),
         *(Element(DEVICES, role.name) for role in roles if role.groups),
         *(Element(AGGREGATES, role.name) for role in roles if role.member_of),
-        *(Element(TRAITS, role.name) for role in roles if role.required or role.forbidden),
+        *(Element(TRAITS, role.name) for role in roles if _names_traits(role)),
         *(
             Element(POLICY, rule.statement.name)
             for rule in built.rules
@@ -152,11 +152,15 @@ def _closed_element(key: str) -> Element:
     return Element(CLOSED, closed_hosts_named(reason_of(key)))
 
 
+def _names_traits(role: Role) -> bool:
+    return bool(role.required or role.forbidden or role.root_required)
+
+
 def _role_without(role: Role, aside: Elements) -> Role:
     if Element(RESOURCES, role.name) in aside:
         role = replace(role, resources=MappingProxyType({}))
     if Element(TRAITS, role.name) in aside:
-        role = replace(role, required=(), forbidden=frozenset())
+        role = replace(role, required=(), forbidden=frozenset(), root_required=frozenset())
     if Element(DEVICES, role.name) in aside:
         role = replace(role, groups=(), same_subtree=(), isolate=False)
     if Element(AGGREGATES, role.name) in aside:

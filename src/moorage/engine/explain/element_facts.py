@@ -64,6 +64,7 @@ def demand_text(built: BuiltProblem, element: Element, binding: Binding) -> str:
         groups = " and ".join("|".join(sorted(one)) for one in role.member_of)
         return f"hosts of aggregate {groups} for {who}"
     traits = ["|".join(sorted(one)) for one in role.required]
+    traits += sorted(role.root_required)
     traits += [f"not {name}" for name in sorted(role.forbidden)]
     return f"hosts with {', '.join(traits)} for {who}"
 

@@ -300,6 +300,9 @@ class _Proposals:
                 for trait in sorted(role.forbidden):
                     new = replace(role, forbidden=role.forbidden - {trait})
                     yield self._filtered(role, new, "forbidden")
+                for trait in sorted(role.root_required):
+                    new = replace(role, root_required=role.root_required - {trait})
+                    yield self._filtered(role, new, "root_required")
             if (DEVICES, role.name) in self.elements:
                 yield from self._fewer_devices(role)
             if (AGGREGATES, role.name) in self.elements:

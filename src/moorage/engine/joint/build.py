@@ -307,7 +307,8 @@ def _equality_key(role: Role, number: int, devices: DeviceConstraints | None) ->
     """A key that is equal for roles with equal host filters; with devices unique per role."""
     if devices is not None:
         return number
-    return frozenset(role.resources.items()), role.required, role.forbidden, role.member_of
+    amounts = frozenset(role.resources.items())
+    return amounts, role.required, role.forbidden, role.root_required, role.member_of
 
 
 def _primitives(resolved: tuple[PolicyRule, ...], policy_view: TerrainView) -> Iterator[Primitive]:
@@ -321,6 +322,7 @@ def _role_filters(
     role: Role, number: int, terrain: Terrain, devices: DeviceConstraints | None
 ) -> Iterator[tuple[str, Bools]]:
     """Every rule a host must pass for the role alone: reason id and mask [H]."""
+    yield from _root_traits(role, terrain)
     if devices is not None:
         yield from device_filters(role, number, devices)
         return
@@ -346,6 +348,11 @@ def _open_hosts(terrain: Terrain, closed: frozenset[str]) -> Bools:
     return np.array([uuid not in closed for uuid in terrain.uuids], dtype=np.bool_)
 
 
+def _root_traits(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
+    for trait in sorted(role.root_required):
+        yield f"trait:{trait}", terrain.has_trait(trait)
+
+
 def _traits_and_aggregates(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
     nowhere = np.zeros(terrain.host_count, dtype=np.bool_)
     for any_of in role.required:
@@ -368,10 +375,11 @@ def _eligible(
     role: Role, number: int, terrain: Terrain, devices: DeviceConstraints | None
 ) -> Bools:
     """[H] hosts that could hold one member of the role if they were empty."""
+    masks = [mask for _, mask in _root_traits(role, terrain)]
     if devices is not None:
         alone = empty_proof(devices).single_role(number, 1)
-        return alone.feasible | alone.undecided
-    masks = [mask for _, mask in _traits_and_aggregates(role, terrain)]
+        return _intersection(terrain, [*masks, alone.feasible | alone.undecided])
+    masks += [mask for _, mask in _traits_and_aggregates(role, terrain)]
     for name, amount in role.resources.items():
         k = terrain.classes.index(name)
         masks += [_obeys_units(terrain, k, amount), terrain.capacity[:, k] >= amount]

@@ -74,6 +74,7 @@ def _role(role: Role) -> dict[str, object]:
         "groups": [_group(one) for one in role.groups],
         "same_subtree": _lists(role.same_subtree),
         "isolate": role.isolate,
+        "root_required": sorted(role.root_required),
     }
 
 
@@ -114,6 +115,7 @@ def _read_role(values: Mapping[str, Any]) -> Role:
         groups=tuple(_read_group(one) for one in values.get("groups", ())),
         same_subtree=tuple(frozenset(one) for one in values.get("same_subtree", ())),
         isolate=values.get("isolate", False),
+        root_required=frozenset(values.get("root_required", ())),
     )
 
 

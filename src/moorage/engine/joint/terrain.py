@@ -249,7 +249,7 @@ def _named_strings(request: EnsembleRequest) -> Iterator[str]:
     Parameters are searched without knowing the policy type, so it works for plug-ins too.
     """
     for role in request.roles:
-        for any_of in (*role.required, role.forbidden, *role.member_of):
+        for any_of in (*role.required, role.forbidden, role.root_required, *role.member_of):
             yield from any_of
     stack: list[object] = [statement.parameters for statement in request.policies]
     while stack:

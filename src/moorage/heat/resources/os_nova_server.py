@@ -23,9 +23,6 @@ TYPES = ("OS::Nova::Server",)
 
 IGNORED_PROPERTIES: Final = (
     "name",
-    "image",
-    "block_device_mapping",
-    "block_device_mapping_v2",
     "flavor_update_policy",
     "image_update_policy",
     "key_name",
@@ -67,6 +64,7 @@ def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]
         node=resource.node,
         description={
             "flavor": typed_yaml.name(_known(properties["flavor"])),
+            **({"boot_from_volume": True} if _from_volume(properties) else {}),
             **{key: entries[key].plain() for key in ROLE_KEYS if key in entries},
         },
         zone=_zone(properties),
@@ -75,13 +73,48 @@ def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]
     yield from policies(resource, entries)
 
 
+_DISKS: Final = ("image", "block_device_mapping", "block_device_mapping_v2")
+_VOLUMES: Final = ("volume_id", "snapshot_id", "image", "image_id")
+"""Keys of a block device mapping that make a volume of it."""
+
 _DECIDING: Final = (
     "flavor",
     "availability_zone",
     "scheduler_hints",
     "networks",
     "reservation_id",
+    *_DISKS,
 )
+
+
+def _from_volume(properties: Mapping[str, YamlNode]) -> bool:
+    """Whether the root disk is a volume: Nova then asks for no room for it on the host."""
+    image, older, mappings = (properties.get(name) for name in _DISKS)
+    named = [_entries(one) for one in _listed(older)]
+    if image is None and any(_is_root_device(one) for one in named):
+        return True
+    return any(_is_root_volume(_entries(one)) for one in _listed(mappings))
+
+
+def _is_root_device(mapping: Mapping[str, YamlNode]) -> bool:
+    device = mapping.get("device_name")
+    return device is not None and device.value in {"vda", "/dev/vda"}
+
+
+def _is_root_volume(mapping: Mapping[str, YamlNode]) -> bool:
+    """Whether a mapping is of a volume, and first in the order of booting, as it is by default."""
+    if not any(name in mapping and mapping[name].value is not None for name in _VOLUMES):
+        return False
+    order = mapping.get("boot_index")
+    return order is None or order.value is None or str(_known(order).value) == "0"
+
+
+def _entries(node: YamlNode) -> Mapping[str, YamlNode]:
+    return node.value if isinstance(node.value, dict) else {}
+
+
+def _listed(node: YamlNode | None) -> list[YamlNode]:
+    return node.value if node is not None and isinstance(node.value, list) else []
 
 
 def _known(node: YamlNode) -> YamlNode:

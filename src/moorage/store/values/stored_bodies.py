@@ -42,6 +42,7 @@ from moorage.domain.leases import (
     Terms,
     Yielding,
 )
+from moorage.domain.nova_servers import FlavorSize, NovaServer
 from moorage.domain.offers import Offer, OfferState
 from moorage.domain.period import Period
 from moorage.domain.placement import Place
@@ -85,6 +86,18 @@ _PERIOD: Final[Shape[Period]] = Shape(
     lambda period: [period.start, period.end], lambda plain: Period(plain[0], plain[1])
 )
 
+_GROUPS: Final = each(
+    record(
+        Group,
+        resources=_AMOUNTS,
+        kind=choice(GroupKind),
+        required=each(_NAMES),
+        forbidden=_NAMES,
+        member_of=each(_NAMES),
+    )
+)
+_SIZE: Final = record(FlavorSize)
+
 ENSEMBLE: Final = record(
     Ensemble,
     roles=each(
@@ -95,17 +108,17 @@ ENSEMBLE: Final = record(
             forbidden=_NAMES,
             member_of=each(_NAMES),
             tags=_NAMES,
-            groups=each(
+            groups=_GROUPS,
+            same_subtree=each(_NAMES),
+            root_required=_NAMES,
+            nova_server=optional(
                 record(
-                    Group,
-                    resources=_AMOUNTS,
-                    kind=choice(GroupKind),
-                    required=each(_NAMES),
-                    forbidden=_NAMES,
-                    member_of=each(_NAMES),
+                    NovaServer,
+                    size=_SIZE,
+                    extra_specs=table(PLAIN),
+                    image_properties=optional(table(PLAIN)),
                 )
             ),
-            same_subtree=each(_NAMES),
             server=optional(
                 record(
                     ServerOptions,
@@ -114,6 +127,7 @@ ENSEMBLE: Final = record(
                     metadata=table(PLAIN),
                 )
             ),
+            host_checks=each(PLAIN),
         )
     ),
     members=each(record(Member, name=_MEMBER_NAME)),
@@ -238,7 +252,15 @@ EXPLANATION: Final = record(
 )
 
 FLAVOR: Final = record(
-    Flavor, resources=_AMOUNTS, required=each(_NAMES), forbidden=_NAMES, extra_specs=table(PLAIN)
+    Flavor,
+    resources=_AMOUNTS,
+    required=each(_NAMES),
+    forbidden=_NAMES,
+    extra_specs=table(PLAIN),
+    size=optional(_SIZE),
+    root_required=_NAMES,
+    groups=_GROUPS,
+    host_checks=each(PLAIN),
 )
 
 _PAIR: Final[Shape[tuple[str, str]]] = Shape(list, lambda plain: (plain[0], plain[1]))

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.bookings import BookingState
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.extra_specs import check
 from moorage.domain.leases import Terms, reservation_class
+from moorage.domain.nova.server_request import NovaRules, translate
+from moorage.domain.nova_servers import FlavorSize, NovaServer
 from moorage.usecases.blazar.largest_size import LeaseSizes
 from moorage.usecases.blazar.lease_request import (
     BEFORE_END,
@@ -120,29 +121,36 @@ def _flavor(words: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) and "vcpus" in found else None
 
 
-_UNDERSTOOD: Final = frozenset({"hw:cpu_policy"})
-
-
 def _flavored(role: str, words: Mapping[str, Any], flavor: Mapping[str, Any]) -> ReservationRequest:
     """The reservation of members with a flavor's demands, known to the ledger or not."""
     amount = read_count(words, "amount")
     specs = flavor.get("extra_specs") or {}
     if not isinstance(specs, dict):
         raise InvalidDescription("a flavor's extra_specs are an object")
-    check(
-        {str(key): str(value) for key, value in specs.items()},
-        "resource_properties.extra_specs",
-        understood=_UNDERSTOOD if specs.get("hw:cpu_policy") == "dedicated" else frozenset(),
+    asked = translate(
+        NovaServer(_size(flavor), {str(key): str(value) for key, value in specs.items()}),
+        NovaRules(),
+        specs_path="resource_properties.extra_specs",
     )
-    resources = _resources(flavor, specs)
-    required = [key[6:] for key, how in specs.items() if _is_trait(key) and how == "required"]
-    forbidden = [key[6:] for key, how in specs.items() if _is_trait(key) and how == "forbidden"]
     members: dict[str, Any] = {
         "name": role,
         "count": amount,
-        "resources": {name: units for name, units in resources.items() if units},
+        "resources": dict(asked.resources),
     }
-    traits = {"required": required, "forbidden": forbidden}
+    stated = {
+        "required": sorted(asked.required | asked.root_required),
+        "forbidden": sorted(asked.forbidden),
+        "groups": [
+            {
+                "name": group.name,
+                "resources": dict(group.resources),
+                "required": sorted(trait for some in group.required for trait in some),
+                "forbidden": sorted(group.forbidden),
+            }
+            for group in asked.groups
+        ],
+        "group_policy": "isolate" if asked.isolate else "",
+    }
     said = {
         "amount": amount,
         "affinity": None,
@@ -151,26 +159,18 @@ def _flavored(role: str, words: Mapping[str, Any], flavor: Mapping[str, Any]) ->
         "disk_gb": flavor.get("disk", 0),
         "resource_properties": words["resource_properties"],
     }
-    stated = {key: names for key, names in traits.items() if names}
-    return ReservationRequest(role, FLAVOR, said, amount, amount, members | stated)
+    members |= {key: value for key, value in stated.items() if value}
+    return ReservationRequest(role, FLAVOR, said, amount, amount, members)
 
 
-def _is_trait(key: str) -> bool:
-    return key.startswith("trait:")
-
-
-def _resources(flavor: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, int]:
-    disk = _units(flavor.get("disk", 0)) + _units(flavor.get("OS-FLV-EXT-DATA:ephemeral", 0))
-    processors = "PCPU" if specs.get("hw:cpu_policy") == "dedicated" else "VCPU"
-    found = {
-        processors: _units(flavor["vcpus"]),
-        "MEMORY_MB": _units(flavor.get("ram", 0)),
-        "DISK_GB": disk,
-    }
-    for key, value in specs.items():
-        if key.startswith("resources:"):
-            found[key.removeprefix("resources:")] = _units(value)
-    return found
+def _size(flavor: Mapping[str, Any]) -> FlavorSize:
+    return FlavorSize(
+        vcpus=_units(flavor["vcpus"]),
+        memory_mb=_units(flavor.get("ram", 0)),
+        root_gb=_units(flavor.get("disk", 0)),
+        ephemeral_gb=_units(flavor.get("OS-FLV-EXT-DATA:ephemeral", 0)),
+        swap_mb=_units(flavor.get("swap") or 0),
+    )
 
 
 def _units(value: object) -> int:

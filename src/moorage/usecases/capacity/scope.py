@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from moorage.domain.errors import Forbidden, InvalidDescription, UnknownName
+from moorage.domain.nova.server_request import each_required
 from moorage.domain.period import DAY, Period, format_instant, from_now_on
 from moorage.domain.topology import HOST, Level
 from moorage.engine.capacity.capacity_over_time import hosts_where
@@ -141,8 +142,8 @@ def size_of(env: UseCaseEnvironment, scope: Scope) -> MemberSize:
         return MemberSize(scope.resources, scope.required, scope.forbidden)
     flavor = env.store.flavor(scope.flavor)
     return MemberSize(
-        MappingProxyType({**flavor.resources, **scope.resources}),
-        (*flavor.required, *scope.required),
+        MappingProxyType({**flavor.whole, **scope.resources}),
+        (*flavor.required, *each_required(flavor.root_required), *scope.required),
         flavor.forbidden | scope.forbidden,
     )
 

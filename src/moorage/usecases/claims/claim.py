@@ -117,7 +117,8 @@ def _claim(
     ensemble = env.store.ensemble(decision.ensemble_id)
     if (made := _made_before(env, caller, ensemble, identity)) is not None:
         return made
-    requested = read_server_request(env.store, second.server)
+    role = ensemble.role(second.member.role)
+    requested = read_server_request(env.store, second.server, role, env.limits.nova)
     snapshot = env.store.snapshot()
     now = snapshot.taken_at
     check_held(decision, now)
@@ -129,7 +130,6 @@ def _claim(
     made_claim = new_claim(decision, second, comparison, identity, Period(now, lapses_at))
     if dry_run:
         return ClaimResult(made_claim, ensemble, comparison, dry_run=True)
-    role = ensemble.role(second.member.role)
     groups = as_requested(role, requested.lists)
     taken = narrowed(place, role, requested.resources, groups)
     changes = claim_changes(ensemble, decision, taken, made_claim, held)

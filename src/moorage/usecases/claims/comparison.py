@@ -14,8 +14,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.describe import IMAGE_FIELDS, read_from_volume, read_image_properties
 from moorage.domain.describe_groups import LISTS, read_groups
+from moorage.domain.ensembles import GroupKind
 from moorage.domain.errors import DescriptionMismatch, InvalidDescription
+from moorage.domain.nova.flavors import server_of, server_request
+from moorage.domain.nova.server_request import each_required
 from moorage.domain.placement import Place
 from moorage.domain.resources import amounts
 from moorage.usecases.shared.role_resolution import find_flavor
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from moorage.domain.ensembles import Group, MemberName, Role
+    from moorage.domain.flavors import Flavor
+    from moorage.domain.nova.server_request import NovaRules, ServerRequest
     from moorage.domain.resources import Amounts
     from moorage.usecases.ports import Store
 
@@ -99,7 +105,10 @@ IGNORED: Final = frozenset(
 """Fields of a server request that do not matter for placement here."""
 
 SIZE: Final = frozenset({"flavor", "flavorRef", "resources"})
-MATTERS: Final = SIZE | {"required", "forbidden", "availability_zone", *LISTS}
+MATTERS: Final = SIZE | {"required", "forbidden", "availability_zone", *IMAGE_FIELDS, *LISTS}
+FLAVOR_GROUPS: Final = "flavors"
+"""The list of the flavor's groups beside those of `LISTS`."""
+_KINDS: Final = {**LISTS, FLAVOR_GROUPS: GroupKind.FLAVOR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +123,10 @@ class RequestedServer:
     zone: str | None = None
     ignored: tuple[str, ...] = ()
     lists: Mapping[str, Groups] = field(default_factory=lambda: MappingProxyType({}))
-    """The groups of `ports`, `volumes` and `groups`, for those that the request gives."""
+    """The groups of `ports`, `volumes` and `groups`, for those that the request gives, and of its
+    flavor."""
+    root_required: frozenset[str] | None = None
+    """Traits of the host itself; None: the request names no flavor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +137,12 @@ class Comparison:
     diff: tuple[Mapping[str, object], ...]
 
 
-def read_server_request(store: Store, server: Mapping[str, object]) -> RequestedServer:
+def read_server_request(
+    store: Store, server: Mapping[str, object], role: Role, rules: NovaRules
+) -> RequestedServer:
     """Parse a server request, with a flavor as Nova's or with explicit resources.
+
+    If it says nothing of its image or its root disk, those of the member's role are meant.
 
     Raises:
         InvalidDescription: an unknown or malformed field, or not exactly one size.
@@ -146,15 +162,18 @@ def read_server_request(store: Store, server: Mapping[str, object]) -> Requested
     groups = frozenset(frozenset({trait}) for trait in required)
     # All amounts may be in groups, as in a role without a size.
     resources, prefix = amounts({}), "resources"
+    root: frozenset[str] | None = None
+    lists = dict(read_lists(server))
     if sizes == ["resources"]:
         resources = _resources(server["resources"])
     elif sizes:
         size, path = server[sizes[0]], f"server.{sizes[0]}"
         if not isinstance(size, str):
             raise InvalidDescription("a flavor is named by a string", path=path)
-        flavor = find_flavor(store, size, path)
-        resources, prefix = flavor.resources, "flavor"
-        groups, forbidden = groups.union(flavor.required), forbidden | flavor.forbidden
+        asked, of_flavor = _asked(find_flavor(store, size, path), server, role, rules, path)
+        resources, prefix, root = asked.resources, "flavor", asked.root_required
+        groups, forbidden = groups | of_flavor, forbidden | asked.forbidden
+        lists[FLAVOR_GROUPS] = asked.groups
     zone = server.get("availability_zone")
     if zone is not None and not isinstance(zone, str):
         raise InvalidDescription(
@@ -167,8 +186,32 @@ def read_server_request(store: Store, server: Mapping[str, object]) -> Requested
         prefix=prefix,
         zone=zone,
         ignored=tuple(sorted(IGNORED & set(server))),
-        lists=read_lists(server),
+        lists=MappingProxyType(lists),
+        root_required=root,
     )
+
+
+def _asked(
+    flavor: Flavor, server: Mapping[str, object], role: Role, rules: NovaRules, path: str
+) -> tuple[ServerRequest, frozenset[frozenset[str]]]:
+    """What Nova asks for a server with this flavor, and the traits that it requires."""
+    before = role.nova_server
+    image = None if before is None else before.image_properties
+    from_volume = before is not None and before.from_volume
+    if "image_properties" in server:
+        image = read_image_properties(server["image_properties"], "server.image_properties")
+    if "boot_from_volume" in server:
+        from_volume = read_from_volume(server["boot_from_volume"], "server.boot_from_volume")
+    asked = server_request(
+        flavor,
+        server_of(flavor, image, from_volume=from_volume),
+        rules,
+        others=tuple(one for one in role.groups if one.kind is not GroupKind.FLAVOR),
+        path=path,
+        image_path="server.image_properties",
+    )
+    required = frozenset(each_required(asked.required))
+    return asked, required if flavor.size is not None else required.union(flavor.required)
 
 
 def compare(role: Role, requested: RequestedServer, zones: frozenset[str]) -> Comparison:
@@ -177,6 +220,7 @@ def compare(role: Role, requested: RequestedServer, zones: frozenset[str]) -> Co
         *amount_differences(requested.prefix, role.resources, requested.resources),
         *_requirements("required", role.required, requested.required),
         *_forbidden("forbidden", role.forbidden, requested.forbidden),
+        *_root_traits(role, requested),
         *_zone(requested, zones),
         *group_differences(role, requested.lists),
     ]
@@ -216,7 +260,7 @@ def _traits(server: Mapping[str, object], field: str) -> frozenset[str]:
 def group_differences(role: Role, lists: Mapping[str, Groups]) -> Iterator[Mapping[str, object]]:
     """Every difference between the role's groups and the given lists."""
     for kind, groups in lists.items():
-        described = {one.name: one for one in role.groups if one.kind is LISTS[kind]}
+        described = {one.name: one for one in role.groups if one.kind is _KINDS[kind]}
         requested = {one.name: one for one in groups}
         for name in sorted({*described, *requested}):
             path = f"{kind}.{name}"
@@ -269,6 +313,12 @@ def _forbidden(
         yield difference(path, "exceeds", None, trait)
     for trait in sorted(described - requested):
         yield difference(path, "narrower", trait, None)
+
+
+def _root_traits(role: Role, requested: RequestedServer) -> Iterator[Mapping[str, object]]:
+    if requested.root_required is not None:
+        described = each_required(role.root_required)
+        yield from _requirements("root_required", described, each_required(requested.root_required))
 
 
 def _zone(requested: RequestedServer, zones: frozenset[str]) -> Iterator[Mapping[str, object]]:

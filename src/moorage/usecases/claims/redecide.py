@@ -88,8 +88,8 @@ def _redecide(
     snapshot = env.store.snapshot()
     check_held(decision, snapshot.taken_at)
     check_free(decision, locate_members(snapshot, ensemble), second.member)
-    requested = read_server_request(env.store, second.server)
     role = ensemble.role(second.member.role)
+    requested = read_server_request(env.store, second.server, role, env.limits.nova)
     comparison = compare(role, requested, frozenset())
     lifetime = claim_within(env.limits, second.lifetime)
     made: list[Claim] = []
@@ -136,6 +136,7 @@ def _roles(ensemble: Ensemble, role: Role, requested: RequestedServer) -> tuple[
         required=tuple(sorted({*role.required, *requested.required}, key=sorted)),
         forbidden=role.forbidden | requested.forbidden,
         groups=as_requested(role, requested.lists),
+        root_required=role.root_required | (requested.root_required or frozenset()),
         same_subtree=tuple(names & named for names in role.same_subtree),
     )
     return tuple(sized if one.name == role.name else one for one in ensemble.roles)

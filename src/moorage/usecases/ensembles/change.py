@@ -249,7 +249,7 @@ def _with_role(
                 path=f"{path}.name",
             )
         described = read_role(source, path)
-        role = resolve_role(described, known, path)
+        role = resolve_role(described, known, env.limits.nova, path)
         wider = replace(ensemble, roles=(*ensemble.roles, role))
         return wider.grown(role.name, new_members(env.ids, role.name, range(described.count)))
     name = str(source["name"])

@@ -214,7 +214,7 @@ def ensemble_from_description(
         UnknownName: an unknown flavor, resource class or trait.
         LimitExceeded: the ensemble is too large.
     """
-    roles = resolve(env.store, description.roles)
+    roles = resolve(env.store, description.roles, env.limits.nova)
     now = env.store.now()
     ensemble = Ensemble(
         id=identity.id,

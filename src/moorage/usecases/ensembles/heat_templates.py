@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from moorage.domain.decisions import Decision
     from moorage.domain.describe import EnsembleDescription
     from moorage.domain.ensembles import Ensemble, PolicyStatement, Role
+    from moorage.domain.nova.server_request import NovaRules
     from moorage.heat.compile import CompiledTemplate, Source
     from moorage.heat.placed_template import PreparedTemplates
     from moorage.usecases.decide.request import RequestIdentity
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def differences(
-    store: Store, description: EnsembleDescription, ensemble: Ensemble
+    store: Store, description: EnsembleDescription, ensemble: Ensemble, rules: NovaRules
 ) -> tuple[Mapping[str, object], ...]:
     """Every field in which the description differs from the ensemble.
 
@@ -52,7 +53,7 @@ def differences(
         UnknownName: the description names a flavor, class or trait that is not known here.
         UnknownPolicy, InvalidDescription: a policy of the description cannot be understood.
     """
-    roles = {role.name: role for role in resolve(store, description.roles)}
+    roles = {role.name: role for role in resolve(store, description.roles, rules)}
     counts = {role.name: role.count for role in description.roles}
     found = [
         difference(role.name, "missing", "a role", None)
@@ -79,6 +80,7 @@ def _roles_differ(known: Role, role: Role) -> Iterator[Mapping[str, object]]:
         ("forbidden", sorted(known.forbidden), sorted(role.forbidden)),
         ("member_of", _groups(known.member_of), _groups(role.member_of)),
         ("tags", sorted(known.tags), sorted(role.tags)),
+        ("root_required", sorted(known.root_required), sorted(role.root_required)),
         ("groups", _devices(known), _devices(role)),
     )
     for field, before, after in fields:
@@ -208,7 +210,7 @@ def match_template(
     compiled, emission = _read(source)
     ensemble = own_ensemble(env.store, caller, ensemble_id)
     try:
-        diff = differences(env.store, compiled.description, ensemble)
+        diff = differences(env.store, compiled.description, ensemble, env.limits.nova)
     except InvalidDescription as error:
         raise compiled.with_location(error) from error
     if diff:

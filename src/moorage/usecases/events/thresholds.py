@@ -198,7 +198,7 @@ def capacity(
         crossed, side = measured > threshold.above_share, "above"
     else:
         amounts = (
-            env.store.flavor(threshold.flavor).resources
+            env.store.flavor(threshold.flavor).whole
             if threshold.flavor is not None
             else {str(threshold.resource_class): 1}
         )

@@ -1,10 +1,9 @@
-"""Flavors: write, delete, and load from `openstack flavor list --long -f json`.
+"""Flavors: write, delete, and load from Nova's listings.
 
-All callers read flavors, operators write them. In a listing RAM is in MiB, Disk and Ephemeral in
-GiB, Swap in MiB (or an empty string). Nova requests the root and ephemeral disks and the swap,
-rounded up to GiB, as DISK_GB. The property `resources:X` replaces the amount of a class (0 removes
-it), `trait:X` is `required` or `forbidden`; properties without effect on placement are stored as
-extra specs, and all others are refused (see `domain.extra_specs`).
+All callers read flavors, operators write them. Read are the rows of `openstack flavor list --long
+-f json` and the flavors of Nova's API. RAM is in MiB, Disk and Ephemeral in GiB, Swap in MiB (or an
+empty string). What a server of the flavor asks of Placement follows in `domain.nova`; extra specs
+that are not known are refused by name.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.changes import Changeset, DeleteFlavor, PutFlavor
@@ -23,25 +21,54 @@ from moorage.domain.errors import (
     NotFound,
     UnknownName,
 )
-from moorage.domain.extra_specs import check
-from moorage.domain.flavors import Flavor
-from moorage.domain.resources import amounts
+from moorage.domain.nova.flavors import nova_flavor
+from moorage.domain.nova_servers import FlavorSize
 from moorage.usecases.shared.access import require_operator
-from moorage.usecases.shared.role_resolution import LedgerNames
+from moorage.usecases.shared.role_resolution import LedgerNames, check_group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from moorage.domain.flavors import Flavor
+    from moorage.domain.nova.server_request import NovaRules
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
 
 
 _PROPERTY: Final = re.compile(r"\s*([^=,\s]+)\s*=\s*'([^']*)'\s*(?:,|$)")
-_MIB_PER_GIB: Final = 1024
 _DIGITS: Final = 12
+_MOST: Final = 2**31 - 1
+"""The largest number of a flavor, as on Placement's wire."""
 _LONGEST: Final = 255
 """Longest name in characters; Nova's limit."""
-_COLUMNS: Final = frozenset({"ID", "Name", "RAM", "Disk", "Ephemeral", "VCPUs"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The names of a flavor's fields in one kind of listing."""
+
+    id: str
+    name: str
+    memory: str
+    disk: str
+    ephemeral: str
+    vcpus: str
+    swap: str
+    specs: str
+
+    @property
+    def needed(self) -> frozenset[str]:
+        return frozenset({self.id, self.name, self.memory, self.disk, self.ephemeral, self.vcpus})
+
+
+_CLIENT: Final = _Columns(
+    *("ID", "Name", "RAM", "Disk", "Ephemeral", "VCPUs", "Swap", "Properties")
+)
+"""The columns of the `openstack` client."""
+_API: Final = _Columns(
+    *("id", "name", "ram", "disk", "OS-FLV-EXT-DATA:ephemeral", "vcpus", "swap", "extra_specs")
+)
+"""The fields of Nova's API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,55 +86,44 @@ class UnreadableFlavor:
 def refused(row: object, index: int, error: MoorageError) -> UnreadableFlavor:
     """A row of a listing with the error that refused it."""
     fields = row if isinstance(row, Mapping) else {}
-    said = {key: fields.get(key) for key in ("ID", "Name")}
+    columns = _columns(fields)
+    said = {"ID": fields.get(columns.id), "Name": fields.get(columns.name)}
     texts = {key: str(one)[:_LONGEST] for key, one in said.items() if isinstance(one, str | int)}
     path = error.path if isinstance(error, InvalidDescription | UnknownName) else None
     return UnreadableFlavor(index, texts.get("ID", ""), texts.get("Name", ""), path, error.message)
 
 
-def read_row(row: object, path: str) -> Flavor:
+def read_row(row: object, path: str, rules: NovaRules) -> Flavor:
     """Read one flavor.
 
     Raises:
-        InvalidDescription: a missing column, a value of another type, or an unsupported extra spec
-            that may affect placement.
+        InvalidDescription: a missing field, a value of another type, or an extra spec that is not
+            known or contradicts another one.
     """
     if not isinstance(row, Mapping):
         raise InvalidDescription("a flavor is an object", path=path)
-    for column in sorted(_COLUMNS - set(row)):
+    of = _columns(row)
+    for column in sorted(of.needed - set(row)):
         raise InvalidDescription(f"column {column} is missing", path=f"{path}.{column}")
-    properties = read_properties(row.get("Properties"), f"{path}.Properties")
-    swap = _number(row.get("Swap") or 0, f"{path}.Swap")
-    disk = _number(row["Disk"], f"{path}.Disk") + _number(row["Ephemeral"], f"{path}.Ephemeral")
-    check(properties, f"{path}.Properties")
-    resources = {
-        "VCPU": _number(row["VCPUs"], f"{path}.VCPUs"),
-        "MEMORY_MB": _number(row["RAM"], f"{path}.RAM"),
-        "DISK_GB": disk + -(-swap // _MIB_PER_GIB),
-    }
-    required: set[str] = set()
-    forbidden: set[str] = set()
-    rest: dict[str, str] = {}
-    for name, value in properties.items():
-        kind, _, what = name.partition(":")
-        where = f"{path}.Properties.{name}"
-        if kind == "resources":
-            resources[what] = _number(value, where)
-        elif kind == "trait":
-            (required if value == "required" else forbidden).add(what)
-        else:
-            rest[name] = value
-    positive = {name: amount for name, amount in resources.items() if amount}
-    if not positive:
-        raise InvalidDescription("a flavor without any resource", path=path)
-    return Flavor(
-        id=_text(row["ID"], f"{path}.ID"),
-        name=_text(row["Name"], f"{path}.Name"),
-        resources=amounts(positive, path=path),
-        required=tuple(frozenset({trait}) for trait in sorted(required)),
-        forbidden=frozenset(forbidden),
-        extra_specs=MappingProxyType(dict(sorted(rest.items()))),
+    size = FlavorSize(
+        vcpus=_number(row[of.vcpus], f"{path}.{of.vcpus}"),
+        memory_mb=_number(row[of.memory], f"{path}.{of.memory}"),
+        root_gb=_number(row[of.disk], f"{path}.{of.disk}"),
+        ephemeral_gb=_number(row[of.ephemeral], f"{path}.{of.ephemeral}"),
+        swap_mb=_number(row.get(of.swap) or 0, f"{path}.{of.swap}"),
     )
+    return nova_flavor(
+        _text(row[of.id], f"{path}.{of.id}"),
+        _text(row[of.name], f"{path}.{of.name}"),
+        size,
+        read_properties(row.get(of.specs), f"{path}.{of.specs}"),
+        rules,
+        f"{path}.{of.specs}",
+    )
+
+
+def _columns(row: Mapping[object, object]) -> _Columns:
+    return _API if "vcpus" in row else _CLIENT
 
 
 def read_properties(source: object, path: str) -> dict[str, str]:
@@ -136,8 +152,8 @@ def read_properties(source: object, path: str) -> dict[str, str]:
 
 def _number(value: object, path: str) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _DIGITS:
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST:
         return value
     what, said = path.rpartition(".")[2], str(value)[:_LONGEST]
     raise InvalidDescription(f"{what} must be a whole number, not {said!r}", path=path)
@@ -199,7 +215,7 @@ def load_flavors(
     for index, row in enumerate(rows):
         path = f"flavors[{index}]"
         try:
-            flavor = read_row(row, path)
+            flavor = read_row(row, path, env.limits.nova)
             _check_names(known, flavor, path)
         except (InvalidDescription, UnknownName) as error:
             out.append(refused(row, index, error))
@@ -218,6 +234,9 @@ def _check_names(known: LedgerNames, flavor: Flavor, path: str) -> None:
     known.check_classes(frozenset(flavor.resources), f"{path}.resources")
     known.check_traits(frozenset().union(*flavor.required), f"{path}.required")
     known.check_traits(flavor.forbidden, f"{path}.forbidden")
+    known.check_traits(flavor.root_required, f"{path}.root_required")
+    for group in flavor.groups:
+        check_group(group, known, f"{path}.groups")
 
 
 def delete_flavor(

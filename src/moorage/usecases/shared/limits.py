@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.disclosure import Disclosure
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.domain.errors import LimitExceeded
+from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.period import DAY, FOREVER, HOUR, MINUTE, SECOND, say_duration
 from moorage.domain.quotas import QuotaDefaults
 
@@ -45,6 +46,8 @@ class Limits:
     """Where counting `max_additional` stops; a count that reaches it means "at least"."""
     tenant_additional: int = 10
     """The largest `max_additional` shown to a tenant, as totals of the cloud are not disclosed."""
+    nova: NovaRules = field(default_factory=NovaRules)
+    """How this cloud's Nova is configured, as far as requests of flavors differ by it."""
     disclosure: Disclosure = field(default_factory=Disclosure)
     """What of the fleet is disclosed to tenants."""
     attempts: int = 25

@@ -1,14 +1,16 @@
-"""Resolve described roles: flavors become resources and traits, and names are checked."""
+"""Resolve described roles: flavors become what Nova asks for, and names are checked."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import os_resource_classes
 
 from moorage.domain.ensembles import Role
-from moorage.domain.errors import NotFound, UnknownName
-from moorage.domain.extra_specs import check_stored
+from moorage.domain.errors import InvalidDescription, NotFound, UnknownName
+from moorage.domain.nova.flavors import server_of, server_request
+from moorage.domain.nova.server_request import each_required
 from moorage.domain.resources import amounts, is_custom_name
 
 if TYPE_CHECKING:
@@ -17,20 +19,27 @@ if TYPE_CHECKING:
     from moorage.domain.describe import RoleDescription
     from moorage.domain.ensembles import Group
     from moorage.domain.flavors import Flavor
+    from moorage.domain.nova.server_request import NovaRules
+    from moorage.domain.nova_servers import NovaServer
     from moorage.usecases.ports import Store
 
 _STANDARD: Final = frozenset(os_resource_classes.STANDARDS)
 """Resource classes that every ledger has."""
 
 
-def resolve(store: Store, described: Sequence[RoleDescription]) -> tuple[Role, ...]:
+def resolve(
+    store: Store, described: Sequence[RoleDescription], rules: NovaRules
+) -> tuple[Role, ...]:
     """Turn descriptions into roles.
 
     Raises:
         UnknownName: an unknown flavor, resource class or trait.
+        InvalidDescription: an image that contradicts the role's flavor.
     """
     known = LedgerNames(store)
-    return tuple(resolve_role(one, known, f"members[{i}]") for i, one in enumerate(described))
+    return tuple(
+        resolve_role(one, known, rules, f"members[{i}]") for i, one in enumerate(described)
+    )
 
 
 class LedgerNames:
@@ -86,44 +95,98 @@ class LedgerNames:
         flavors = self._store.flavors()
         named = {name for one in flavors for name in one.resources}
         named |= {name for one in flavors for some in one.required for name in some}
-        named |= {name for one in flavors for name in one.forbidden}
+        named |= {name for one in flavors for name in one.forbidden | one.root_required}
+        groups = [group for one in flavors for group in one.groups]
+        named |= {name for one in groups for name in one.resources}
+        named |= {name for one in groups for some in one.required for name in some}
         return frozenset(one for one in names if not is_custom_name(one) or one in named)
 
 
-def resolve_role(described: RoleDescription, known: LedgerNames, path: str) -> Role:
+def resolve_role(
+    described: RoleDescription, known: LedgerNames, rules: NovaRules, path: str
+) -> Role:
     """Turn one description into a role; a flavor's traits are added to the role's own.
 
     Raises:
         UnknownName: an unknown flavor, resource class or trait.
+        InvalidDescription: an image that contradicts the flavor.
     """
-    required, forbidden = described.required, described.forbidden
-    if described.flavor is None:
-        # A member without a size takes only the resources of its groups.
-        resources, name = described.resources or amounts({}), None
-        known.check_classes(frozenset(resources), f"{path}.resources")
-    else:
-        flavor = known.flavor(described.flavor, f"{path}.flavor")
-        check_stored(flavor.extra_specs, f"{path}.flavor")  # older versions stored unsupported ones
-        resources, name = flavor.resources, flavor.name
-        required = tuple(dict.fromkeys((*flavor.required, *required)))
-        forbidden = flavor.forbidden | forbidden
-    known.check_traits(frozenset().union(*described.required), f"{path}.required")
-    known.check_traits(described.forbidden, f"{path}.forbidden")
-    for group in described.groups:
-        check_group(group, known, f"{path}.{group.kind}s")
-    return Role(
+    own = Role(
         name=described.name,
-        resources=resources,
+        resources=described.resources or amounts({}),
         kind=described.kind,
-        flavor=name,
-        required=required,
-        forbidden=forbidden,
+        required=described.required,
+        forbidden=described.forbidden,
         member_of=described.member_of,
         tags=described.tags,
         groups=described.groups,
         same_subtree=described.same_subtree,
         isolate=described.isolate,
         server=described.server,
+    )
+    # A member without a size takes only the resources of its groups.
+    known.check_classes(frozenset(own.resources), f"{path}.resources")
+    known.check_traits(frozenset().union(*described.required), f"{path}.required")
+    known.check_traits(described.forbidden, f"{path}.forbidden")
+    for group in described.groups:
+        check_group(group, known, f"{path}.{group.kind}s")
+    if described.flavor is None:
+        return own
+    flavor = known.flavor(described.flavor, f"{path}.flavor")
+    server = server_of(flavor, described.image_properties, from_volume=described.from_volume)
+    return _with_flavor(own, flavor, server, known, rules, path)
+
+
+def _with_flavor(
+    role: Role,
+    flavor: Flavor,
+    server: NovaServer,
+    known: LedgerNames,
+    rules: NovaRules,
+    path: str,
+) -> Role:
+    """The role with what Nova asks for its flavor and its image.
+
+    Raises:
+        UnknownName: a resource class or trait that the ledger does not have.
+        InvalidDescription: the flavor and the image contradict each other, or a group of the role
+            has the name of one of the flavor.
+    """
+    asked = server_request(
+        flavor,
+        server,
+        rules,
+        others=role.groups,
+        path=f"{path}.flavor",
+        image_path=f"{path}.image_properties",
+    )
+    required = each_required(asked.required)
+    if flavor.size is None:
+        required = tuple(dict.fromkeys((*flavor.required, *required)))
+    taken = {one.name for one in asked.groups}
+    for group in role.groups:
+        # The flavor of a ticket names the role's groups with an underscore.
+        if taken & {group.name, f"_{group.name}"}:
+            raise InvalidDescription(
+                f"flavor {flavor.name} has a group of the name {group.name}; choose another",
+                path=f"{path}.{group.kind}s",
+            )
+    known.check_classes(frozenset(asked.resources), f"{path}.flavor")
+    traits = asked.required | asked.forbidden | asked.root_required
+    known.check_traits(traits, f"{path}.flavor")
+    for group in asked.groups:
+        check_group(group, known, f"{path}.flavor")
+    return replace(
+        role,
+        flavor=flavor.name,
+        resources=asked.resources,
+        required=tuple(dict.fromkeys((*required, *role.required))),
+        forbidden=asked.forbidden | role.forbidden,
+        groups=(*asked.groups, *role.groups),
+        isolate=asked.isolate or role.isolate,
+        root_required=asked.root_required,
+        nova_server=server,
+        host_checks=asked.host_checks,
     )
 
 

@@ -42,16 +42,10 @@ def ticket_flavors(
     if not decision.ticket or decision.state_at(store.now()) is not DecisionState.HELD:
         return ()
     return tuple(
-        ticket_flavor(ensemble.name, role, decision.ticket, _specs(store, role.flavor))
+        ticket_flavor(ensemble.name, role, decision.ticket)
         for role in ensemble.roles
         if role.kind == SERVER
     )
-
-
-def _specs(store: Store, flavor: str | None) -> Mapping[str, str]:
-    """The extra specs of the flavor that a role was described by, if it is still there."""
-    stored = None if flavor is None else if_stored(store.flavor, flavor)
-    return MappingProxyType({}) if stored is None else stored.extra_specs
 
 
 def flavor_creation(
@@ -156,8 +150,10 @@ def _body(flavor: TicketFlavor) -> dict[str, object]:
     return {
         "id": flavor.id,
         "name": flavor.name,
-        "vcpus": flavor.vcpus,
-        "ram": flavor.ram,
-        "disk": flavor.disk,
+        "vcpus": flavor.size.vcpus,
+        "ram": flavor.size.memory_mb,
+        "disk": flavor.size.root_gb,
+        "OS-FLV-EXT-DATA:ephemeral": flavor.size.ephemeral_gb,
+        "swap": flavor.size.swap_mb,
         "extra_specs": dict(flavor.extra_specs),
     }

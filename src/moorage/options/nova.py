@@ -1,0 +1,58 @@
+"""Settings that repeat Nova's own: its requests to Placement depend on them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from moorage.domain.errors import InvalidDescription
+from moorage.domain.nova.pci_devices import StandardNames, read_aliases
+from moorage.options.kinds import Setting, show_truth, truth
+
+
+def pci_alias(text: str) -> str:
+    """An entry of the table of PCI aliases, kept as text."""
+    try:
+        read_aliases([text], StandardNames())
+    except InvalidDescription as error:
+        raise ValueError(error.message) from error
+    return text
+
+
+NOVA: Final = (
+    Setting(
+        "pci_alias",
+        pci_alias,
+        (),
+        "JSON",
+        "[pci] alias of nova.conf, an entry as it stands there. Flavors with pci_passthrough:alias"
+        " name them. May be repeated; not in the environment, where a comma separates values.",
+        multi=True,
+    ),
+    Setting(
+        "pci_in_placement",
+        truth,
+        "false",
+        "BOOL",
+        "[filter_scheduler] pci_in_placement of nova.conf: whether Nova asks Placement for PCI"
+        " devices. If not, only Nova knows whether a host has them.",
+        show=show_truth,
+    ),
+    Setting(
+        "image_metadata_prefilter",
+        truth,
+        "false",
+        "BOOL",
+        "[scheduler] image_metadata_prefilter of nova.conf: whether Nova makes traits of an image's"
+        " architecture and device models.",
+        show=show_truth,
+    ),
+    Setting(
+        "query_placement_for_image_type_support",
+        truth,
+        "false",
+        "BOOL",
+        "[scheduler] query_placement_for_image_type_support of nova.conf: whether Nova asks for"
+        " hosts that support the format of an image.",
+        show=show_truth,
+    ),
+)
