@@ -73,6 +73,10 @@ def shop(tenant: Cli, nova: Nova, tmp_path: Path) -> Iterator[str]:
     tenant("ensemble", "delete", name)
 
 
+def as_operator(tenant: Cli) -> Cli:
+    return Cli(tenant.environment | {"MOORAGE_PROJECT": "", "MOORAGE_TOKEN": "admin"})
+
+
 def members(tenant: Cli, shop: str) -> dict[str, tuple[str, str | None]]:
     found = tenant.body("member", "list", shop)["members"]
     return {one["name"]: (one["status"], one["server_id"]) for one in found}
@@ -137,7 +141,7 @@ def test_mistakes_are_found_before_anything_is_claimed(tenant: Cli, nova: Nova, 
         (("--image", "beos"), "no image beos"),
         (("--network", "moon"), "no network moon"),
         (("--network", "auto", "--network", "none"), "stand alone"),
-        (("--only", "cache"), "no member in ensemble"),
+        (("--only", "cache"), "no role cache in ensemble"),
     ):
         told = tenant("ensemble", "boot", shop, *words)
         assert told.status != 0, told
@@ -229,8 +233,7 @@ def test_a_failed_build_is_kept_and_the_others_go_on(tenant: Cli, nova: Nova, sh
 def test_a_failed_build_is_deleted_and_moves_to_another_host(
     tenant: Cli, nova: Nova, shop: str
 ) -> None:
-    operator = Cli(tenant.environment | {"MOORAGE_PROJECT": "", "MOORAGE_TOKEN": "admin"})
-    places = operator.body("decision", "show", shop)["decision"]["assignments"]
+    places = as_operator(tenant).body("decision", "show", shop)["decision"]["assignments"]
     (host,) = next(one["allocations"] for one in places if one["member"] == "db[0]")
     nova.broken_hosts = {host}
     told = tenant("ensemble", "boot", shop, "--only", "db", "--on-failure", "delete")
@@ -241,6 +244,33 @@ def test_a_failed_build_is_deleted_and_moves_to_another_host(
     assert second.hosts != [host]
     assert len(nova.servers) == 2
     assert members(tenant, shop)["web[0]"][0] == "held"
+
+
+def test_without_another_host_the_same_place_is_tried_again(
+    tenant: Cli, nova: Nova, tmp_path: Path
+) -> None:
+    hosts = len(as_operator(tenant).body("host", "list")["hosts"])
+    file, name = tmp_path / "full.yaml", f"full-{uuid.uuid4().hex[:6]}"
+    role = f"{{name: web, count: {hosts}, flavor: m1.small, server: {{image: debian}}}}"
+    apart = "{name: apart, type: anti-affinity, members: [web], level: host}"
+    text = f"name: {name}\nmembers: [{role}]\npolicies: [{apart}]\n"
+    file.write_text(text, encoding="utf-8")
+    assert tenant("ensemble", "create", "-f", str(file)).status == 0
+    nova.broken = {f"{name}-web-0": 1}
+    told = tenant("ensemble", "boot", name, "--on-failure", "delete")
+    assert told.status == 0, told
+    assert "web[0]: no other host can take it: the same place is tried again" in told.err
+    first, second = nova.named(f"{name}-web-0")
+    assert first.hosts == second.hosts
+
+
+def test_a_nova_with_another_placement_is_reported_to(tenant: Cli, nova: Nova, shop: str) -> None:
+    nova.elsewhere = True
+    nova.broken = {f"{shop}-web-1": 1}
+    told = tenant("ensemble", "boot", shop, "--on-failure", "delete")
+    assert told.status == 0, told
+    assert statuses(tenant, shop) == {"active"}
+    assert members(tenant, shop)["web[1]"][1] == nova.named(f"{shop}-web-1")[1].id
 
 
 def test_after_a_failure_no_more_are_begun(tenant: Cli, nova: Nova, shop: str) -> None:

@@ -80,6 +80,8 @@ class Nova:
     """Name of a server -> how many builds of it fail."""
     broken_hosts: set[str] = field(default_factory=set)
     """UUIDs of hosts on which every build fails."""
+    elsewhere: bool = False
+    """Whether another service is its Placement."""
     presents: bool = True
     """Whether it passes the id of the request on to Placement."""
     servers: dict[str, Instance] = field(default_factory=dict)
@@ -140,7 +142,7 @@ class Nova:
         if found is None:
             raise Reply(404, "Instance could not be found.")
         if method == "DELETE":
-            self._placement("DELETE", f"/allocations/{server_id}")
+            self._forget(server_id)
             del self.servers[server_id]
             return 204, None
         found.looks += 1
@@ -153,6 +155,9 @@ class Nova:
     def _build(self, server: Instance) -> None:
         flavor = server.request["flavorRef"].removeprefix("id-of-")
         amounts = ",".join(f"{name}:{amount}" for name, amount in SIZES[flavor].items())
+        if self.elsewhere:
+            self._finish(server, refused=False)
+            return
         presented = server.request_id if self.presents else None
         path = f"/allocation_candidates?limit=1000&resources={amounts}"
         found = self._placement("GET", path, presented=presented).json()["allocation_requests"]
@@ -163,14 +168,21 @@ class Nova:
         body["consumer_generation"] = None
         written = self._placement("PUT", f"/allocations/{server.id}", body, presented)
         server.hosts = list(found[0]["allocations"])
+        self._finish(server, refused=written.status_code != 204)
+
+    def _finish(self, server: Instance, *, refused: bool) -> None:
         name = server.request["name"]
         left = self.broken.get(name, 0)
-        if written.status_code != 204 or left or self.broken_hosts & set(server.hosts):
+        if refused or left or self.broken_hosts & set(server.hosts):
             self.broken[name] = max(left - 1, 0)
-            self._placement("DELETE", f"/allocations/{server.id}")
+            self._forget(server.id)
             server.status, server.fault = "ERROR", "Build of instance aborted: disk is broken"
             return
         server.status = "ACTIVE"
+
+    def _forget(self, server_id: str) -> None:
+        if not self.elsewhere:
+            self._placement("DELETE", f"/allocations/{server_id}")
 
     def _placement(
         self, method: str, path: str, body: object = None, presented: str | None = None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from moorage.client.moorage import Moorage
     from moorage.wire.decisions import Decision, PolicyStatus
-    from moorage.wire.ensembles import Ensemble
+    from moorage.wire.ensembles import Ensemble, Role
     from moorage.wire.members import Member
 
 
@@ -209,7 +209,7 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
         ]
     )
     roles = [
-        (role.name, role.count, role.flavor or "-", _amounts(role.resources))
+        (role.name, role.count, role.flavor or "-", _image(role), _amounts(role.resources))
         for role in ensemble.members
     ]
     met = policy_states(ensemble, members)
@@ -220,7 +220,7 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
     parts: list[RenderableType] = [
         head,
         "",
-        table(["role", "#count", "flavor", "resources"], roles),
+        table(["role", "#count", "flavor", "image", "resources"], roles, quiet=["image"]),
     ]
     if policies:
         parts += ["", table(["policy", "members", "rule", "met"], policies)]
@@ -231,6 +231,11 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
     if notes:
         parts += ["", *notes]
     return stack(*parts)
+
+
+def _image(role: Role) -> str:
+    """The image of a role's servers, if it is described."""
+    return role.server.image or "" if role.server else ""
 
 
 def stays(members: Sequence[Member]) -> list[str]:

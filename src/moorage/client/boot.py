@@ -141,8 +141,9 @@ class Boot:
         members = moorage.ensembles.members(ensemble.id).value
         asked = [one for one in members if self._is_asked(one.name, one.role)]
         if not asked:
-            what = order.role or ", ".join(sorted(order.members or ()))
-            raise Missing(f"member in ensemble {ensemble.name}", what)
+            kind, names = ("member", order.members) if order.members else ("role", {order.role})
+            told = ", ".join(sorted(map(str, names)))
+            raise Missing(kind, f"{told} in ensemble {ensemble.name}")
         run = BootRun(
             moorage=moorage,
             nova=self.nova,
