@@ -9,20 +9,21 @@ from moorage.domain.changes import ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.effects import EffectKind
 from moorage.domain.ensembles import MemberName
-from moorage.domain.period import MINUTE, format_instant
+from moorage.domain.period import FOREVER, HOUR, MINUTE, format_instant
 from moorage.domain.tickets import ticket_class
 from moorage.domain.virtual_classes import PREEMPTIBLE
 from moorage.testing.service import OPERATOR, TENANT
 from moorage.usecases.claims.claim import SecondDescription, claim
 from moorage.usecases.claims.hold import renew
-from moorage.usecases.claims.outcome import activate
+from moorage.usecases.claims.outcome import activate, fail
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
 from moorage.usecases.leases.cancel import cancel_lease
-from moorage.usecases.ledger.allocations import allocate
+from moorage.usecases.ledger.allocations import allocate, release
 from moorage.usecases.preemption.stay_ends import EndReason, decided_ends, stay_ends
 
 Make = Callable[..., World]
+SIZE = {"resources": {"VCPU": 2}}
 
 
 def test_growth_keeps_the_terms_of_an_ensemble(world: Make) -> None:
@@ -156,3 +157,40 @@ def test_a_preemptible_server_ends_for_a_lease_if_another_one_takes_a_place(
     assert (booking.period.end, booking.yields_to) == (here.at(3) - 5 * MINUTE, lease.lease.id)
     told = [one.kind for one in env.store.effects(named(2))]
     assert EffectKind.WARN in told
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_deleted_server_that_ends_for_a_lease_gives_back_what_is_left_of_its_place(
+    world: Make, *, late: bool
+) -> None:
+    here = world(16)
+    lease = here.lease(3, 5, vcpu=16)
+    made = here.ensemble(2, preemptible=True, hold=4 * HOUR)
+    assert made.decision is not None
+    env, (member,) = here.service.env, made.ensemble.members
+    taken = {here.hosts[0]: {"VCPU": 2, ticket_class(made.decision.ticket, "web"): 1}}
+    owner = Consumer(named(1), TENANT.project_id, "nova", "INSTANCE")
+    allocate(env.store, [ReplaceAllocations(owner, taken, None)], ids=env.ids)
+    here.go_to(3 if late else 1)
+    release(env.store, named(1))
+    if late:
+        assert env.store.bookings(consumer=member.uuid) == []
+        return
+    allocate(env.store, [ReplaceAllocations(owner, taken, None)], ids=env.ids)
+    booking = here.booking(named(1))
+    assert (booking.period.end, booking.yields_to) == (here.at(3) - 5 * MINUTE, lease.lease.id)
+    cancel_lease(env, TENANT, lease.lease.id)
+    assert here.booking(named(1)).period.end == FOREVER
+
+
+def test_a_failed_claim_gives_back_what_is_left_of_its_place(world: Make) -> None:
+    here = world(16)
+    lease = here.lease(3, 5, vcpu=16)
+    made = here.ensemble(2, preemptible=True)
+    assert made.decision is not None
+    env, naming, (member,) = here.service.env, here.naming(), made.ensemble.members
+    before = here.booking(member.uuid)
+    assert before.yields_to == lease.lease.id
+    claim(env, TENANT, made.decision.id, SecondDescription(member.name, SIZE), naming)
+    fail(env, TENANT, naming.id)
+    assert here.booking(member.uuid) == before

@@ -33,7 +33,13 @@ from moorage.domain.decisions import (
 from moorage.domain.errors import ConcurrentUpdate, HoldExpired, NotFound
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, DecisionResult, run_decision
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
-from moorage.usecases.decide.request import DecisionHooks, KnownHosts, Proposal, RequestIdentity
+from moorage.usecases.decide.request import (
+    DecisionHooks,
+    ForcedEnd,
+    KnownHosts,
+    Proposal,
+    RequestIdentity,
+)
 from moorage.usecases.decide.writes import (
     decision_after_claims,
     end_claim,
@@ -92,26 +98,32 @@ def _expire_claim(env: UseCaseEnvironment, claim_id: str) -> bool:
         if decision.lease_id is not None and any(
             one.name == claim.member for one in ensemble.members
         ):
-            expected = (*expected, return_unclaimed_place(ensemble, decision, claim, now))
+            returned = return_unclaimed_place(env.store, ensemble, decision, claim, now)
+            expected = (*expected, returned)
     rest = decision_after_claims(env.store, decision, {claim.id}, now)
     env.store.commit(Changeset((*expected, end_claim(claim, now), *rest)))
     return True
 
 
 def return_unclaimed_place(
-    ensemble: Ensemble, decision: Decision, claim: Claim, now: Instant
+    store: Store, ensemble: Ensemble, decision: Decision, claim: Claim, now: Instant
 ) -> Change:
     """The change to the bookings of a claim that ends without a server.
 
-    A decision that still holds its unclaimed places gets the place back; otherwise it is freed.
+    A decision that still holds its unclaimed places gets the place back, until the early end that
+    the claim had of it; otherwise it is freed.
 
     The claim is building until `now`, the instant at which the decision's state is judged.
     """
     member = ensemble.member(claim.member)
     place = decision.places.get(claim.member)
-    if place is None or decision.state_at(now) is not DecisionState.HELD:
+    claimed = (ForcedEnd.of(one) for _, one in store.bookings(consumer=member.uuid))
+    ending = next((one for one in claimed if one is not None), None)
+    over = ending is not None and ending.end <= now
+    if place is None or over or decision.state_at(now) is not DecisionState.HELD:
         return DropBookings(frozenset({member.uuid}))
-    return PutBookings(member_consumer(ensemble, member), hold_bookings(member, place, decision))
+    bookings = hold_bookings(member, place, decision, ending=ending)
+    return PutBookings(member_consumer(ensemble, member), bookings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +192,7 @@ def fail(
                 (
                     ExpectEnsemble(ensemble.id, ensemble.generation),
                     PutClaim(failed, ClaimState.BUILDING.value, not_after=claim.lapses_at),
-                    return_unclaimed_place(ensemble, decision, claim, failed.updated_at),
+                    return_unclaimed_place(env.store, ensemble, decision, claim, failed.updated_at),
                     *decision_after_claims(env.store, decision, {claim.id}, failed.updated_at),
                 )
             )

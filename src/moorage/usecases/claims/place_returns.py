@@ -39,6 +39,7 @@ from moorage.domain.leases import LeaseState
 from moorage.domain.resources import total
 from moorage.usecases.claims.server_claims import ServerClaims
 from moorage.usecases.decide.member_places import bookings_of, place_of
+from moorage.usecases.decide.request import ForcedEnd
 from moorage.usecases.decide.writes import (
     current_decision,
     hold_bookings,
@@ -178,6 +179,8 @@ class _Returning:
     """Member -> its place in the decision, as it will be written."""
     places: dict[str, Place] = field(default_factory=dict)
     """UUID of a member -> the place that it gets back."""
+    ending: dict[str, ForcedEnd] = field(default_factory=dict)
+    """UUID of a member of a held decision -> the early end that its server had, for a lease."""
     missing: int = 0
     """Number of places that cannot be returned."""
     moved: bool = False
@@ -260,18 +263,18 @@ class _Returns:
             if outside is not None:
                 self._bind(outside, left)
             return
-        if self._is_place_again(into, consumer, place):
+        if self._is_place_again(into, consumer, place, left[0]):
             return
         heir = self._heir(into, consumer, place)
         if heir is not None:
-            self._return(into, heir, place)
+            self._return(into, heir, place, left[0])
         elif outside is not None:
             # A lease's place keeps its planned size; a member of a held decision is its server's.
             if into.lease is None or self._size_of(outside) == total(place.allocations.values()):
                 self._bind(outside, left)
             else:
                 into.give_server(outside, None)
-                self._return(into, outside, place)
+                self._return(into, outside, place, left[0])
 
     def changes(self) -> Iterator[Change]:
         """The changes that return the places."""
@@ -338,7 +341,9 @@ class _Returns:
             and (one.server_id is None or not self._stands(one.server_id))
         ]
 
-    def _is_place_again(self, into: _Returning, consumer: str, place: Place) -> bool:
+    def _is_place_again(
+        self, into: _Returning, consumer: str, place: Place, terms: Booking
+    ) -> bool:
         """Handle a server that moves back to its former place; False if it does not.
 
         The server is given to the member whose planned place that is, and the place that it leaves
@@ -357,7 +362,7 @@ class _Returns:
             return False
         into.give_server(own, None)
         into.give_server(former, consumer)
-        self._return(into, own, place)
+        self._return(into, own, place, terms)
         return True
 
     def _heir(self, into: _Returning, consumer: str, place: Place) -> Member | None:
@@ -391,14 +396,19 @@ class _Returns:
     def _bind(self, member: Member, left: Sequence[Booking]) -> None:
         self.bound.append(BindAllocations(str(member.server_id), left[0]))
 
-    def _return(self, into: _Returning, member: Member, left: Place) -> None:
+    def _return(self, into: _Returning, member: Member, left: Place, terms: Booking) -> None:
+        """Return a place that was left; `terms` is one of its bookings."""
         promised = into.promised(member, left)
         if member.server_id is not None:
             into.give_server(member, None)
-        if not self.fits and _amounts(promised) != _amounts(left):
+        over = into.lease is None and terms.period.end <= self.snapshot.taken_at
+        if over or (not self.fits and _amounts(promised) != _amounts(left)):
             into.missing += 1
-        else:
-            into.places[member.uuid] = promised
+            return
+        into.places[member.uuid] = promised
+        ending = ForcedEnd.of(terms)
+        if into.lease is None and ending is not None:
+            into.ending[member.uuid] = ending
 
 
 def _is_at(plan: Mapping[MemberName, Place], member: Member, place: Place) -> bool:
@@ -428,7 +438,8 @@ def _changes(each: _Returning, now: Instant) -> Iterator[Change]:
         replace(decision, places=MappingProxyType(each.plan), updated_at=now), decision.generation
     )
     for member, place in returned.items():
-        bookings = hold_bookings(member, place, decision)
+        ending = each.ending.get(member.uuid)
+        bookings = hold_bookings(member, place, decision, ending=ending)
         yield PutBookings(member_consumer(ensemble, member), bookings)
     # Written even if no server changes, so that decisions made from the former members conflict.
     yield PutEnsemble(ensemble, each.generation)

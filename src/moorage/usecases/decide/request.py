@@ -12,6 +12,7 @@ from moorage.domain.bookings import Binding
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from moorage.domain.bookings import Booking
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, MemberName, Role
@@ -30,6 +31,11 @@ class ForcedEnd:
     """The lease that begins there; None: the host is planned to be away from then on."""
     on: frozenset[str] = frozenset()
     """Providers whose bookings determine the end: if they change, it must be computed again."""
+
+    @classmethod
+    def of(cls, booking: Booking) -> ForcedEnd | None:
+        """The early end that a booking has already; None: it has none."""
+        return None if booking.declared_end is None else cls(booking.period.end, booking.yields_to)
 
 
 @dataclass(frozen=True, slots=True)
