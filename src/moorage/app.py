@@ -247,6 +247,7 @@ def _mounts(
                 env.ids,
                 access=access,
                 lifetimes=replace(settings.lifetimes, notice=env.limits.notice),
+                refuse_spent_claims=env.limits.refuse_spent_claims,
             ),
             unauthorized=known.unauthorized_bare,
         )

@@ -14,7 +14,7 @@ A request that creates a server names its place with `--hint moorage=<ensemble>`
 `<ensemble>/<role>` or `<ensemble>/<role>[i]`, with `--hint group=<the ensemble's id>`, or with the
 metadata `moorage:ensemble` and `moorage:member`. The filter claims it with the caller's token, and
 makes the claim's id the request's global id, which Nova passes on to Placement. If nova-api then
-answers other than 202, the claim fails at once, and its place is free again.
+answers other than 202, the claim fails at once, and its place is held again.
 
 Only the standard library is used: nothing of Moorage needs to be configured where nova-api runs.
 """
@@ -400,7 +400,7 @@ class _Moorage:
         return str(answer["claim"]["id"])
 
     def give_back(self, claim_id: str) -> None:
-        """Free the place of a claim whose server is not built; if this fails, the claim lapses."""
+        """Give back the place of a claim without a server; if this fails, the claim lapses."""
         try:
             self._call("PATCH", f"/claims/{claim_id}", {"claim": {"status": "failed"}})
         except (Refusal, Unanswered) as error:

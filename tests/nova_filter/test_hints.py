@@ -13,6 +13,7 @@ import pytest
 import yaml
 from falcon.testing import TestClient
 
+from moorage.client.discovery import OPERATOR_TOKEN
 from moorage.nova_filter import filter_factory
 from moorage.testing import in_process
 from moorage.testing.service import HandClock
@@ -124,6 +125,27 @@ def test_a_hint_claims_a_place_and_presents_it(cloud: Cloud, place: str, key: st
     assert cloud.nova.seen == [{"server": SERVER, key: {"different_host": "h"}}]
 
 
+def test_the_claim_ends_with_a_build_that_fails_later(cloud: Cloud) -> None:
+    """Nova writes the server's allocations, and deletes them when no host could build it."""
+    assert cloud.boot({"moorage": "shop/db[0]"}) == (202, {})
+    headers = {
+        "X-Auth-Token": OPERATOR_TOKEN,
+        "OpenStack-API-Version": "placement 1.36",
+        "X-Openstack-Request-Id": str(cloud.nova.global_ids[0]),
+    }
+    query = "/placement/allocation_candidates?resources=VCPU:8,MEMORY_MB:16384,DISK_GB:160"
+    found = cloud.moorage.simulate_get(query, headers=headers).json["allocation_requests"]
+    (allocations,) = (one["allocations"] for one in found)
+    owner = {"project_id": "shop", "user_id": "ann", "consumer_generation": None}
+    path, body = f"/placement/allocations/{NOVAS_OWN}", {"allocations": allocations, **owner}
+    assert cloud.moorage.simulate_put(path, json=body, headers=headers).status_code == 204
+    assert cloud.members()["db[0]"] == "active"
+    assert cloud.moorage.simulate_delete(path, headers=headers).status_code == 204
+    assert cloud.members()["db[0]"] == "held"
+    (claim,) = cloud.call("GET", f"/decisions/{cloud.decision}/claims")["claims"]
+    assert claim["status"] == "ended"
+
+
 def test_metadata_names_a_member(cloud: Cloud) -> None:
     metadata = {"moorage:ensemble": cloud.ensemble, "moorage:member": "db[1]"}
     assert cloud.boot(metadata=metadata) == (202, {})
@@ -200,6 +222,7 @@ def test_a_server_that_nova_refuses_gives_its_place_back(cloud: Cloud) -> None:
         cloud.boot({"moorage": "shop/db[1]"})
     claims = cloud.call("GET", f"/decisions/{cloud.decision}/claims")["claims"]
     assert [one["status"] for one in claims] == ["failed"] * 2
+    assert set(cloud.members().values()) == {"held"}
 
 
 @pytest.mark.parametrize("mode", ["refuse", "ordinary"])

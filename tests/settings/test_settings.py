@@ -85,6 +85,8 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "hold_default": "90m",
         "longest_hold": "P1D",
         "claim_lifetime": "2h",
+        "spent_claims": "refuse",
+        "failed_builds": "elsewhere",
         "longest_claim": "2d",
         "lifetime": "30d",
         "project_lifetime": "p=forever",

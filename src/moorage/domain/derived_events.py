@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.changes import Change
+    from moorage.domain.decisions import Claim, ClaimState
     from moorage.domain.effects import Effect
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
@@ -147,18 +148,28 @@ def _claim(change: changes.PutClaim, before: StoredState) -> Iterator[DerivedEve
     if change.expected_state == one.state.value:
         return
     del before
-    body = {
+    body = _claim_body(one, one.state)
+    yield DerivedEvent(f"claim.{one.state}", one.project_id, one.id, 0, body)
+    if change.expected_state is None and one.lease_id is not None:
+        claimed = {"claim": one.id, **body}
+        yield DerivedEvent("lease.claimed", one.project_id, one.lease_id, 0, claimed)
+
+
+def _claim_body(one: Claim, state: ClaimState) -> dict[str, object]:
+    return {
         "member": str(one.member),
-        "status": one.state.value,
+        "status": state.value,
         "ensemble": one.ensemble_id,
         "decision": one.decision_id,
         "server": one.server_id,
         "lease": one.lease_id,
     }
-    yield DerivedEvent(f"claim.{one.state}", one.project_id, one.id, 0, body)
-    if change.expected_state is None and one.lease_id is not None:
-        claimed = {"claim": one.id, **body}
-        yield DerivedEvent("lease.claimed", one.project_id, one.lease_id, 0, claimed)
+
+
+def spent_claim(one: Claim, state: ClaimState, server: str, *, refused: bool) -> DerivedEvent:
+    """The event of a claim that a new server presents when it is over, in this state."""
+    body = {"presented_by": server, "refused": refused, **_claim_body(one, state)}
+    return DerivedEvent("claim.spent", one.project_id, one.id, 0, body)
 
 
 def _ensemble(change: changes.PutEnsemble, before: StoredState) -> Iterator[DerivedEvent]:

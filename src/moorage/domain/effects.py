@@ -53,6 +53,8 @@ class EffectKind(StrEnum):
     """Evict a preemptible server that yields to a lease."""
     REPLACE = "replace"
     """Place members anew that lost held places because their host was removed."""
+    PLACE_ANEW = "place anew"
+    """Place a held member on another host, after its server was deleted."""
     DELETE = "delete"
     """Have a server deleted by the configured server deleter: Nova or a webhook."""
     CREATE_FLAVORS = "create flavors"

@@ -129,6 +129,14 @@ EVENT_TYPES: Final = (
     EventType("claim.active", "claim", "its server exists", _CLAIM),
     EventType("claim.failed", "claim", "the server could not be built", _CLAIM),
     EventType("claim.expired", "claim", "its server was not created in time", _CLAIM),
+    EventType("claim.ended", "claim", "its server is deleted", _CLAIM),
+    EventType(
+        "claim.spent",
+        "claim",
+        "a new server presents it too late: it has lapsed, failed or ended, or another server has"
+        " its place; the server gets an ordinary host, or is refused",
+        ("presented_by", "refused", *_CLAIM),
+    ),
     EventType(
         "member.warned",
         "server",

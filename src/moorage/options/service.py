@@ -13,6 +13,7 @@ from moorage.options.kinds import (
     host,
     lifetime,
     mount,
+    one_of,
     planners,
     project_lifetime,
     show_lifetime,
@@ -154,6 +155,25 @@ SERVICE: Final = (
         "DURATION",
         "The longest lifetime a claim may ask for.",
         show=say_duration,
+    ),
+    Setting(
+        "spent_claims",
+        one_of("ignore", "refuse"),
+        "ignore",
+        "WHAT",
+        "A new server whose request presents a claim that is over (lapsed, failed, ended, or used"
+        " by another server): treat it like any other server (ignore), or refuse its allocations"
+        " with 409, so that Nova builds it nowhere (refuse). The claim's owner is told by the event"
+        " claim.spent.",
+    ),
+    Setting(
+        "failed_builds",
+        one_of("keep", "elsewhere"),
+        "keep",
+        "WHAT",
+        "The place of a server whose allocations are deleted while its decision is held, as Nova"
+        " does when it could not build the server: keep it held on its host (keep), or place the"
+        " member anew on another host, all others staying (elsewhere).",
     ),
     Setting(
         "lifetime",

@@ -190,6 +190,8 @@ def configure(effective: Effective) -> Settings:
             notice=value["notice"],
             ticket_flavors=value["ticket_flavors"] == "nova",
             nova=_nova_rules(value),
+            refuse_spent_claims=value["spent_claims"] == "refuse",
+            builds_elsewhere=value["failed_builds"] == "elsewhere",
             grace=0 if value["end_servers"] == "none" else value["notice"],
             preemption_notice=(
                 value["preemption_notice"] if value["preemption"] == "pending" else None

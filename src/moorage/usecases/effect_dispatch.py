@@ -21,6 +21,7 @@ from moorage.domain.errors import ConcurrentUpdate, MoorageError, NotFound
 from moorage.domain.period import MINUTE, SECOND, format_instant, parse_instant
 from moorage.domain.retry_policy import RetryPolicy
 from moorage.usecases.capacity.planned_notices import affected_servers
+from moorage.usecases.claims import build_failures
 from moorage.usecases.effects.outcome import (
     attempt_started,
     effect_finished,
@@ -146,6 +147,16 @@ _NOBODY: Final = {
 }
 
 
+_IN_LEDGER: Final[Mapping[EffectKind, Callable[[UseCaseEnvironment, Effect], str]]] = {
+    **dict.fromkeys(TIMERS, lifecycle.carry_out),
+    EffectKind.EXPIRE: expiry.carry_out,
+    EffectKind.REPLACE: withdrawal.carry_out,
+    EffectKind.PLACE_ANEW: build_failures.carry_out,
+    EffectKind.EVICT: eviction.carry_out,
+}
+"""What carries out an effect that only changes the ledger."""
+
+
 def carry_out(env: UseCaseEnvironment, outside: OutwardActions, effect: Effect) -> EffectResult:
     """Carry out a due effect.
 
@@ -154,14 +165,9 @@ def carry_out(env: UseCaseEnvironment, outside: OutwardActions, effect: Effect) 
             is still pending.
     """
     try:
-        if effect.kind is EffectKind.EXPIRE:
-            return _told(effect, expiry.carry_out(env, effect))
-        if effect.kind in TIMERS:
-            return _told(effect, lifecycle.carry_out(env, effect))
-        if effect.kind is EffectKind.REPLACE:
-            return _told(effect, withdrawal.carry_out(env, effect))
-        if effect.kind is EffectKind.EVICT:
-            return _told(effect, eviction.carry_out(env, effect))
+        in_ledger = _IN_LEDGER.get(effect.kind)
+        if in_ledger is not None:
+            return _told(effect, in_ledger(env, effect))
         return _outside(env, outside, effect)
     except (ConcurrentUpdate, NotFound):
         # Done, taken by another worker or deleted meanwhile; if still due, it is read again later.

@@ -84,6 +84,7 @@ def _allocate(env: Environment, request: Request, writes: Sequence[ReplaceAlloca
         ids=env.ids,
         lifetimes=env.lifetimes,
         request_id=request.global_request_id,
+        refuse_spent=env.refuse_spent_claims,
     )
 
 

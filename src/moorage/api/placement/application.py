@@ -50,14 +50,20 @@ _log = logging.getLogger(__name__)
 
 
 def create_app(
-    store: Store, ids: Ids, *, access: Access = DEFAULT, lifetimes: Lifetimes = FOR_EVER
+    store: Store,
+    ids: Ids,
+    *,
+    access: Access = DEFAULT,
+    lifetimes: Lifetimes = FOR_EVER,
+    refuse_spent_claims: bool = False,
 ) -> Application:
     """The dialect's application over a ledger.
 
     The kernel that calls it has set `moorage.request_id`, and `moorage.caller` for every path
-    but the root's. `access` judges the access rules, `lifetimes` has default lifetimes.
+    but the root's. `access` judges the access rules, `lifetimes` has default lifetimes;
+    for `refuse_spent_claims` see `Limits`.
     """
-    return _Dialect(store, ids, access, lifetimes)
+    return _Dialect(store, ids, access, lifetimes, refuse_spent_claims)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,7 @@ class _Dialect:
     ids: Ids
     access: Access
     lifetimes: Lifetimes
+    refuse_spent_claims: bool
     summaries: Fragments = field(default_factory=lambda: Fragments(summary))
     summaries_with_terms: Fragments = field(default_factory=lambda: Fragments(summary_with_terms))
     _shapes: dict[str, Fragments] = field(default_factory=dict)

@@ -39,6 +39,10 @@ class Environment(Protocol):
     def lifetimes(self) -> Lifetimes:
         """The default lifetimes of consumers without a declared end."""
 
+    @property
+    def refuse_spent_claims(self) -> bool:
+        """Whether new servers are refused that present claims which are over."""
+
     def shapes(self, mount: str) -> Fragments:
         """Encoded providers, as the newest version shows them below a mount point."""
 

@@ -37,6 +37,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.leases import LeaseState
 from moorage.domain.resources import total
+from moorage.usecases.claims.build_failures import placing_anew
 from moorage.usecases.claims.server_claims import ServerClaims
 from moorage.usecases.decide.member_places import bookings_of, place_of
 from moorage.usecases.decide.request import ForcedEnd
@@ -441,6 +442,8 @@ def _changes(each: _Returning, now: Instant) -> Iterator[Change]:
         ending = each.ending.get(member.uuid)
         bookings = hold_bookings(member, place, decision, ending=ending)
         yield PutBookings(member_consumer(ensemble, member), bookings)
+        if each.lease is None:
+            yield placing_anew(decision, member, place, now)
     # Written even if no server changes, so that decisions made from the former members conflict.
     yield PutEnsemble(ensemble, each.generation)
     if each.missing and each.lease is not None:

@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.bookings import BookingState
-from moorage.domain.changes import Changeset, Committed, Stay, TakeHold
+from moorage.domain.changes import Changeset, Committed, PutEvent, Stay, TakeHold
 from moorage.domain.decisions import Claim, ClaimState
+from moorage.domain.derived_events import spent_claim
 from moorage.domain.errors import (
     ConcurrentUpdate,
     ConsumerConflict,
     DuplicateName,
     HoldExpired,
     NotFound,
+    WrongState,
 )
 from moorage.domain.period import Period
 from moorage.engine.candidates.enumerate import candidates
@@ -74,7 +76,7 @@ def presented_claim(store: Store, request_id: str | None) -> PresentedClaim | No
     if request_id is None:
         return None
     try:
-        claim = store.claim(request_id.lower().removeprefix(PREFIX))
+        claim = store.claim(_claim_id(request_id))
         if claim.state_at(store.now()) is not ClaimState.BUILDING:
             return None
         claim, ensemble = claim_and_ensemble(store, claim.id)
@@ -90,6 +92,15 @@ def presented_claim(store: Store, request_id: str | None) -> PresentedClaim | No
         return None
     providers = frozenset(booking.provider for booking in place)
     return PresentedClaim(claim, ensemble, member, providers, place[0])
+
+
+def names_claim(store: Store, request_id: str | None) -> bool:
+    """Whether a claim, in whatever state, has a request's id; nearly every request has one."""
+    return request_id is not None and if_stored(store.claim, _claim_id(request_id)) is not None
+
+
+def _claim_id(request_id: str) -> str:
+    return request_id.lower().removeprefix(PREFIX)
 
 
 def candidates_for(
@@ -157,6 +168,45 @@ def take_place(
     return _take_place(store, request_id, writes, notice)
 
 
+def spent_claim_notice(
+    store: Store,
+    request_id: str | None,
+    writes: Sequence[ReplaceAllocations],
+    *,
+    refuse: bool,
+) -> tuple[PutEvent, ...]:
+    """What tells the owner of a claim that a new server presents it when it is over.
+
+    Nothing if no claim has the request's id, or the claim is still building. A server that moves is
+    not new: it is written again, or together with its migration.
+
+    Raises:
+        WrongState: the server is refused (`refuse`); the owner is told.
+    """
+    claim = None if request_id is None else if_stored(store.claim, _claim_id(request_id))
+    if claim is None or len(writes) != 1:
+        return ()
+    state, (write,) = claim.state_at(store.now()), writes
+    server = write.consumer
+    if (
+        state is ClaimState.BUILDING
+        or not write.allocations
+        or server.project_id != claim.project_id
+        or (state is ClaimState.ACTIVE and server.uuid == claim.server_id)
+        or store.consumer(server.uuid) is not None
+    ):
+        return ()
+    told = PutEvent(spent_claim(claim, state, server.uuid, refused=refuse))
+    if not refuse:
+        return (told,)
+    store.commit(Changeset((told,)))
+    why = "has its server already" if state is ClaimState.ACTIVE else f"is {state}"
+    raise WrongState(
+        f"claim {claim.id} of {claim.member} {why}: its place is not kept for another server;"
+        " claim a held place, or decide again, and create the server with that claim"
+    )
+
+
 def repeated_write(
     store: Store, request_id: str | None, writes: Sequence[ReplaceAllocations]
 ) -> Committed | None:
@@ -175,7 +225,7 @@ def repeated_write(
         return None
     (write,) = writes
     server = write.consumer
-    claim = if_stored(store.claim, request_id.lower().removeprefix(PREFIX))
+    claim = if_stored(store.claim, _claim_id(request_id))
     if claim is None:
         return None
     found = store.consumer(server.uuid)

@@ -24,7 +24,13 @@ from moorage.domain.errors import (
 )
 from moorage.domain.virtual_classes import declared_terms
 from moorage.usecases.claims.place_returns import commit_with_returns
-from moorage.usecases.claims.presented import presented_claim, repeated_write, take_place
+from moorage.usecases.claims.presented import (
+    names_claim,
+    presented_claim,
+    repeated_write,
+    spent_claim_notice,
+    take_place,
+)
 from moorage.usecases.claims.stay_terms import Lifetimes, ending_in_time, with_declared_stay
 from moorage.usecases.ledger import withdrawal
 from moorage.usecases.tickets.allocations import is_retryable, redeemed, take_places
@@ -53,23 +59,28 @@ def allocate(
     ids: Ids,
     lifetimes: Lifetimes = FOR_EVER,
     request_id: str | None = None,
+    refuse_spent: bool = False,
 ) -> Committed:
     """Replace the allocations of one or more consumers together.
 
     The caller names no provider generation, so a conflict on one is retried here. Virtual resource
     classes in a write declare its terms, or take a place of a lease or of a held decision. With the
     `request_id` of a claim, one of the writes takes the claim's place, if it can; else it is
-    written like any other. A repeated write whose place was taken before returns the first result.
+    written like any other, and the owner of a claim that is over is told, or the write is refused
+    (`refuse_spent`). A repeated write whose place was taken before returns the first result.
 
     Raises:
         ConsumerConflict: a consumer's generation is not the one its write names.
         CapacityExceeded, ConstraintViolated: an amount does not fit, or violates the inventory's
             units.
         UnknownName: no such provider or resource class.
-        WrongState: a lease or held decision has no place for a write that requests one.
+        WrongState: a lease or held decision has no place for a write that requests one; or it
+            presents a claim that is over.
         ProviderConflict, ConcurrentUpdate: too many conflicting commits.
     """
     changes = tuple(writes)
+    if not names_claim(store, request_id):
+        request_id = None
     if len(changes) > 1:
         # Another consumer may get what one gives up: writes that only remove come first.
         changes = tuple(sorted(changes, key=lambda one: bool(one.allocations)))
@@ -92,9 +103,11 @@ def allocate(
         taken = take_place(store, request_id, changes, lifetimes.notice)
         if taken is not None:
             return taken
+        told = spent_claim_notice(store, request_id, changes, refuse=refuse_spent)
+        changeset = Changeset((*changes, *told))
         if any(map(_PREEMPTIBLE, changes)):
-            return _make_way(store, changes, lifetimes)
-        return _commit_with_retries(store, Changeset(changes))
+            return _make_way(store, changeset, lifetimes.notice)
+        return _commit_with_retries(store, changeset)
     except ConsumerConflict:
         before = repeated_write(store, request_id, changes)
         if before is None:
@@ -186,18 +199,14 @@ def _take_places(
     ) from conflict
 
 
-def _make_way(
-    store: Store, changes: tuple[ReplaceAllocations, ...], lifetimes: Lifetimes
-) -> Committed:
+def _make_way(store: Store, changeset: Changeset, notice: Duration) -> Committed:
     """Write allocations, and end preemptible ones in time for leases that need their hosts."""
     for _ in range(ATTEMPTS):
         try:
-            return commit_with_returns(
-                store, ending_in_time(store, Changeset(changes), lifetimes.notice)
-            )
+            return commit_with_returns(store, ending_in_time(store, changeset, notice))
         except ProviderConflict:
             continue
-    return commit_with_returns(store, Changeset(changes))
+    return commit_with_returns(store, changeset)
 
 
 def _commit_with_retries(store: Store, changeset: Changeset) -> Committed:

@@ -70,6 +70,11 @@ class Limits:
     service ends servers, else 0."""
     ticket_flavors: bool = False
     """Whether the service creates and deletes ticket flavors in Nova."""
+    refuse_spent_claims: bool = False
+    """Whether a new server is refused whose request presents a claim that is over."""
+    builds_elsewhere: bool = False
+    """Whether a member is placed on another host when its server is deleted while its decision is
+    held, as Nova does with a server that it could not build."""
     preemption_notice: Duration | None = None
     """The latest time before its start at which a lease may be preempted by one of a higher
     priority; None: never."""
