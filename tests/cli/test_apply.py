@@ -63,6 +63,24 @@ def test_it_is_created_and_then_unchanged(sim: Cli, file: File) -> None:
     assert sim.body("ensemble", "show", file.name)["ensemble"]["generation"] == generation
 
 
+def test_a_flavor_of_novas_and_an_image_are_no_difference(sim: Cli, file: File) -> None:
+    flavor = ("flavor", "create", "apply.safe", "--vcpus", "1", "--ram", "512")
+    made = sim(
+        *flavor, "--property", "trait:COMPUTE_NODE=required", "--property", "quota:cpu_shares=1"
+    )
+    assert made.status == 0, made
+    file.members[0] = {
+        **file.members[0],
+        "flavor": "apply.safe",
+        "boot_from_volume": True,
+        "image_properties": {"trait:COMPUTE_NODE": "required"},
+    }
+    assert file(sim, "apply").status == 0
+    assert file(sim, "apply").out == "unchanged\n"
+    file.members[0]["boot_from_volume"] = False
+    assert "from_volume" in file(sim, "diff").out
+
+
 def test_what_differs_is_changed_and_the_rest_stays(sim: Cli, file: File) -> None:
     assert file(sim, "apply").status == 0
     places = sim.body("member", "list", file.name)["members"]

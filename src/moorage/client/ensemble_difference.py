@@ -10,6 +10,9 @@ import msgspec
 from moorage.domain.describe import RoleDescription, read_role, read_statement
 from moorage.domain.ensembles import ServerOptions
 from moorage.domain.errors import Conflict
+from moorage.domain.flavors import Flavor
+from moorage.domain.nova.flavors import request_without_devices
+from moorage.domain.nova_servers import FlavorSize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -167,6 +170,8 @@ def _roles(
 def _description(role: Role) -> RoleDescription:
     """A role of the service's as its description; traits of its flavor are in it."""
     body = msgspec.to_builtins(role)
+    for follows in ("root_required", "flavor_groups", "host_checks"):
+        body.pop(follows, None)
     if role.flavor is None:
         del body["flavor"]
     if role.flavor is not None or not role.resources:
@@ -179,12 +184,33 @@ def _with_flavor(role: RoleDescription, flavors: Mapping[str, FlavorValue]) -> R
     flavor = flavors.get(role.flavor or "")
     if flavor is None:
         return role
-    of_flavor = tuple(frozenset([one] if isinstance(one, str) else one) for one in flavor.required)
+    asked = request_without_devices(
+        _flavor(flavor), role.image_properties, from_volume=role.from_volume, others=role.groups
+    )
     return replace(
         role,
         flavor=flavor.name,
-        required=tuple(dict.fromkeys((*of_flavor, *role.required))),
-        forbidden=role.forbidden | frozenset(flavor.forbidden),
+        required=tuple(dict.fromkeys((*asked.required, *role.required))),
+        forbidden=role.forbidden | asked.forbidden,
+        isolate=role.isolate or flavor.group_policy == "isolate",
+    )
+
+
+def _flavor(flavor: FlavorValue) -> Flavor:
+    """The flavor, as far as its traits follow from it."""
+    size = flavor.size
+    return Flavor(
+        id=flavor.id,
+        name=flavor.name,
+        resources=flavor.resources,
+        required=tuple(
+            frozenset([one] if isinstance(one, str) else one) for one in flavor.required
+        ),
+        forbidden=frozenset(flavor.forbidden),
+        extra_specs=flavor.extra_specs,
+        size=None
+        if size is None
+        else FlavorSize(size.vcpus, size.ram, size.disk, size.ephemeral, size.swap),
     )
 
 

@@ -162,7 +162,7 @@ def read_role(source: object, path: str) -> RoleDescription:
             f"role {name} has a flavor and resources; one of them is its size",
             path=f"{path}.resources",
         )
-    if flavor is None and (given := sorted(IMAGE_FIELDS & set(fields))):
+    if flavor is None and (given := sorted(one for one in IMAGE_FIELDS if fields.get(one))):
         raise InvalidDescription(
             f"role {name} has no flavor, so its image changes nothing", path=f"{path}.{given[0]}"
         )

@@ -110,11 +110,9 @@ def nova_query(server: NovaServer, rules: NovaRules) -> Iterator[tuple[str, str]
     """The query of Nova for a server, as `ResourceRequest.to_querystring` writes it."""
     asked = translate(server, rules)
     groups = [("", asked.resources, asked.required, asked.forbidden)]
-    groups += [
-        (one.name, one.resources, frozenset().union(*one.required), one.forbidden)
-        for one in asked.groups
-    ]
-    for suffix, resources, required, forbidden in groups:
+    groups += [(one.name, one.resources, one.required, one.forbidden) for one in asked.groups]
+    for suffix, resources, any_of, forbidden in groups:
+        required = frozenset().union(*any_of)
         yield f"resources{suffix}", ",".join(f"{name}:{n}" for name, n in resources.items())
         if required or forbidden:
             yield f"required{suffix}", ",".join([*required, *(f"!{one}" for one in forbidden)])

@@ -51,7 +51,7 @@ def our_answer(case: Case) -> Answer:
     own = {
         "suffix": "",
         "resources": dict(found.resources),
-        "required": sorted(found.required),
+        "required": sorted(frozenset().union(*found.required)),
         "forbidden": sorted(found.forbidden),
     }
     groups = [*found.groups, *of_ports]

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.flavors import Flavor
 from moorage.domain.nova.cpu_policies import DEDICATED, HYPERTHREADING, MIXED
 from moorage.domain.nova.extra_specs import GROUP_KEY, check_extra_specs, decides
 from moorage.domain.nova.properties import Properties
-from moorage.domain.nova.server_request import ServerRequest, each_required, translate
+from moorage.domain.nova.server_request import NovaRules, ServerRequest, translate
 from moorage.domain.nova_servers import FlavorSize, NovaServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from moorage.domain.ensembles import Group
-    from moorage.domain.nova.server_request import NovaRules
     from moorage.domain.resources import Amounts, Trait
 
 
@@ -41,7 +41,7 @@ def nova_flavor(
         id=flavor_id,
         name=name,
         resources=asked.resources,
-        required=each_required(asked.required),
+        required=asked.required,
         forbidden=asked.forbidden,
         extra_specs=specs,
         size=size,
@@ -128,11 +128,40 @@ def server_request(
         return translate(server, rules, others=others, specs_path=path, image_path=image_path)
     check_placement_terms(flavor.extra_specs, path)
     if server.image_properties is None and not server.from_volume:
-        return ServerRequest(flavor.resources, forbidden=flavor.forbidden)
+        return ServerRequest(flavor.resources, flavor.required, flavor.forbidden)
     asked = translate(server, rules, others=others, specs_path=path, image_path=image_path)
     if not (asked.resources or asked.groups or others):
         raise InvalidDescription("nothing is left to place on a host", path=path)
-    return asked
+    required = dict.fromkeys((*flavor.required, *asked.required))
+    return replace(asked, required=tuple(required))
+
+
+def request_without_devices(
+    flavor: Flavor,
+    image_properties: Mapping[str, str] | None,
+    *,
+    from_volume: bool,
+    others: tuple[Group, ...] = (),
+) -> ServerRequest:
+    """The request without PCI devices: as far as it depends on no option of Nova's.
+
+    Raises:
+        InvalidDescription: the flavor and the image contradict each other.
+    """
+    server = server_of(flavor, image_properties, from_volume=from_volume)
+    specs = {key: one for key, one in server.extra_specs.items() if key != _DEVICES}
+    return server_request(
+        flavor,
+        replace(server, extra_specs=specs),
+        NovaRules(),
+        others=others,
+        path="flavor",
+        image_path="image_properties",
+    )
+
+
+_DEVICES: Final = "pci_passthrough:alias"
+"""The extra spec whose meaning depends on the operator's table of aliases."""
 
 
 def novas_terms(

@@ -59,7 +59,8 @@ class ServerRequest:
 
     resources: Amounts
     """Its own, each class from one provider of the host's tree."""
-    required: frozenset[Trait] = frozenset()
+    required: tuple[frozenset[Trait], ...] = ()
+    """All of these; each satisfied by any trait of its set."""
     forbidden: frozenset[Trait] = frozenset()
     root_required: frozenset[Trait] = frozenset()
     """Traits of the host itself."""
@@ -138,7 +139,7 @@ class _Translation:
             raise InvalidDescription("a flavor without any resource", path=specs.path)
         return ServerRequest(
             resources=amounts(own.resources, path=specs.path),
-            required=frozenset(own.required),
+            required=each_required(own.required),
             forbidden=frozenset(own.forbidden),
             root_required=features.root_traits | self._prefiltered(image),
             groups=groups,

@@ -138,7 +138,7 @@ def _flavored(role: str, words: Mapping[str, Any], flavor: Mapping[str, Any]) ->
         "resources": dict(asked.resources),
     }
     stated = {
-        "required": sorted(asked.required | asked.root_required),
+        "required": sorted(asked.root_required.union(*asked.required)),
         "forbidden": sorted(asked.forbidden),
         "groups": [
             {

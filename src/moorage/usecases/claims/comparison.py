@@ -170,9 +170,9 @@ def read_server_request(
         size, path = server[sizes[0]], f"server.{sizes[0]}"
         if not isinstance(size, str):
             raise InvalidDescription("a flavor is named by a string", path=path)
-        asked, of_flavor = _asked(find_flavor(store, size, path), server, role, rules, path)
+        asked = _asked(find_flavor(store, size, path), server, role, rules, path)
         resources, prefix, root = asked.resources, "flavor", asked.root_required
-        groups, forbidden = groups | of_flavor, forbidden | asked.forbidden
+        groups, forbidden = groups.union(asked.required), forbidden | asked.forbidden
         lists[FLAVOR_GROUPS] = asked.groups
     zone = server.get("availability_zone")
     if zone is not None and not isinstance(zone, str):
@@ -193,8 +193,8 @@ def read_server_request(
 
 def _asked(
     flavor: Flavor, server: Mapping[str, object], role: Role, rules: NovaRules, path: str
-) -> tuple[ServerRequest, frozenset[frozenset[str]]]:
-    """What Nova asks for a server with this flavor, and the traits that it requires."""
+) -> ServerRequest:
+    """What Nova asks for a server with this flavor."""
     before = role.nova_server
     image = None if before is None else before.image_properties
     from_volume = before is not None and before.from_volume
@@ -202,7 +202,7 @@ def _asked(
         image = read_image_properties(server["image_properties"], "server.image_properties")
     if "boot_from_volume" in server:
         from_volume = read_from_volume(server["boot_from_volume"], "server.boot_from_volume")
-    asked = server_request(
+    return server_request(
         flavor,
         server_of(flavor, image, from_volume=from_volume),
         rules,
@@ -210,8 +210,6 @@ def _asked(
         path=path,
         image_path="server.image_properties",
     )
-    required = frozenset(each_required(asked.required))
-    return asked, required if flavor.size is not None else required.union(flavor.required)
 
 
 def compare(role: Role, requested: RequestedServer, zones: frozenset[str]) -> Comparison:

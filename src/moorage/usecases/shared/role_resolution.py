@@ -10,7 +10,6 @@ import os_resource_classes
 from moorage.domain.ensembles import Role
 from moorage.domain.errors import InvalidDescription, NotFound, UnknownName
 from moorage.domain.nova.flavors import server_of, server_request
-from moorage.domain.nova.server_request import each_required
 from moorage.domain.resources import amounts, is_custom_name
 
 if TYPE_CHECKING:
@@ -160,9 +159,6 @@ def _with_flavor(
         path=f"{path}.flavor",
         image_path=f"{path}.image_properties",
     )
-    required = each_required(asked.required)
-    if flavor.size is None:
-        required = tuple(dict.fromkeys((*flavor.required, *required)))
     taken = {one.name for one in asked.groups}
     for group in role.groups:
         # The flavor of a ticket names the role's groups with an underscore.
@@ -172,7 +168,7 @@ def _with_flavor(
                 path=f"{path}.{group.kind}s",
             )
     known.check_classes(frozenset(asked.resources), f"{path}.flavor")
-    traits = asked.required | asked.forbidden | asked.root_required
+    traits = asked.forbidden.union(asked.root_required, *asked.required)
     known.check_traits(traits, f"{path}.flavor")
     for group in asked.groups:
         check_group(group, known, f"{path}.flavor")
@@ -180,7 +176,7 @@ def _with_flavor(
         role,
         flavor=flavor.name,
         resources=asked.resources,
-        required=tuple(dict.fromkeys((*required, *role.required))),
+        required=tuple(dict.fromkeys((*asked.required, *role.required))),
         forbidden=asked.forbidden | role.forbidden,
         groups=(*asked.groups, *role.groups),
         isolate=asked.isolate or role.isolate,
