@@ -244,6 +244,17 @@ def test_contradictions_are_refused_by_name(
     assert word in error["detail"]
 
 
+def test_a_trait_that_no_host_has_itself_is_named(cloud: Cloud) -> None:
+    sound = {"name": "sound", "vcpus": 1, "ram": 512, "extra_specs": {"hw:sound_model": "virtio"}}
+    path = "/v1/flavors"
+    made = cloud.client.simulate_post(path, json={"flavor": sound}, headers=ADMIN)
+    assert made.json["flavor"]["root_required"] == ["COMPUTE_SOUND_MODEL_VIRTIO"]
+    members = [{"name": "a", "count": 1, "flavor": "sound"}]
+    body = {"ensemble": {"name": "x", "members": members, "decide": {}}}
+    refused = json.dumps(cloud.native("POST", "/ensembles", body, status=409))
+    assert "hosts with COMPUTE_SOUND_MODEL_VIRTIO for 1 x a" in refused
+
+
 def test_ports_ask_for_what_neutron_says(cloud: Cloud) -> None:
     port = {
         "name": "data",

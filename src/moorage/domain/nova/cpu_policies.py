@@ -31,7 +31,7 @@ _REALTIME_MASK: Final = "hw:cpu_realtime_mask"
 _NODES: Final = "hw:numa_nodes"
 _PAGES: Final = "hw:mem_page_size"
 _MOST_CPUS: Final = 10_000
-"""The largest number of a processor in a mask."""
+"""The largest number of a processor in a mask, and of processors that are told apart."""
 _AMOUNT: Final = re.compile(r"resources([1-9][0-9]*)?:(VCPU|PCPU)", re.ASCII)
 _TRAIT: Final = re.compile(rf"trait([1-9][0-9]*)?:{HYPERTHREADING}", re.ASCII)
 
@@ -73,6 +73,7 @@ class _CpuReader:
         return self.hardware.image
 
     def demand(self) -> CpuDemand:
+        self._check_countable()
         policy, threads = self._policy(), self._thread_policy()
         emulator = self.specs.get(_EMULATOR)
         realtime, masked = self._realtime(), self._dedicated_mask()
@@ -92,6 +93,15 @@ class _CpuReader:
             pcpus += 1
         how = {"isolate": "forbidden", "require": "required"}
         return CpuDemand(vcpus, pcpus, how.get(threads or ""), checks)
+
+    def _check_countable(self) -> None:
+        """Refuse to name single processors of an absurd number."""
+        if self.size.vcpus <= _MOST_CPUS:
+            return
+        for source in (self.specs, self.image):
+            for key in source.values:
+                if key.startswith(("hw:cpu_", "hw_cpu_", "hw:numa_", "hw_numa_")):
+                    raise source.refusal(key, f"at most {_MOST_CPUS} processors can have it")
 
     def _policy(self) -> str | None:
         ours, theirs = self.hardware.both("cpu_policy")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.describe_groups import MAX_GROUPS
 from moorage.domain.ensembles import Group, GroupKind
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.nova.cpu_policies import HYPERTHREADING, cpu_demand
@@ -132,6 +133,11 @@ class _Translation:
         features = feature_demand(self.hardware)
         self._add_features(features, specs)
         groups = (*self._closed_groups(specs), *devices)
+        if len(groups) > MAX_GROUPS:
+            raise InvalidDescription(
+                f"a flavor has at most {MAX_GROUPS} groups and devices, not {len(groups)}",
+                path=specs.path,
+            )
         self._check_group_policy(specs, groups)
         own = self.own
         self._check_group(specs, _OWN, own)
@@ -237,8 +243,8 @@ class _Translation:
             raise specs.refusal(
                 _ALIAS, f"{alias.name!r} has no single resource class in the table of aliases"
             )
-        if count > _MOST_DEVICES:
-            raise specs.refusal(_ALIAS, f"at most {_MOST_DEVICES} devices, not {count}")
+        if count > MAX_GROUPS:
+            raise specs.refusal(_ALIAS, f"at most {MAX_GROUPS} devices, not {count}")
         for index in range(count):
             yield Group(
                 name=f"pci-{number}-{index}",
@@ -271,10 +277,6 @@ class _Translation:
                 raise specs.refusal(
                     f"trait{suffix}:{trait}", "no amount is asked of the provider that has it"
                 )
-
-
-_MOST_DEVICES: Final = 32
-"""Devices of one alias: a host has no more, and each is a group."""
 
 
 def each_required(traits: frozenset[Trait] | set[Trait]) -> tuple[frozenset[Trait], ...]:
