@@ -76,7 +76,7 @@ def _digest(role: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TicketFlavor:
-    """The Nova flavor whose servers take the places of a ticket class."""
+    """The Nova flavor whose servers take the places of a ticket's or reservation's class."""
 
     id: str
     """Derived from the class, so that a flavor is made once."""
@@ -90,11 +90,7 @@ class TicketFlavor:
 def ticket_flavor(
     ensemble: str, role: Role, ticket: str, *, index: int | None = None
 ) -> TicketFlavor:
-    """The flavor of a role's tickets: the role's own size, and one unit of the ticket's class.
-
-    For a role with a flavor of Nova it is that flavor with the ticket's class beside. What a flavor
-    cannot say (aggregates, one of several traits) is left out: the ticket's places have it. Groups
-    of ports and volumes are left out too: Nova adds them to its request.
+    """The flavor by which servers take the places of a role's tickets.
 
     Args:
         ensemble: the ensemble's name.
@@ -103,6 +99,28 @@ def ticket_flavor(
         index: the member's index in the role; None: any member of the role.
     """
     name = ticket_class(ticket, role.name, index)
+    member = role.name if index is None else f"{role.name}-{index}"
+    flavor_id = str(uuid5(UUID(ticket), name))
+    return _flavor(flavor_id, _flavor_name(ensemble, f"-{member}-{ticket[:8]}"), name, role)
+
+
+def reservation_flavor(
+    reservation_id: str, resource_class: ResourceClass, role: Role
+) -> TicketFlavor:
+    """The flavor by which servers take the places of a lease's reservation.
+
+    Its id is the reservation's, and its name `reservation:<id>`, as Blazar's are.
+    """
+    return _flavor(reservation_id, f"reservation:{reservation_id}", resource_class, role)
+
+
+def _flavor(flavor_id: str, name: str, resource_class: ResourceClass, role: Role) -> TicketFlavor:
+    """The role's own size, and one unit of the class.
+
+    For a role with a flavor of Nova it is that flavor with the class beside. What a flavor cannot
+    say (aggregates, one of several traits) is left out: the places have it. Groups of ports and
+    volumes are left out too: Nova adds them to its request.
+    """
     if role.nova_server is None:
         size, found = novas_terms(role.resources, role.required, role.forbidden, {})
     else:
@@ -118,12 +136,11 @@ def ticket_flavor(
         found["group_policy"] = "isolate"
     elif len(role.groups) > 1 and groups:
         found.setdefault("group_policy", "none")
-    found[f"resources:{name}"] = "1"
-    member = role.name if index is None else f"{role.name}-{index}"
+    found[f"resources:{resource_class}"] = "1"
     return TicketFlavor(
-        id=str(uuid5(UUID(ticket), name)),
-        name=_flavor_name(ensemble, f"-{member}-{ticket[:8]}"),
-        resource_class=name,
+        id=flavor_id,
+        name=name,
+        resource_class=resource_class,
         role=role.name,
         size=size,
         extra_specs=MappingProxyType(dict(sorted(found.items()))),

@@ -140,9 +140,9 @@ LEASES: Final = (
         one_of("none", "nova"),
         "none",
         "WHO",
-        "Who creates the flavors by which servers take held places, and deletes them when a"
-        " decision is over: an operator, with the commands of `moorage decision flavors` (none);"
-        " or Moorage, in Nova, with the credentials of section [nova].",
+        "Who creates the flavors by which servers take held and leased places, and deletes them"
+        " when a decision or lease is over: an operator, with the commands that `moorage decision"
+        " flavors` prints (none); or Moorage, in Nova, with the credentials of section [nova].",
     ),
     Setting(
         "hook",

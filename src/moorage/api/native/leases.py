@@ -81,6 +81,7 @@ def listing(call: Call) -> Reply:
         name=call.query.get("name"),
         state=_state(call.query.get("state")),
         series_id=call.query.get("series"),
+        reservation_id=call.query.get("reservation"),
     )
     computed = {"computed_at": instant(call.env.store.now())}
     view = partial(lease_view, call)

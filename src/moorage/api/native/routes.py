@@ -91,7 +91,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/decisions/{id}/claims", MEMBER, "moorage:claims:create", claims.create, "Take the place of a member for a server", request=claims_wire.ClaimCreate, response=claims_wire.OneClaim, status=201, mutates=True),
     Route("GET", "/claims/{id}", READER, "moorage:claims:show", claims.show, "Show a claim", response=claims_wire.OneClaim),
     Route("PATCH", "/claims/{id}", MEMBER, "moorage:claims:update", claims.change, "Tell what became of the server", request=claims_wire.ClaimPatch, response=claims_wire.OneClaim, mutates=True),
-    Route("GET", "/leases", READER, "moorage:leases:list", leases.listing, "List leases, oldest first", response=leases_wire.Leases, query=(*PAGE, "name", "state", "series", "project_id", "all_projects")),
+    Route("GET", "/leases", READER, "moorage:leases:list", leases.listing, "List leases, oldest first", response=leases_wire.Leases, query=(*PAGE, "name", "state", "series", "reservation", "project_id", "all_projects")),
     Route("POST", "/leases", MEMBER, "moorage:leases:create", leases.create, "Lease places for a later period, with a proof", request=leases_wire.LeaseCreate, response=leases_wire.OneLease, status=201, mutates=True, other=((202, "Not now: it waits", waitlist_wire.OneWaitlistEntry),), expensive=True),
     Route("GET", "/leases/{id}", READER, "moorage:leases:show", leases.show, "Show a lease", response=leases_wire.OneLease),
     Route("PATCH", "/leases/{id}", MEMBER, "moorage:leases:update", leases.change, "Extend, shrink, grow, move or rename a lease", request=leases_wire.LeaseChange, response=leases_wire.OneLease, mutates=True, expensive=True),

@@ -16,7 +16,12 @@ from moorage.engine.candidates.enumerate import batches, first_candidates, summa
 from moorage.http.microversion import Response
 from moorage.usecases.claims.presented import candidates_for, presented_claim
 from moorage.usecases.claims.stay_terms import fleet_for_query
-from moorage.usecases.tickets.allocations import ticket_candidates, without_spent_tickets
+from moorage.usecases.ledger.exclusive_hosts import without_exclusive_hosts
+from moorage.usecases.tickets.allocations import (
+    ticket_candidates,
+    with_presented_reservation,
+    without_spent_tickets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,6 +40,8 @@ def list_all(env: Environment, request: Request) -> Response:
     shown = presented_claim(env.store, request.global_request_id)
     query = candidate_query.read(request)
     query = without_spent_tickets(env.store, query, presents=shown is not None)
+    if shown is None:
+        query = with_presented_reservation(env.store, query, request.global_request_id)
     snapshot = env.store.snapshot()
     if not names_exist(env, snapshot, query):
         return Response(
@@ -47,6 +54,7 @@ def list_all(env: Environment, request: Request) -> Response:
     elif shown is not None:
         requests, used = _few(snapshot, candidates_for(snapshot, query, shown), limit)
     else:
+        query = without_exclusive_hosts(env.store, snapshot, query, env.lifetimes)
         seen = fleet_for_query(snapshot, query, env.lifetimes)
         found = first_candidates(batches(seen, query, limit), limit)
         requests, used = batched_requests(seen, query.shape.slots, found)

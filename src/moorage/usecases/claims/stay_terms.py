@@ -59,8 +59,8 @@ class Lifetimes:
         return self.default is not None or bool(self.projects)
 
 
-def fleet_for_query(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifetimes) -> Snapshot:
-    """The fleet over the period for which a query needs capacity, by its virtual classes.
+def query_period(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifetimes) -> Period:
+    """The period for which a query needs capacity, by its virtual classes.
 
     A query names no project, so one without a lifetime is judged over the default lifetime.
     """
@@ -69,9 +69,15 @@ def fleet_for_query(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifeti
     if declared is not None and declared.preemptible:
         # It needs capacity at least for the notice; after that it can be evicted.
         life = lifetimes.notice if life is None else min(life, lifetimes.notice)
-    if life is not None:
-        end = min(snapshot.taken_at + life, FOREVER)
-        snapshot = with_period(snapshot, query.classes, Period(snapshot.taken_at, end))
+    end = FOREVER if life is None else min(snapshot.taken_at + life, FOREVER)
+    return Period(snapshot.taken_at, end)
+
+
+def fleet_for_query(snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifetimes) -> Snapshot:
+    """The fleet over the period for which a query needs capacity; see `query_period`."""
+    period = query_period(snapshot, query, lifetimes)
+    if not period.open_ended:
+        snapshot = with_period(snapshot, query.classes, period)
     return with_virtual_classes(snapshot, query)
 
 
@@ -222,8 +228,7 @@ def _alone(
 ) -> ForcedEnd | None:
     """The end of the stay before a lease has one of its hosts exclusively; None if none does.
 
-    None also if a host is exclusive already, not for a lease, or too soon for the notice:
-    Placement's API has no exclusive hosts, so such a server is written like any other.
+    None also if a host is exclusive already, not for a lease, or too soon for the notice.
     """
     owner = write.consumer
     rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]

@@ -36,6 +36,11 @@ from moorage.usecases.effects.notifications import checked_lease_end
 from moorage.usecases.effects.outcome import effect_finished, finish, postponed
 from moorage.usecases.preemption.stay_ends import EndReason
 from moorage.usecases.shared.lookup import if_stored
+from moorage.usecases.shared.ticket_flavors import (
+    lease_flavor_creation,
+    lease_flavor_deletion,
+    lease_flavors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, Member
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
+    from moorage.domain.tickets import TicketFlavor
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.environment import UseCaseEnvironment
 
@@ -100,7 +106,10 @@ def progress_of(env: UseCaseEnvironment, lease: Lease) -> LeaseProgress:
     ensemble = if_stored(env.store.ensemble, lease.ensemble_id)
     snapshot = env.store.snapshot()
     member_places = None if ensemble is None else locate_members(snapshot, ensemble)
-    return LeaseProgress(lease, decision, ensemble, member_places, snapshot.taken_at)
+    progress = LeaseProgress(lease, decision, ensemble, member_places, snapshot.taken_at)
+    if ensemble is not None and env.limits.ticket_flavors:
+        progress.flavors = lease_flavors(lease, ensemble)
+    return progress
 
 
 def _commit(env: UseCaseEnvironment, effect: Effect, progress: LeaseProgress, outcome: str) -> str:
@@ -124,6 +133,8 @@ class LeaseProgress:
     member_places: MemberPlaces | None
     now: Instant
     follows: list[Change] = field(default_factory=list)
+    flavors: tuple[TicketFlavor, ...] = ()
+    """By which servers take its places, if the service manages them in Nova."""
     _lease: int | None = None
     """The stored generation of the lease, once a step has changed it; None before."""
     _decision: int | None = None
@@ -217,6 +228,7 @@ class LeaseProgress:
 
     def _activate(self) -> str:
         self._at(Edge.ON_START, self.lease.terms.period.start)
+        self.follows += lease_flavor_creation(self.lease, self.flavors, self.now)
         return ""
 
     def _end(self) -> str:
@@ -228,6 +240,7 @@ class LeaseProgress:
             self._decide(DecisionStep.LAPSE if lapsed else DecisionStep.CONFIRM)
         servers = self.delete("its lease has ended", end)
         self._at(Edge.ON_END, end)
+        self.follows += lease_flavor_deletion(self.lease, self.flavors, self.now)
         self.follows += checked_lease_end(self.lease, self.now)
         return f" ({counted(freed, 'place')} freed, {counted(servers, 'server')} to be ended)"
 

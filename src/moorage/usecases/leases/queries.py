@@ -64,11 +64,13 @@ def list_leases(  # noqa: PLR0913 - each filter of a listing has its name
     name: str | None = None,
     state: LeaseState | None = None,
     series_id: str | None = None,
+    reservation_id: str | None = None,
     page: Page = _WHOLE,
 ) -> Sequence[Lease]:
     """The caller's leases by creation time; for operators those of any or every project.
 
-    With `series_id` only the occurrences of that series; none if there is no such series.
+    With `series_id` only the occurrences of that series; none if there is no such series. With
+    `reservation_id` only the lease that it is of, whatever the other filters are.
 
     Raises:
         Forbidden: a tenant asked for another project's leases.
@@ -77,6 +79,10 @@ def list_leases(  # noqa: PLR0913 - each filter of a listing has its name
     project = visible_project(caller, all_projects=all_projects, project_id=project_id)
     if page.marker is not None:
         own_lease(store, caller, page.marker)
+    if reservation_id is not None:
+        found = if_stored(store.lease_of_reservation, reservation_id)
+        hidden = found is None or found.proposed or not sees(caller, found.project_id)
+        return () if found is None or hidden or page.marker == found.id else (found,)
     return store.leases(project_id=project, name=name, state=state, series_id=series_id, page=page)
 
 

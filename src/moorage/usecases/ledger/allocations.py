@@ -33,6 +33,7 @@ from moorage.usecases.claims.presented import (
 )
 from moorage.usecases.claims.stay_terms import Lifetimes, ending_in_time, with_declared_stay
 from moorage.usecases.ledger import withdrawal
+from moorage.usecases.ledger.exclusive_hosts import check_exclusive_hosts
 from moorage.usecases.tickets.allocations import is_retryable, redeemed, take_places
 from moorage.usecases.tickets.places import check_stock, is_ticket
 
@@ -75,7 +76,7 @@ def allocate(
             units.
         UnknownName: no such provider or resource class.
         WrongState: a lease or held decision has no place for a write that requests one; or it
-            presents a claim that is over.
+            presents a claim that is over; or a host is exclusive to others.
         ProviderConflict, ConcurrentUpdate: too many conflicting commits.
     """
     changes = tuple(writes)
@@ -104,10 +105,7 @@ def allocate(
         if taken is not None:
             return taken
         told = spent_claim_notice(store, request_id, changes, refuse=refuse_spent)
-        changeset = Changeset((*changes, *told))
-        if any(map(_PREEMPTIBLE, changes)):
-            return _make_way(store, changeset, lifetimes.notice)
-        return _commit_with_retries(store, changeset)
+        return _commit_writes(store, changes, told, lifetimes)
     except ConsumerConflict:
         before = repeated_write(store, request_id, changes)
         if before is None:
@@ -199,14 +197,30 @@ def _take_places(
     ) from conflict
 
 
-def _make_way(store: Store, changeset: Changeset, notice: Duration) -> Committed:
-    """Write allocations, and end preemptible ones in time for leases that need their hosts."""
-    for _ in range(ATTEMPTS):
+def _commit_writes(
+    store: Store,
+    writes: tuple[ReplaceAllocations, ...],
+    told: Sequence[Change],
+    lifetimes: Lifetimes,
+) -> Committed:
+    """Write allocations; preemptible servers end in time for leases that need their hosts.
+
+    `told` are changes that are written with them.
+
+    Raises:
+        WrongState: a host is exclusive to others.
+    """
+    for attempt in range(ATTEMPTS):
+        revision = check_exclusive_hosts(store, writes, lifetimes.notice)
+        changeset = Changeset((*writes, *told), exclusive_revision=revision)
+        if any(map(_PREEMPTIBLE, writes)):
+            changeset = ending_in_time(store, changeset, lifetimes.notice)
         try:
-            return commit_with_returns(store, ending_in_time(store, changeset, notice))
+            return commit_with_returns(store, changeset)
         except ProviderConflict:
-            continue
-    return commit_with_returns(store, changeset)
+            if attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _commit_with_retries(store: Store, changeset: Changeset) -> Committed:

@@ -1,7 +1,8 @@
-"""Ticket flavors of held decisions, and the effects that create and delete them in Nova.
+"""Flavors of held decisions and of leases, and the effects that create and delete them in Nova.
 
 The flavors are created as soon as a decision is held, and deleted when it is confirmed or released,
 or its hold has lapsed. A decision that replaces a held one keeps its ticket, and so its flavors.
+Those of a lease's reservations are there from its start to its end.
 The deletion waits until no attempt to create them can be under way: what is created after it would
 stay in Nova for ever.
 """
@@ -14,16 +15,18 @@ from typing import TYPE_CHECKING
 from moorage.domain.changes import PutEffect
 from moorage.domain.decisions import DecisionState
 from moorage.domain.effects import Effect, EffectKind, EffectState, fact_id
+from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import SECOND
-from moorage.domain.tickets import ticket_flavor
+from moorage.domain.tickets import reservation_flavor, ticket_flavor
 from moorage.usecases.ports import Page
 from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
+    from moorage.domain.leases import Lease
     from moorage.domain.period import Duration, Instant
     from moorage.domain.tickets import TicketFlavor
     from moorage.usecases.ports import Store
@@ -48,6 +51,33 @@ def ticket_flavors(
     )
 
 
+def lease_flavors(lease: Lease, ensemble: Ensemble) -> tuple[TicketFlavor, ...]:
+    """A flavor for each reservation of servers; none for whole hosts and addresses."""
+    return tuple(
+        reservation_flavor(one.id, reservation_class(one.id), role)
+        for one in lease.reservations
+        if (role := ensemble.role(one.role)).kind == SERVER and role.resources
+    )
+
+
+def lease_flavor_creation(
+    lease: Lease, flavors: Sequence[TicketFlavor], now: Instant
+) -> Iterator[PutEffect]:
+    """The effect that creates the flavors of a lease which begins now."""
+    if flavors:
+        details = {"flavors": [_body(one) for one in flavors]}
+        yield _effect(EffectKind.CREATE_FLAVORS, lease.id, lease, now, now, details)
+
+
+def lease_flavor_deletion(
+    lease: Lease, flavors: Sequence[TicketFlavor], now: Instant
+) -> Iterator[PutEffect]:
+    """The effect that deletes the flavors of a lease which ends now."""
+    if flavors:
+        details = {"flavors": [one.id for one in flavors]}
+        yield _effect(EffectKind.DELETE_FLAVORS, lease.id, lease, now, now, details)
+
+
 def flavor_creation(
     env: Environment, decision: Decision, ensemble: Ensemble
 ) -> Iterator[PutEffect]:
@@ -62,7 +92,8 @@ def flavor_creation(
         return
     details = {"flavors": [_body(one) for one in flavors]}
     kind = EffectKind.CREATE_FLAVORS
-    yield _effect(kind, decision, decision.created_at, decision.created_at, details)
+    made = decision.created_at
+    yield _effect(kind, decision.ticket, decision, made, made, details)
     yield from flavor_deletion(env, decision, ensemble, decision.created_at, decision.expires_at)
 
 
@@ -86,7 +117,8 @@ def flavor_deletion(
         ids = [one.id for one in ticket_flavors(env.store, decision, ensemble)]
         if ids:
             due = now if due is None else due
-            yield _effect(EffectKind.DELETE_FLAVORS, decision, due, now, {"flavors": ids})
+            kind = EffectKind.DELETE_FLAVORS
+            yield _effect(kind, decision.ticket, decision, due, now, {"flavors": ids})
 
 
 def held_decision(store: Store, ticket: str) -> Decision | None:
@@ -103,7 +135,12 @@ def held_decision(store: Store, ticket: str) -> Decision | None:
 
 
 def held_until(store: Store, effect: Effect) -> Instant | None:
-    """When the hold of an effect's ticket lapses; None: nothing is held for it any more."""
+    """When the places of an effect's ticket or lease are over; None: they are over already."""
+    lease = if_stored(store.lease, effect.subject)
+    if lease is not None:
+        now = store.now()
+        lasts = lease.state is LeaseState.ACTIVE and lease.terms.period.end > now
+        return lease.terms.period.end if lasts else None
     decision = held_decision(store, effect.subject)
     return None if decision is None else decision.expires_at
 
@@ -128,14 +165,19 @@ def _under_way_until(creation: Effect, timeout: Duration, now: Instant) -> Insta
 
 
 def _effect(
-    kind: EffectKind, decision: Decision, due: Instant, now: Instant, details: Mapping[str, object]
+    kind: EffectKind,
+    subject: str,
+    of: Decision | Lease,
+    due: Instant,
+    now: Instant,
+    details: Mapping[str, object],
 ) -> PutEffect:
     return PutEffect(
         Effect(
-            id=fact_id(kind, decision.id, due),
+            id=fact_id(kind, of.id, due),
             kind=kind,
-            subject=decision.ticket,
-            project_id=decision.project_id,
+            subject=subject,
+            project_id=of.project_id,
             due=due,
             not_before=due,
             details=MappingProxyType(dict(details)),

@@ -3,7 +3,7 @@
 The server's flavor requests one unit of a ticket's or reservation's class. No stored inventory has
 that class: the candidates of a query for it are the hosts of unclaimed places, each searched with
 the room of one such place given back. Writing such a candidate replaces the place's booking by the
-server's allocation, in one changeset.
+server's allocation, in one changeset. For whole hosts of a lease see `whole_hosts`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
+from moorage.domain.requests import RequestGroup
 from moorage.domain.resources import total
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.state.bounded_view import with_period
@@ -45,7 +46,14 @@ from moorage.usecases.tickets.places import (
     is_ticket,
     place_holder,
     place_holders,
+    presented_reservation,
     ticket_places,
+)
+from moorage.usecases.tickets.whole_hosts import (
+    admitted_candidates,
+    admitted_write,
+    is_of_whole_hosts,
+    with_admitted,
 )
 
 if TYPE_CHECKING:
@@ -101,6 +109,23 @@ def without_spent_tickets(
     return replace(query, groups=kept) if kept else query
 
 
+def with_presented_reservation(
+    store: Store, query: CandidateQuery, request_id: str | None
+) -> CandidateQuery:
+    """The query with the class of the reservation that its request presents, if it has no other.
+
+    Candidates then have the class, as if the flavor had, and Nova writes it with the allocations.
+    """
+    if query.virtual_terms is not None and query.virtual_terms.tickets:
+        return query
+    name = presented_reservation(store, request_id)
+    if name is None:
+        return query
+    bare = next((one for one in query.groups if not one.suffix), RequestGroup(suffix=""))
+    named = replace(bare, resources={**bare.resources, name: 1})
+    return replace(query, groups=(named, *(one for one in query.groups if one.suffix)))
+
+
 @dataclass(frozen=True, slots=True)
 class TicketCandidates:
     """The candidates of a query for a ticket's or reservation's class."""
@@ -133,6 +158,9 @@ def ticket_candidates(
         found = ticket_places(store, snapshot, holder)
     except (NotFound, WrongState):
         return TicketCandidates(snapshot, ())
+    if is_of_whole_hosts(holder, found):
+        admitted = with_admitted(snapshot, holder, found)
+        return TicketCandidates(admitted, admitted_candidates(admitted, query, holder, found))
     shown = snapshot.with_states(_stocked(snapshot, name, found))
     return TicketCandidates(shown, _candidates(shown, query, holder, found))
 
@@ -342,6 +370,9 @@ def _take(
     found = ticket_places(store, snapshot, holder)
     if not found.unclaimed:
         raise holder.no_place_left(now)
+    if is_of_whole_hosts(holder, found):
+        taking.changes.append(admitted_write(snapshot, write, holder, found))
+        return
     rest = _stripped(write, {name})
     missing = without_place(snapshot, holder.decision_id)
     member, place = _chosen(holder, found, rest, missing | taking.taken)

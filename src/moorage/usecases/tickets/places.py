@@ -11,6 +11,7 @@ from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import format_instant
 from moorage.domain.tickets import parse_ticket_class
 from moorage.domain.virtual_classes import MOST, RESERVATION, TICKET, reservation_of
+from moorage.usecases.claims.presented import PREFIX
 from moorage.usecases.decide.member_places import bookings_of, place_of
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.ticket_flavors import held_decision
@@ -101,6 +102,15 @@ def place_holders(store: Store, names: Iterable[ResourceClass]) -> dict[Resource
     """Those of the classes that stand for places."""
     found = ((name, place_holder(store, name)) for name in names)
     return {name: holder for name, holder in found if holder is not None}
+
+
+def presented_reservation(store: Store, request_id: str | None) -> ResourceClass | None:
+    """The class of the reservation whose id a request has as its `X-Openstack-Request-Id`."""
+    if request_id is None:
+        return None
+    reservation = request_id.lower().removeprefix(PREFIX)
+    lease = if_stored(store.lease_of_reservation, reservation)
+    return None if lease is None else reservation_class(reservation)
 
 
 def is_ticket(name: ResourceClass) -> bool:

@@ -1,0 +1,153 @@
+"""What the body of a request that creates a server says about its place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HINTS: Final = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
+HINT: Final = "moorage"
+GROUP: Final = "group"
+RESERVATION: Final = "reservation"
+ENSEMBLE: Final = "moorage:ensemble"
+MEMBER: Final = "moorage:member"
+METADATA: Final = "metadata"
+FAULTS: Final = {
+    400: "badRequest",
+    403: "forbidden",
+    404: "itemNotFound",
+    409: "conflictingRequest",
+    503: "serviceUnavailable",
+}
+"""The names of Nova's faults by status."""
+
+_REFERENCE: Final = re.compile(
+    r"(?P<ensemble>[^/]+)(/(?P<role>[^\[\]]+)(\[(?P<index>\d{1,6})\])?)?"
+)
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+class Refusal(Exception):
+    """The request is refused with this status and message; nova-api does not see it."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status if status in FAULTS else HTTPStatus.BAD_REQUEST
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place that a request names."""
+
+    ensemble: str
+    """An id or a name."""
+    role: str | None = None
+    index: int | None = None
+    named_by: str = HINT
+    """`moorage`, `group` or `metadata`. A group may be Nova's own, and metadata is on every server
+    of an ensemble: only the hint `moorage` insists on a place."""
+
+    @property
+    def told(self) -> str:
+        """The members that it names, in words."""
+        if self.role is None:
+            return "any member"
+        return self.role if self.index is None else f"{self.role}[{self.index}]"
+
+    def is_one(self, member: Mapping[str, Any]) -> bool:
+        """Whether a member is one of those that it names."""
+        if self.role is not None and member["role"] != self.role:
+            return False
+        return self.index is None or member["name"] == f"{self.role}[{self.index}]"
+
+
+def named_place(request: Any) -> Place | None:  # noqa: ANN401 - any JSON value
+    """The place that a body of POST /servers names; None: none.
+
+    Raises:
+        Refusal: it names one in a way that cannot be understood.
+    """
+    if not isinstance(request, dict) or not isinstance(request.get("server"), dict):
+        return None
+    server = request["server"]
+    hints: Mapping[str, Any] = next(
+        (request[key] for key in HINTS if isinstance(request.get(key), dict)), {}
+    )
+    metadata = server.get("metadata") if isinstance(server.get("metadata"), dict) else {}
+    place = _from_hint(hints) or _from_metadata(metadata)
+    group = hints.get(GROUP)
+    if place is None and isinstance(group, str) and is_uuid(group):
+        return Place(group, named_by=GROUP)
+    return place
+
+
+def _from_hint(hints: Mapping[str, Any]) -> Place | None:
+    text = hints.get(HINT)
+    if text is None:
+        return None
+    text = text[0] if isinstance(text, list) and len(text) == 1 else text
+    match = _REFERENCE.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        raise Refusal(
+            400, f"hint moorage: not <ensemble>, <ensemble>/<role> or .../<role>[i]: {text!r}"
+        )
+    index = match["index"]
+    return Place(match["ensemble"], match["role"], None if index is None else int(index))
+
+
+def _from_metadata(metadata: Mapping[str, Any]) -> Place | None:
+    ensemble, member = metadata.get(ENSEMBLE), metadata.get(MEMBER)
+    if not isinstance(ensemble, str) or not isinstance(member, str):
+        return None
+    match = _REFERENCE.fullmatch(f"{ensemble}/{member}")
+    if match is None or match["index"] is None:
+        return None
+    return Place(match["ensemble"], match["role"], int(match["index"]), METADATA)
+
+
+def named_reservation(request: Any) -> str | None:  # noqa: ANN401 - any JSON value
+    """The id of the reservation that a body of POST /servers names; None: none."""
+    if not isinstance(request, dict):
+        return None
+    named = _hints(request).get(RESERVATION)
+    return str(named).lower() if is_uuid(named) else None
+
+
+def _hints(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next((request[key] for key in HINTS if isinstance(request.get(key), dict)), {})
+
+
+def without_hint(request: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    """The body without the hint of the place: nova-api refuses groups that it does not have."""
+    left = dict(request)
+    for key in HINTS:
+        if isinstance(left.get(key), dict):
+            gone = {HINT, GROUP} if place.named_by == GROUP else {HINT}
+            left[key] = {name: value for name, value in left[key].items() if name not in gone}
+    return left
+
+
+def several(server: Mapping[str, Any]) -> bool:
+    """Whether a request asks for other than one server."""
+    counts = (server.get("max_count"), server.get("min_count"))
+    return any(str(count) not in {"None", "1"} for count in counts)
+
+
+def from_volume(server: Mapping[str, Any]) -> bool:
+    """Whether the server's root disk is a volume: Nova then asks for no room for it."""
+    for one in server.get("block_device_mapping_v2") or ():
+        if isinstance(one, dict) and str(one.get("boot_index")) == "0":
+            local = "local" if one.get("source_type") == "image" else "volume"
+            return bool(one.get("destination_type", local) == "volume")
+    return not server.get("imageRef") and bool(server.get("block_device_mapping"))
+
+
+def is_uuid(text: object) -> bool:
+    """Whether it is a UUID with hyphens."""
+    return isinstance(text, str) and _UUID.fullmatch(text) is not None

@@ -1,0 +1,259 @@
+"""The WSGI filter: the place that a request names is claimed before nova-api sees the request."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from http import HTTPStatus
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.nova_filter.hints import (
+    FAULTS,
+    HINT,
+    METADATA,
+    Refusal,
+    named_place,
+    named_reservation,
+    several,
+    without_hint,
+)
+from moorage.nova_filter.native_api import NativeApi, Unanswered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from moorage.nova_filter.hints import Place
+
+    Environ = dict[str, Any]
+    StartResponse = Callable[..., Any]
+    Application = Callable[[Environ, StartResponse], Iterable[bytes]]
+
+GLOBAL_ID: Final = "openstack.global_request_id"
+"""Where oslo.context reads the global request id of a request."""
+LONGEST: Final = 8 * 1024 * 1024
+"""Bytes of a body that is read; nova-api refuses longer ones itself."""
+TRIED: Final = 20
+"""Members that are tried for one server, where other servers take them at the same time."""
+
+_CREATE: Final = re.compile(r"/servers(\.json)?/?\Z")
+_UNANSWERED: Final = (Unanswered, LookupError, TypeError)
+"""What says that Moorage did not answer, or in another form."""
+_log = logging.getLogger("moorage.nova_filter")
+
+
+def filter_factory(_global: Mapping[str, str], **local: str) -> Callable[[Application], HintFilter]:
+    """Paste's factory of the filter; see the module for its options.
+
+    Raises:
+        ValueError: an option is missing, unknown or malformed.
+    """
+    endpoint, mode = local.pop("endpoint", ""), local.pop("failure_mode", "refuse")
+    timeout = float(local.pop("timeout", "10"))
+    if not endpoint.startswith(("http://", "https://")):
+        raise ValueError("filter:moorage needs endpoint, the URL of Moorage's native API")
+    if mode not in {"refuse", "ordinary"}:
+        raise ValueError(f"filter:moorage: failure_mode must be refuse or ordinary, not {mode!r}")
+    if local:
+        raise ValueError(f"filter:moorage: unknown options: {', '.join(sorted(local))}")
+    return lambda application: HintFilter(
+        application, endpoint.rstrip("/"), timeout, refuse=mode == "refuse"
+    )
+
+
+class HintFilter:
+    """The filter before one application."""
+
+    def __init__(
+        self, application: Application, endpoint: str, timeout: float, *, refuse: bool
+    ) -> None:
+        self._application = application
+        self._endpoint = endpoint
+        self._timeout = timeout
+        self._refuse = refuse
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        """Serve one request."""
+        request = _creation(environ)
+        if request is None:
+            return self._application(environ, start_response)
+        calls = NativeApi(self._endpoint, self._timeout, _caller(environ))
+        try:
+            claim = self._claimed(environ, request, calls)
+            reservation = None if claim else self._reservation(request, calls)
+        except Refusal as refusal:
+            return _fault(refusal, start_response)
+        presented = claim or reservation
+        if presented is not None:
+            environ[GLOBAL_ID] = f"req-{presented}"
+        if claim is None:
+            return self._application(environ, start_response)
+        return self._watched(environ, start_response, calls, claim)
+
+    def _claimed(
+        self, environ: Environ, request: Mapping[str, Any], calls: NativeApi
+    ) -> str | None:
+        """The id of a claim of the place that a request names; None: it has none.
+
+        Raises:
+            Refusal: the place cannot be had.
+        """
+        place = named_place(request)
+        if place is None or (place.named_by == METADATA and _presents(environ)):
+            return None
+        claim = None
+        try:
+            claim = _claim(calls, place, request["server"])
+        except Refusal:
+            if place.named_by != METADATA:
+                raise
+        except _UNANSWERED as error:
+            self._without_an_answer(error, insists=place.named_by == HINT)
+        if claim is not None or place.named_by == HINT:
+            _put_body(environ, without_hint(request, place))
+        return claim
+
+    def _reservation(self, request: Mapping[str, Any], calls: NativeApi) -> str | None:
+        """The id of the reservation that a request names; None: none.
+
+        Raises:
+            Refusal: it is not the caller's, or its lease is not active.
+        """
+        named = named_reservation(request)
+        if named is None:
+            return None
+        try:
+            calls.check_reservation(named)
+        except _UNANSWERED as error:
+            self._without_an_answer(error, insists=True)
+            return None
+        return named
+
+    def _without_an_answer(self, error: Exception, *, insists: bool) -> None:
+        """Go on without a place, as far as the failure mode allows.
+
+        Raises:
+            Refusal: it does not.
+        """
+        _log.warning("Moorage does not answer: %s", error)
+        if insists and self._refuse:
+            text = "Moorage, which holds the server's place, does not answer; try again"
+            raise Refusal(503, text) from error
+
+    def _watched(
+        self, environ: Environ, start_response: StartResponse, calls: NativeApi, claim: str
+    ) -> Iterator[bytes]:
+        """Pass the request on; give the claim back unless nova-api accepts the server."""
+        statuses: list[str] = []
+
+        def noted(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:  # noqa: ANN401 - as PEP 3333
+            statuses.append(status)
+            return start_response(status, headers, *more)
+
+        try:
+            parts = self._application(environ, noted)
+            try:
+                yield from parts
+            finally:
+                if hasattr(parts, "close"):
+                    parts.close()
+        finally:
+            if not (statuses and statuses[-1].startswith("202")):
+                calls.give_back(claim)
+
+
+def _creation(environ: Environ) -> Any:  # noqa: ANN401 - any JSON value
+    """The body of a request that creates a server; None: it does not, or has none."""
+    creates = _CREATE.search(environ.get("PATH_INFO", ""))
+    if environ.get("REQUEST_METHOD") != "POST" or not creates:
+        return None
+    try:
+        return json.loads(_buffered(environ))
+    except (ValueError, RecursionError):
+        return None  # nova-api says what is wrong
+
+
+def _presents(environ: Environ) -> bool:
+    """Whether the request presents a claim already, by its header."""
+    text = str(environ.get(GLOBAL_ID) or environ.get("HTTP_X_OPENSTACK_REQUEST_ID") or "")
+    return text.startswith("req-")
+
+
+def _claim(calls: NativeApi, place: Place, server: Mapping[str, Any]) -> str | None:
+    """The id of a claim of the named place; None: the group is none of Moorage's.
+
+    Raises:
+        Refusal: there is no such place, it is taken, or the server differs from its role.
+        Unanswered: Moorage does not answer.
+    """
+    ensemble = calls.ensemble(place)
+    if ensemble is None:
+        return None
+    if several(server):
+        text = "a hint names the place of one server; for several use the role's ticket flavor"
+        raise Refusal(400, f"{text} (moorage decision flavors)")
+    decision = ensemble.get("decision") or {}
+    named = [one for one in calls.members(ensemble["id"]) if place.is_one(one)]
+    if not named:
+        raise Refusal(404, f"ensemble {ensemble['name']} has no {place.told}")
+    held = [one for one in named if one["status"] == "held"]
+    last: Refusal | None = None
+    for member in _one_of_each_role_first(held)[:TRIED]:
+        try:
+            return calls.claim(str(decision.get("id")), member["name"], server)
+        except Refusal as refusal:
+            if refusal.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
+                raise
+            last = refusal
+    text = f"no place of ensemble {ensemble['name']} is held and unclaimed for {place.told}"
+    raise last or Refusal(409, f"{text}: see moorage ensemble show, or decide again")
+
+
+def _one_of_each_role_first(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The members, with the first of each role before further ones: the server may be any's."""
+    seen: dict[str, int] = {}
+    ranked = []
+    for number, one in enumerate(members):
+        seen[one["role"]] = seen.get(one["role"], 0) + 1
+        ranked.append((seen[one["role"]], number, one))
+    return [one for *_, one in sorted(ranked, key=lambda rank: rank[:2])]
+
+
+def _caller(environ: Environ) -> dict[str, str]:
+    """Headers with the caller's token, and its roles, which count for noauth2 only."""
+    found = {
+        "X-Auth-Token": environ.get("HTTP_X_AUTH_TOKEN"),
+        "X-Roles": environ.get("HTTP_X_ROLES"),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _buffered(environ: Environ) -> bytes:
+    """The body, which the application can read again."""
+    try:
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+    except ValueError:
+        length = 0
+    if length > LONGEST:
+        return b""
+    if length <= 0:
+        return b""
+    body: bytes = environ["wsgi.input"].read(length)
+    environ["wsgi.input"] = BytesIO(body)
+    return body
+
+
+def _put_body(environ: Environ, request: Mapping[str, Any]) -> None:
+    body = json.dumps(request).encode()
+    environ["wsgi.input"] = BytesIO(body)
+    environ["CONTENT_LENGTH"] = str(len(body))
+
+
+def _fault(refusal: Refusal, start_response: StartResponse) -> list[bytes]:
+    """An error in the form of Nova's."""
+    fault = {FAULTS[refusal.status]: {"code": refusal.status, "message": refusal.message}}
+    body = json.dumps(fault).encode()
+    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    start_response(f"{refusal.status} {HTTPStatus(refusal.status).phrase}", headers)
+    return [body]

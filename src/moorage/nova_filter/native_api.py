@@ -1,0 +1,144 @@
+"""Calls of Moorage's native API with the caller's token."""
+
+from __future__ import annotations
+
+import json
+import logging
+from http import HTTPStatus
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Any, Final
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode
+from urllib.request import Request, urlopen
+
+from moorage.nova_filter.hints import GROUP, Refusal, from_volume, is_uuid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from moorage.nova_filter.hints import Place
+
+_BROKEN: Final = (OSError, ValueError, HTTPException)
+"""What a connection or an answer that breaks raises."""
+_NOT_THEIRS: Final = {HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN}
+"""Answers about a group that is no ensemble of the caller's: nova-api judges it."""
+_log = logging.getLogger("moorage.nova_filter")
+
+
+class Unanswered(Exception):
+    """Moorage could not be asked, or failed."""
+
+
+class NativeApi:
+    """Moorage, as one caller."""
+
+    def __init__(self, endpoint: str, timeout: float, caller: Mapping[str, str]) -> None:
+        self._endpoint = endpoint
+        self._timeout = timeout
+        self._headers = {**caller, "Content-Type": "application/json"}
+
+    def ensemble(self, place: Place) -> dict[str, Any] | None:
+        """The ensemble, with its current decision; None: a group that is none.
+
+        Raises:
+            Refusal: there is none of the name for this caller, or several.
+            Unanswered: Moorage does not answer.
+        """
+        name = place.ensemble
+        if not is_uuid(name):
+            query = urlencode({"name": name}, errors="replace")
+            listed = self._call("GET", f"/ensembles?{query}")["ensembles"]
+            if len(listed) != 1:
+                count = len(listed)
+                text = f"{count} ensembles have the name {name}; use an id" if count else name
+                raise Refusal(409, text) if count else Refusal(404, f"no ensemble {text}")
+            name = listed[0]["id"]
+        try:
+            answer = self._call("GET", f"/ensembles/{name}")
+        except Refusal as refusal:
+            if place.named_by == GROUP and refusal.status in _NOT_THEIRS:
+                return None
+            raise
+        found: dict[str, Any] = answer["ensemble"]
+        return found
+
+    def members(self, ensemble_id: str) -> Iterator[dict[str, Any]]:
+        """All members of an ensemble."""
+        path = f"/ensembles/{ensemble_id}/members"
+        marker: dict[str, str] = {}
+        while True:
+            page = self._call("GET", f"{path}?{urlencode(marker)}")
+            yield from page["members"]
+            if not page["members"] or not page.get("members_links"):
+                return
+            marker = {"marker": page["members"][-1]["name"]}
+
+    def claim(self, decision_id: str, member: str, server: Mapping[str, Any]) -> str:
+        """Claim a member's place for a server; the claim's id."""
+        described: dict[str, Any] = {
+            "flavorRef": str(server.get("flavorRef", "")).rpartition("/")[2],
+            "boot_from_volume": from_volume(server),
+        }
+        zone = server.get("availability_zone")
+        if isinstance(zone, str) and ":" not in zone:
+            described["availability_zone"] = zone
+        body = {"claim": {"member": member, "server": described}}
+        answer = self._call("POST", f"/decisions/{quote(decision_id)}/claims", body)
+        return str(answer["claim"]["id"])
+
+    def check_reservation(self, reservation_id: str) -> None:
+        """Check that a reservation is of a lease of the caller's that has begun and has not ended.
+
+        Raises:
+            Refusal: it is not.
+            Unanswered: Moorage does not answer.
+        """
+        query = urlencode({"reservation": reservation_id})
+        leases = self._call("GET", f"/leases?{query}")["leases"]
+        if not leases:
+            raise Refusal(404, f"no reservation {reservation_id}")
+        (lease,) = leases
+        if lease["status"] != "active":
+            when = f"from {lease['start']} until {lease['end']}"
+            raise Refusal(409, f"lease {lease['name']} is {lease['status']}: it lasts {when}")
+
+    def give_back(self, claim_id: str) -> None:
+        """Give back the place of a claim without a server; if this fails, the claim lapses."""
+        try:
+            self._call("PATCH", f"/claims/{claim_id}", {"claim": {"status": "failed"}})
+        except (Refusal, Unanswered) as error:
+            _log.warning("could not give claim %s back, it lapses by itself: %s", claim_id, error)
+
+    def _call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        sent = None if body is None else json.dumps(body).encode()
+        request = Request(self._endpoint + path, sent, self._headers, method=method)  # noqa: S310 - http(s), checked
+        try:
+            with urlopen(request, timeout=self._timeout) as answer:  # noqa: S310 - as above
+                text = answer.read()
+        except HTTPError as error:
+            raise self._refusal(error) from error
+        except _BROKEN as error:
+            raise Unanswered(str(error)) from error
+        try:
+            found: dict[str, Any] = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise Unanswered(f"{method} {path}: no JSON") from error
+        return found
+
+    @staticmethod
+    def _refusal(answer: HTTPError) -> Exception:
+        status = answer.code
+        if status not in range(400, 500) or status == HTTPStatus.TOO_MANY_REQUESTS:
+            return Unanswered(f"status {status}")
+        try:
+            with answer:
+                error = json.loads(answer.read())["errors"][0]
+            message = "; ".join([str(error["detail"]), *map(_difference, error.get("diff", ()))])
+        except (*_BROKEN, LookupError, TypeError, AttributeError, RecursionError):
+            message = f"Moorage answered {status}"
+        return Refusal(403 if status == HTTPStatus.UNAUTHORIZED else status, message)
+
+
+def _difference(one: Mapping[str, Any]) -> str:
+    """A field in which the server differs from its role, in words."""
+    return f"{one['path']} is {one.get('requested')}, described as {one.get('described')}"
