@@ -12,7 +12,7 @@ import yaml
 from tests.outward.conftest import Answer, Receiver, Request, receiving
 
 from moorage.domain.effects import Effect, EffectKind, Lane
-from moorage.domain.period import MINUTE, SECOND
+from moorage.domain.period import HOUR, MINUTE, SECOND
 from moorage.outward.nova_flavors import NovaFlavors
 from moorage.testing.service import NINE, Service
 from moorage.usecases.effect_dispatch import (
@@ -235,3 +235,67 @@ def test_none_are_made_for_a_decision_that_is_over(
     assert run(service, outside) == [EffectResult.DONE] * 2
     assert nova.flavors == {}
     assert not [one for one in nova.made if one.method == "POST"]
+
+
+# --- leases -------------------------------------------------------------------------------------
+
+
+def leased(service: Service) -> dict[str, Any]:
+    """A lease of two roles, from an hour from now on, for an hour."""
+    ensemble = {
+        "name": "week",
+        "members": [
+            {"name": "db", "count": 2, "flavor": "m1.xlarge"},
+            {"name": "web", "count": 1, "resources": {"VCPU": 1, "MEMORY_MB": 512}},
+        ],
+    }
+    body = {"name": "week", "start": "2026-11-21T10:00:00Z", "duration": "PT1H"}
+    answer = service.call("POST", "/leases", {"lease": {**body, "ensemble": ensemble}})
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json["lease"]
+    return found
+
+
+def work(service: Service, outside: OutwardActions) -> None:
+    """Carry out everything that is due."""
+    for _ in range(2):
+        for lane in Lane:
+            for one in service.store.due_effects(10, lane):
+                carry_out(service.env, outside, one)
+
+
+@pytest.mark.parametrize("ends", ["by itself", "by cancelling it"])
+def test_a_leases_flavors_are_there_while_it_lasts(
+    service: Service, outside: OutwardActions, nova: Nova, ends: str
+) -> None:
+    lease = leased(service)
+    work(service, outside)
+    assert not nova.flavors, "it has not begun"
+    service.clock.pass_by(HOUR)
+    work(service, outside)
+    classes = {one["id"]: one["resource_class"] for one in lease["reservations"]}
+    assert nova.flavors.keys() == classes.keys()
+    for flavor_id, made in nova.flavors.items():
+        assert made["name"] == f"reservation:{flavor_id}", "as Blazar names them"
+        assert made["specs"][f"resources:{classes[flavor_id]}"] == "1"
+        assert made["projects"] == {"project-a"}
+    sizes = {(one["vcpus"], one["ram"], one["disk"]) for one in nova.flavors.values()}
+    assert sizes == {(8, 16384, 160), (1, 512, 0)}
+    if ends == "by itself":
+        service.clock.pass_by(HOUR)
+    else:
+        path = f"/leases/{lease['id']}"
+        assert service.call("DELETE", path, headers={"If-Match": "*"}).status_code == 204
+    work(service, outside)
+    assert not nova.flavors
+
+
+def test_a_lease_that_is_cancelled_before_it_begins_has_none(
+    service: Service, outside: OutwardActions, nova: Nova
+) -> None:
+    lease = leased(service)
+    path = f"/leases/{lease['id']}"
+    assert service.call("DELETE", path, headers={"If-Match": "*"}).status_code == 204
+    service.clock.pass_by(HOUR)
+    work(service, outside)
+    assert not nova.made
