@@ -139,7 +139,7 @@ def test_a_place_that_a_claim_takes_away_is_seen(monkeypatch: pytest.MonkeyPatch
     walk(replace(SMALL, steps=steps))
     monkeypatch.setattr(
         "moorage.usecases.claims.outcome.return_unclaimed_place",
-        lambda ensemble, *_: DropBookings(frozenset({ensemble.members[0].uuid})),
+        lambda _, ensemble, *__: DropBookings(frozenset({ensemble.members[0].uuid})),
     )
     with pytest.raises(AssertionError, match=r"no place|failed|rest|swept"):
         walk(replace(SMALL, steps=steps))
