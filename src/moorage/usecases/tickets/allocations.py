@@ -3,7 +3,7 @@
 The server's flavor requests one unit of a ticket's or reservation's class. No stored inventory has
 that class: the candidates of a query for it are the hosts of unclaimed places, each searched with
 the room of one such place given back. Writing such a candidate replaces the place's booking by the
-server's allocation, in one changeset. For whole hosts of a lease see `leased_hosts`.
+server's allocation, in one changeset. For whole hosts of a lease see `lease_hosts`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from moorage.usecases.claims.stay_terms import with_virtual_classes
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.decide.writes import with_server
 from moorage.usecases.relocation.lease_health import without_place
-from moorage.usecases.tickets.leased_hosts import (
+from moorage.usecases.tickets.lease_hosts import (
     admitted_candidates,
     admitted_write,
     is_of_whole_hosts,
