@@ -75,6 +75,13 @@ def test_a_failed_server_is_replaced_once() -> None:
     assert next_step(again, rules).message == "no disk"
 
 
+def test_a_server_that_ran_once_is_never_deleted() -> None:
+    lost = Seen("db[0]", "active", "s1", None, SeenServer("s1", "ERROR", "host down", ran=True))
+    step = next_step(lost, Rules(OnFailure.DELETE))
+    assert (step.action, step.state) == (Action.END, State.FAILED)
+    assert "left alone" in step.message
+
+
 def test_nobody_waits_if_not_asked_to() -> None:
     rules = Rules(wait=False)
     assert next_step(seen("building", OWN, BUILDING), rules).state is State.CREATED

@@ -100,6 +100,14 @@ def test_a_service_that_is_away_for_a_while_costs_nothing(demo: Tenant, program:
     check(demo, held)
 
 
+def test_a_short_hold_is_renewed_while_servers_are_built(demo: Tenant) -> None:
+    held = demo.hold(WEB, hold="PT8S")
+    boot(demo, held["name"], "--parallel", "1")
+    check(demo, held)
+    renewed = demo.native("GET", f"/decisions/{held['id']}")["decision"]
+    assert renewed["renewals"] > 0
+
+
 def test_a_quota_stops_a_run_and_the_next_goes_on(operator: Operator, demo: Tenant) -> None:
     held = demo.hold(WEB)
     project = str(demo.connection.current_project_id)

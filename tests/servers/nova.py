@@ -34,6 +34,7 @@ class Instance:
     fault: str = ""
     looks: int = 0
     hosts: list[str] = field(default_factory=list)
+    ran: bool = False
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -42,6 +43,7 @@ class Instance:
             "name": self.request["name"],
             "status": self.status,
             "metadata": self.request.get("metadata", {}),
+            "OS-SRV-USG:launched_at": "2026-11-21T09:00:00" if self.ran else None,
         }
         if self.fault:
             found["fault"] = {"code": 500, "message": self.fault}
@@ -178,7 +180,7 @@ class Nova:
             self._forget(server.id)
             server.status, server.fault = "ERROR", "Build of instance aborted: disk is broken"
             return
-        server.status = "ACTIVE"
+        server.status, server.ran = "ACTIVE", True
 
     def _forget(self, server_id: str) -> None:
         if not self.elsewhere:

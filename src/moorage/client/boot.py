@@ -208,9 +208,9 @@ class Boot:
             return
         with run.lock:
             try:
-                run.refresh()
+                run.refresh(run.ensemble.name)
                 now = run.decision
-                if now.id == decision.id and now.expires_at == decision.expires_at:
+                if now.status == HELD and now.expires_at == decision.expires_at:
                     renewed = self.moorage.decisions.renew(now.id, now.hold, now.generation)
                     run.decision = renewed.value
             except (ApiError, Unreachable):
@@ -219,7 +219,7 @@ class Boot:
     def _closed(self, run: BootRun, outcomes: Sequence[Outcome]) -> BootResult:
         """Confirm the decision if no place would be freed and no server is awaited."""
         moorage = self.moorage
-        run.refresh()
+        run.refresh(run.ensemble.name)
         decision = run.decision
         confirmed = None
         unclaimed: tuple[str, ...] = ()

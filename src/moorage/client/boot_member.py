@@ -135,7 +135,7 @@ class MemberBoot:
                 raise
             except Conflict:
                 self._conflicts += 1
-                run.refresh()
+                run.refresh(member)
                 self._look()
                 held = self._seen.status == HELD and self._seen.server is None
                 if (held and run.decision.id == decision) or self._conflicts >= _CONFLICTS:
@@ -204,6 +204,7 @@ class MemberBoot:
         run, member = self._run, self._seen.member
         if known is not None:
             return replace(known, age=time.monotonic() - self._since)
+        run.refresh(member)
         claims = self._patiently(lambda: run.moorage.claims.all(run.decision.id)).value
         found = latest(claims).get(member)
         if found is None:
@@ -274,5 +275,5 @@ class MemberBoot:
                 run.notice(seen.member, "no other host can take it: the same place is tried again")
                 self._seen = replace(seen, claim=replace(claim, own=True, fresh=True))
                 return
-            run.refresh()
+            run.refresh(seen.member)
         self._seen = replace(seen, status=HELD, claim=None)

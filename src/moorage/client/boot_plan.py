@@ -100,6 +100,8 @@ class SeenServer:
     id: str
     status: str
     fault: str = ""
+    ran: bool = False
+    """Whether it was active once: then it is not deleted, whatever became of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +146,21 @@ def _with_server(seen: Seen, server: SeenServer, rules: Rules) -> Step:
     if server.status in IN_WORK:
         return Step(Action.LOOK) if rules.wait else Step(Action.END, State.CREATED)
     if server.status == ERROR:
-        if rules.on_failure is OnFailure.DELETE and seen.renewed < RENEWALS:
-            return Step(Action.REPLACE)
-        return Step(Action.END, State.FAILED, server.fault or "Nova says no more than ERROR")
+        return _with_failed(seen, server, rules)
     if seen.status == ACTIVE and seen.server_id == server.id:
         return Step(Action.END, State.ACTIVE)
     if seen.status == BUILDING and seen.claim is not None:
         return Step(Action.MARK)
     return Step(Action.END, State.FAILED, elsewhere(seen.member, server.id))
+
+
+def _with_failed(seen: Seen, server: SeenServer, rules: Rules) -> Step:
+    fault = server.fault or "Nova says no more than ERROR"
+    if server.ran:
+        return Step(Action.END, State.FAILED, f"{fault}; it ran before, so it is left alone")
+    if rules.on_failure is OnFailure.DELETE and seen.renewed < RENEWALS:
+        return Step(Action.REPLACE)
+    return Step(Action.END, State.FAILED, fault)
 
 
 def elsewhere(member: str, server_id: str) -> str:

@@ -90,7 +90,7 @@ class BootRun:
     """The one in force; a failed build may bring another."""
     clock: Callable[[], float]
     """The service's time, in seconds since the epoch."""
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: threading.RLock = field(default_factory=threading.RLock)
     """Held while the decision is used for a claim, or changes."""
     interrupted: threading.Event = field(default_factory=threading.Event)
     began: float = field(default_factory=time.monotonic)
@@ -130,11 +130,11 @@ class BootRun:
                 self.notice(member, f"{error.message}; trying again")
                 self.pause(pause)
 
-    def refresh(self) -> None:
-        """Read which decision is in force; the lock is held."""
-        found = self.moorage.ensembles.show(self.ensemble.id).value.decision
-        if found:
-            self.decision = found
+    def refresh(self, member: str) -> None:
+        """Read which decision is in force."""
+        with self.lock:
+            shown = self.patiently(member, lambda: self.moorage.ensembles.show(self.ensemble.id))
+            self.decision = shown.value.decision or self.decision
 
     def age(self, claim: Claim) -> float:
         """Seconds since a claim was made."""
@@ -174,9 +174,8 @@ def of_member(
 
 def shown(server: Server) -> SeenServer:
     """A server, as far as the next step depends on it."""
-    return SeenServer(
-        server.id, server.status, "" if server.fault is None else server.fault.message
-    )
+    fault = "" if server.fault is None else server.fault.message
+    return SeenServer(server.id, server.status, fault, server.launched_at is not None)
 
 
 def servers_of(nova: Nova, ensemble_id: str, members: Sequence[Member]) -> dict[str, Server]:

@@ -49,6 +49,8 @@ class Server(msgspec.Struct, frozen=True):
     status: str
     metadata: dict[str, str] = {}
     fault: Fault | None = None
+    launched_at: str | None = msgspec.field(default=None, name="OS-SRV-USG:launched_at")
+    """When it was first active; None: never."""
 
 
 class _Named(msgspec.Struct, frozen=True):
