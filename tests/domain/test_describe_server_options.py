@@ -52,6 +52,8 @@ def test_a_word_stands_for_the_networks(alone: str) -> None:
         ({"user_data": "ü" * (MAX_USER_DATA // 2 + 1)}, "s.user_data"),
         ({"user_data": b"raw"}, "s.user_data"),
         ({"config_drive": "yes"}, "s.config_drive"),
+        ({"volume_gb": 0}, "s.volume_gb"),
+        ({"volume_gb": True}, "s.volume_gb"),
         ({"metadata": {"moorage:member": "db[0]"}}, "s.metadata.moorage:member"),
         ({"metadata": {"a/b": "c"}}, "s.metadata"),
         ({"metadata": {"a": 1}}, "s.metadata.a"),

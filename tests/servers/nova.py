@@ -112,8 +112,13 @@ class Nova:
 
     def _listing(self, path: str, query: dict[str, str], project: str) -> Any:
         match path:
-            case "/compute/v2.1/flavors":
-                return {"flavors": [{"id": f"id-of-{name}", "name": name} for name in SIZES]}
+            case "/compute/v2.1/flavors/detail":
+                sizes = {name: amounts["DISK_GB"] for name, amounts in SIZES.items()}
+                flavors = [
+                    {"id": f"id-of-{name}", "name": name, "disk": disk}
+                    for name, disk in sizes.items()
+                ]
+                return {"flavors": flavors}
             case "/compute/v2.1/servers/detail":
                 own = [one for one in self.servers.values() if one.project == project]
                 return {"servers": [one.shown for one in own]}
@@ -130,7 +135,8 @@ class Nova:
     ) -> tuple[int, Any]:
         if self.faults:
             self.faults.pop(0)(self, request)
-        assert request["imageRef"] == IMAGE
+        volumes = request.get("block_device_mapping_v2", [])
+        assert [request.get("imageRef"), *(one["uuid"] for one in volumes)].count(IMAGE) == 1
         made = Instance(str(uuid.uuid4()), project, request, request_id)
         self.servers[made.id] = made
         self.created.append(made)
@@ -156,7 +162,10 @@ class Nova:
 
     def _build(self, server: Instance) -> None:
         flavor = server.request["flavorRef"].removeprefix("id-of-")
-        amounts = ",".join(f"{name}:{amount}" for name, amount in SIZES[flavor].items())
+        booked = dict(SIZES[flavor])
+        if "block_device_mapping_v2" in server.request:
+            del booked["DISK_GB"]
+        amounts = ",".join(f"{name}:{amount}" for name, amount in booked.items())
         if self.elsewhere:
             self._finish(server, refused=False)
             return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from moorage.client.errors import Missing
-from moorage.client.nova import server_request
+from moorage.client.nova import on_volume, server_request
 from moorage.domain.describe_server_options import ALONE, read_server_options
 from moorage.domain.ensembles import ServerOptions, server_metadata
 from moorage.domain.errors import InvalidDescription
@@ -88,11 +88,6 @@ def _request(nova: Nova, role: Role, options: ServerOptions) -> RoleRequest:
         raise InvalidDescription(
             f"{where} has resources and no flavor, and Nova creates no server without one"
         )
-    if role.boot_from_volume:
-        raise InvalidDescription(
-            f"{where} boots from a volume, which is not made here: create its servers with the hint"
-            " or the header (guide: Using Moorage with Nova)"
-        )
     if role.ports or role.volumes:
         raise InvalidDescription(
             f"{where} has ports or volumes with resources: create these first, then its servers"
@@ -104,10 +99,18 @@ def _request(nova: Nova, role: Role, options: ServerOptions) -> RoleRequest:
             f" moorage ensemble set ENSEMBLE --member '{role.name}:server={{image: NAME}}'"
         )
     try:
-        flavor = nova.flavor_id(role.flavor)
+        flavor = nova.flavor(role.flavor)
         image = nova.image_id(options.image)
         networks = [one if one in ALONE else nova.network_id(one) for one in options.networks]
     except Missing as error:
         raise InvalidDescription(f"{where}: {error.message}") from error
-    fields = {"flavorRef": flavor, **server_request(options, image, networks)}
+    fields = {"flavorRef": flavor.id, **server_request(options, image, networks)}
+    if role.boot_from_volume:
+        size = options.volume_gb or flavor.disk
+        if not size:
+            raise InvalidDescription(
+                f"{where} boots from a volume, and its flavor has no disk: give the size,"
+                " server: {volume_gb: N}"
+            )
+        fields = on_volume(fields, size)
     return RoleRequest(role.flavor, MappingProxyType(fields), options.metadata)

@@ -54,10 +54,17 @@ class Server(msgspec.Struct, frozen=True):
 
 
 class _Named(msgspec.Struct, frozen=True):
-    """A flavor, an image or a network."""
+    """An image or a network."""
 
     id: str
     name: str | None = None
+
+
+class NovaFlavor(_Named, frozen=True):
+    """A flavor."""
+
+    disk: int = 0
+    """GB of its root disk."""
 
 
 class Nova:
@@ -97,17 +104,19 @@ class Nova:
         """Where the compute API is."""
         return self._compute.endpoint
 
-    def flavor_id(self, text: str) -> str:
-        """The id of a flavor by its name or id.
+    def flavor(self, text: str) -> NovaFlavor:
+        """A flavor by its name or id.
 
         Raises:
             Missing, Ambiguous: Nova shows this project none of the name, or several.
             SourceFailed: an error, or no answer.
         """
-        return _picked("flavor in Nova", text, self._pages("/flavors", "flavors", _Named))
+        every = list(self._pages("/flavors/detail", "flavors", NovaFlavor))
+        found = _picked("flavor in Nova", text, every)
+        return next(one for one in every if one.id == found)
 
     def image_id(self, text: str) -> str:
-        """The id of an image by its name or id. Raises as `flavor_id`, and NoEndpoint."""
+        """The id of an image by its name or id. Raises as `flavor`, and NoEndpoint."""
         if UUID.fullmatch(text):
             return text
         return self._by_name(IMAGE, "/v2", "images", text)
@@ -240,6 +249,20 @@ def server_request(
     if options.security_groups:
         found["security_groups"] = [{"name": one} for one in options.security_groups]
     return {name: value for name, value in found.items() if value is not None}
+
+
+def on_volume(request: Mapping[str, Any], size_gb: int) -> dict[str, Any]:
+    """The same request, with a root disk on a new volume of its image, deleted with the server."""
+    volume = {
+        "boot_index": 0,
+        "source_type": "image",
+        "uuid": request["imageRef"],
+        "destination_type": "volume",
+        "volume_size": size_gb,
+        "delete_on_termination": True,
+    }
+    rest = {name: value for name, value in request.items() if name != "imageRef"}
+    return {**rest, "block_device_mapping_v2": [volume]}
 
 
 def _picked(kind: str, text: str, found: Iterable[_Named]) -> str:

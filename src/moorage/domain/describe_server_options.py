@@ -20,6 +20,7 @@ ALONE: Final = frozenset({NO_NETWORK, ANY_NETWORK})
 MAX_USER_DATA: Final = 49_151
 """Bytes; Nova takes 65,535 of them in base64."""
 MAX_NETWORKS: Final = 64
+MAX_VOLUME: Final = 1_000_000
 MAX_METADATA: Final = 120
 """Entries; Nova takes 128, of which Moorage writes some."""
 OWN_METADATA: Final = "moorage:"
@@ -43,6 +44,7 @@ def read_server_options(source: object, path: str) -> ServerOptions:
         user_data=_user_data(fields.get("user_data"), f"{path}.user_data"),
         security_groups=_names(fields.get("security_groups", ()), f"{path}.security_groups"),
         config_drive=_config_drive(fields.get("config_drive"), f"{path}.config_drive"),
+        volume_gb=_volume(fields.get("volume_gb"), f"{path}.volume_gb"),
         metadata=_metadata(fields.get("metadata", {}), f"{path}.metadata"),
     )
 
@@ -80,6 +82,14 @@ def _user_data(source: object, path: str) -> str | None:
 def _config_drive(source: object, path: str) -> bool | None:
     if source is not None and not isinstance(source, bool):
         raise InvalidDescription(f"{path} is true or false, not {source!r}", path=path)
+    return source
+
+
+def _volume(source: object, path: str) -> int | None:
+    if source is None:
+        return None
+    if not isinstance(source, int) or isinstance(source, bool) or not 1 <= source <= MAX_VOLUME:
+        raise InvalidDescription(f"{path} is a size from 1 to {MAX_VOLUME} GB", path=path)
     return source
 
 

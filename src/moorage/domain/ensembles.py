@@ -99,6 +99,8 @@ class ServerOptions:
     """As text; Nova gets it in base64."""
     security_groups: tuple[str, ...] = ()
     config_drive: bool | None = None
+    volume_gb: int | None = None
+    """Size of the volume that a role boots from; None: that of its flavor's disk."""
     metadata: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 

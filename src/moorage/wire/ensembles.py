@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from moorage.domain.describe import MAX_IMAGE_PROPERTIES
 from moorage.domain.describe_groups import MAX_GROUPS
-from moorage.domain.describe_server_options import MAX_NETWORKS, MAX_USER_DATA
+from moorage.domain.describe_server_options import MAX_NETWORKS, MAX_USER_DATA, MAX_VOLUME
 from moorage.wire.decisions import DecideBody, Decision
 from moorage.wire.fields import Amount, AnyOf, Count, Generation, Link, Metadata, Name, Names, Uuid
 from moorage.wire.groups import Group
@@ -67,6 +67,8 @@ class ServerBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     user_data: Annotated[str, Meta(max_length=MAX_USER_DATA)] | UnsetType = UNSET
     security_groups: Annotated[list[Name], Meta(max_length=64)] | UnsetType = UNSET
     config_drive: bool | UnsetType = UNSET
+    volume_gb: Annotated[int, Meta(ge=1, le=MAX_VOLUME)] | UnsetType = UNSET
+    """Of the volume that a role boots from; the flavor's disk by default."""
     metadata: Metadata | UnsetType = UNSET
 
 

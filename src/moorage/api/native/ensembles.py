@@ -183,6 +183,7 @@ def _server(options: ServerOptions) -> wire.ServerBody:
         key_name=options.key_name or UNSET,
         user_data=UNSET if options.user_data is None else options.user_data,
         security_groups=list(options.security_groups) or UNSET,
+        volume_gb=options.volume_gb or UNSET,
         config_drive=UNSET if options.config_drive is None else options.config_drive,
         metadata=dict(options.metadata) or UNSET,
     )
