@@ -101,7 +101,7 @@ def test_a_service_that_is_away_for_a_while_costs_nothing(demo: Tenant, program:
 
 
 def test_a_short_hold_is_renewed_while_servers_are_built(demo: Tenant) -> None:
-    held = demo.hold(WEB, hold="PT20S")
+    held = demo.hold({**WEB, "count": 10}, hold="PT18S")
     boot(demo, held["name"], "--parallel", "1")
     check(demo, held)
     renewed = demo.native("GET", f"/decisions/{held['id']}")["decision"]
