@@ -1,9 +1,9 @@
-"""Start or stop the cloud: `python -m tests.minicloud start|stop|status`."""
+"""Start or stop the cloud: `python -m tests.minicloud start|stop|status|restart SERVICE`."""
 
 import sys
 import time
 
-from tests.minicloud.cloud import Cloud, say, start
+from tests.minicloud.cloud import BACKENDS, Cloud, say, start
 from tests.minicloud.layout import HOME, Layout
 from tests.minicloud.programs import NotUp
 
@@ -11,6 +11,8 @@ from tests.minicloud.programs import NotUp
 def main() -> int:
     verbs = {"start": up, "stop": down, "status": status}
     words = sys.argv[1:]
+    if len(words) == 2 and words[0] == "restart":
+        return restart(words[1])
     if len(words) != 1 or words[0] not in verbs:
         sys.stderr.write(f"{__doc__}\n")
         return 2
@@ -45,6 +47,17 @@ def down() -> int:
         return 0
     Cloud(layout).stop()
     say("stopped")
+    return 0
+
+
+def restart(name: str) -> int:
+    """End one service and start it again, with the code as it is now."""
+    layout = Layout.found()
+    if layout is None or name not in Cloud(layout).names or name in BACKENDS:
+        say(f"no such service runs: {name}")
+        return 1
+    Cloud(layout).program(name).stop()
+    Cloud(layout).start(name)
     return 0
 
 

@@ -9,6 +9,7 @@ from moorage.domain.errors import InvalidDescription
 from moorage.domain.flavors import Flavor
 from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.resources import amounts
+from moorage.domain.tickets import ticket_class
 from moorage.testing.service import OPERATOR, Service
 from moorage.usecases.ledger.flavors import read_row
 
@@ -179,3 +180,19 @@ def test_loaded_flavors_are_used_and_deleted(service: Service) -> None:
     assert taken.json["errors"][0]["code"] == "ensemble.duplicate_name"
     assert service.call("DELETE", "/flavors/42", caller=OPERATOR).status_code == 204
     assert service.call("GET", "/flavors/m1.gpu").status_code == 404
+
+
+def test_flavors_of_tickets_are_left_out_of_a_listing(service: Service) -> None:
+    """Nova's listing has those that Moorage made there; they are no sizes for roles."""
+    name = ticket_class("0b1e0c5e-7a9b-4c39-9d5c-6f0f0d5e2a2c", "db")
+    ticket = {**ROW, "ID": "43", "Name": "moorage-shop-db", "Properties": {f"resources:{name}": 1}}
+    hours = {
+        **ROW,
+        "ID": "44",
+        "Name": "short",
+        "Properties": {"resources:CUSTOM_MOORAGE_HOURS": 2},
+    }
+    body = {"flavors": [ticket, ROW, hours]}
+    loaded = service.call("POST", "/flavors/load", body, caller=OPERATOR)
+    assert loaded.json["refused"] == []
+    assert {one["id"] for one in loaded.json["flavors"]} == {"42", "44"}

@@ -25,6 +25,7 @@ from moorage.domain.nova.flavors import nova_flavor
 from moorage.domain.nova_servers import FlavorSize
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.role_resolution import LedgerNames, check_group
+from moorage.usecases.tickets.places import stands_for_places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -204,6 +205,8 @@ def load_flavors(
 ) -> FlavorLoadResult:
     """Write the flavors of Nova's listing; unreadable ones are returned, and the others written.
 
+    Flavors of tickets and reservations are left out: Moorage itself makes and deletes them.
+
     Raises:
         Forbidden: the caller is no operator.
     """
@@ -216,6 +219,8 @@ def load_flavors(
         path = f"flavors[{index}]"
         try:
             flavor = read_row(row, path, env.limits.nova)
+            if any(stands_for_places(env.store, name) for name in flavor.resources):
+                continue
             _check_names(known, flavor, path)
         except (InvalidDescription, UnknownName) as error:
             out.append(refused(row, index, error))

@@ -118,11 +118,16 @@ def is_ticket(name: ResourceClass) -> bool:
     return name.startswith(TICKET)
 
 
+def stands_for_places(store: Store, name: ResourceClass) -> bool:
+    """Whether it is a ticket's class, or a reservation's of a lease."""
+    return is_ticket(name) or (
+        name.startswith(RESERVATION) and place_holder(store, name) is not None
+    )
+
+
 def is_virtual(store: Store, name: ResourceClass) -> bool:
     """Whether it is a virtual class: one of terms, a ticket's, or a lease's reservation's."""
-    if name.startswith(RESERVATION):
-        return place_holder(store, name) is not None
-    return name in MOST or is_ticket(name)
+    return name in MOST or stands_for_places(store, name)
 
 
 def check_stock(store: Store, inventories: Iterable[Inventory]) -> None:
