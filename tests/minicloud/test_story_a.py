@@ -81,6 +81,6 @@ def test_every_server_is_where_it_was_decided(
         )
         assert all(found[f"app[{n}]"] == found[f"db[{n}]"] for n in range(3)), "pair: one rack"
         run("moorage", "ensemble", "confirm", "shop", "--yes")
-        assert "policies" in run("moorage", "ensemble", "show", "shop")
+        assert run("moorage", "ensemble", "show", "shop").count(" yes") == 4, "policies met"
     finally:
         demo.native("DELETE", f"/ensembles/{shown['id']}", generation="*")
