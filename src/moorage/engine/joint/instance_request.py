@@ -74,7 +74,8 @@ def _role(role: Role) -> dict[str, object]:
         "groups": [_group(one) for one in role.groups],
         "same_subtree": _lists(role.same_subtree),
         "isolate": role.isolate,
-        "root_required": sorted(role.root_required),
+        # Left out where it is empty: files that were saved before it was known stay as they are.
+        **({"root_required": sorted(role.root_required)} if role.root_required else {}),
     }
 
 
