@@ -107,10 +107,18 @@ def test_another_projects_reservation_is_none(cloud: Cloud) -> None:
     assert theirs[0] == 404
 
 
-@pytest.mark.parametrize("hint", ["x", 1, None, [], NOVAS_OWN[:-1]])
-def test_what_is_no_id_is_for_nova(cloud: Cloud, hint: Any) -> None:
-    assert cloud.boot(hint) == (202, {})
-    assert cloud.nova.global_ids == [None]
+@pytest.mark.parametrize("hint", ["x", 1, [], ["a", "b"], NOVAS_OWN[:-1], f"{NOVAS_OWN} "])
+def test_what_is_no_id_is_refused(cloud: Cloud, hint: Any) -> None:
+    found, body = cloud.boot(hint)
+    assert found == 400
+    assert "hint reservation: not the id" in body["badRequest"]["message"]
+    assert cloud.nova.seen == []
+
+
+def test_one_id_in_a_list_is_understood(cloud: Cloud) -> None:
+    cloud.later(1)
+    assert cloud.boot([cloud.reservation]) == (202, {})
+    assert cloud.nova.global_ids == [f"req-{cloud.reservation}"]
 
 
 @pytest.mark.parametrize(("mode", "status"), [("refuse", 503), ("ordinary", 202)])

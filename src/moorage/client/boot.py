@@ -34,6 +34,8 @@ PARALLEL: Final = 8
 _RENEW_WITHIN: Final = 120.0
 """Seconds before its end at which a hold is renewed; at most half of its length."""
 _TICK: Final = 1.0
+_PASSING: Final = {409, 412, 429, *range(500, 600)}
+"""Answers to a renewal that may differ at the next try: another change came first, or an outage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +215,11 @@ class Boot:
                 if now.status == HELD and now.expires_at == decision.expires_at:
                     renewed = self.moorage.decisions.renew(now.id, now.hold, now.generation)
                     run.decision = renewed.value
-            except (ApiError, Unreachable):
-                self._last_end = decision.expires_at
+            except Unreachable:
+                return  # it may be there again at the next tick
+            except ApiError as error:
+                if error.status not in _PASSING:
+                    self._last_end = decision.expires_at
 
     def _closed(self, run: BootRun, outcomes: Sequence[Outcome]) -> BootResult:
         """Confirm the decision if no place would be freed and no server is awaited."""

@@ -112,11 +112,20 @@ def _from_metadata(metadata: Mapping[str, Any]) -> Place | None:
 
 
 def named_reservation(request: Any) -> str | None:  # noqa: ANN401 - any JSON value
-    """The id of the reservation that a body of POST /servers names; None: none."""
-    if not isinstance(request, dict):
+    """The id of the reservation that a body of POST /servers names; None: none.
+
+    Raises:
+        Refusal: it names one in a way that cannot be understood.
+    """
+    if not isinstance(request, dict) or not isinstance(request.get("server"), dict):
         return None
     named = _hints(request).get(RESERVATION)
-    return str(named).lower() if is_uuid(named) else None
+    if named is None:
+        return None
+    named = named[0] if isinstance(named, list) and len(named) == 1 else named
+    if not is_uuid(named):
+        raise Refusal(400, f"hint reservation: not the id of a reservation: {named!r}")
+    return str(named).lower()
 
 
 def _hints(request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -141,7 +150,8 @@ def several(server: Mapping[str, Any]) -> bool:
 
 def from_volume(server: Mapping[str, Any]) -> bool:
     """Whether the server's root disk is a volume: Nova then asks for no room for it."""
-    for one in server.get("block_device_mapping_v2") or ():
+    devices = server.get("block_device_mapping_v2")
+    for one in devices if isinstance(devices, list) else ():
         if isinstance(one, dict) and str(one.get("boot_index")) == "0":
             local = "local" if one.get("source_type") == "image" else "volume"
             return bool(one.get("destination_type", local) == "volume")

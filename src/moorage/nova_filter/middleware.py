@@ -37,7 +37,7 @@ LONGEST: Final = 8 * 1024 * 1024
 TRIED: Final = 20
 """Members that are tried for one server, where other servers take them at the same time."""
 
-_CREATE: Final = re.compile(r"/servers(\.json)?/?\Z")
+_CREATE: Final = re.compile(r"/(servers|os-volumes_boot)(\.json)?/?\Z")
 _UNANSWERED: Final = (Unanswered, LookupError, TypeError)
 """What says that Moorage did not answer, or in another form."""
 _log = logging.getLogger("moorage.nova_filter")

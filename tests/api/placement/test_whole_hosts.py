@@ -121,7 +121,7 @@ def test_a_write_there_is_refused(cloud: Cloud) -> None:
     plain = {host: {"resources": {"VCPU": 2, "MEMORY_MB": 2048}} for host, amounts in there.items()}
     refused = cloud.put(plain)
     assert refused.status_code == 409
-    assert "h2 is exclusive to others during this server's stay" in refused.text
+    assert "h2 is leased to others during this server's stay" in refused.text
     assert cloud.put(there).status_code == 204, "it ends in time"
 
 
@@ -160,3 +160,22 @@ def test_a_reservation_finds_its_lease(cloud: Cloud) -> None:
     assert cloud.client.simulate_get(path, headers=others).json["leases"] == []
     unknown = f"/v1/leases?reservation={uuid4()}"
     assert cloud.client.simulate_get(unknown, headers=LESSEE).json["leases"] == []
+
+
+def test_an_exclusive_ensemble_of_a_tenant_closes_no_host_to_nova(cloud: Cloud) -> None:
+    alone = {"name": "alone", "type": "exclusive", "members": ["a"], "against": "others"}
+    members = [{"name": "a", "count": 2, "resources": {"VCPU": 1}}]
+    body = {"name": "greedy", "members": members, "policies": [alone], "decide": {}}
+    made = cloud.client.simulate_post("/v1/ensembles", json={"ensemble": body}, headers=LESSEE)
+    assert made.status_code == 201, made.text
+    assert sorted(cloud.hosts()) == ["h1", "h3"]
+
+
+def test_a_reservation_admits_to_its_hosts_alone(cloud: Cloud) -> None:
+    begin(cloud)
+    (elsewhere, *_) = cloud.hosts().values()
+    (there,) = cloud.hosts(presents=cloud.named).values()
+    unit = {host: {"resources": {reservation_class(cloud.named): 1}} for host in there}
+    refused = cloud.put({**unit, **elsewhere}, "shop")
+    assert refused.status_code == 409
+    assert "does not have this host" in refused.text

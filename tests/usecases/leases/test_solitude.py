@@ -11,10 +11,10 @@ from tests.usecases.leases.conftest import World, build, described
 from moorage.domain.changes import ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.effects import EffectKind
-from moorage.domain.errors import Infeasible, WrongState
+from moorage.domain.errors import Infeasible
 from moorage.domain.leases import Yielding
 from moorage.domain.period import FOREVER, MINUTE, Period
-from moorage.domain.virtual_classes import HOURS, PREEMPTIBLE
+from moorage.domain.virtual_classes import PREEMPTIBLE
 from moorage.testing.service import OTHER, TENANT
 from moorage.usecases.ensembles.policy_checks import broken_policies
 from moorage.usecases.leases.cancel import cancel_lease
@@ -125,21 +125,19 @@ def test_a_server_of_nova_that_yields_ends_for_it(world: Make) -> None:
     assert booking.declared_end == FOREVER
     told = {one.kind: one.due for one in here.service.store.effects(booking.consumer)}
     assert told == {EffectKind.WARN: here.now, EffectKind.EVICT: here.at(4) - NOTICE}
-    with pytest.raises(WrongState, match="h0 is exclusive to others"):
-        nova(here, 0, VCPU=1)
-    assert here.booking(nova(here, 0, VCPU=1, **{HOURS: 4})).period.end == here.at(4)
-    with pytest.raises(WrongState, match="h0 is exclusive to others"):
-        nova(here, 0, VCPU=1, **{HOURS: 5})
+    # Placement's wire knows no exclusive hosts: whom the operator lets there is there.
+    assert here.booking(nova(here, 0, VCPU=1)).period.end == FOREVER
 
 
-def test_a_server_of_nova_is_refused_where_a_lease_is_alone(world: Make) -> None:
+def test_a_server_of_nova_where_a_lease_is_alone_already_is_there_like_any_other(
+    world: Make,
+) -> None:
     here = world(16)
     lease = solitary(here, 4, 6)
     here.go_to(4)
     here.begin(lease.lease.id)
-    for terms in ({}, {PREEMPTIBLE: 1}, {HOURS: 1}):
-        with pytest.raises(WrongState, match="h0 is exclusive to others"):
-            nova(here, 0, VCPU=1, **terms)
+    booking = here.booking(nova(here, 0, VCPU=1, **{PREEMPTIBLE: 1}))
+    assert (booking.period.end, booking.yields_to) == (FOREVER, None)
 
 
 @settings(max_examples=25, deadline=None)

@@ -228,7 +228,8 @@ def _alone(
 ) -> ForcedEnd | None:
     """The end of the stay before a lease has one of its hosts exclusively; None if none does.
 
-    None also if a host is exclusive already, not for a lease, or too soon for the notice.
+    None also if a host is exclusive already, not for a lease, or too soon for the notice: such a
+    server is written like any other, unless the host is leased whole.
     """
     owner = write.consumer
     rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]

@@ -1,9 +1,9 @@
-"""Hosts that exclusive ensembles and leases keep from the servers of others, in Placement.
+"""Hosts that are leased whole are kept from the servers of others, in Placement.
 
 Placement's API has no exclusive hosts: candidates on them are left out, and allocations there are
-refused. Servers in places of the ensemble itself are not judged, nor are those that are on the host
-already. A query names no project, so a host that is exclusive to one is left out for all of its
-servers but those that take a held place or name their reservation.
+refused. Servers that are on the host already are not judged. Only hosts that an operator offers are
+leased whole; the policy `exclusive` of other ensembles, which any tenant may state, closes no host
+to Nova.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Occupant
+from moorage.domain.reservables import WHOLE_HOST
 from moorage.usecases.claims.stay_terms import query_period
 from moorage.usecases.decide.closed_hosts import providers_closed_to
 from moorage.usecases.decide.member_places import bookings_of
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.claims.stay_terms import Lifetimes
-    from moorage.usecases.ports import Store
+    from moorage.usecases.ports import ExclusiveEnsembles, Store
 
 
 def without_exclusive_hosts(
     store: Store, snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifetimes
 ) -> CandidateQuery:
-    """The query without the hosts that are exclusive at any time of the server's stay."""
-    exclusive = store.exclusive_ensembles().ensembles
+    """The query without the hosts that are leased whole at any time of the server's stay."""
+    exclusive = _of_whole_hosts(store.exclusive_ensembles())
     if not exclusive:
         return query
     stay = query_period(snapshot, query, lifetimes)
@@ -65,8 +66,9 @@ def check_exclusive_hosts(
     Raises:
         WrongState: one does.
     """
-    exclusive = store.exclusive_ensembles()
-    if not exclusive.ensembles:
+    known = store.exclusive_ensembles()
+    exclusive = _of_whole_hosts(known)
+    if not exclusive:
         return None
     snapshot = store.snapshot()
     had = {
@@ -78,8 +80,16 @@ def check_exclusive_hosts(
         rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
         entered = sorted(set(snapshot.root[rows].tolist()) - had)
         if entered:
-            _check(snapshot, exclusive.ensembles, write, entered, notice)
-    return exclusive.revision
+            _check(snapshot, exclusive, write, entered, notice)
+    return known.revision
+
+
+def _of_whole_hosts(known: ExclusiveEnsembles) -> list[Ensemble]:
+    return [
+        one
+        for one in known.ensembles
+        if any(WHOLE_HOST in group.resources for role in one.roles for group in role.groups)
+    ]
 
 
 def _check(
@@ -99,7 +109,7 @@ def _check(
         for row in entered:
             if closed[row]:
                 name = snapshot.state(row).provider.name
-                raise WrongState(f"{name} is exclusive to others during this server's stay")
+                raise WrongState(f"{name} is leased to others during this server's stay")
 
 
 def _end(snapshot: Snapshot, write: ReplaceAllocations, notice: Duration) -> Instant:

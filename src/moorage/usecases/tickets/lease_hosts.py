@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.tickets.places import PlaceHolder, TicketPlaces
 
+SHARES: Final = "MISC_SHARES_VIA_AGGREGATE"
+"""The trait of providers, such as storage, that are of no host."""
 UNITS: Final = 1_000_000
 """Units of the class on each host in candidates: more than servers fit there."""
 
@@ -78,11 +80,12 @@ def admitted_write(
         WrongState: it is not on a host of the lease.
     """
     hosts = {place.host for place in found.unclaimed.values()}
-    where = [
-        snapshot.uuids[int(snapshot.root[snapshot.row_of[uuid]])]
-        for uuid, amounts in write.allocations.items()
-        if holder.name in amounts and uuid in snapshot.row_of
-    ]
+    rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
+    where = {
+        snapshot.uuids[int(snapshot.root[row])]
+        for row in rows
+        if SHARES not in snapshot.state(row).provider.traits
+    }
     if not where or not hosts.issuperset(where):
         raise WrongState(f"{holder.words} does not have this host")
     rest = {
