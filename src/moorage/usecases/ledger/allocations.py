@@ -76,7 +76,7 @@ def allocate(
             units.
         UnknownName: no such provider or resource class.
         WrongState: a lease or held decision has no place for a write that requests one; or it
-            presents a claim that is over; or a host is exclusive to others.
+            presents a claim that is over; or a host is leased whole to others.
         ProviderConflict, ConcurrentUpdate: too many conflicting commits.
     """
     changes = tuple(writes)
@@ -208,7 +208,7 @@ def _commit_writes(
     `told` are changes that are written with them.
 
     Raises:
-        WrongState: a host is exclusive to others.
+        WrongState: a host is leased whole to others.
     """
     for attempt in range(ATTEMPTS):
         revision = check_exclusive_hosts(store, writes, lifetimes.notice)

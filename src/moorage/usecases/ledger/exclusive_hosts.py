@@ -54,14 +54,15 @@ def without_exclusive_hosts(
 def check_exclusive_hosts(
     store: Store, writes: Sequence[ReplaceAllocations], notice: Duration
 ) -> int | None:
-    """Check that no write gives a consumer a host that is exclusive to others during its stay.
+    """Check that no write gives a consumer a host that is leased whole to others in its stay.
 
     A preemptible server, which ends in time for a lease, is judged over its `notice` only. A host
     that any consumer of the request has already is not new: Nova exchanges allocations between a
     server and its migration.
 
     Returns:
-        The revision of the exclusive ensembles, on which the commit relies; None if there are none.
+        The revision of the exclusive ensembles, on which the commit relies; None if no host is
+        leased whole.
 
     Raises:
         WrongState: one does.
