@@ -76,7 +76,7 @@ def serve(
     tell_systemd = systemd.notifier(os.environ)
     settings = configure(effective)
     config = settings.server
-    logs.configure(config.log.level, config.log.form)
+    logs.configure(**asdict(config.log))
     _require_files(config.bounds.running)
     if config.tls is not None:
         _check_certificate(config.tls)
@@ -193,10 +193,10 @@ def _settings_anew(
         for name in ("host", "port", "pid_file"):
             if getattr(config, name) != getattr(running, name):
                 raise BadSetting(name, effective.sources[name], _RESTART)
+        logs.configure(**asdict(config.log))
     except InvalidDescription as error:
         _log.error("reload refused, the running configuration stays in force: %s", error.message)
         return None
-    logs.configure(config.log.level, config.log.form)
     _log.warning("reload started: replacing all processes")
     return effective, settings
 

@@ -23,7 +23,7 @@ GENERAL = frozenset(
     label ledger lifecycle limit line list listing load loading location lock log lookup loop
     lowering main maker map mariadb match measure memory merge message metric microversion
     middleware model monitor moorage move name naming native negotiation neutron notification
-    nova number observer obstacle occurrence openapi opening operation option os outcome output
+    nova number observer obstacle occurrence openapi opening operation option os oslo outcome output
     overview owner page paging parameter parser path pattern pci peek peer permit place plan
     pool port postgresql precedence prefetch prefilter priority probe problem process profile
     program progress project promise proof property protocol proximity proxy query queue read

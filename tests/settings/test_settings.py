@@ -70,6 +70,8 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "insecure": "true",
         "mount": "placement=/",
         "log_level": "debug",
+        "debug": "true",
+        "use_stderr": "true",
         "log_format": "json",
         "metrics_from": "10.0.0.0/8",
         "traces": "otlp",
@@ -205,7 +207,8 @@ def test_each_project_has_one_lifetime() -> None:
     ("text", "problem"),
     [
         ("[DEFAULT]\nprot = 1\n", "setting prot"),
-        ("[api]\nport = 1\n", "the only sections are [DEFAULT]"),
+        ("[apis]\nport = 1\n", "the only sections are [DEFAULT]"),
+        ("[api]\nport = 1\n", "`moorage config convert`"),
         ("port = 1\n", "Section must be started"),
         ("[DEFAULT\n", "Invalid section"),
     ],

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.output import table
-from moorage.cli.parser import WrongUsage
+from moorage.cli.parser import CONFIG_DIR, CONFIG_FILE, WrongUsage
 from moorage.domain.errors import InvalidDescription
 from moorage.usecases.ports import Caller
 
@@ -39,13 +39,14 @@ def declare_database(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="the ledger's database (default: the service's setting `database`)",
     )
-    parser.add_argument("--config-file", metavar="FILE", help="read only this configuration file")
+    CONFIG_FILE(parser)
+    CONFIG_DIR(parser)
 
 
 def _configured(args: argparse.Namespace) -> Settings:
     from moorage import settings
 
-    given = {name: getattr(args, name) for name in ("database", "config_file")}
+    given = {name: getattr(args, name) for name in ("database", "config_file", "config_dir")}
     effective = settings.read({k: v for k, v in given.items() if v is not None}, os.environ)
     return settings.configure(effective)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, table
-from moorage.cli.parser import Option, WrongUsage
+from moorage.cli.parser import CONFIG_DIR, CONFIG_FILE, Option, WrongUsage
 
 if TYPE_CHECKING:
     import argparse
@@ -26,19 +26,22 @@ class Show(Command):
     """
     options = (
         Option("name", nargs="*", metavar="NAME", help="only these settings"),
-        Option("--config-file", metavar="FILE", help="read only this configuration file"),
+        CONFIG_FILE,
+        CONFIG_DIR,
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage import settings
 
-        given = {"config_file": args.config_file} if args.config_file else {}
+        given = {"config_file": args.config_file, "config_dir": args.config_dir}
         effective = settings.read(given, os.environ)
         settings.configure(effective)
         found = list(effective.described())
         strange = sorted(set(args.name) - {one["name"] for one in found})
         if strange:
             raise WrongUsage(f"there is no setting {', '.join(strange)}")
+        for sentence in effective.ignored:
+            self.app.stderr.write(f"moorage: ignored {sentence}\n")
         wanted = [one for one in found if not args.name or one["name"] in args.name]
         columns = ("name", "value", "source", "default")
         rows = [[one[column] for column in columns] for one in wanted]

@@ -72,6 +72,14 @@ ENSEMBLE: Final = Option(
 )
 DRY_RUN: Final = Flag("--dry-run", "check it, write nothing")
 ALL_PROJECTS: Final = Flag("--all-projects", "for operators")
+CONFIG_FILE: Final = Repeated(
+    "--config-file", metavar="FILE", help="read this configuration file; repeatable, the last wins"
+)
+CONFIG_DIR: Final = Repeated(
+    "--config-dir",
+    metavar="DIRECTORY",
+    help="read its *.conf in alphabetical order, after all --config-file; repeatable",
+)
 INPUT_FILE: Final = Option("file", metavar="FILE", help="- reads standard input")
 
 

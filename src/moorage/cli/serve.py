@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
 from moorage.cli.output import OK, USAGE
+from moorage.cli.parser import CONFIG_DIR, CONFIG_FILE
 
 if TYPE_CHECKING:
     import argparse
@@ -26,8 +27,8 @@ class Serve(Command):
     the settings again and replaces one process after the other; no request is refused meanwhile.
 
     Every option is also a key of the configuration file (section [DEFAULT], ./moorage.conf or
-    /etc/moorage/moorage.conf) and an environment variable MOORAGE_<NAME>; the command line wins
-    over the environment, the environment over the file.
+    /etc/moorage/moorage.conf, and *.conf in moorage.conf.d beside it) and an environment variable
+    MOORAGE_<NAME>; the command line wins over the environment, the environment over the files.
     """
 
     examples = """
@@ -42,9 +43,8 @@ class Serve(Command):
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         from moorage.options import SETTINGS
 
-        parser.add_argument(
-            "--config-file", metavar="FILE", help="read only this configuration file"
-        )
+        CONFIG_FILE(parser)
+        CONFIG_DIR(parser)
         parser.add_argument(
             "--show-config",
             action="store_true",
@@ -81,6 +81,8 @@ class Serve(Command):
             return USAGE
         for variable in settings.strange_variables(os.environ):
             self.app.stderr.write(f"moorage: ignored {variable}: there is no such setting\n")
+        for sentence in effective.ignored:
+            self.app.stderr.write(f"moorage: ignored {sentence}\n")
         if parsed_args.show_config:
             self.app.stdout.write("\n".join(effective.lines()) + "\n")
             return OK

@@ -39,6 +39,9 @@ class LogConfig:
 
     level: str
     form: str
+    file: str = ""
+    """Empty: none."""
+    stderr: bool = True
 
 
 @dataclass(frozen=True, slots=True)

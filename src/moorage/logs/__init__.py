@@ -1,7 +1,7 @@
 """What every process of the service writes to its log, in one form, with the ids of the request.
 
-Only the form is decided here and where it goes: standard error. What is worth a line is said where
-it happens; nothing here knows a request, a store or a solver.
+Only the form is decided here and where it goes: standard error or a file. What is worth a line is
+said where it happens; nothing here knows a request, a store or a solver.
 """
 
 from moorage.logs.formatter import FORMATS, configure

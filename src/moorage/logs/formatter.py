@@ -6,8 +6,10 @@ import json
 import logging
 import sys
 import time
+from logging.handlers import WatchedFileHandler
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.errors import BadConfiguration
 from moorage.logs.ids import current
 
 if TYPE_CHECKING:
@@ -23,11 +25,26 @@ _CHATTY: Final = ("alembic",)
 """They tell each of their steps at INFO, at every start."""
 
 
-def configure(level: str, form: str) -> None:
-    """Send the process's log to standard error, from `level` up, in a form of `FORMATS`."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if form == "json" else _Text())
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+def configure(level: str, form: str, file: str = "", *, stderr: bool = True) -> None:
+    """Send the process's log to standard error, a file or both, from `level` up.
+
+    Processes may share the file: each line is appended whole. It is opened again when it was moved
+    or removed, as logrotate does.
+
+    Raises:
+        BadConfiguration: the file cannot be written.
+    """
+    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)] if stderr else []
+    if file:
+        try:
+            handlers.append(WatchedFileHandler(file, encoding="utf-8"))
+        except OSError as error:
+            raise BadConfiguration(
+                f"cannot log to {file}: {error.strerror}", path="log_file"
+            ) from error
+    for handler in handlers:
+        handler.setFormatter(_Json() if form == "json" else _Text())
+    logging.basicConfig(level=level.upper(), handlers=handlers, force=True)
     quiet = max(logging.WARNING, logging.getLevelNamesMapping()[level.upper()])
     for name in _CHATTY:
         logging.getLogger(name).setLevel(quiet)

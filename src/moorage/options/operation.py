@@ -17,7 +17,9 @@ from moorage.options.kinds import (
     show_most,
     show_number_or_auto,
     show_size,
+    show_truth,
     size,
+    truth,
     whole,
 )
 
@@ -27,7 +29,38 @@ OPERATION: Final = (
         one_of("debug", "info", "warning", "error"),
         "info",
         "LEVEL",
-        "What is logged to standard error: debug, info (a line per request), warning, error.",
+        "What is logged: debug, info (a line per request), warning, error.",
+    ),
+    Setting(
+        "debug",
+        truth,
+        "false",
+        "BOOL",
+        "Log everything: the same as log_level debug, whatever that is.",
+        show=show_truth,
+    ),
+    Setting(
+        "log_file",
+        str,
+        "",
+        "FILE",
+        "Log to this file, relative to `log_dir`, in place of standard error. It is opened again"
+        " after logrotate has moved it.",
+    ),
+    Setting(
+        "log_dir",
+        str,
+        "",
+        "DIRECTORY",
+        "The directory of `log_file`; without log_file the log is moorage.log there.",
+    ),
+    Setting(
+        "use_stderr",
+        truth,
+        "false",
+        "BOOL",
+        "Log to standard error beside the log file. Without a file the log goes there anyway.",
+        show=show_truth,
     ),
     Setting(
         "log_format",

@@ -173,7 +173,7 @@ def configure(effective: Effective) -> Settings:
             ),
             limits=_wire(value),
             silence=value["worker_timeout"] / SECOND,
-            log=LogConfig(level=value["log_level"], form=value["log_format"]),
+            log=_log(value),
             metrics_from=tuple(value["metrics_from"]),
             pid_file=value["pid_file"] or None,
         ),
@@ -236,6 +236,18 @@ def configure(effective: Effective) -> Settings:
             page_bytes=value["page_bytes"],
             waiting=max(value["threads"] // 2, 1),
         ),
+    )
+
+
+def _log(value: Mapping[str, Any]) -> LogConfig:
+    """Where and how much is logged."""
+    file = value["log_file"] or ("moorage.log" if value["log_dir"] else "")
+    path = str(Path(value["log_dir"], file).absolute()) if file else ""
+    return LogConfig(
+        level="debug" if value["debug"] else value["log_level"],
+        form=value["log_format"],
+        file=path,
+        stderr=not path or value["use_stderr"],
     )
 
 

@@ -11,7 +11,7 @@ from moorage.domain.errors import BadConfiguration
 from moorage.options import SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from moorage.options.kinds import Setting
 
@@ -69,8 +69,10 @@ class Effective:
     """The section of keystonemiddleware, texts as they stand in the file."""
     nova: Mapping[str, str] = field(default_factory=dict)
     """The section of keystoneauth1 for Nova, texts as they stand in the file."""
-    file: str = ""
-    """The configuration file, if one was read."""
+    files: Sequence[str] = ()
+    """The configuration files that were read, in order."""
+    ignored: Sequence[str] = ()
+    """A sentence for each option of a file that has no meaning for this service."""
 
     def lines(self) -> Iterable[str]:
         """What `--show-config` prints: itself a valid configuration file, secrets masked."""
@@ -84,7 +86,7 @@ class Effective:
         for name, section in self._sections():
             yield f"[{name}]"
             for key, text in section.items():
-                yield f"# file {self.file}"
+                yield f"# {self.sources[f'{name}.{key}']}"
                 yield f"{key} = {_shown_keystone(key, text)}"
 
     def described(self) -> Iterable[Mapping[str, str]]:
@@ -103,7 +105,7 @@ class Effective:
                 yield {
                     "name": f"{name}.{key}",
                     "value": _shown_keystone(key, text),
-                    "source": f"file {self.file}",
+                    "source": self.sources[f"{name}.{key}"],
                     "default": "",
                 }
 
