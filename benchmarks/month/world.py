@@ -41,7 +41,7 @@ from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out,
 from moorage.usecases.leases.create import create_lease
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.leases.requests import LeaseRequest
-from moorage.usecases.ledger.allocations import allocate, release
+from moorage.usecases.ledger.allocations import WriteRules, allocate, release
 from moorage.usecases.shared.limits import Limits
 from moorage.usecases.tickets.allocations import ticket_candidates
 from moorage.workers import effects
@@ -276,7 +276,7 @@ class World:
                     self.service.store,
                     [write],
                     ids=self.env.ids,
-                    lifetimes=self.lifetimes,
+                    rules=WriteRules(self.lifetimes),
                 )
             except CapacityExceeded:  # preemptible, and a lease is too near to yield to it
                 continue

@@ -57,6 +57,7 @@ from moorage.usecases.events.thresholds import ThresholdWatcher
 from moorage.usecases.events.trim import EventTrimmer, record_passed
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.leases.retention import Retention
+from moorage.usecases.ledger.allocations import WriteRules
 from moorage.usecases.preemption.displacement import EndPreemptible
 from moorage.usecases.preemption.lease_preemption import PreemptLeases
 from moorage.usecases.preemption.restoration import ends_restored_by
@@ -246,8 +247,11 @@ def _mounts(
                 env.store,
                 env.ids,
                 access=access,
-                lifetimes=replace(settings.lifetimes, notice=env.limits.notice),
-                refuse_spent_claims=env.limits.refuse_spent_claims,
+                rules=WriteRules(
+                    lifetimes=replace(settings.lifetimes, notice=env.limits.notice),
+                    refuse_spent=env.limits.refuse_spent_claims,
+                    refuse_misplaced=env.limits.refuse_misplaced,
+                ),
             ),
             unauthorized=known.unauthorized_bare,
         )

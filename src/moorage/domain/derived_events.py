@@ -17,12 +17,13 @@ from moorage.domain.period import FOREVER, format_instant
 from moorage.domain.waitlist import EntryState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from moorage.domain.capacity_windows import CapacityWindow
     from moorage.domain.changes import Change
     from moorage.domain.decisions import Claim, ClaimState
     from moorage.domain.effects import Effect
+    from moorage.domain.ensembles import Ensemble, MemberName
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.waitlist import Estimate, WaitlistEntry
@@ -170,6 +171,14 @@ def spent_claim(one: Claim, state: ClaimState, server: str, *, refused: bool) ->
     """The event of a claim that a new server presents when it is over, in this state."""
     body = {"presented_by": server, "refused": refused, **_claim_body(one, state)}
     return DerivedEvent("claim.spent", one.project_id, one.id, 0, body)
+
+
+def misplaced_member(
+    ensemble: Ensemble, member: MemberName, server: str, policies: Sequence[str]
+) -> DerivedEvent:
+    """The event of a member whose server is moved to a host on which it breaks policies."""
+    body = {"ensemble": ensemble.id, "member": str(member), "policies": list(policies)}
+    return DerivedEvent("member.misplaced", ensemble.project_id, server, 0, body)
 
 
 def _ensemble(change: changes.PutEnsemble, before: StoredState) -> Iterator[DerivedEvent]:

@@ -284,6 +284,11 @@ class Ensemble:
         return edges(statement, self.roles, [member.name for member in self.members])
 
     @property
+    def servers(self) -> frozenset[str]:
+        """UUIDs of the members' servers."""
+        return frozenset(one.server_id for one in self.members if one.server_id is not None)
+
+    @property
     def keeps_others_out(self) -> bool:
         """Whether a required policy closes its members' domains to other consumers."""
         return any(one.required and one.type == KEEPING for one in self.policies)

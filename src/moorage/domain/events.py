@@ -138,6 +138,12 @@ EVENT_TYPES: Final = (
         ("presented_by", "refused", *_CLAIM),
     ),
     EventType(
+        "member.misplaced",
+        "server",
+        "Nova moves it to a host on which the member breaks required policies of its ensemble",
+        ("ensemble", "member", "policies"),
+    ),
+    EventType(
         "member.warned",
         "server",
         "a preemptible server gets an earlier end for a lease; for a member without a server the"

@@ -17,6 +17,10 @@ makes the claim's id the request's global id, which Nova passes on to Placement.
 answers other than 202, the claim fails at once, and its place is held again. With
 `--hint reservation=<id>` the global id is that of a lease's reservation.
 
+An action on a server (migrate, evacuate, resize, unshelve) has `req-` and the server's UUID as its
+global id, unless it brings one: if the server is a member, Placement answers with hosts on which
+it keeps its ensemble's policies.
+
 Only the standard library is used here, and nothing else of Moorage: nothing of it needs to be
 configured where nova-api runs.
 """

@@ -37,6 +37,7 @@ LONGEST: Final = 8 * 1024 * 1024
 TRIED: Final = 20
 """Members that are tried for one server, where other servers take them at the same time."""
 
+_ACTION: Final = re.compile(r"/servers/([0-9a-fA-F-]{36})/action(\.json)?/?\Z")
 _CREATE: Final = re.compile(r"/(servers|os-volumes_boot)(\.json)?/?\Z")
 _UNANSWERED: Final = (Unanswered, LookupError, TypeError)
 """What says that Moorage did not answer, or in another form."""
@@ -75,6 +76,7 @@ class HintFilter:
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Serve one request."""
+        _present_server(environ)
         request = _creation(environ)
         if request is None:
             return self._application(environ, start_response)
@@ -174,8 +176,18 @@ def _creation(environ: Environ) -> Any:  # noqa: ANN401 - any JSON value
         return None  # nova-api says what is wrong
 
 
+def _present_server(environ: Environ) -> None:
+    """Present the server of an action: a member moves only to hosts that keep its policies.
+
+    A request id of the caller's own stays.
+    """
+    acted = _ACTION.search(environ.get("PATH_INFO", ""))
+    if environ.get("REQUEST_METHOD") == "POST" and acted and not _presents(environ):
+        environ[GLOBAL_ID] = f"req-{acted.group(1).lower()}"
+
+
 def _presents(environ: Environ) -> bool:
-    """Whether the request presents a claim already, by its header."""
+    """Whether the request has a global request id already, by its header."""
     text = str(environ.get(GLOBAL_ID) or environ.get("HTTP_X_OPENSTACK_REQUEST_ID") or "")
     return text.startswith("req-")
 

@@ -167,6 +167,16 @@ SERVICE: Final = (
         " claim.spent.",
     ),
     Setting(
+        "misplaced_members",
+        one_of("refuse", "report"),
+        "refuse",
+        "WHAT",
+        "A member's server that Nova moves (migration, evacuation, resize, unshelve) to a host on"
+        " which the member breaks required policies of its ensemble: refuse its allocations with"
+        " 409, so that Nova takes another host (refuse), or write them (report). The project is"
+        " told by the event member.misplaced.",
+    ),
+    Setting(
         "failed_builds",
         one_of("keep", "elsewhere"),
         "keep",

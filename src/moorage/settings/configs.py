@@ -191,6 +191,7 @@ def configure(effective: Effective) -> Settings:
             ticket_flavors=value["ticket_flavors"] == "nova",
             nova=_nova_rules(value),
             refuse_spent_claims=value["spent_claims"] == "refuse",
+            refuse_misplaced=value["misplaced_members"] == "refuse",
             builds_elsewhere=value["failed_builds"] == "elsewhere",
             grace=0 if value["end_servers"] == "none" else value["notice"],
             preemption_notice=(

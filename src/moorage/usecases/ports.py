@@ -271,6 +271,9 @@ class Store(Protocol):
     def ensemble_named(self, project_id: str, name: str) -> str | None:
         """The id of the project's oldest ensemble of a name; see `ExpectUniqueName`."""
 
+    def ensembles_of_server(self, server: str) -> Sequence[Ensemble]:
+        """Every project's ensembles of which a server is a member, by creation."""
+
     def exclusive_ensembles(self) -> ExclusiveEnsembles:
         """Every project's ensembles that keep others out, by creation, and their revision.
 

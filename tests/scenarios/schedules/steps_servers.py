@@ -22,7 +22,7 @@ from moorage.engine.candidates.query import CandidateQuery
 from moorage.testing.service import TENANT
 from moorage.usecases.claims.stay_terms import fleet_for_query
 from moorage.usecases.leases.queries import remaining
-from moorage.usecases.ledger.allocations import allocate
+from moorage.usecases.ledger.allocations import WriteRules, allocate
 from moorage.usecases.tickets.allocations import ticket_candidates
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def write(
     """What a scheduler then writes."""
     owner = Consumer(server, TENANT.project_id, "ann", "INSTANCE")
     change = ReplaceAllocations(owner, allocations, generation)
-    allocate(here.store, [change], ids=here.env.ids, lifetimes=here.lifetimes)
+    allocate(here.store, [change], ids=here.env.ids, rules=WriteRules(here.lifetimes))
     here.servers[server] = real(allocations)
 
 
@@ -197,7 +197,7 @@ class Move:
             ReplaceAllocations(heir, allocations, None),
             ReplaceAllocations(owner, {}, owner.generation),
         ]
-        allocate(here.store, changes, ids=here.env.ids, lifetimes=here.lifetimes)
+        allocate(here.store, changes, ids=here.env.ids, rules=WriteRules(here.lifetimes))
         here.servers[taker] = here.servers.pop(giver)
 
 

@@ -82,9 +82,8 @@ def _allocate(env: Environment, request: Request, writes: Sequence[ReplaceAlloca
         env.store,
         writes,
         ids=env.ids,
-        lifetimes=env.lifetimes,
+        rules=env.rules,
         request_id=request.global_request_id,
-        refuse_spent=env.refuse_spent_claims,
     )
 
 

@@ -28,7 +28,7 @@ from moorage.domain.errors import MoorageError
 from moorage.http.microversion import InvalidVersion, NegotiatedVersion, UnacceptableVersion
 from moorage.http.negotiation import JSON_TYPE, accepts
 from moorage.http.wsgi import ROUTE
-from moorage.usecases.ledger.allocations import FOR_EVER
+from moorage.usecases.ledger.allocations import DEFAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from moorage.http.access_rules import Access
     from moorage.http.microversion import Response
     from moorage.http.wsgi import Application, Environ, StartResponse
-    from moorage.usecases.claims.stay_terms import Lifetimes
+    from moorage.usecases.ledger.allocations import WriteRules
     from moorage.usecases.ports import Caller, Ids, Store
 
 SERVICE: Final = "placement"
@@ -54,16 +54,14 @@ def create_app(
     ids: Ids,
     *,
     access: Access = DEFAULT,
-    lifetimes: Lifetimes = FOR_EVER,
-    refuse_spent_claims: bool = False,
+    rules: WriteRules = DEFAULTS,
 ) -> Application:
     """The dialect's application over a ledger.
 
     The kernel that calls it has set `moorage.request_id`, and `moorage.caller` for every path
-    but the root's. `access` judges the access rules, `lifetimes` has default lifetimes;
-    for `refuse_spent_claims` see `Limits`.
+    but the root's. `access` judges the access rules, `rules` are for writes of allocations.
     """
-    return _Dialect(store, ids, access, lifetimes, refuse_spent_claims)
+    return _Dialect(store, ids, access, rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +69,7 @@ class _Dialect:
     store: Store
     ids: Ids
     access: Access
-    lifetimes: Lifetimes
-    refuse_spent_claims: bool
+    rules: WriteRules
     summaries: Fragments = field(default_factory=lambda: Fragments(summary))
     summaries_with_terms: Fragments = field(default_factory=lambda: Fragments(summary_with_terms))
     _shapes: dict[str, Fragments] = field(default_factory=dict)

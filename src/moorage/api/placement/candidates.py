@@ -17,6 +17,7 @@ from moorage.http.microversion import Response
 from moorage.usecases.claims.presented import candidates_for, presented_claim
 from moorage.usecases.claims.stay_terms import fleet_for_query
 from moorage.usecases.ledger.exclusive_hosts import without_exclusive_hosts
+from moorage.usecases.ledger.member_moves import with_hosts_for_move
 from moorage.usecases.tickets.allocations import (
     ticket_candidates,
     with_presented_reservation,
@@ -54,8 +55,11 @@ def list_all(env: Environment, request: Request) -> Response:
     elif shown is not None:
         requests, used = _few(snapshot, candidates_for(snapshot, query, shown), limit)
     else:
-        query = without_exclusive_hosts(env.store, snapshot, query, env.lifetimes)
-        seen = fleet_for_query(snapshot, query, env.lifetimes)
+        lifetimes = env.rules.lifetimes
+        query = without_exclusive_hosts(env.store, snapshot, query, lifetimes)
+        if env.rules.refuse_misplaced:
+            query = with_hosts_for_move(env.store, snapshot, query, request.global_request_id)
+        seen = fleet_for_query(snapshot, query, lifetimes)
         found = first_candidates(batches(seen, query, limit), limit)
         requests, used = batched_requests(seen, query.shape.slots, found)
     rows = summary_rows(snapshot, used, whole_trees=not query.one_provider_per_tree)

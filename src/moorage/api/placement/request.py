@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from moorage.api.placement.fragments import Fragments
     from moorage.http.microversion import JSON, NegotiatedVersion
-    from moorage.usecases.claims.stay_terms import Lifetimes
+    from moorage.usecases.ledger.allocations import WriteRules
     from moorage.usecases.ports import Caller, Ids, Store
 
 
@@ -36,12 +36,8 @@ class Environment(Protocol):
         """Encoded provider summaries for requests with a class of terms."""
 
     @property
-    def lifetimes(self) -> Lifetimes:
-        """The default lifetimes of consumers without a declared end."""
-
-    @property
-    def refuse_spent_claims(self) -> bool:
-        """Whether new servers are refused that present claims which are over."""
+    def rules(self) -> WriteRules:
+        """How writes of allocations are judged, with the default lifetimes of consumers."""
 
     def shapes(self, mount: str) -> Fragments:
         """Encoded providers, as the newest version shows them below a mount point."""

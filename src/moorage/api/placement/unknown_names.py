@@ -61,7 +61,7 @@ def names_exist(env: Environment, snapshot: Snapshot, query: CandidateQuery) -> 
         _refuse(traits, group.forbidden.union(*group.required), _NO_TRAIT)
         alone = replace(query, groups=(group,), rules=Rules(), one_provider_per_tree=False)
         if not first_candidates(
-            batches(fleet_for_query(snapshot, alone, env.lifetimes), alone, 1), 1
+            batches(fleet_for_query(snapshot, alone, env.rules.lifetimes), alone, 1), 1
         ):
             return False
     return False

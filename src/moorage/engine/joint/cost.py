@@ -139,6 +139,12 @@ def counts(problem: Problem, members: Sequence[MemberName], level: Level, rows: 
     return found[:, :size]
 
 
+def members_of(primitive: Primitive) -> tuple[MemberName, ...]:
+    """The members that a primitive restricts."""
+    others = primitive.others if isinstance(primitive, Apart) else ()
+    return (*primitive.members, *others)
+
+
 def positions(problem: Problem, members: Sequence[MemberName]) -> list[int]:
     """Positions of members in the problem."""
     return [problem.position_of[member] for member in members]

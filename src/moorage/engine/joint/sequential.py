@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from moorage.engine.joint.cost import excess
+from moorage.engine.joint.cost import excess, members_of
 from moorage.policies.primitives import Apart, AtLeastDomains
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def place_sequentially(
         index = position[member]
         role = int(problem.role_of[index])
         room = problem.allowed[role] & (free >= problem.demand[role]).all(axis=1)
-        posted = [one for one in required if member in _members_of(one)]
+        posted = [one for one in required if member in members_of(one)]
         left = _satisfying_hosts(problem, posted, rows, placed | {member}, index, room)
         if not left.any():
             blamed = _minimal_conflict(problem, posted, rows, placed | {member}, index, room)
@@ -76,11 +76,6 @@ def place_sequentially(
         placed.add(member)
         free[chosen] -= problem.demand[role]
     return SequentialPlacement(found)
-
-
-def _members_of(primitive: Primitive) -> tuple[MemberName, ...]:
-    others = primitive.others if isinstance(primitive, Apart) else ()
-    return (*primitive.members, *others)
 
 
 def _satisfying_hosts(

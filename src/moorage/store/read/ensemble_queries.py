@@ -72,6 +72,12 @@ _EXCLUSIVE: Final = (
     .outerjoin(tables.ensembles, _e.id == tables.exclusive_ensembles.c.ensemble_id)
     .order_by(_e.number)
 )
+_OF_SERVER: Final = (
+    select(_e.body)
+    .join(tables.member_servers, tables.member_servers.c.ensemble_id == _e.id)
+    .where(tables.member_servers.c.server == bindparam("server"))
+    .order_by(_e.number)
+)
 _NAMESAKE: Final = (
     select(_e.id)
     .where(
@@ -112,6 +118,10 @@ class EnsembleQueries(Reader):
 
     def ensemble_named(self, project_id: str, name: str) -> str | None:
         return namesake(self._backend, project_id, name, self.now())
+
+    def ensembles_of_server(self, server: str) -> Sequence[Ensemble]:
+        found = self._ask(_OF_SERVER, server=server)
+        return [stored_bodies.ENSEMBLE.decode(row.body) for row in found]
 
     def exclusive_ensembles(self) -> ExclusiveEnsembles:
         """Ensembles that keep others out; read again only after one of them has changed."""

@@ -49,8 +49,7 @@ def _text(length: int) -> String:
     return String(length).with_variant(String(length, collation="C"), "postgresql")
 
 
-_LONG = Text().with_variant(LONGTEXT(), "mysql")
-"""As long as it gets; MariaDB's plain TEXT ends at 64 KB."""
+_LONG = Text().with_variant(LONGTEXT(), "mysql")  # MariaDB's plain TEXT ends at 64 KB
 _UUID = _text(36)
 _NAME = _text(255)
 
@@ -218,6 +217,14 @@ members = Table(
     Column("ensemble_id", _UUID, nullable=False, index=True),
     Column("tags", _LONG, nullable=False, comment="JSON list: its role's tags"),
     comment="Which consumers are members: by the member's UUID and by its server's.",
+)
+
+member_servers = Table(
+    "member_servers",
+    metadata,
+    Column("ensemble_id", _UUID, primary_key=True),
+    Column("server", _UUID, primary_key=True, index=True),
+    comment="The servers of every ensemble's members.",
 )
 
 decisions = Table(

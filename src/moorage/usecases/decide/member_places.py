@@ -110,12 +110,12 @@ def hosts_of(snapshot: Snapshot, members: Iterable[Member], period: Period) -> l
             if consumer in snapshot.consumers_in(row, period)
         ]
         if rows:
-            found.add(_host(snapshot, rows))
+            found.add(host_row(snapshot, rows))
     return sorted(found)
 
 
-def _host(snapshot: Snapshot, rows: Iterable[int]) -> int:
-    """Row of the host of a consumer with bookings on these rows.
+def host_row(snapshot: Snapshot, rows: Iterable[int]) -> int:
+    """The row of the host of a consumer with bookings on these rows.
 
     That is the root of the first provider that is no sharing provider: bookings on shared storage
     do not tell the host. If all are sharing providers, it is the root of the first.
@@ -132,7 +132,7 @@ def place_of(snapshot: Snapshot, bookings: Iterable[Booking]) -> Place:
     for booking in bookings:
         allocations.setdefault(booking.provider, []).append(booking)
     return Place(
-        host=snapshot.uuids[_host(snapshot, (snapshot.row_of[uuid] for uuid in allocations))],
+        host=snapshot.uuids[host_row(snapshot, (snapshot.row_of[uuid] for uuid in allocations))],
         allocations=MappingProxyType(
             {uuid: total(one.amounts for one in some) for uuid, some in allocations.items()}
         ),

@@ -6,6 +6,7 @@ replace them; the commit checks capacity over each booking's whole period.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +35,7 @@ from moorage.usecases.claims.presented import (
 from moorage.usecases.claims.stay_terms import Lifetimes, ending_in_time, with_declared_stay
 from moorage.usecases.ledger import withdrawal
 from moorage.usecases.ledger.exclusive_hosts import check_exclusive_hosts
+from moorage.usecases.ledger.member_moves import check_moves
 from moorage.usecases.tickets.allocations import is_retryable, redeemed, take_places
 from moorage.usecases.tickets.places import check_stock, is_ticket
 
@@ -49,7 +51,20 @@ if TYPE_CHECKING:
 ATTEMPTS: Final = 10
 """How often a write without provider generations is tried if providers change concurrently."""
 
-FOR_EVER: Final = Lifetimes()
+
+@dataclass(frozen=True, slots=True)
+class WriteRules:
+    """By what settings writes of allocations are judged."""
+
+    lifetimes: Lifetimes = field(default_factory=Lifetimes)
+    """Default lifetimes of consumers without a declared end."""
+    refuse_spent: bool = False
+    """Whether a new server is refused that presents a claim which is over."""
+    refuse_misplaced: bool = True
+    """Whether a member's move is refused that breaks required policies; else it has an event."""
+
+
+DEFAULTS: Final = WriteRules()
 _PREEMPTIBLE: Final = attrgetter("stay.preemptible")
 
 
@@ -58,9 +73,8 @@ def allocate(
     writes: Iterable[ReplaceAllocations],
     *,
     ids: Ids,
-    lifetimes: Lifetimes = FOR_EVER,
+    rules: WriteRules = DEFAULTS,
     request_id: str | None = None,
-    refuse_spent: bool = False,
 ) -> Committed:
     """Replace the allocations of one or more consumers together.
 
@@ -68,7 +82,7 @@ def allocate(
     classes in a write declare its terms, or take a place of a lease or of a held decision. With the
     `request_id` of a claim, one of the writes takes the claim's place, if it can; else it is
     written like any other, and the owner of a claim that is over is told, or the write is refused
-    (`refuse_spent`). A repeated write whose place was taken before returns the first result.
+    (`rules`). A repeated write whose place was taken before returns the first result.
 
     Raises:
         ConsumerConflict: a consumer's generation is not the one its write names.
@@ -76,10 +90,12 @@ def allocate(
             units.
         UnknownName: no such provider or resource class.
         WrongState: a lease or held decision has no place for a write that requests one; or it
-            presents a claim that is over; or a host is leased whole to others.
+            presents a claim that is over; or a host is leased whole to others; or a member would
+            move to a host on which it breaks required policies.
         ProviderConflict, ConcurrentUpdate: too many conflicting commits.
     """
     changes = tuple(writes)
+    lifetimes = rules.lifetimes
     if not names_claim(store, request_id):
         request_id = None
     if len(changes) > 1:
@@ -104,8 +120,8 @@ def allocate(
         taken = take_place(store, request_id, changes, lifetimes.notice)
         if taken is not None:
             return taken
-        told = spent_claim_notice(store, request_id, changes, refuse=refuse_spent)
-        return _commit_writes(store, changes, told, lifetimes)
+        told = spent_claim_notice(store, request_id, changes, refuse=rules.refuse_spent)
+        return _commit_writes(store, changes, told, rules)
     except ConsumerConflict:
         before = repeated_write(store, request_id, changes)
         if before is None:
@@ -201,23 +217,27 @@ def _commit_writes(
     store: Store,
     writes: tuple[ReplaceAllocations, ...],
     told: Sequence[Change],
-    lifetimes: Lifetimes,
+    rules: WriteRules,
 ) -> Committed:
     """Write allocations; preemptible servers end in time for leases that need their hosts.
 
     `told` are changes that are written with them.
 
     Raises:
-        WrongState: a host is leased whole to others.
+        WrongState: a host is leased whole to others, or a member would break required policies.
     """
+    notice = rules.lifetimes.notice
     for attempt in range(ATTEMPTS):
-        revision = check_exclusive_hosts(store, writes, lifetimes.notice)
-        changeset = Changeset((*writes, *told), exclusive_revision=revision)
+        revision = check_exclusive_hosts(store, writes, notice)
+        moved = check_moves(store, writes, refuse=rules.refuse_misplaced)
+        changeset = Changeset((*writes, *told, *moved), exclusive_revision=revision)
         if any(map(_PREEMPTIBLE, writes)):
-            changeset = ending_in_time(store, changeset, lifetimes.notice)
+            changeset = ending_in_time(store, changeset, notice)
         try:
             return commit_with_returns(store, changeset)
-        except ProviderConflict:
+        except ConsumerConflict:
+            raise
+        except ConcurrentUpdate:
             if attempt == ATTEMPTS - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")

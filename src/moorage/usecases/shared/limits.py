@@ -72,6 +72,8 @@ class Limits:
     """Whether the service creates and deletes ticket flavors in Nova."""
     refuse_spent_claims: bool = False
     """Whether a new server is refused whose request presents a claim that is over."""
+    refuse_misplaced: bool = True
+    """Whether Nova may not move a member to a host on which it breaks required policies."""
     builds_elsewhere: bool = False
     """Whether a member is placed on another host when its server is deleted while its decision is
     held, as Nova does with a server that it could not build."""

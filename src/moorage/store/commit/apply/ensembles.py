@@ -128,6 +128,10 @@ _MEMBERS: Final = select(_m.consumer, _m.tags).where(_m.ensemble_id == OF)
 _ELSEWHERE: Final = select(_m.consumer).where(_m.consumer.in_(_SOME), _m.ensemble_id != OF)
 _NEW_MEMBERS: Final = insert(tables.members)
 _NO_MEMBERS: Final = delete(tables.members).where(_m.consumer.in_(_SOME))
+_s = tables.member_servers.c
+_SERVERS: Final = select(_s.server).where(_s.ensemble_id == OF)
+_NEW_SERVERS: Final = insert(tables.member_servers)
+_NO_SERVERS: Final = delete(tables.member_servers).where(_s.ensemble_id == OF, _s.server.in_(_SOME))
 _STANDING: Final = select(_b.provider).where(_b.consumer.in_(_SOME)).distinct()
 
 _SURPLUS: Final = (
@@ -175,9 +179,11 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
     write(batch, _ENSEMBLE, ensemble.id, values, change.generation)
     if change.generation is None:
         _enlist(batch, ensemble.id, _tags(ensemble), {})
+        _list_servers(batch, ensemble.id, ensemble.servers, frozenset())
         kept = False
     else:
         _list_members(batch, ensemble.id, _tags(ensemble))
+        _list_servers(batch, ensemble.id, ensemble.servers, _servers(batch, ensemble.id))
         kept = _is_exclusive(batch, ensemble.id)
     _list_exclusive(batch, ensemble.id, kept=kept, keeps=ensemble.keeps_others_out)
 
@@ -210,7 +216,7 @@ def _tags(ensemble: Ensemble) -> dict[str, str]:
 
 
 def _list_members(batch: Batch, ensemble_id: str, wanted: dict[str, str]) -> None:
-    """Say which consumers are members; providers they stand on look different afterwards.
+    """Say which consumers have tags; providers they stand on look different afterwards.
 
     Raises:
         DuplicateName: a server is a member of another ensemble.
@@ -239,6 +245,21 @@ def _enlist(batch: Batch, ensemble_id: str, wanted: dict[str, str], stored: dict
         batch.connection.do(_NEW_MEMBERS, fresh)
 
 
+def _servers(batch: Batch, ensemble_id: str) -> frozenset[str]:
+    return frozenset(batch.connection.scalars(_SERVERS, {"of": ensemble_id}))
+
+
+def _list_servers(
+    batch: Batch, ensemble_id: str, wanted: frozenset[str], stored: frozenset[str]
+) -> None:
+    """Say which servers are members of an ensemble."""
+    for some in chunks(stored - wanted):
+        batch.connection.do(_NO_SERVERS, {"of": ensemble_id, "some": some})
+    if fresh := sorted(wanted - stored):
+        rows = [{"ensemble_id": ensemble_id, "server": server} for server in fresh]
+        batch.connection.do(_NEW_SERVERS, rows)
+
+
 def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
     """See `DeleteEnsemble`.
 
@@ -253,6 +274,7 @@ def delete_ensemble(batch: Batch, change: DeleteEnsemble) -> None:
 def drop_ensemble(batch: Batch, ensemble_id: str) -> None:
     """Delete an ensemble that is there."""
     _list_members(batch, ensemble_id, {})
+    _list_servers(batch, ensemble_id, frozenset(), _servers(batch, ensemble_id))
     _list_exclusive(batch, ensemble_id, kept=_is_exclusive(batch, ensemble_id), keeps=False)
     batch.connection.do(_ENSEMBLE.delete, {"of": ensemble_id})
 

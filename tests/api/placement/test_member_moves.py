@@ -1,0 +1,202 @@
+"""Nova moves the servers of an ensemble's members: only to hosts that keep its policies."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from falcon.testing import TestClient
+from tests.api.placement.test_tickets import PLACEMENT, ROOT, Cloud
+
+from moorage.app import create_app
+from moorage.settings import configure, read
+from moorage.store import open_store
+from moorage.testing import in_process
+from moorage.testing.service import HandClock
+
+WEB = {"VCPU": 1, "MEMORY_MB": 2048, "DISK_GB": 20}
+DB = {"VCPU": 8, "MEMORY_MB": 16384, "DISK_GB": 160}
+Servers = dict[str, str]
+
+
+class Running(Cloud):
+    """The shop with a server for every database and web server, confirmed."""
+
+    def __init__(self, client: TestClient, clock: HandClock) -> None:
+        super().__init__(client, clock)
+        for role in ("web", "db"):
+            for allocations in self.candidates(role).values():
+                assert self.put(allocations).status_code == 204
+        self.native("POST", f"/decisions/{self.decision}/confirm", {})
+
+    def servers(self, role: str) -> Servers:
+        """Server -> UUID of its host."""
+        members = self.native("GET", f"/ensembles/{self.ensemble}/members")["members"]
+        servers = [one["server_id"] for one in members if one["role"] == role]
+        return {one: next(iter(self.allocations(one))) for one in servers}
+
+    def allocations(self, consumer: str) -> Any:
+        path = f"/placement/allocations/{consumer}"
+        return self.client.simulate_get(path, headers=PLACEMENT).json["allocations"]
+
+    def rack(self, host: str) -> str:
+        (name,) = self.names([host])
+        return f"r{(int(name[1:]) - 1) // 3 + 1}"
+
+    def begin_move(self, server: str) -> str:
+        """Give the server's allocations to a migration, as Nova does first; the migration."""
+        migration = str(uuid4())
+        answer = self.post({server: {}, migration: self.allocations(server)})
+        assert answer.status_code == 204, answer.text
+        return migration
+
+    def post(self, allocations: dict[str, Any]) -> Any:
+        body = {
+            consumer: {
+                "allocations": {
+                    host: {"resources": one["resources"]} for host, one in taken.items()
+                },
+                "project_id": "shop",
+                "user_id": "ann",
+                "consumer_generation": self.generation(consumer),
+                "consumer_type": "INSTANCE",
+            }
+            for consumer, taken in allocations.items()
+        }
+        return self.client.simulate_post("/placement/allocations", json=body, headers=PLACEMENT)
+
+    def generation(self, consumer: str) -> int | None:
+        path = f"/placement/allocations/{consumer}"
+        found = self.client.simulate_get(path, headers=PLACEMENT).json
+        return found.get("consumer_generation") if found["allocations"] else None
+
+    def hosts_for(self, server: str, size: dict[str, int]) -> set[str]:
+        """The candidates of a query in a request that names the server."""
+        resources = ",".join(f"{name}:{amount}" for name, amount in size.items())
+        answer = self.client.simulate_get(
+            f"/placement/allocation_candidates?resources={resources}",
+            headers={**PLACEMENT, "X-Openstack-Request-Id": f"req-{server}"},
+        )
+        return {next(iter(one["allocations"])) for one in answer.json["allocation_requests"]}
+
+    def enter(self, server: str, host: str, size: dict[str, int]) -> Any:
+        generation = self.generation(server)
+        return self.put({host: {"resources": size}}, server, consumer_generation=generation)
+
+    def misplaced(self) -> list[dict[str, Any]]:
+        return list(self.native("GET", "/events?type=member.misplaced")["events"])
+
+
+Make = Callable[..., Running]
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    with ExitStack() as stack:
+
+        def made(misplaced_members: str = "refuse") -> Running:
+            clock, database = HandClock(), "sqlite://"
+            given = {"database": database, "misplaced_members": misplaced_members}
+            store = open_store(database, clock=clock)
+            stack.callback(store.close)
+            application = create_app(configure(read(given, {}, ())), store=store, clock=clock)
+            with in_process.client(application) as operator:
+                in_process.load(operator, (ROOT / "fleets/three-racks.yaml").read_text("utf-8"))
+            return Running(TestClient(application), clock)
+
+        yield made
+
+
+def test_a_member_moves_only_to_hosts_that_keep_its_policies(make: Make) -> None:
+    cloud = make()
+    webs = cloud.servers("web")
+    server, home = next(iter(webs.items()))
+    others = set(webs.values()) - {home}
+    migration = cloud.begin_move(server)
+
+    offered = cloud.hosts_for(server, WEB)
+    assert offered
+    assert not offered & others
+    for other in others:
+        refused = cloud.enter(server, other, WEB)
+        assert refused.status_code == 409, refused.text
+        assert "would break web-apart" in refused.text
+        assert not cloud.allocations(server)
+    target = min(offered - {home})
+    assert cloud.enter(server, target, WEB).status_code == 204
+    assert set(cloud.servers("web").values()) == {*others, target}
+
+    # Back: Nova exchanges the two, and the old host is not new.
+    answer = cloud.post({server: cloud.allocations(migration), migration: {}})
+    assert answer.status_code == 204, answer.text
+    assert cloud.servers("web") == webs
+    assert cloud.misplaced() == []
+
+
+def test_every_host_that_is_offered_is_accepted_and_every_other_refused(make: Make) -> None:
+    cloud = make()
+    server = next(iter(cloud.servers("db")))
+    cloud.begin_move(server)
+    anywhere = cloud.hosts_for(str(uuid4()), DB)
+    offered = cloud.hosts_for(server, DB)
+    assert set() < offered < anywhere
+    for host in sorted(anywhere):
+        status = cloud.enter(server, host, DB).status_code
+        assert status == (204 if host in offered else 409)
+        if status == 204:
+            assert cloud.post({server: {}}).status_code == 204
+
+
+def test_an_evacuation_is_judged_by_the_new_host(make: Make) -> None:
+    cloud = make()
+    webs = cloud.servers("web")
+    (server, home), (_, other), _ = webs.items()
+    both = {host: {"resources": WEB} for host in (home, other)}
+    answer = cloud.put(both, server, consumer_generation=cloud.generation(server))
+    assert answer.status_code == 409, answer.text
+    free = min(cloud.hosts_for(server, WEB) - set(webs.values()))
+    both = {host: {"resources": WEB} for host in (home, free)}
+    answer = cloud.put(both, server, consumer_generation=cloud.generation(server))
+    assert answer.status_code == 204, answer.text
+
+
+def test_a_resize_on_the_same_host_is_no_move(make: Make) -> None:
+    cloud = make()
+    server, home = next(iter(cloud.servers("web").items()))
+    cloud.begin_move(server)
+    assert cloud.enter(server, home, {**WEB, "VCPU": 2}).status_code == 204
+
+
+def test_by_setting_the_move_is_written_and_reported(make: Make) -> None:
+    cloud = make("report")
+    webs = cloud.servers("web")
+    (server, _), (_, other), _ = webs.items()
+    cloud.begin_move(server)
+    assert other in cloud.hosts_for(server, WEB)
+    assert cloud.enter(server, other, WEB).status_code == 204
+    (told,) = cloud.misplaced()
+    assert told["subject"] == server
+    assert "web-apart" in told["body"]["policies"]
+    assert told["body"]["ensemble"] == cloud.ensemble
+    path = f"/ensembles/{cloud.ensemble}?compliance=true"
+    shown = cloud.native("GET", path)["ensemble"]
+    assert "web-apart" in {one["policy"] for one in shown["compliance"]}
+
+    # It moves on to a host with nobody of its own: nothing more to report.
+    cloud.begin_move(server)
+    free = min(cloud.hosts_for(server, WEB) - set(webs.values()))
+    assert cloud.enter(server, free, WEB).status_code == 204
+    assert len(cloud.misplaced()) == 1
+
+
+def test_a_member_that_left_moves_like_any_server(make: Make) -> None:
+    cloud = make()
+    webs = cloud.servers("web")
+    (server, _), (_, other), _ = webs.items()
+    members = cloud.native("GET", f"/ensembles/{cloud.ensemble}/members")["members"]
+    name = next(one["name"] for one in members if one["server_id"] == server)
+    cloud.native("DELETE", f"/ensembles/{cloud.ensemble}/members/{name}")
+    cloud.begin_move(server)
+    assert other in cloud.hosts_for(server, WEB)
+    assert cloud.enter(server, other, WEB).status_code == 204

@@ -1,0 +1,63 @@
+"""Nova moves servers of an ensemble: only to hosts that keep its policies."""
+
+from collections.abc import Callable
+
+import pytest
+from openstack.exceptions import BadRequestException
+from tests.minicloud.moves import cold_migrate, evacuate, live_migrate, resize, shelve
+from tests.minicloud.tenant import Operator, Tenant
+from tests.minicloud.test_ticket_flavors import flavor_of
+
+APART = {"name": "apart", "type": "anti-affinity", "members": ["a"], "level": "host"}
+Move = Callable[[Operator, Tenant, str], None]
+
+
+def running(demo: Tenant) -> tuple[str, str]:
+    """Two servers that are to be on different hosts of the three."""
+    held = demo.hold({"name": "a", "count": 2, "flavor": "m1.small"}, policies=[APART])
+    servers = demo.boot(flavor_of(demo, held), min_count=2, max_count=2)
+    demo.built(*servers)
+    demo.native("POST", f"/decisions/{held['id']}/confirm", {})
+    first, second = servers
+    return first, second
+
+
+def larger(operator: Operator, tenant: Tenant, server: str) -> None:
+    """To another host or a larger place on the same."""
+    resize(operator, tenant, server, "r1.xlarge")
+
+
+@pytest.mark.parametrize("move", [live_migrate, cold_migrate, shelve, evacuate, larger])
+def test_whatever_nova_does_the_two_stay_apart(
+    operator: Operator, demo: Tenant, move: Move
+) -> None:
+    first, second = running(demo)
+    for server in (first, second):
+        move(operator, demo, server)
+        assert operator.host(first) != operator.host(second)
+
+
+def test_a_move_beside_the_other_is_refused_and_changes_nothing(
+    operator: Operator, demo: Tenant
+) -> None:
+    first, second = running(demo)
+    before, other = operator.host(first), operator.host(second)
+    allocated = operator.allocations(first)
+    with pytest.raises(BadRequestException, match="No valid host was found"):
+        operator.nova.live_migrate_server(first, host=other, block_migration="auto")
+    demo.built(first)
+    assert operator.host(first) == before
+    assert operator.allocations(first) == allocated
+
+
+def test_without_the_filter_nova_takes_its_next_host(operator: Operator, demo: Tenant) -> None:
+    """The request has an id of its own, so that candidates are not narrowed."""
+    first, second = running(demo)
+    for _ in range(3):
+        path = f"/servers/{first}/action"
+        body = {"os-migrateLive": {"host": None, "block_migration": "auto"}}
+        headers = {"X-Openstack-Request-Id": "req-11111111-2222-4333-8444-555555555555"}
+        answer = operator.nova.post(path, json=body, headers=headers, microversion="2.96")
+        assert answer.status_code == 202, answer.text
+        demo.built(first)
+        assert operator.host(first) != operator.host(second)
