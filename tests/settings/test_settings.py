@@ -88,6 +88,7 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "longest_hold": "P1D",
         "claim_lifetime": "2h",
         "spent_claims": "refuse",
+        "misplaced_members": "report",
         "failed_builds": "elsewhere",
         "longest_claim": "2d",
         "lifetime": "30d",
