@@ -23,13 +23,14 @@ GENERAL = frozenset(
     label ledger lifecycle limit line list listing load loading location lock log lookup loop
     lowering main maker map mariadb match measure memory merge message metric microversion
     middleware model monitor moorage move name naming native negotiation neutron notification
-    nova number observer obstacle occurrence openapi opening operation option os oslo outcome output
-    overview owner page paging parameter parser path pattern pci peek peer permit place plan
-    pool port postgresql precedence prefetch prefilter priority probe problem process profile
+    nova number observer obstacle occurrence openapi opening openstack operation option os oslo
+    outcome output overview owner page paging parameter parser path pattern pci peek peer permit
+    place plan plugin pool port postgresql precedence prefetch prefilter priority probe problem
+    process profile
     program progress project promise proof property protocol proximity proxy query queue read
     reader reading rebooking record recurrence redecide reentry refusal registry removal
     rendering replay request requirement resolution response restart restoration result
-    retention retry return root round route row rule satisfiable schema scope script secret
+    retention retry return root round route row rule satisfiable schema scope script sdk secret
     separation serve server service session set setting shape shaping shared sharing shortage
     sim size slot solution solve source spec spread sqlite start state statement status step
     store strategy stream struct subscriber survive sweeper syntax system systemd table target

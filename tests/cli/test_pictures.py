@@ -8,7 +8,7 @@ from msgspec import UNSET, structs
 from rich.console import Console
 from tests.cli.bodies import body
 
-from moorage.cli import calendar, decision_text, explanation, failures, placement_map
+from moorage.cli import calendar, decision_text, explanation_text, failures, placement_map
 from moorage.cli import fleet as fleets
 from moorage.cli.gantt import Scale
 from moorage.cli.output import draw, table
@@ -233,7 +233,7 @@ CONFLICT: dict[str, Any] = {
 
 
 def test_an_explanation_is_two_lines() -> None:
-    assert explanation.explained(CONFLICT).splitlines() == [
+    assert explanation_text.explained(CONFLICT).splitlines() == [
         (
             "infeasible [policy]  conflict (minimal): db-ha needs 4 racks"
             "  <->  racks usable for m1.xlarge: 3"
@@ -251,17 +251,17 @@ def test_an_explanation_is_two_lines() -> None:
     ],
 )
 def test_each_side_of_a_conflict_has_its_words(item: dict[str, Any], said: str) -> None:
-    assert explanation.side(item) == said
+    assert explanation_text.side(item) == said
 
 
 def test_a_policy_turned_soft_is_a_relaxation() -> None:
     change = {"policy": "p", "strength": ["required", {"preferred": 1}]}
-    said = explanation.relaxation({"change": change, "result": "fits now"})
+    said = explanation_text.relaxation({"change": change, "result": "fits now"})
     assert said == "p strength required->preferred 1: fits now"
 
 
 def test_an_explanation_without_a_conflict_tells_its_note() -> None:
-    told_ = explanation.explained(
+    told_ = explanation_text.explained(
         {"verdict": "undecided", "stage": "policy", "note": "time ran out"}
     )
     assert told_ == "undecided [policy]  time ran out"
@@ -274,7 +274,7 @@ def test_what_of_a_stays_time_would_do_is_told_as_options() -> None:
         {"time": "stay", "preemptible": [False, True]},
         {"time": "stay", "start": ["2026-11-21T09:00:00Z", "2026-12-11T18:00:00Z"]},
     ]
-    told_ = explanation.explained(
+    told_ = explanation_text.explained(
         {
             "verdict": "infeasible",
             "stage": "time",
@@ -293,7 +293,7 @@ def test_what_of_a_stays_time_would_do_is_told_as_options() -> None:
 
 
 def test_a_shorter_lead_and_a_window_as_long_are_told_in_words() -> None:
-    told_ = explanation.explained(
+    told_ = explanation_text.explained(
         {
             "stage": "time",
             "relaxations": [
@@ -317,7 +317,9 @@ def test_a_shorter_lead_and_a_window_as_long_are_told_in_words() -> None:
 
 def test_every_conflict_and_the_note_are_told() -> None:
     second = {"conflict": [{"resources": "b", "needs": "17 VCPU"}], "minimal": True}
-    told_ = explanation.explained({**CONFLICT, "more_conflicts": [second], "note": "independent"})
+    told_ = explanation_text.explained(
+        {**CONFLICT, "more_conflicts": [second], "note": "independent"}
+    )
     assert told_.splitlines()[1:3] == [
         "and another conflict (minimal): resources b needs 17 VCPU",
         "note: independent",
@@ -328,7 +330,9 @@ def test_every_conflict_and_the_note_are_told() -> None:
 def test_a_conflict_of_many_sides_has_a_line_for_each() -> None:
     sides = [*CONFLICT["conflict"], {"policy": "pair"}, {"topology": "VCPU free", "have": 104}]
     many = CONFLICT["relaxations"] * 3
-    said = explanation.explained({**CONFLICT, "conflict": sides, "relaxations": many}).splitlines()
+    said = explanation_text.explained(
+        {**CONFLICT, "conflict": sides, "relaxations": many}
+    ).splitlines()
     assert said[:6] == [
         "infeasible [policy]  conflict (minimal):",
         "  db-ha needs 4 racks",

@@ -13,7 +13,7 @@ from moorage.client import errors
 from moorage.client.discovery import Access
 from moorage.client.lookup import pages
 from moorage.client.moorage import Moorage, connect
-from moorage.client.transport import Transport
+from moorage.client.transport import HttpTransport, Transport
 from moorage.http.wsgi import Application
 from moorage.testing import in_process
 
@@ -92,7 +92,7 @@ def test_placement_shows_providers_and_no_holds(operator: Moorage) -> None:
 
 
 def answering(response: httpx.Response) -> Transport:
-    return Transport(
+    return HttpTransport(
         Access("http://x", "t", ("a", "b")),
         through=httpx.MockTransport(lambda request: response),
     )
@@ -108,7 +108,7 @@ def test_pages_are_read_to_the_end() -> None:
             200, json={"things": [one for one in items if one["id"] > after][:limit]}
         )
 
-    transport = Transport(Access("http://x", "t"), through=httpx.MockTransport(page))
+    transport = HttpTransport(Access("http://x", "t"), through=httpx.MockTransport(page))
     assert list(pages(transport, "/things", "things")) == items
 
 

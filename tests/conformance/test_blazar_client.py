@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import pytest
+from tests.servers import openstack_shell
 from tests.servers.replica import Replica
 
 pytestmark = [
@@ -71,18 +72,10 @@ class Openstack:
         self.used: set[str] = set()
 
     def __call__(self, words: str) -> Any:
-        from openstackclient.shell import OpenStackShell
-        from osc_lib.clientmanager import ClientCache, ClientManager
-
-        for one in vars(ClientManager).values():
-            if isinstance(one, ClientCache):
-                one._handle = None
         self.used.add(max((one for one in COMMANDS if f"{words} ".startswith(f"{one} ")), key=len))
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = OpenStackShell().run(["reservation", *shlex.split(words)])
-        assert not status, f"{words}: {out.getvalue()}{err.getvalue()}"
-        return _json(out.getvalue())
+        ran = openstack_shell.openstack("reservation", *shlex.split(words))
+        assert not ran.status, f"{words}: {ran.out}{ran.err}"
+        return _json(ran.out)
 
 
 def _json(text: str) -> Any:

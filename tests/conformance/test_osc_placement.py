@@ -1,10 +1,5 @@
-"""The unmodified `openstack` client with osc-placement from PyPI, against a real server process.
+"""The unmodified `openstack` client with osc-placement from PyPI, against a real server process."""
 
-Its commands run inside this process (`OpenStackShell`), which spares a second each.
-"""
-
-import contextlib
-import io
 import json
 import os
 import uuid
@@ -13,6 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import pytest
+from tests.servers import openstack_shell
 from tests.servers.replica import Replica
 
 pytestmark = [
@@ -37,15 +33,6 @@ def shows(command: EntryPoint) -> bool:
     return issubclass(command.load(), DisplayCommandBase)
 
 
-def forget_clients() -> None:
-    """The client keeps its session, with its version, for the life of a process: one command."""
-    from osc_lib.clientmanager import ClientCache, ClientManager
-
-    for one in vars(ClientManager).values():
-        if isinstance(one, ClientCache):
-            one._handle = None
-
-
 class Openstack:
     """The `openstack` command, which remembers what it was used for."""
 
@@ -54,20 +41,15 @@ class Openstack:
 
     def __call__(self, words: str, *, version: str = "1.39") -> Any:
         """The answer of a command that must end well; None if it shows none."""
-        from openstackclient.shell import OpenStackShell
-
         command = command_of(words)
         self.used.add(command)
         shown = shows(COMMANDS[command])
         as_json = ["-f", "json"] if shown else []
-        forget_clients()
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = OpenStackShell().run(
-                ["--os-placement-api-version", version, *words.split(), *as_json]
-            )
-        assert status == 0, f"{words}: {err.getvalue()}"
-        return json.loads(out.getvalue()) if shown else None
+        ran = openstack_shell.openstack(
+            "--os-placement-api-version", version, *words.split(), *as_json
+        )
+        assert ran.status == 0, f"{words}: {ran.err}"
+        return json.loads(ran.out) if shown else None
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
 """The base class of commands: arguments, action, output.
 
 cliff asks for a class to inherit from; this is that class and the only one. A command writes
-`options` and `act`; parsing, formats, errors and exit statuses are settled here once.
+`options` and `act`; parsing, formats, errors and exit statuses are settled here once, and so is
+how the service is reached: by the options of `moorage`, or by the session of `openstack`.
 """
 
 from __future__ import annotations
@@ -9,18 +10,22 @@ from __future__ import annotations
 import argparse
 import os
 import textwrap
+import traceback
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cliff import command
 
+from moorage.cli.command_names import MOORAGE, OPENSTACK, as_typed, name_of, running
 from moorage.cli.output import (
     CELLS,
     FORMAT_HELP,
     FORMATS,
+    OBJECTS,
     OK,
     SHOWING,
     NoColumn,
+    Shown,
     chosen,
     show,
     without_words,
@@ -33,9 +38,9 @@ from moorage.domain.period import parse_instant
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from moorage.cli.output import Shown
-    from moorage.client.discovery import Access, Wishes
+    from moorage.client.discovery import Wishes
     from moorage.client.moorage import Moorage
+    from moorage.client.nova import Nova
     from moorage.domain.period import Instant
 
 
@@ -48,6 +53,8 @@ class Command(command.Command):
     examples: ClassVar[str] = ""
     options: ClassVar[Sequence[Callable[[argparse.ArgumentParser], None]]] = ()
     """Each declares an option or argument, or several; see `Option`."""
+    auth_required: ClassVar[bool] = True
+    """Whether the `openstack` client logs in before it runs the command."""
 
     def _load_hooks(self) -> None:
         """Load no plug-ins: the table of commands is complete, and help stays quick."""
@@ -56,6 +63,7 @@ class Command(command.Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The parser with the formats that every command has."""
         parser = Parser(
+            program=self._program,
             prog=prog_name,
             description=textwrap.dedent(self.get_description()),
             epilog=self._epilogue(),
@@ -65,7 +73,7 @@ class Command(command.Command):
         self.arguments(parser)
         self.formats(parser)
         self.usage_error = parser.error
-        if prog_name.rpartition(" ")[2] in SHOWING:
+        if self._verb in SHOWING:
             parser.add_argument(
                 "-c",
                 "--column",
@@ -101,8 +109,32 @@ class Command(command.Command):
         """Run the command. None: it has printed everything itself."""
         raise NotImplementedError
 
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command, print its output or error, return the exit status."""
+        with running(self._program):
+            try:
+                status = super().run(parsed_args)
+                self.app.stdout.flush()
+            except BrokenPipeError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the one place that reports errors
+                return self._report(error, getattr(parsed_args, "form", "table"))
+        return int(status)
+
+    def _report(self, error: Exception, form: str) -> int:
+        from moorage.cli import failures
+
+        if self.app.options.debug:
+            traceback.print_exception(error, file=self.app.stderr)
+        if form in OBJECTS:
+            show(Shown(failures.body(error), ""), form, self.app.stdout)
+        else:
+            self.app.stdout.flush()
+            self.app.stderr.write(as_typed(failures.sentence(error)) + "\n")
+        return failures.exit_status(error)
+
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command and print its output; errors are printed by the application."""
+        """Run the command and print its output."""
         self._resolve_times(parsed_args)
         shown = self.act(parsed_args)
         if shown is None:
@@ -112,7 +144,7 @@ class Command(command.Command):
                 shown = chosen(shown, parsed_args.columns)
             except NoColumn as error:
                 self.usage_error(f"argument -c/--column: {error}")
-        elif parsed_args.form in CELLS and (self.cmd_name or "").endswith(" list"):
+        elif parsed_args.form in CELLS and self._verb == "list":
             shown = without_words(shown)
         if parsed_args.form in CELLS:
             write(shown.text, parsed_args.form, self.app.stdout)
@@ -138,23 +170,50 @@ class Command(command.Command):
             for name, one in relative.items():
                 setattr(args, name, one.since(now))
 
-    def wishes(self) -> Wishes:
-        """Endpoint and identity in the global options."""
+    @property
+    def in_openstack(self) -> bool:
+        """Whether the `openstack` client runs the command."""
+        return self._manager is not None
+
+    @property
+    def _manager(self) -> Any:  # noqa: ANN401 - without types of its own
+        """What has the session in the `openstack` client; None in `moorage`."""
+        return getattr(self.app, "client_manager", None)
+
+    @property
+    def _program(self) -> str:
+        return OPENSTACK if self.in_openstack else MOORAGE
+
+    @property
+    def _verb(self) -> str:
+        """The last word of the command's name, even where a shortened one was typed."""
+        return name_of(type(self)).rpartition(" ")[2]
+
+    @contextmanager
+    def client(self) -> Iterator[Moorage]:
+        """The client of the service, closed afterwards if it is the command's own."""
+        if self.in_openstack:
+            yield self._manager.ensemble
+            return
+        from moorage.client.discovery import find
+        from moorage.client.moorage import connect
+
+        with connect(find(self._wishes(), os.environ)) as client:
+            yield client
+
+    def nova(self) -> Nova:
+        """Nova as the caller reaches it; to be closed after use."""
+        if self.in_openstack:
+            from moorage.cli.openstack_plugin import make_nova
+
+            return make_nova(self._manager)
+        from moorage.client import nova
+
+        return nova.connect(self._wishes(), os.environ)
+
+    def _wishes(self) -> Wishes:
+        """Endpoint and identity in the global options of `moorage`."""
         from moorage.client.discovery import Wishes
 
         given = self.app.options
         return Wishes(given.endpoint, given.token, given.project, given.role, given.os_cloud)
-
-    def access(self) -> Access:
-        """The endpoint and identity to use."""
-        from moorage.client.discovery import find
-
-        return find(self.wishes(), os.environ)
-
-    @contextmanager
-    def client(self) -> Iterator[Moorage]:
-        """A client for that endpoint, closed afterwards."""
-        from moorage.client.moorage import connect
-
-        with connect(self.access()) as client:
-            yield client

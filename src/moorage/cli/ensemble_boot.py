@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli import failures
@@ -112,14 +111,13 @@ class Booting(Command):
         Raises:
             MoorageError: as `Boot.run`.
         """
-        from moorage.client import nova
         from moorage.client.boot import Boot, BootInterrupted, BootOrder
         from moorage.client.boot_plan import OnFailure, Rules
         from moorage.client.boot_session import Timing
 
         with (
             self.client() as client,
-            nova.connect(self.wishes(), os.environ) as compute,
+            self.nova() as compute,
             progress(self.app.stderr) as draw,
         ):
             order = BootOrder(

@@ -29,6 +29,7 @@ class Check(Command):
     """
 
     examples = "moorage ensemble check shop.yaml"
+    auth_required = False
     options = (Option("file", metavar="FILE", help="a description; - reads standard input"),)
 
     def act(self, args: argparse.Namespace) -> Shown:

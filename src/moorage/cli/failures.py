@@ -53,11 +53,11 @@ def sentence(error: Exception) -> str:
 
 def _infeasible(error: errors.Infeasible) -> str:
     if isinstance(error, errors.SeriesInfeasible):
-        from moorage.cli.series import refused
+        from moorage.cli.series_text import refused
 
         return refused(error)
 
-    from moorage.cli.explanation import explained
+    from moorage.cli.explanation_text import explained
 
     return "\n".join([explained(error.explanation), *_kept(error)])
 

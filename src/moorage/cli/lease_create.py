@@ -83,7 +83,10 @@ class Create(FromFile):
         add = parser.add_argument
         add("--id", type=idempotency_key, metavar="UUID", help=IDEMPOTENCY_HELP)
         search_arguments(parser)
-        add("--project", metavar="ID", help="act in this project, as the option before the command")
+        if self.in_openstack:  # its own option is --os-project-id
+            parser.set_defaults(project=None)
+        else:
+            add("--project", metavar="ID", help="as the option before the command")
         add("--dry-run", action="store_true", help="decide by the same code, write nothing")
 
     def act(self, args: argparse.Namespace) -> Shown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from moorage.cli import decision_text, explanation
+from moorage.cli import decision_text, explanation_text
 from moorage.cli.output import short
 from moorage.cli.times import minute, period
 from moorage.domain.words import counted
@@ -82,7 +82,7 @@ def proposal(one: Lease) -> str | None:
     """
     if one.proposal is None:
         return None
-    change = explanation.relaxation({"change": one.proposal, "result": "fits then"})
+    change = explanation_text.relaxation({"change": one.proposal, "result": "fits then"})
     sent = notified(one)
     heard = f" | notify {sent}" if sent else ""
     placing = f" places {_whom(one)}" if "policy" in one.proposal else ""

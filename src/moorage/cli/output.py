@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from cliff.columns import FormattableColumn
 
+from moorage.cli.command_names import as_typed
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -63,7 +65,7 @@ def show(shown: Shown, form: str, out: TextIO) -> None:
         yaml.safe_dump(shown.body, out, sort_keys=False, allow_unicode=True)
     elif isinstance(shown.text, str):
         if shown.text:
-            out.write(shown.text + "\n")
+            out.write(as_typed(shown.text) + "\n")
     else:
         draw(shown.text, out)
 
@@ -233,7 +235,7 @@ def stack(*parts: RenderableType) -> RenderableType:
 
     return Group(
         *(
-            Text(part, no_wrap=True, overflow="ignore") if isinstance(part, str) else part
+            Text(as_typed(part), no_wrap=True, overflow="ignore") if isinstance(part, str) else part
             for part in parts
         )
     )

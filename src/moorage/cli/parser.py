@@ -7,6 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final
 
+from moorage.cli.command_names import MOORAGE, as_typed, running
 from moorage.cli.output import USAGE
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import did_you_mean
@@ -84,7 +85,19 @@ INPUT_FILE: Final = Option("file", metavar="FILE", help="- reads standard input"
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's parser with other error messages, and with `--since -1h`."""
+    """argparse's parser with other error messages, and with `--since -1h`.
+
+    Its texts name the commands of `program`.
+    """
+
+    def __init__(self, *, program: str = MOORAGE, **settings: Any) -> None:  # noqa: ANN401 - argparse's own
+        super().__init__(**settings)
+        self._program = program
+
+    def format_help(self) -> str:
+        """The whole help."""
+        with running(self._program):
+            return as_typed(super().format_help())
 
     def parse_known_args(  # type: ignore[override]
         self,
@@ -100,7 +113,9 @@ class Parser(argparse.ArgumentParser):
         usage = self.format_usage()
         if usage.count("\n") > LINES:
             usage = f"usage: {self.prog} ...   (in full: {self.prog} --help)\n"
-        self.exit(USAGE, f"{usage}{self.prog}: error: {self._shortened(message)}\n")
+        with running(self._program):
+            said = as_typed(self._shortened(message))
+        self.exit(USAGE, f"{usage}{self.prog}: error: {said}\n")
 
     def _shortened(self, message: str) -> str:
         if found := _CHOICE.search(message):

@@ -46,6 +46,7 @@ class List(Command):
     """
 
     examples = "moorage policy list\nmoorage policy show survive"
+    auth_required = False
 
     def act(self, args: argparse.Namespace) -> Shown:  # noqa: ARG002 - the shape of every act
         from moorage.policies.registry import discover
@@ -69,6 +70,7 @@ class Show(Command):
     """
 
     examples = "moorage policy show survive"
+    auth_required = False
     options = (Option("type", metavar="TYPE", help="see `moorage policy list`"),)
 
     def act(self, args: argparse.Namespace) -> Shown:

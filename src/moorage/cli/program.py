@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import traceback
 from difflib import SequenceMatcher
 from importlib import import_module
 from importlib.metadata import version as version_of
@@ -121,26 +120,7 @@ class Program(App):
         factory = self.command_manager.commands[name].load()
         command = factory(self, self.options, name)
         args = command.get_parser(f"{self.NAME} {name}").parse_args(rest)
-        try:
-            status = command.run(args)
-            self.stdout.flush()
-        except (KeyboardInterrupt, BrokenPipeError):
-            raise
-        except Exception as error:  # noqa: BLE001 - the one place that reports errors
-            return self._report(error, getattr(args, "form", "table"))
-        return int(status)
-
-    def _report(self, error: Exception, form: str) -> int:
-        from moorage.cli import failures, output
-
-        if self.options.debug:
-            traceback.print_exception(error, file=self.stderr)
-        if form not in output.OBJECTS:
-            self.stdout.flush()
-            self.stderr.write(failures.sentence(error) + "\n")
-        else:
-            output.show(output.Shown(failures.body(error), ""), form, self.stdout)
-        return failures.exit_status(error)
+        return int(command.run(args))
 
     def _unknown(self, group: str, rest: list[str]) -> int:
         """Report an unknown command, with the group's commands or similar ones."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from moorage.cli.command_names import as_typed
 from moorage.client.errors import NoAnswer
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def interruptible(doing: str, goes_on: str) -> Iterator[None]:
             yield
     except (KeyboardInterrupt, NoAnswer):
         fresh = "\r\x1b[K" if sys.stderr.isatty() else ""
-        sys.stderr.write(f"{fresh}{goes_on}\n")
+        sys.stderr.write(f"{fresh}{as_typed(goes_on)}\n")
         sys.stderr.flush()
         raise
 

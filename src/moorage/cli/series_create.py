@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli import series
+from moorage.cli import series_text
 from moorage.cli.command import Command
 from moorage.cli.output import Shown, stack
 from moorage.cli.parser import DRY_RUN
@@ -107,10 +107,12 @@ def shown(answer: Answer[OneSeries], *, after: int) -> Shown:
     """
     made = answer.value
     new = [one for one in made.series.occurrences or () if one.index > after]
-    parts: list[Any] = [series.granted(made, new)]
-    parts += series.skipped_occurrences([one for one in made.series.left_out if one.index > after])
+    parts: list[Any] = [series_text.granted(made, new)]
+    parts += series_text.skipped_occurrences(
+        [one for one in made.series.left_out if one.index > after]
+    )
     if made.dry_run:
-        parts += ["", series.occurrences(new)]
+        parts += ["", series_text.occurrences(new)]
     return Shown(answer.body, stack(*parts))
 
 

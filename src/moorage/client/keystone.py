@@ -222,13 +222,19 @@ def missing(service: str, login: Login, otherwise: str) -> NoEndpoint:
 
 def trust(login: Login) -> ssl.SSLContext | bool:
     """The certificate authorities for calls of the APIs: those of the login."""
-    if login.verify is False:
+    return trusted(login.verify, login.certificate)
+
+
+def trusted(
+    verify: bool | str,  # noqa: FBT001 - the very setting
+    certificate: tuple[str, str | None] | None,
+) -> ssl.SSLContext | bool:
+    """The certificate authorities, by the words of `Login`; a certificate may contain its key."""
+    if verify is False:
         return False
-    context = ssl.create_default_context(
-        cafile=login.verify if isinstance(login.verify, str) else None
-    )
-    if login.certificate is not None:
-        context.load_cert_chain(*login.certificate)
+    context = ssl.create_default_context(cafile=verify if isinstance(verify, str) else None)
+    if certificate is not None:
+        context.load_cert_chain(*certificate)
     return context
 
 

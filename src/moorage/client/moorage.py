@@ -13,7 +13,7 @@ from moorage.client.fleets import Flavors, Fleets, Hosts, Placement, Simulation,
 from moorage.client.leases import LeaseCalls, OfferCalls, SeriesCalls, WaitlistCalls
 from moorage.client.quotas import QuotaCalls
 from moorage.client.templates import HotCalls, Templates
-from moorage.client.transport import Transport
+from moorage.client.transport import HttpTransport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import httpx
 
     from moorage.client.discovery import Access
+    from moorage.client.transport import Transport
 
 
 class Moorage:
@@ -84,4 +85,4 @@ class Moorage:
 
 def connect(access: Access, *, through: httpx.BaseTransport | None = None) -> Moorage:
     """A client for an endpoint and identity; see `discovery.find`. Connects at the first call."""
-    return Moorage(Transport(access, through=through))
+    return Moorage(HttpTransport(access, through=through))

@@ -1,8 +1,9 @@
-"""One HTTP call: sends a request, returns the answer or raises a typed error."""
+"""One call of the API: sends a request, returns the answer or raises a typed error."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 PLACEMENT_VERSION: Final = "placement latest"
 NATIVE_VERSION: Final = "ensemble latest"
+_HEADERS: Final = MappingProxyType(
+    {
+        "OpenStack-API-Version": f"{NATIVE_VERSION}, {PLACEMENT_VERSION}",
+        "Accept": "application/json",
+    }
+)
 _SUCCESS: Final = range(200, 300)
 
 
@@ -32,34 +39,30 @@ class Reply:
     etag: str | None
 
 
-class Transport:
-    """Calls one service as one caller, over kept-alive connections."""
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request to send: `path` is below the service, such as `/v1/ensembles`."""
 
-    def __init__(
-        self,
-        access: Access,
-        *,
-        timeout: float = 120.0,
-        through: httpx.BaseTransport | None = None,
-    ) -> None:
-        """Connects later; `through` replaces the network (a WSGI application, in tests)."""
-        headers = {
-            "X-Auth-Token": access.token,
-            "OpenStack-API-Version": f"{NATIVE_VERSION}, {PLACEMENT_VERSION}",
-            "Accept": "application/json",
-        }
-        if access.roles is not None:
-            headers["X-Roles"] = ",".join(access.roles)
-        self._endpoint = access.endpoint
-        self._apis = access.apis
-        self._http = httpx.Client(
-            base_url=access.endpoint,
-            headers=headers,
-            timeout=httpx.Timeout(timeout, connect=5.0),
-            transport=through,
-            trust_env=not _is_local(access.endpoint),
-            verify=access.trust,
-        )
+    method: str
+    path: str
+    content: bytes | None
+    params: Mapping[str, str | int]
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RawAnswer:
+    """An answer as it came, from the URL of its `source`; `headers` ignore case."""
+
+    source: str
+    status: int
+    reason: str
+    content: bytes
+    headers: Mapping[str, str]
+
+
+class Transport:
+    """Calls one service as one caller. A subclass carries the bytes."""
 
     def __enter__(self) -> Self:
         return self
@@ -73,8 +76,15 @@ class Transport:
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
+        """Close the connections, if they are its own."""
+
+    def send(self, request: Request) -> RawAnswer:
+        """Carry a request to the service.
+
+        Raises:
+            Unreachable, NoEndpoint, LoginRefused: as `call` says.
+        """
+        raise NotImplementedError
 
     def call(
         self,
@@ -91,28 +101,76 @@ class Transport:
             ApiError: the service refused; its subclass says why.
             Unreachable: there was no answer; `NoAnswer`: not in time.
             NotMoorage: the answer is not JSON.
+            NoEndpoint, LoginRefused: of a session, which looks for the endpoint and logs in only
+                now.
         """
         content = None if body is None else msgspec.json.encode(body)
-        sent = dict(headers or {})
+        sent = {**_HEADERS, **(headers or {})}
         if content is not None:
             sent["Content-Type"] = "application/json"
+        answer = self.send(Request(method, path, content, params or {}, sent))
+        decoded = _decoded(answer)
+        if answer.status not in _SUCCESS:
+            raise error_for(answer.status, decoded)
+        request_id = answer.headers.get("X-Openstack-Request-Id", "")
+        return Reply(answer.status, decoded, request_id, answer.headers.get("ETag"))
+
+
+class HttpTransport(Transport):
+    """Calls over kept-alive connections of its own."""
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        timeout: float = 120.0,
+        through: httpx.BaseTransport | None = None,
+    ) -> None:
+        """Connects later; `through` replaces the network (a WSGI application, in tests)."""
+        headers = {"X-Auth-Token": access.token}
+        if access.roles is not None:
+            headers["X-Roles"] = ",".join(access.roles)
+        self._endpoint = access.endpoint
+        self._apis = access.apis
+        self._http = httpx.Client(
+            base_url=access.endpoint,
+            headers=headers,
+            timeout=httpx.Timeout(timeout, connect=5.0),
+            transport=through,
+            trust_env=not _is_local(access.endpoint),
+            verify=access.trust,
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def send(self, request: Request) -> RawAnswer:
+        """See `Transport`.
+
+        Raises:
+            Unreachable: there was no answer; `NoAnswer`: not in time.
+        """
         try:
-            url = self._url(path)
-            answer = self._http.request(method, url, content=content, params=params, headers=sent)
+            answer = self._http.request(
+                request.method,
+                self._url(request.path),
+                content=request.content,
+                params=request.params,
+                headers=request.headers,
+            )
         except httpx.ReadTimeout as error:
             raise NoAnswer(self._endpoint, "no answer in time") from error
         except httpx.TimeoutException as error:
             raise Unreachable(self._endpoint, "no answer in time") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise Unreachable(self._endpoint, _plain(error)) from error
-        decoded = self._decode(answer)
-        if answer.status_code not in _SUCCESS:
-            raise error_for(answer.status_code, decoded)
-        return Reply(
+            raise Unreachable(self._endpoint, plain_reason(error)) from error
+        return RawAnswer(
+            self._endpoint,
             answer.status_code,
-            decoded,
-            answer.headers.get("X-Openstack-Request-Id", ""),
-            answer.headers.get("ETag"),
+            answer.reason_phrase,
+            answer.content,
+            answer.headers,
         )
 
     def _url(self, path: str) -> str:
@@ -120,15 +178,16 @@ class Transport:
         api = "/" + path.split("/", 2)[1]
         return self._apis[api] + path.removeprefix(api) if api in self._apis else path
 
-    def _decode(self, answer: httpx.Response) -> Any:  # noqa: ANN401 - JSON is what it is
-        if not answer.content:
-            return None
-        try:
-            return msgspec.json.decode(answer.content)
-        except msgspec.DecodeError as error:
-            if answer.status_code not in _SUCCESS:
-                raise error_for(answer.status_code, {"title": answer.reason_phrase}) from error
-            raise NotMoorage(f"{self._endpoint} did not answer in JSON") from error
+
+def _decoded(answer: RawAnswer) -> Any:  # noqa: ANN401 - JSON is what it is
+    if not answer.content:
+        return None
+    try:
+        return msgspec.json.decode(answer.content)
+    except msgspec.DecodeError as error:
+        if answer.status not in _SUCCESS:
+            raise error_for(answer.status, {"title": answer.reason}) from error
+        raise NotMoorage(f"{answer.source} did not answer in JSON") from error
 
 
 def _is_local(endpoint: str) -> bool:
@@ -137,7 +196,8 @@ def _is_local(endpoint: str) -> bool:
     return host in {"localhost", "::1"} or host.startswith("127.")
 
 
-def _plain(error: Exception) -> str:
+def plain_reason(error: Exception) -> str:
+    """Why there was no answer, in a few words."""
     text = str(error) or type(error).__name__
     if "Connection refused" in text or "[Errno 111]" in text:
         return "connection refused (is it running?)"
