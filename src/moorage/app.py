@@ -15,7 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.api import leases, native, placement
+from moorage.api import compute, leases, native, placement
+from moorage.api.compute import rules as compute_rules
 from moorage.api.leases import rules as lease_rules
 from moorage.api.native import rules as native_rules
 from moorage.api.native.protocol import HISTORY as NATIVE
@@ -227,10 +228,15 @@ def _mounts(
 ) -> Iterator[Mount]:
     """The dialects that are served, each with the access rules of all in one policy file."""
     prefixes, rules = settings.server.mounts, settings.rules
-    of_placement = placement_rules.defaults(new=rules.new_defaults)
+    known_rules = {
+        **placement_rules.defaults(new=rules.new_defaults),
+        **native_rules.KNOWN,
+        **lease_rules.KNOWN,
+        **compute_rules.KNOWN,
+    }
     if "native" in prefixes:
         clock = None if settings.clock_file is None else SettableClock(settings.clock_file)
-        access = native_rules.access_by(rules, {**of_placement, **lease_rules.KNOWN})
+        access = native_rules.access_by(rules, known_rules)
         yield Mount(
             "native",
             prefixes["native"],
@@ -239,7 +245,7 @@ def _mounts(
             unauthorized=known.unauthorized,
         )
     if "placement" in prefixes:
-        access = placement_rules.access_by(rules, {**native_rules.KNOWN, **lease_rules.KNOWN})
+        access = placement_rules.access_by(rules, known_rules)
         yield Mount(
             "placement",
             prefixes["placement"],
@@ -256,13 +262,21 @@ def _mounts(
             unauthorized=known.unauthorized_bare,
         )
     if "reservation" in prefixes:
-        access = lease_rules.access_by(rules, {**of_placement, **native_rules.KNOWN})
+        access = lease_rules.access_by(rules, known_rules)
         yield Mount(
             "reservation",
             prefixes["reservation"],
             leases.create_app(env, access=access, planner=planner),
             open_paths=frozenset(leases.OPEN_PATHS),
             unauthorized=known.unauthorized,
+        )
+    if "compute" in prefixes:
+        yield Mount(
+            "compute",
+            prefixes["compute"],
+            compute.create_app(env, access=compute_rules.access_by(rules, known_rules)),
+            open_paths=frozenset(compute.OPEN_PATHS),
+            unauthorized=known.unauthorized_bare,
         )
 
 

@@ -12,8 +12,8 @@ GENERAL = frozenset(
     api app application apply arrival assignment audit auth auto backend ban basis batch blazar
     body boot bound buffer build cache calendar call cancel change changelog check child chunk
     class cli client clock cloud codec collaborator column command commit comparison compile
-    complete concurrency condition config connect connection constraint content contract copy
-    cors count counter counting cpsat cpu create credential database date deadline decide delete
+    complete compute concurrency condition config connect connection constraint content contract
+    copy cors count counter counting cpsat cpu create credential database date deadline decide delete
     deliver delivery demo describe description detector difference digest discovery dispatch
     element end engine enter entry enumerate env environ equivalence error estimate exclusive
     expand expansion expiry explain explaining export extra failure falcon feasibility feature

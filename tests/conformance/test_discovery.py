@@ -17,6 +17,7 @@ PATHS = {
     "reservation": "/reservation/v1",
     "all-of-it": "",
     "leases-without-version": "/reservation",
+    "compute": "/compute/v2.1",
 }
 """Type of a service in the catalog -> where its endpoint is."""
 
@@ -41,7 +42,7 @@ class Known(BaseIdentityPlugin):
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("served")
-    mounts = ("native=/v1", "placement=/placement", "reservation=/reservation")
+    mounts = ("native=/v1", "placement=/placement", "reservation=/reservation", "compute=/compute")
     served = [word for mount in mounts for word in ("--mount", mount)]
     server = Replica(folder, f"sqlite:///{folder}/ledger.db", *served)
     server.start()
@@ -65,6 +66,7 @@ def test_all_versions_of_a_cloud_are_listed(base: str) -> None:
         "all-of-it": native,
         "reservation": leases,
         "leases-without-version": leases,
+        "compute": [("2.1", "2.1", "2.64", f"{base}/compute/v2.1/")],
     }
 
 
@@ -79,7 +81,8 @@ def test_each_document_has_one_current_version(base: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "wanted"), [("placement", "1"), ("ensemble", "1"), ("reservation", "1")]
+    ("kind", "wanted"),
+    [("placement", "1"), ("ensemble", "1"), ("reservation", "1"), ("compute", "2.1")],
 )
 def test_a_client_finds_its_api_by_version(base: str, kind: str, wanted: str) -> None:
     asked = session.Session(auth=Known(base))

@@ -16,8 +16,8 @@ from moorage.options import kinds
 from moorage.settings import BadSetting, Effective, configure, read
 
 Write = Callable[[str], str]
-LEASES = {"reservation": "/reservation"}
-"""Blazar's API, where nobody says anything about it."""
+OTHERS = {"reservation": "/reservation", "compute": "/compute"}
+"""Blazar's API and Nova's, where nobody says anything about them."""
 MULTI = {setting.name for setting in options.SETTINGS if setting.multi}
 
 
@@ -41,7 +41,7 @@ def test_without_anything_the_defaults_make_a_private_service(
         8778,
         "noauth2",
     )
-    assert found.server.mounts == {"placement": "/placement", "native": "/v1", **LEASES}
+    assert found.server.mounts == {"placement": "/placement", "native": "/v1", **OTHERS}
     assert found.database == f"sqlite:///{tmp_path}/moorage/moorage.db"
     assert found.database_directory == tmp_path / "moorage"
     assert found.server.workers == 1
@@ -174,7 +174,7 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         ("mount", "placement", "must be NAME=/PATH"),
         ("mount", "placement=relative", "must be NAME=/PATH"),
         ("mount", "placement=/a//b", "must be NAME=/PATH"),
-        ("mount", "blazar=/", "blazar is none of native, placement"),
+        ("mount", "blazar=/", "blazar is none of compute, native, placement"),
     ],
 )
 def test_a_bad_value_names_the_setting_and_its_place(
@@ -282,10 +282,10 @@ def test_settings_that_do(values: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("given_", "mounts"),
     [
-        (["placement=/"], {"placement": "", "native": "/v1", **LEASES}),
-        (["native=", "reservation="], {"placement": "/placement"}),
-        (["placement=/a/b/", "native=/a"], {"placement": "/a/b", "native": "/a", **LEASES}),
-        (["placement=/x", "placement=/y"], {"placement": "/y", "native": "/v1", **LEASES}),
+        (["placement=/"], {"placement": "", "native": "/v1", **OTHERS}),
+        (["native=", "reservation=", "compute="], {"placement": "/placement"}),
+        (["placement=/a/b/", "native=/a"], {"placement": "/a/b", "native": "/a", **OTHERS}),
+        (["placement=/x", "placement=/y"], {"placement": "/y", "native": "/v1", **OTHERS}),
     ],
 )
 def test_mounts_are_given_over_the_defaults(given_: list[str], mounts: dict[str, str]) -> None:

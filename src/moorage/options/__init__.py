@@ -25,6 +25,7 @@ MOUNTS: Final[Mapping[str, str]] = {
     "placement": "/placement",
     "native": "/v1",
     "reservation": "/reservation",
+    "compute": "/compute",
 }
 """Every dialect and its path, unless `mount` says otherwise."""
 

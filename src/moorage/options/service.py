@@ -45,10 +45,10 @@ SERVICE: Final = (
         mount,
         (),
         "NAME=/PATH",
-        "Where a dialect is served: placement (default: /placement), native (/v1) and"
-        " reservation (Blazar's API, /reservation). / is"
-        " allowed, the longest path wins, NAME= leaves it out. May be repeated; comma-separated in"
-        " the environment.",
+        "Where a dialect is served: placement (default: /placement), native (/v1),"
+        " reservation (Blazar's API, /reservation) and compute (Nova's server groups, /compute)."
+        " / is allowed, the longest path wins, NAME= leaves it out. May be repeated;"
+        " comma-separated in the environment.",
         multi=True,
     ),
     Setting(

@@ -225,6 +225,13 @@ LEASES: Final[dict[tuple[str, str], list[Request]]] = {
     ("GET", "/floatingips/{id}"): [("/floatingips/{lease}", None)],
     ("DELETE", "/floatingips/{id}"): [("/floatingips/{lease}", None)],
 }
+GROUP: Final = {"server_group": {"name": "mine", "policies": ["affinity"]}}
+COMPUTE: Final[dict[tuple[str, str], list[Request]]] = {
+    ("GET", "/os-server-groups"): [("/os-server-groups", None), ("/os-server-groups?all_projects=1", None)],
+    ("POST", "/os-server-groups"): [("/os-server-groups", GROUP)],
+    ("GET", "/os-server-groups/{id}"): [("/os-server-groups/{ensemble}", None)],
+    ("DELETE", "/os-server-groups/{id}"): [("/os-server-groups/{explanation}", None)],
+}
 # fmt: on
 
 

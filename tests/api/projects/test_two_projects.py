@@ -26,6 +26,7 @@ from tests.api.projects.two_projects import (
     role,
 )
 
+from moorage.api.compute.routes import ROUTES as COMPUTE_ROUTES
 from moorage.api.leases.routes import ROUTES as LEASE_ROUTES
 from moorage.api.native.routes import ROUTES as NATIVE_ROUTES
 from moorage.api.placement.routes import TABLE as PLACEMENT_ROUTES
@@ -54,10 +55,15 @@ def both(doors: Doors) -> tuple[Owned, Owned]:
 def test_every_route_has_its_requests() -> None:
     assert {(one.method, one.path) for one in NATIVE_ROUTES} == requests.NATIVE.keys()
     assert {(one.method, one.path) for one in LEASE_ROUTES} == requests.LEASES.keys()
+    assert {(one.method, one.path) for one in COMPUTE_ROUTES} == requests.COMPUTE.keys()
 
 
 def every_request() -> Iterator[tuple[str, str, str, Any]]:
-    for mount, table in (("/v1", requests.NATIVE), ("/reservation/v1", requests.LEASES)):
+    for mount, table in (
+        ("/v1", requests.NATIVE),
+        ("/reservation/v1", requests.LEASES),
+        ("/compute/v2.1", requests.COMPUTE),
+    ):
         for (method, _), some in table.items():
             for path, body in some:
                 yield mount, method, path, body

@@ -26,7 +26,8 @@ def test_one_line_when_it_answers_and_nothing_left_after_sigterm(
     database = tmp_path / "data" / "moorage" / "moorage.db"
     assert service.line == (
         f"moorage: serving on http://127.0.0.1:{service.port} (database sqlite:///{database},"
-        " auth noauth2, native at /v1, placement at /placement, reservation at /reservation)\n"
+        " auth noauth2, compute at /compute, native at /v1, placement at /placement,"
+        " reservation at /reservation)\n"
     )
     ready = dict.fromkeys(("database", "schema", "writes", "solver", "planner"), "ready")
     service.eventually(lambda: service.get("/readyz")[0] == 200)

@@ -1,0 +1,106 @@
+"""Server groups: ensembles with a policy that Nova has a word for; see `domain.server_groups`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from moorage.domain.describe import EnsembleDescription
+from moorage.domain.errors import NotFound
+from moorage.domain.server_groups import GroupPolicy, group_policy
+from moorage.usecases.decide.member_places import bookings_of
+from moorage.usecases.decide.request import RequestIdentity
+from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.ensembles.delete import delete_ensemble
+from moorage.usecases.ports import Page
+from moorage.usecases.shared.access import own_ensemble
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from moorage.domain.ensembles import Ensemble
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.ports import Caller, Store
+
+
+@dataclass(frozen=True, slots=True)
+class ServerGroup:
+    """An ensemble as a server group."""
+
+    ensemble: Ensemble
+    policy: GroupPolicy
+    servers: tuple[str, ...]
+    """Servers of its members that have allocations, in the order of the members."""
+
+
+def create_server_group(
+    env: UseCaseEnvironment, caller: Caller, name: str, policy: GroupPolicy
+) -> ServerGroup:
+    """Create an ensemble without members, whose policy is about all members that it will have.
+
+    Raises:
+        NameTaken: another ensemble of the project has the name.
+        QuotaExceeded: the project has as many ensembles as it may.
+    """
+    described = EnsembleDescription(name, policies=(policy.statement(),))
+    made = create_ensemble(env, caller, described, None, RequestIdentity(env.ids.uuid()))
+    return ServerGroup(made.ensemble, policy, ())
+
+
+def list_server_groups(
+    env: UseCaseEnvironment, caller: Caller, *, all_projects: bool, offset: int, limit: int
+) -> Sequence[ServerGroup]:
+    """The caller's ensembles that are server groups, oldest first.
+
+    As in Nova, a tenant who asks for all projects gets the own.
+    """
+    project = None if all_projects and caller.operator else caller.project_id
+    snapshot = env.store.snapshot()
+    found = (
+        group
+        for ensemble in _ensembles(env.store, project, env.limits.page)
+        if (group := _as_group(snapshot, ensemble)) is not None
+    )
+    return tuple(islice(found, offset, offset + limit))
+
+
+def show_server_group(env: UseCaseEnvironment, caller: Caller, group_id: str) -> ServerGroup:
+    """One server group.
+
+    Raises:
+        NotFound: no such ensemble for this caller, or none that is a server group.
+    """
+    ensemble = own_ensemble(env.store, caller, group_id)
+    group = _as_group(env.store.snapshot(), ensemble)
+    if group is None:
+        raise NotFound("server group", group_id)
+    return group
+
+
+def delete_server_group(env: UseCaseEnvironment, caller: Caller, group_id: str) -> None:
+    """Delete a server group: its ensemble, with what that holds. Servers keep their allocations.
+
+    Raises:
+        NotFound: no such ensemble for this caller, or none that is a server group.
+        InUse: the ensemble has a lease that is not closed.
+    """
+    group = show_server_group(env, caller, group_id)
+    delete_ensemble(env, caller, group.ensemble.id, None)
+
+
+def _ensembles(store: Store, project: str | None, size: int) -> Iterator[Ensemble]:
+    page = Page(size)
+    while some := store.ensembles(project_id=project, page=page):
+        yield from some
+        page = Page(size, some[-1].id)
+
+
+def _as_group(snapshot: Snapshot, ensemble: Ensemble) -> ServerGroup | None:
+    policy = group_policy(ensemble)
+    if policy is None:
+        return None
+    servers = (one.server_id for one in ensemble.members if one.server_id is not None)
+    there = tuple(one for one in servers if bookings_of(snapshot, one))
+    return ServerGroup(ensemble, policy, there)
