@@ -22,6 +22,7 @@ HOMES: Mapping[str, tuple[str, ...]] = {
     "psycopg": ("store/*",),
     "oslo_config": ("settings/*", "http/cors.py", "http/keystone.py", "http/policy_file.py"),
     "oslo_middleware": ("http/cors.py",),
+    "oslo_upgradecheck": ("cli/admin_upgrade_checks.py",),
     "oslo_policy": ("http/policy_file.py",),
     "keystonemiddleware": ("http/*",),
     "httpx": ("client/*", "outward/webhook.py", "outward/subscriber.py", "testing/*"),

@@ -112,6 +112,12 @@ def is_current(connection: Connection) -> bool:
     )
 
 
+def revisions(connection: Connection) -> tuple[str, str]:
+    """The schema's revision, and this program's; only reads."""
+    reached = frozenset(MigrationContext.configure(connection).get_current_heads())
+    return _named(reached), _named(_known().newest)
+
+
 def is_empty(connection: Connection) -> bool:
     """Whether nobody ever made a ledger here; only reads."""
     return not MigrationContext.configure(connection).get_current_heads()
