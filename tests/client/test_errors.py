@@ -21,7 +21,7 @@ def body(status: int, code: str, **more: object) -> dict[str, object]:
         (409, "ensemble.infeasible", errors.Infeasible),
         (409, "ensemble.description_mismatch", errors.DescriptionMismatch),
         (409, "ensemble.hold_expired", errors.Conflict),
-        (412, "ensemble.precondition_failed", errors.Conflict),
+        (412, "ensemble.precondition_failed", errors.Stale),
         (428, "ensemble.precondition_required", errors.Conflict),
         (500, "", errors.ServerFault),
         (503, "ensemble.busy", errors.Busy),

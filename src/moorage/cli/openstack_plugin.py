@@ -60,15 +60,6 @@ def make_nova(instance: Any) -> Nova:  # noqa: ANN401 - the client's manager
 def _services(instance: Any) -> SessionServices:  # noqa: ANN401 - the client's manager
     from moorage.client.session import SessionServices
 
-    end = "_endpoint_override"
-    said = instance.get_configuration()
-    return SessionServices(
-        instance.session,
-        instance.interface,
-        instance.region_name,
-        {
-            name.removesuffix(end).replace("_", "-"): str(url)
-            for name, url in said.items()
-            if name.endswith(end) and url
-        },
+    return SessionServices.configured(
+        instance.session, instance.interface, instance.region_name, instance.get_configuration()
     )

@@ -15,7 +15,7 @@ from moorage.wire.ensembles import Ensemble, OneEnsemble
 from moorage.wire.members import Added, Member
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from moorage.client.transport import Reply
 
@@ -114,6 +114,10 @@ class Ensembles(Resource):
         """Every ensemble of the caller's project, or of all projects."""
         return self._all(Ensemble, all_projects=all_projects)
 
+    def each(self, *, name: str | None = None, all_projects: bool = False) -> Iterator[Ensemble]:
+        """As `all`, page after page as they are asked for."""
+        return self._each(Ensemble, name=name, all_projects=all_projects)
+
     def change(
         self, ensemble_id: str, change: Mapping[str, Any], *, dry_run: bool = False
     ) -> Answer[OneEnsemble]:
@@ -133,6 +137,10 @@ class Ensembles(Resource):
         """Its members."""
         reply = lookup.whole(self._call, f"{self.path}/{ensemble_id}/members", "members")
         return answer(reply, "members", list[Member])
+
+    def each_member(self, ensemble_id: str) -> Iterator[Member]:
+        """As `members`, page after page as they are asked for."""
+        return self._each(Member, f"/{ensemble_id}/members", "members")
 
     def member(self, ensemble_id: str, name: str) -> Answer[Member]:
         """One member."""
@@ -177,6 +185,12 @@ class Decisions(Resource):
         """Decisions, newest first."""
         return self._all(Decision, ensemble_id=ensemble_id, all_projects=all_projects)
 
+    def each(
+        self, *, ensemble_id: str | None = None, all_projects: bool = False
+    ) -> Iterator[Decision]:
+        """As `all`, page after page as they are asked for."""
+        return self._each(Decision, ensemble_id=ensemble_id, all_projects=all_projects)
+
     def renew(self, decision_id: str, hold: str, generation: int) -> Answer[Decision]:
         """Extend the hold from now on, if its generation is unchanged."""
         body = {"decision": {"hold": hold, "generation": generation}}
@@ -212,6 +226,10 @@ class Claims(Resource):
         """The claims of a decision, oldest first."""
         reply = lookup.whole(self._call, f"/v1/decisions/{decision_id}/claims", "claims")
         return answer(reply, "claims", list[Claim])
+
+    def each(self, decision_id: str) -> Iterator[Claim]:
+        """As `all`, page after page as they are asked for."""
+        return self._each(Claim, f"/decisions/{decision_id}/claims")
 
     def show(self, claim_id: str) -> Answer[Claim]:
         """One claim."""

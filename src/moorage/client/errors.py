@@ -113,6 +113,10 @@ class Conflict(ApiError):
     """The present state does not allow it (409, 410, 412, 428)."""
 
 
+class Stale(Conflict):
+    """It was changed after the generation that was sent with the request."""
+
+
 class NameTaken(Conflict):
     """Another thing of the project has the name."""
 
@@ -171,6 +175,8 @@ class ServerFault(ApiError):
 _BY_CODE: Final[Mapping[str, type[ApiError]]] = {
     "ensemble.infeasible": Infeasible,
     "ensemble.name_taken": NameTaken,
+    "ensemble.concurrent_update": Stale,
+    "ensemble.precondition_failed": Stale,
     "ensemble.series_infeasible": SeriesInfeasible,
     "ensemble.contradiction": Contradiction,
     "ensemble.description_mismatch": DescriptionMismatch,

@@ -13,7 +13,7 @@ from moorage.wire.series import Cancelled, OneSeries, Series
 from moorage.wire.waitlist import WaitlistEntries, WaitlistEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from moorage.client.transport import Reply
 
@@ -56,6 +56,17 @@ class LeaseCalls(Resource):
         return self._listed(
             Leases, name=name, state=state, series=series, all_projects=all_projects
         )
+
+    def each(
+        self,
+        *,
+        name: str | None = None,
+        state: str | None = None,
+        series: str | None = None,
+        all_projects: bool = False,
+    ) -> Iterator[Lease]:
+        """As `all`, page after page as they are asked for."""
+        return self._each(Lease, name=name, state=state, series=series, all_projects=all_projects)
 
     def change(
         self, lease_id: str, change: Mapping[str, Any], *, dry_run: bool = False
@@ -106,6 +117,10 @@ class OfferCalls(Resource):
     def all(self, *, over: bool = False, all_projects: bool = False) -> Answer[Offers]:
         """Open offers, oldest first; with `over` also those that are over."""
         return self._listed(Offers, over=over, all_projects=all_projects)
+
+    def each(self, *, over: bool = False, all_projects: bool = False) -> Iterator[Offer]:
+        """As `all`, page after page as they are asked for."""
+        return self._each(Offer, over=over, all_projects=all_projects)
 
     def accept(
         self, offer_id: str, terms: Mapping[str, Any], *, dry_run: bool = False

@@ -11,7 +11,7 @@ from moorage.client import lookup
 from moorage.client.errors import UnknownAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from moorage.client.transport import Reply, Transport
 
@@ -132,6 +132,12 @@ class Resource:
         key = key or self.many
         found = [*lookup.pages(self._transport, self.path + path, key, _query(query))]
         return Answer([converted(one, item) for one in found], {key: found})
+
+    def _each(self, item: type[T], path: str = "", key: str = "", **query: object) -> Iterator[T]:
+        """The items of a listing, page after page as they are asked for."""
+        key = key or self.many
+        for one in lookup.pages(self._transport, self.path + path, key, _query(query)):
+            yield converted(one, item)
 
     def _listed(self, kind: type[T], **query: object) -> Answer[T]:
         """Every item of a listing, with the service's time."""

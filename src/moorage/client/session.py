@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from keystoneauth1 import exceptions
 
@@ -31,12 +31,28 @@ class SessionServices:
 
     session: Any = field(repr=False)
     """A `keystoneauth1.session.Session`."""
-    interface: str | None = None
+    interface: str | list[str] | None = None
+    """The first of several that there is."""
     region: str | None = None
     overrides: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Service type -> URL that counts instead of the catalog's."""
-    timeout: float | None = None
-    """Seconds until an answer is given up, instead of the session's."""
+
+    @classmethod
+    def configured(
+        cls,
+        session: object,
+        interface: str | list[str] | None,
+        region: str | None,
+        configuration: Mapping[str, Any],
+    ) -> Self:
+        """As openstacksdk's configuration says: it has overrides by `compute_endpoint_override`."""
+        end = "_endpoint_override"
+        overrides = {
+            name.removesuffix(end).replace("_", "-"): str(url)
+            for name, url in configuration.items()
+            if name.endswith(end) and url
+        }
+        return cls(session, interface, region, overrides)
 
     def endpoint(self, service: str) -> str:
         """The URL of an API by its service type.
@@ -52,10 +68,12 @@ class SessionServices:
                     service_type=service, interface=self.interface, region_name=self.region
                 )
         if not url:
+            kinds = self.interface or "public"
+            kind = kinds if isinstance(kinds, str) else " or ".join(kinds)
             where = f" in region {self.region}" if self.region else ""
             raise NoEndpoint(
-                f"the catalog has no {self.interface or 'public'} endpoint of type"
-                f" {service}{where}; an operator adds one, or"
+                f"the catalog has no {kind} endpoint of type {service}{where};"
+                " an operator adds one, or"
                 f" OS_{service.upper()}_ENDPOINT_OVERRIDE names it"
             )
         return str(url).rstrip("/")
@@ -64,8 +82,10 @@ class SessionServices:
 class SessionTransport(Transport):
     """Calls of the service by a session, which stays its owner's to close."""
 
-    def __init__(self, services: SessionServices) -> None:
+    def __init__(self, services: SessionServices, adapter: object = None) -> None:
+        """An `adapter` of the session sends the requests instead, if there is one."""
         self._services = services
+        self._adapter: Any = adapter or services.session
 
     def send(self, request: Request) -> RawAnswer:
         """See `Transport`.
@@ -74,20 +94,17 @@ class SessionTransport(Transport):
             Unreachable: there was no answer; `NoAnswer`: not in time.
             NoEndpoint, LoginRefused: see `SessionServices.endpoint`.
         """
-        services = self._services
-        more = {} if services.timeout is None else {"timeout": services.timeout}
         with keystone_errors():
-            services.session.get_token()  # it is kept: errors of the login are not those of a call
+            self._services.session.get_token()  # kept; a login's errors are not those of a call
         service, url = self._found(request.path)
         with keystone_errors(service):
-            answer = services.session.request(
+            answer = self._adapter.request(
                 url,
                 request.method,
                 data=request.content,
                 params=request.params,
                 headers=dict(request.headers),
                 raise_exc=False,
-                **more,
             )
         return RawAnswer(
             service, answer.status_code, answer.reason or "", answer.content, answer.headers
