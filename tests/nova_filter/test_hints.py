@@ -14,7 +14,9 @@ import yaml
 from falcon.testing import TestClient
 
 from moorage.client.discovery import OPERATOR_TOKEN
+from moorage.domain.ensembles import IMPORTED
 from moorage.nova_filter import filter_factory
+from moorage.nova_filter.hints import IMPORTED as FILTERED
 from moorage.testing import in_process
 from moorage.testing.service import HandClock
 
@@ -310,3 +312,29 @@ def test_a_body_of_unknown_length_is_left_to_nova(cloud: Cloud) -> None:
         "wsgi.input_terminated": True,
     }
     assert b"".join(application(environ, lambda *_: None)) == text
+
+
+def test_an_imported_group_is_novas_too(cloud: Cloud) -> None:
+    """Without a held place Nova's own group counts; with one the server takes it."""
+    assert FILTERED == IMPORTED, "the filter imports nothing of Moorage"
+    key, value = IMPORTED
+    body = {"ensemble": {"name": "group", "metadata": {key: value}, "policies": ["anti-affinity"]}}
+    group = cloud.call("POST", "/ensembles", body)["ensemble"]["id"]
+    assert cloud.boot({"group": group}) == (202, {})
+    assert cloud.boot({"group": group}, min_count=2, max_count=2) == (202, {})
+    assert [one["os:scheduler_hints"] for one in cloud.nova.seen] == [{"group": group}] * 2
+    assert cloud.nova.global_ids == [None, None]
+    role = {"name": "db", "flavor": "m1.xlarge"}
+    added = {"member": {"role": role, "decide": {"hold": "PT10M"}}}
+    cloud.call("POST", f"/ensembles/{group}/members", added)
+    assert cloud.boot({"group": group}) == (202, {})
+    assert cloud.nova.seen[2]["os:scheduler_hints"] == {}
+    assert cloud.nova.global_ids[2] is not None
+
+
+def test_a_group_without_members_says_what_to_do(cloud: Cloud) -> None:
+    body = {"ensemble": {"name": "empty", "policies": ["affinity"]}}
+    group = cloud.call("POST", "/ensembles", body)["ensemble"]["id"]
+    status, answer = cloud.boot({"group": group})
+    assert status == 409
+    assert "moorage member add" in answer["conflictingRequest"]["message"]

@@ -32,6 +32,10 @@ KEEPING: Final = "exclusive"
 """The policy type that, where required, closes its members' domains to others."""
 
 
+IMPORTED: Final = ("moorage:imported_from", "nova")
+"""Metadata of an ensemble that was imported from a server group of Nova's: Nova still has it."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class MemberName:
     """`db[1]`: the second member of role `db`."""

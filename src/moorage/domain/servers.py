@@ -24,6 +24,8 @@ class Server:
     busy: bool = False
     """Whether a task is under way."""
     project_id: str | None = None
+    flavor: str | None = None
+    """The flavor's name, where the listing has it."""
 
     @property
     def placed(self) -> bool:

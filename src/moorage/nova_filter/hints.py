@@ -17,6 +17,8 @@ RESERVATION: Final = "reservation"
 ENSEMBLE: Final = "moorage:ensemble"
 MEMBER: Final = "moorage:member"
 METADATA: Final = "metadata"
+IMPORTED: Final = ("moorage:imported_from", "nova")
+"""Metadata of an ensemble that was imported from a server group of Nova's."""
 FAULTS: Final = {
     400: "badRequest",
     403: "forbidden",
@@ -140,6 +142,12 @@ def without_hint(request: Mapping[str, Any], place: Place) -> dict[str, Any]:
             gone = {HINT, GROUP} if place.named_by == GROUP else {HINT}
             left[key] = {name: value for name, value in left[key].items() if name not in gone}
     return left
+
+
+def is_imported(ensemble: Mapping[str, Any]) -> bool:
+    """Whether Nova has a server group of the ensemble's id."""
+    key, value = IMPORTED
+    return bool((ensemble.get("metadata") or {}).get(key) == value)
 
 
 def several(server: Mapping[str, Any]) -> bool:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.nova_filter.hints import (
     FAULTS,
+    GROUP,
     HINT,
     METADATA,
     Refusal,
+    is_imported,
     named_place,
     named_reservation,
     several,
@@ -193,7 +195,7 @@ def _presents(environ: Environ) -> bool:
 
 
 def _claim(calls: NativeApi, place: Place, server: Mapping[str, Any]) -> str | None:
-    """The id of a claim of the named place; None: the group is none of Moorage's.
+    """The id of a claim of the named place; None: the group is none of Moorage's, or Nova's too.
 
     Raises:
         Refusal: there is no such place, it is taken, or the server differs from its role.
@@ -202,14 +204,19 @@ def _claim(calls: NativeApi, place: Place, server: Mapping[str, Any]) -> str | N
     ensemble = calls.ensemble(place)
     if ensemble is None:
         return None
+    decision = ensemble.get("decision") or {}
+    named = [one for one in calls.members(ensemble["id"]) if place.is_one(one)]
+    held = [one for one in named if one["status"] == "held"]
+    if not held and place.named_by == GROUP and is_imported(ensemble):
+        return None
     if several(server):
         text = "a hint names the place of one server; for several use the role's ticket flavor"
         raise Refusal(400, f"{text} (moorage decision flavors)")
-    decision = ensemble.get("decision") or {}
-    named = [one for one in calls.members(ensemble["id"]) if place.is_one(one)]
+    if not named and place.role is None:
+        text = f"ensemble {ensemble['name']} has no members yet: moorage member add"
+        raise Refusal(409, text)
     if not named:
         raise Refusal(404, f"ensemble {ensemble['name']} has no {place.told}")
-    held = [one for one in named if one["status"] == "held"]
     last: Refusal | None = None
     for member in _one_of_each_role_first(held)[:TRIED]:
         try:
