@@ -83,11 +83,26 @@ def test_claims_are_listed_when_nothing_is_in_force(sim: Any, web: str) -> None:
     again = sim("claim", "create", web, "web[1]", "--flavor", "m1.small")
     assert again.status == 4, again
     assert re.fullmatch(
-        rf"{web} has no place for web\[1\]: decision \w{{8}} is released\n", again.err
+        rf"{web} has no place for web\[1\]: decision \w{{8}} is released; to place it: (.*)\n",
+        again.err,
     ), again
     refused = sim("ensemble", "confirm", web)
     assert refused.status == 4, refused
     assert "no decision in force" not in refused.err
+
+
+def test_the_command_that_a_refusal_names_places_the_members_anew(sim: Any, web: str) -> None:
+    assert sim("decision", "release", web).status == 0
+    refused = sim("claim", "create", web, "web[1]", "--flavor", "m1.small")
+    _, _, command = refused.err.strip().partition("to place it: moorage ")
+    tried = sim("decision", "create", web, "--dry-run")
+    assert "verdict feasible" in tried.out
+    placed = sim(*command.split())
+    assert (placed.status, " held until " in placed.out) == (0, True), placed
+    assert sim("claim", "create", web, "web[1]", "--flavor", "m1.small").status == 0
+    assert sim("decision", "create", web).status == 0
+    members = sim.body("member", "list", web)["members"]
+    assert [one["status"] for one in members] == ["held", "building"]
 
 
 def test_more_of_a_role_needs_no_flavor(sim: Any, web: str) -> None:

@@ -18,10 +18,10 @@ DB = {"name": "db", "count": 3, "flavor": "m1.large", "server": SERVER}
 WEB = {"name": "web", "count": 6, "flavor": "m1.small", "server": {**SERVER, "networks": ["none"]}}
 
 
-def begin(tenant: Tenant, *words: str) -> subprocess.Popen[str]:
+def begin(tenant: Tenant, *words: str, program: str = "moorage") -> subprocess.Popen[str]:
     config = {"OS_CLIENT_CONFIG_FILE": str(tenant.cloud.layout.home / "clouds.yaml")}
     return subprocess.Popen(
-        [ours("moorage"), "--os-cloud", "demo", "ensemble", "boot", *words, "-f", "json"],
+        [ours(program), "--os-cloud", "demo", "ensemble", "boot", *words, "-f", "json"],
         env={**os.environ, **config},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -29,9 +29,9 @@ def begin(tenant: Tenant, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def boot(tenant: Tenant, *words: str) -> Any:
+def boot(tenant: Tenant, *words: str, program: str = "moorage") -> Any:
     """What a run answers, which did everything that was asked."""
-    process = begin(tenant, *words)
+    process = begin(tenant, *words, program=program)
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, out + err
     return json.loads(out)["boot"]
@@ -47,9 +47,12 @@ def check(tenant: Tenant, held: Any) -> None:
     assert now["status"] == "closed"
 
 
-def test_all_servers_get_exactly_the_decided_hosts(operator: Operator, demo: Tenant) -> None:
+@pytest.mark.parametrize("program", ["moorage", "openstack"])
+def test_all_servers_get_exactly_the_decided_hosts(
+    operator: Operator, demo: Tenant, program: str
+) -> None:
     held = demo.hold(DB, WEB, policies=[APART])
-    booted = boot(demo, held["name"])
+    booted = boot(demo, held["name"], program=program)
     assert booted["confirmed"]
     servers = {one["member"]: one["server_id"] for one in booted["members"]}
     assert {one: operator.host(server) for one, server in servers.items()} == places(

@@ -1,4 +1,4 @@
-"""The shop that survives the loss of a rack, with `moorage` and the `openstack` client alone.
+"""The shop that survives the loss of a rack, with the `openstack` client alone.
 
 No header anywhere: servers take their places by the flavor of their role, several in one request,
 or by a scheduler hint.
@@ -43,11 +43,11 @@ def test_every_server_is_where_it_was_decided(
     file = tmp_path / "shop.yaml"
     file.write_text(yaml.safe_dump(shop))
 
-    def run(program: str, *words: str) -> str:
+    def run(*words: str) -> str:
         kept = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
         own = {"OS_CLIENT_CONFIG_FILE": f"{cloud.layout.home}/clouds.yaml", "OS_CLOUD": "demo"}
         ran = subprocess.run(
-            [ours(program), *words],
+            [ours("openstack"), *words],
             env=kept | own,
             capture_output=True,
             text=True,
@@ -57,12 +57,12 @@ def test_every_server_is_where_it_was_decided(
         assert ran.returncode == 0, f"{words}: {ran.stdout}{ran.stderr}"
         return ran.stdout
 
-    run("moorage", "ensemble", "create", "-f", str(file), "--hold", "20m")
-    shown = json.loads(run("moorage", "ensemble", "show", "shop", "-f", "json"))["ensemble"]
+    run("ensemble", "create", "-f", str(file), "--hold", "20m")
+    shown = json.loads(run("ensemble", "show", "shop", "-f", "json"))["ensemble"]
     decision = shown["decision"]["id"]
     try:
         decided = places(operator, decision)
-        listed = json.loads(run("moorage", "decision", "flavors", "shop", "-f", "json"))
+        listed = json.loads(run("decision", "flavors", "shop", "-f", "json"))
         flavors = {one["role"]: one["name"] for one in listed["ticket_flavors"]}
         eventually(
             lambda: set(flavors.values()) <= {one.name for one in demo.nova.flavors()}, "flavors"
@@ -70,17 +70,17 @@ def test_every_server_is_where_it_was_decided(
         create = ("server", "create", "--image", "tiny", "--nic", "none", "--wait")
         for role in ("web", "db"):
             several = ("--min", "3", "--max", "3", role)
-            run("openstack", *create, "--flavor", flavors[role], *several)
+            run(*create, "--flavor", flavors[role], *several)
         for number in range(3):
             hint = f"moorage=shop/app[{number}]"
-            run("openstack", *create, "--flavor", "m1.medium", "--hint", hint, f"app-{number}")
+            run(*create, "--flavor", "m1.medium", "--hint", hint, f"app-{number}")
         members = demo.members(shown["id"])
         found = {name: operator.host(one["server_id"]) for name, one in members.items()}
         assert Counter((name.partition("[")[0], host) for name, host in found.items()) == Counter(
             (name.partition("[")[0], host) for name, host in decided.items()
         )
         assert all(found[f"app[{n}]"] == found[f"db[{n}]"] for n in range(3)), "pair: one rack"
-        run("moorage", "ensemble", "confirm", "shop", "--yes")
-        assert run("moorage", "ensemble", "show", "shop").count(" yes") == 4, "policies met"
+        run("ensemble", "confirm", "shop", "--yes")
+        assert run("ensemble", "show", "shop").count(" yes") == 4, "policies met"
     finally:
         demo.native("DELETE", f"/ensembles/{shown['id']}", generation="*")

@@ -83,8 +83,12 @@ def _in_force(client: Moorage, args: argparse.Namespace) -> Decision:
     for decision in decisions:
         if decision.status in CURRENT:
             return client.decisions.show(str(decision.id)).value
-    why = _over(client, decisions[0], args.member) if decisions else "it was never placed"
-    raise WrongState(f"{args.ensemble} has no place for {args.member}: {why}")
+    why = "it was never placed"
+    remedy = f"; to place it: moorage decision create {args.ensemble} --hold 10m"
+    if decisions:
+        why = _over(client, decisions[0], args.member)
+        remedy = "" if decisions[0].lease_id else remedy
+    raise WrongState(f"{args.ensemble} has no place for {args.member}: {why}{remedy}")
 
 
 def _over(client: Moorage, last: Decision, member: str) -> str:

@@ -58,6 +58,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "member list": "member:List",
         "member add": "member:Add",
         "member remove": "member:Remove",
+        "decision create": "decision_create:Create",
         "decision show": "decision:Show",
         "decision list": "decision:List",
         "decision renew": "decision:Renew",

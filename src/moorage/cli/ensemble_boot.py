@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.cli import failures
 from moorage.cli.command import Command
+from moorage.cli.command_names import as_typed
 from moorage.cli.decision_text import SEPARATOR, held_until
 from moorage.cli.files import read_text
 from moorage.cli.output import FAILED, OK, Shown, short, stack, table
@@ -133,7 +134,7 @@ class Booting(Command):
             try:
                 result = boot.run()
             except BootInterrupted as stopped:
-                self.app.stderr.write(f"{summary(stopped.result, args.ensemble)}\n")
+                self.app.stderr.write(f"{as_typed(summary(stopped.result, args.ensemble))}\n")
                 raise
         text = described(result, args.ensemble)
         return Shown(result_body(result), text, OK if result.complete else FAILED)
@@ -150,7 +151,7 @@ class Booting(Command):
             bar.advance(0)
 
         def notice(member: str, text: str) -> None:
-            out.write(f"{fresh}{member}: {text}\n")
+            out.write(f"{fresh}{member}: {as_typed(text)}\n")
             out.flush()
 
         return BootListener(begun, lambda _: bar.advance(1), notice)

@@ -138,7 +138,10 @@ class Boot:
         ahead = parse_instant(moorage.now()) / SECOND - time.monotonic()
         ensemble = moorage.ensembles.show(order.ensemble_id).value
         if not ensemble.decision:
-            raise WrongState(f"ensemble {ensemble.name} was never placed, so no places are held")
+            raise WrongState(
+                f"ensemble {ensemble.name} was never placed, so no places are held; to place it:"
+                f" moorage decision create {ensemble.name} --hold 10m"
+            )
         decision = ensemble.decision
         members = moorage.ensembles.members(ensemble.id).value
         asked = [one for one in members if self._is_asked(one.name, one.role)]

@@ -162,7 +162,7 @@ class MemberBoot:
             status = _NOT_SENT if asked is None else asked.status
             pause = self._creations.next_pause(run.timing.create, self._since)
             if status not in LOST | PASSING or pause is None:
-                raise self._refused(error) from error
+                raise self._refused(error, claim.id[:8]) from error
             lost = status in LOST
             run.notice(member, f"{error.message}; {'looking for it' if lost else 'trying again'}")
             run.pause(pause)
@@ -172,10 +172,11 @@ class MemberBoot:
             return
         self._seen = replace(self._seen, server=SeenServer(server_id, "BUILD"))
 
-    def _refused(self, error: MoorageError) -> NotBuilt:
+    def _refused(self, error: MoorageError, claim: str) -> NotBuilt:
         self._run.no_more.set()  # the next would fare no better
         return NotBuilt(
-            f"{error.message}; its place stays claimed for a while: run this again to go on"
+            f"{error.message}; its place stays claimed for a while: run this again to go on, or"
+            f" free it: moorage claim set {claim} --failed"
         )
 
     def _look(self) -> None:

@@ -139,7 +139,12 @@ def next_step(seen: Seen, rules: Rules) -> Step:
         return Step(
             Action.END, State.FAILED, f"Nova does not show its server {seen.server_id} to you"
         )
-    return Step(Action.END, State.UNPLACED, "it has no place: the hold has lapsed, or was released")
+    return Step(
+        Action.END,
+        State.UNPLACED,
+        "it has no place: the hold has lapsed, or was released; to place it anew:"
+        " moorage decision create ENSEMBLE --hold 10m",
+    )
 
 
 def _with_server(seen: Seen, server: SeenServer, rules: Rules) -> Step:
