@@ -13,6 +13,7 @@ GENERAL = frozenset(
     body boot bound buffer build cache calendar call cancel change changelog check child chunk
     class cli client clock cloud codec collaborator column command commit comparison compile
     complete compute concurrency condition config connect connection constraint content contract
+    conversion convert
     copy cors count counter counting cpsat cpu create credential database date deadline decide
     delete deliver delivery demo describe description detector difference digest discovery dispatch
     element end engine enter entry enumerate env environ equivalence error estimate exclusive

@@ -147,6 +147,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "template instantiate": "template:Instantiate",
         "serve": "serve:Serve",
         "config show": "config:Show",
+        "config convert": "config_convert:Convert",
         "admin import placement": "admin_import:Placement",
         "admin import blazar": "admin_import_blazar:Blazar",
         "admin import nova": "admin_import_nova:Nova",

@@ -21,6 +21,9 @@ _PATH: Final = re.compile(r"(/|(/[A-Za-z0-9._~-]+)+)?", re.ASCII)
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9._~\[\]:-]+")
 _MOST: Final = 1_000_000_000
 _DIGITS: Final = 11
+_TRUE: Final = frozenset({"true", "t", "yes", "y", "on", "1"})
+_FALSE: Final = frozenset({"false", "f", "no", "n", "off", "0"})
+"""As oslo.config reads them."""
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 
 
@@ -171,10 +174,10 @@ def show_size(value: int) -> str:
 
 def truth(text: str) -> bool:
     """Yes or no."""
-    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    if text.lower() not in words:
+    word = text.lower()
+    if word not in _TRUE | _FALSE:
         raise ValueError("must be true or false")
-    return words[text.lower()]
+    return word in _TRUE
 
 
 def mount(text: str) -> str:

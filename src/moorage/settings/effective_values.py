@@ -87,7 +87,7 @@ class Effective:
             yield f"[{name}]"
             for key, text in section.items():
                 yield f"# {self.sources[f'{name}.{key}']}"
-                yield f"{key} = {_shown_keystone(key, text)}"
+                yield f"{key} = {shown_option(key, text)}"
 
     def described(self) -> Iterable[Mapping[str, str]]:
         """Name, value, source and default of each setting, as texts, secrets masked."""
@@ -104,7 +104,7 @@ class Effective:
             for key, text in section.items():
                 yield {
                     "name": f"{name}.{key}",
-                    "value": _shown_keystone(key, text),
+                    "value": shown_option(key, text),
                     "source": self.sources[f"{name}.{key}"],
                     "default": "",
                 }
@@ -122,7 +122,8 @@ def _shown_default(setting: Setting) -> str:
     return setting.show(setting.type(setting.default))
 
 
-def _shown_keystone(key: str, text: str) -> str:
+def shown_option(key: str, text: str) -> str:
+    """An option of a section passed on, without secrets."""
     return _HIDDEN if _SECRET.search(key) else _masked(text)[0]
 
 
