@@ -22,6 +22,8 @@ from moorage.api.native import rules as native_rules
 from moorage.api.native.protocol import HISTORY as NATIVE
 from moorage.api.native.versions import ID as VERSION_ID
 from moorage.api.placement import rules as placement_rules
+from moorage.client.topology_rules_file import read_topology_rules
+from moorage.domain.errors import InvalidDescription
 from moorage.http.auth_strategy import auth_strategy
 from moorage.http.cors import with_cors
 from moorage.http.kernel import Kernel, Mount
@@ -59,6 +61,7 @@ from moorage.usecases.events.trim import EventTrimmer, record_passed
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
 from moorage.usecases.leases.retention import Retention
 from moorage.usecases.ledger.allocations import WriteRules
+from moorage.usecases.ports import Caller
 from moorage.usecases.preemption.displacement import EndPreemptible
 from moorage.usecases.preemption.lease_preemption import PreemptLeases
 from moorage.usecases.preemption.restoration import ends_restored_by
@@ -73,10 +76,12 @@ from moorage.usecases.waitlist.rounds import WaitlistWorker
 from moorage.workers import deliveries, effects, expiry
 from moorage.workers.health_monitor import HealthMonitor
 from moorage.workers.loop import FailureLog, start_scan
+from moorage.workers.nova_sync import NovaLists, NovaSync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from moorage.domain.topology_rules import TopologyRules
     from moorage.http.auth import Authenticate
     from moorage.http.auth_strategy import AuthStrategy
     from moorage.http.planner_client import Planner
@@ -88,6 +93,10 @@ if TYPE_CHECKING:
 _EXPIRY_SECONDS: Final = 1.0
 _EFFECTS_SECONDS: Final = 1.0
 _WAITING_SECONDS: Final = 0.05
+_FIRST: Final = "1"
+"""The HTTP worker that also does what one process of a service is enough for."""
+_ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
+"""The caller of what the service does by its settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +305,8 @@ def application(config: Mapping[str, Any]) -> Application:
         env.store, expire_one, interval=_EXPIRY_SECONDS, done=health.round_done, failures=failures
     )
     _start_effects(env, settings, metrics, health, failures)
+    if config["worker"] == _FIRST:
+        _start_nova_sync(env, settings, failures)
     checks = {name: partial(monitor.check, name) for name in health.checks}
     monitoring = Monitoring(metrics, lambda: metrics.page(health.on_scrape), checks)
     planner = PlannerClient(config["planner"]) if settings.planners.processes else None
@@ -393,6 +404,31 @@ def _start_effects(
     scan(EventTrimmer(env).run_round, name="trimming")
     scan(Retention(env).run_round, name="retention")
     _start_deliveries(env, settings, metrics, failures)
+
+
+def _start_nova_sync(env: UseCaseEnvironment, settings: Settings, failures: FailureLog) -> None:
+    """Bring flavors and topology in step with Nova, if the settings say so."""
+    outward = settings.outward
+    if outward.nova_sync is None:
+        return
+    from moorage.client import nova_source  # noqa: PLC0415 - an extra, only where it is used
+    from moorage.outward.nova_reader import NovaReader  # noqa: PLC0415 - as above
+
+    nova = NovaReader(outward.nova, outward.timeout)
+    lists = NovaLists(
+        flavors=partial(nova_source.read_flavors, nova),
+        hosts=partial(nova_source.read_hosts, nova),
+        rules=partial(_topology_rules, outward.topology_rules) if outward.topology_rules else None,
+    )
+    sync = NovaSync(env, _ITSELF, lists, outward.nova_sync)
+    start_scan(sync.run_round, interval=_EFFECTS_SECONDS, name="nova sync", failures=failures)
+
+
+def _topology_rules(path: str) -> TopologyRules:
+    try:
+        return read_topology_rules(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidDescription(f"topology_rules {path} cannot be read: {error}") from error
 
 
 def _start_deliveries(

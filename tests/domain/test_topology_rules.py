@@ -103,3 +103,56 @@ def test_traits_that_contradict_each_other() -> None:
     with pytest.raises(InvalidDescription, match="say different things"):
         places("rules:\n  - {trait: 'CUSTOM_R_(?P<rack>.)'}\n", (host,))
     assert places("rules:\n  - {trait: 'CUSTOM_R_.', rack: x}\n", (host,))["h"][1] == "x"
+
+
+NOVA = (
+    HostFacts("c1", zone="az1", metadata={"rack": frozenset({"r1"})}),
+    HostFacts("c2", zone="az1", metadata={"rack": frozenset({"r2"}), "ssd": frozenset({"true"})}),
+    HostFacts("c3", zone="az2"),
+    HostFacts("c4"),
+)
+BY_NOVA = """
+rules:
+  - {availability_zone: '(?P<zone>.+)'}
+  - {metadata: {rack: '(?P<rack>.+)'}}
+"""
+
+
+def test_zones_and_metadata_of_aggregates_place_hosts() -> None:
+    assert places(BY_NOVA, NOVA) == {
+        "c1": ("az1", "r1"),
+        "c2": ("az1", "r2"),
+        "c3": ("az2", None),
+        "c4": (None, None),
+    }
+
+
+def test_all_conditions_of_a_rule_hold() -> None:
+    text = """
+rules:
+  - {availability_zone: az1, metadata: {rack: '(?P<n>.+)', ssd: 'true'}, rack: 'fast-{n}'}
+  - {availability_zone: '(?P<zone>az.)', rack: slow}
+"""
+    found = places(text.replace("rack: slow", "rack: 'slow-{zone}'"), NOVA)
+    assert [rack for _, rack in found.values()] == ["slow-az1", "fast-r2", "slow-az2", None]
+
+
+def test_two_aggregates_that_say_different_racks_are_a_mistake() -> None:
+    torn = HostFacts("c1", zone="az1", metadata={"rack": frozenset({"r1", "r2"})})
+    with pytest.raises(InvalidDescription, match="several values of rack of host c1"):
+        places(BY_NOVA, (torn,))
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ("{metadata: rack, zone: z}", "mapping"),
+        ("{metadata: {rack: '('}, zone: z}", "regular expression"),
+        ("{availability_zone: [a], zone: z}", "text"),
+    ],
+)
+def test_bad_conditions_about_nova(rule: str, told: str) -> None:
+    with pytest.raises(InvalidDescription) as refused:
+        read_topology_rules(f"{HEAD}rules:\n  - {rule}\n")
+    assert refused.value.line == 3
+    assert told in refused.value.message

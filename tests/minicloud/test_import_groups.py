@@ -1,36 +1,13 @@
 """`moorage admin import nova` takes over the server groups of a running Nova."""
 
-import json
-import os
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import pymysql
 import pytest
+from tests.minicloud.admin import admin
 from tests.minicloud.cloud import Cloud
-from tests.minicloud.layout import ours
 from tests.minicloud.tenant import Operator, Tenant
-
-
-def admin(cloud: Cloud, *words: str) -> tuple[int, Any]:
-    """Status and JSON of `moorage admin ...`, by the operator with the service's settings."""
-    home = cloud.layout.home
-    done = subprocess.run(
-        [ours("moorage"), "admin", *words, "-f", "json"],
-        env={
-            **os.environ,
-            "OS_CLIENT_CONFIG_FILE": str(home / "clouds.yaml"),
-            "OS_CLOUD": "admin",
-            "MOORAGE_CONFIG_FILE": str(home / "moorage" / "moorage.conf"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)
 
 
 def imported(cloud: Cloud, *words: str) -> tuple[int, Any]:

@@ -120,6 +120,8 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "tenant_times": "15m",
         "end_servers": "none",
         "ticket_flavors": "none",
+        "nova_sync": "never",
+        "topology_rules": "/etc/hostname",
         "hook": "/bin/true",
         "webhook": "https://hooks.example.org/moorage?team=ops",
         "webhook_secret_file": "/etc/hostname",
@@ -361,3 +363,18 @@ def test_lists_in_the_environment_have_commas() -> None:
     assert found.trusted_proxies == ()
     methods = configure(read({"cors_allow_method": ["GET"]}, {}, ())).server.cors.allow_methods
     assert methods == {"GET"}
+
+
+def test_the_sync_with_nova_needs_a_login_and_its_rules(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match=r"section \[nova\]"):
+        configure(read({"nova_sync": "5m"}, {}, ()))
+    with pytest.raises(BadSetting, match="is no file"):
+        configure(read({"topology_rules": str(tmp_path / "none.yaml")}, {}, ()))
+    (tmp_path / "racks.yaml").write_text("levels: {location: [rack]}\n")
+    file = tmp_path / "moorage.conf"
+    file.write_text(
+        f"[DEFAULT]\nnova_sync = 5m\ntopology_rules = {tmp_path}/racks.yaml\n"
+        "[nova]\nauth_type = none\n"
+    )
+    found = configure(read({"config_file": str(file)}, {}, ())).outward
+    assert (found.nova_sync, found.topology_rules) == (5 * MINUTE, f"{tmp_path}/racks.yaml")

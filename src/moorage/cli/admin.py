@@ -43,7 +43,12 @@ def declare_database(parser: argparse.ArgumentParser) -> None:
     CONFIG_DIR(parser)
 
 
-def _configured(args: argparse.Namespace) -> Settings:
+def configured(args: argparse.Namespace) -> Settings:
+    """The service's settings.
+
+    Raises:
+        BadSetting: they cannot be used.
+    """
     from moorage import settings
 
     given = {name: getattr(args, name) for name in ("database", "config_file", "config_dir")}
@@ -58,10 +63,10 @@ def ledger(args: argparse.Namespace) -> Iterator[Ledger]:
     Raises:
         BadSetting, InvalidDescription, Busy: it cannot be opened.
     """
-    configured = _configured(args)
-    if configured.database_directory is not None:
-        configured.database_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _opened(configured.database) as store:
+    found = configured(args)
+    if found.database_directory is not None:
+        found.database_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _opened(found.database) as store:
         yield store
 
 
@@ -74,7 +79,7 @@ def present_ledger(args: argparse.Namespace) -> Iterator[Ledger]:
     """
     from moorage.store import is_missing
 
-    url = _configured(args).database
+    url = configured(args).database
     if is_missing(url):
         # Of a server not the URL: it may have a password.
         where = f"at {url}" if url.startswith("sqlite:") else "in the database: it is empty"
@@ -92,7 +97,7 @@ def trial_ledger(args: argparse.Namespace) -> Iterator[Ledger]:
     """
     from moorage.store import is_missing
 
-    url = _configured(args).database
+    url = configured(args).database
     with _opened("sqlite://" if is_missing(url) else url) as store:
         yield store
 
@@ -121,7 +126,7 @@ def environment_of(store: Ledger, args: argparse.Namespace) -> UseCaseEnvironmen
     """The environment of use cases, with the limits of the service."""
     from moorage.app import plain_environment
 
-    return plain_environment(_configured(args), store)
+    return plain_environment(configured(args), store)
 
 
 def declare_access(parser: argparse.ArgumentParser, word: str) -> None:

@@ -1,17 +1,18 @@
 """Reads a running Nova through its compute API as an operator; nothing is written.
 
-`Get` is a connection: it sends a GET for a path and a microversion, and returns the decoded answer.
+`Get` is a connection: it sends a GET for a path in `VERSION`, and returns the decoded answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
 from moorage.client.placement_wire import SourceFailed
 from moorage.domain.nova_groups import NovaGroup
+from moorage.domain.nova_hosts import NovaHost
 from moorage.domain.servers import Server
 
 if TYPE_CHECKING:
@@ -24,16 +25,10 @@ SERVICE: Final = "compute"
 VERSION: Final = "2.64"
 """Servers have their flavors in it, flavors their extra specs, and groups their rules."""
 _PAGE: Final = 500
-Get: TypeAlias = Callable[[str, str], Any]
+Get: TypeAlias = Callable[[str], Any]
 _GROUPS: Final = "server_groups"
-
-
-class _Identified(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-_Record = TypeVar("_Record", bound=_Identified)
+Row: TypeAlias = dict[str, Any]
+_Record = TypeVar("_Record")
 
 
 class _Rules(msgspec.Struct):
@@ -64,9 +59,30 @@ class _Server(msgspec.Struct):
     task: str | None = msgspec.field(name="OS-EXT-STS:task_state", default=None)
 
 
+class _HypervisorService(msgspec.Struct):
+    host: str
+
+
+class _Hypervisor(msgspec.Struct):
+    hypervisor_hostname: str
+    service: _HypervisorService
+
+
+class _Service(msgspec.Struct):
+    host: str
+    zone: str = ""
+    status: str = ""
+    state: str = ""
+
+
+class _Aggregate(msgspec.Struct):
+    hosts: list[str] = []
+    metadata: dict[str, str] = {}
+
+
 def over(wire: PlacementWire) -> Get:
     """The connection of a command."""
-    return lambda path, version: wire.call("GET", path, version=version)
+    return lambda path: wire.call("GET", path, version=VERSION)
 
 
 def read_groups(get: Get) -> tuple[NovaGroup, ...]:
@@ -78,7 +94,8 @@ def read_groups(get: Get) -> tuple[NovaGroup, ...]:
     found: dict[str, NovaGroup] = {}
     while True:
         path = f"/os-server-groups?all_projects=True&limit={_PAGE}&offset={len(found)}"
-        page = {one.id: _group(one) for one in _records(get(path, VERSION), path, _GROUPS, _Group)}
+        rows = _rows(get(path), path, _GROUPS)
+        page = {one.id: _group(one) for one in _converted(rows, path, _Group)}
         if page.keys() <= found.keys():
             return tuple(found.values())
         found |= page
@@ -90,28 +107,77 @@ def read_servers(get: Get) -> tuple[Server, ...]:
     Raises:
         SourceFailed: Nova refuses, fails or does not answer, or it is not Nova.
     """
-    return tuple(map(_server, _paged(get, "/servers/detail?all_tenants=True", "servers", _Server)))
+    path = "/servers/detail?all_tenants=True"
+    return tuple(map(_server, _converted(_paged(get, path, "servers"), path, _Server)))
 
 
-def _paged(get: Get, path: str, name: str, kind: type[_Record]) -> Iterator[_Record]:
-    """The records of all pages; Nova says with a page whether there is a next one."""
+def read_flavors(get: Get) -> tuple[Row, ...]:
+    """All flavors, private ones too, as Nova shows them.
+
+    Raises:
+        SourceFailed: Nova refuses, fails or does not answer, or it is not Nova.
+    """
+    return _paged(get, "/flavors/detail?is_public=None", "flavors")
+
+
+def read_hosts(get: Get) -> tuple[NovaHost, ...]:
+    """The hypervisors, with their compute services, zones and aggregates.
+
+    Raises:
+        SourceFailed: Nova refuses, fails or does not answer, or it is not Nova.
+    """
+    path, services, aggregates = "/os-hypervisors/detail", "/os-services", "/os-aggregates"
+    hypervisors = _converted(_paged(get, path, "hypervisors"), path, _Hypervisor)
+    computes = _rows(get(f"{services}?binary=nova-compute"), services, "services")
+    by_host = {one.host: one for one in _converted(computes, services, _Service)}
+    grouped = _rows(get(aggregates), aggregates, "aggregates")
+    metadata: dict[str, dict[str, set[str]]] = {}
+    for one in _converted(grouped, aggregates, _Aggregate):
+        for host in one.hosts:
+            for key, value in one.metadata.items():
+                metadata.setdefault(host, {}).setdefault(key, set()).add(value)
+    return tuple(
+        _host(one, by_host.get(one.service.host), metadata.get(one.service.host, {}))
+        for one in hypervisors
+    )
+
+
+def _host(one: _Hypervisor, service: _Service | None, metadata: Mapping[str, set[str]]) -> NovaHost:
+    return NovaHost(
+        name=one.hypervisor_hostname,
+        zone=None if service is None else service.zone,
+        metadata={key: frozenset(values) for key, values in metadata.items()},
+        enabled=service is not None and service.status == "enabled",
+        up=service is not None and service.state == "up",
+    )
+
+
+def _paged(get: Get, path: str, name: str) -> tuple[Row, ...]:
+    """The rows of all pages; Nova says with a page whether there is a next one."""
     more = f"{path}{'&' if '?' in path else '?'}limit={_PAGE}"
+    found: list[Row] = []
     marker = ""
     while True:
-        answer = get(more + marker, VERSION)
-        page = _records(answer, path, name, kind)
-        yield from page
+        answer = get(more + marker)
+        page = _rows(answer, path, name)
+        found += page
         if not page or not answer.get(f"{name}_links"):
-            return
-        marker = f"&marker={page[-1].id}"
+            return tuple(found)
+        marker = f"&marker={page[-1].get('id')}"
 
 
-def _records(answer: object, path: str, name: str, kind: type[_Record]) -> Sequence[_Record]:
+def _rows(answer: object, path: str, name: str) -> list[Row]:
     part = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(part, list) or not all(isinstance(one, dict) for one in part):
+        raise SourceFailed(f"GET {path}: not an answer of Nova's: it lacks {name}")
+    return part
+
+
+def _converted(rows: Sequence[Row], path: str, kind: type[_Record]) -> list[_Record]:
     try:
-        return msgspec.convert(part, list[kind])  # type: ignore[valid-type]
+        return msgspec.convert(rows, list[kind])  # type: ignore[valid-type]
     except msgspec.ValidationError as error:
-        raise SourceFailed(f"GET {path}: not an answer of Nova's: {name}: {error}") from None
+        raise SourceFailed(f"GET {path}: not an answer of Nova's: {error}") from None
 
 
 def _group(one: _Group) -> NovaGroup:

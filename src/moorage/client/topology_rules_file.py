@@ -72,7 +72,7 @@ def _read_entry(
     return entry
 
 
-_CONDITIONS: Final = ("name", "trait", "aggregate")
+_CONDITIONS: Final = ("name", "trait", "aggregate", "availability_zone", "metadata")
 _MOST_PATTERN: Final = 1_000
 
 
@@ -140,9 +140,13 @@ def _rule(node: YamlNode, levels: Mapping[str, tuple[str, ...]]) -> Rule:
     fields = typed_yaml.mapping(node, optional=(*_CONDITIONS, "tree", *levels[tree]))
     if not any(one in fields for one in _CONDITIONS):
         raise node.invalid(f"a rule needs at least one of {', '.join(_CONDITIONS)}")
-    name = _pattern(fields["name"]) if "name" in fields else None
-    trait = _pattern(fields["trait"]) if "trait" in fields else None
-    groups = {group for one in (name, trait) if one is not None for group in one.groupindex}
+    name, trait, zone = (
+        _pattern(fields[key]) if key in fields else None
+        for key in ("name", "trait", "availability_zone")
+    )
+    metadata = _patterns(fields["metadata"]) if "metadata" in fields else {}
+    patterns = [one for one in (name, trait, zone, *metadata.values()) if one is not None]
+    groups = {group for one in patterns for group in one.groupindex}
     domains = {level: _template(fields[level], groups) for level in levels[tree] if level in fields}
     # A group called like a level says the domain by itself.
     for level in levels[tree]:
@@ -158,6 +162,8 @@ def _rule(node: YamlNode, levels: Mapping[str, tuple[str, ...]]) -> Rule:
         name=name,
         trait=trait,
         aggregates=_aggregates(fields["aggregate"]) if "aggregate" in fields else None,
+        zone=zone,
+        metadata=metadata,
         line=node.line,
     )
 
@@ -170,6 +176,11 @@ def _pattern(node: YamlNode) -> re.Pattern[str]:
         return re.compile(text)
     except re.error as error:
         raise node.invalid(f"not a regular expression: {error}") from error
+
+
+def _patterns(node: YamlNode) -> dict[str, re.Pattern[str]]:
+    """Patterns of values, by the key that has them."""
+    return {key: _pattern(one) for key, one in typed_yaml.mapping(node).items()}
 
 
 def _template(node: YamlNode, groups: set[str]) -> str:

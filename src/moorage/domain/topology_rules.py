@@ -1,14 +1,15 @@
-"""Rules that assign hosts to domains by their names, aggregates and traits.
+"""Rules that assign hosts to domains by names, aggregates, traits, and what Nova says of them.
 
-Placement knows no racks, but names do (`az1-r07-n12`), and so do aggregates and traits. A rule says
-which hosts it is about and the names of their domains; the first rule that says something about a
+Placement knows no racks, but names do (`az1-r07-n12`), and so do aggregates and traits, Nova's
+availability zones and the metadata of its aggregates. A rule says which hosts it is about and the
+names of their domains; the first rule that says something about a
 level of a tree is right about it. What a mapping says of a host goes before all rules.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import DEFAULT_TREE, Attachment, Domain, Topology
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 SHOWN: Final = 5
+_Given = TypeVar("_Given")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,10 @@ class HostFacts:
     name: str
     traits: frozenset[str] = frozenset()
     aggregates: frozenset[str] = frozenset()
+    zone: str | None = None
+    """Nova's availability zone; None: Nova was not asked, or does not have the host."""
+    metadata: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Key -> its values in the metadata of Nova's aggregates that the host is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class Rule:
     """Matches hosts that meet all its conditions; a host meets no condition whose fact it lacks.
 
     `domains` maps levels to names in which `{group}` stands for what a named group of the patterns
-    matched. Patterns match whole names and whole traits.
+    matched. Patterns match whole names, traits, zones and values.
     """
 
     domains: Mapping[str, str]
@@ -42,6 +48,8 @@ class Rule:
     name: re.Pattern[str] | None = None
     trait: re.Pattern[str] | None = None
     aggregates: frozenset[str] | None = None
+    zone: re.Pattern[str] | None = None
+    metadata: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     line: int | None = None
 
 
@@ -150,24 +158,32 @@ def _groups(rule: Rule, host: HostFacts) -> dict[str, str] | None:
     """The values of the named groups; None if the rule does not match the host."""
     if rule.aggregates is not None and not rule.aggregates & host.aggregates:
         return None
+    conditions = [
+        *(("names", pattern, (host.name,)) for pattern in _given(rule.name)),
+        *(("zones", pattern, _given(host.zone)) for pattern in _given(rule.zone)),
+        *(("traits", pattern, host.traits) for pattern in _given(rule.trait)),
+        *(
+            (f"values of {key}", pattern, host.metadata.get(key, ()))
+            for key, pattern in rule.metadata.items()
+        ),
+    ]
     found: dict[str, str] = {}
-    if rule.name is not None:
-        match = rule.name.fullmatch(host.name)
-        if match is None:
-            return None
-        found.update(_named(match))
-    if rule.trait is not None:
-        matches = [_named(m) for name in host.traits if (m := rule.trait.fullmatch(name))]
+    for what, pattern, texts in conditions:
+        matches = [_named(m) for text in texts if (m := pattern.fullmatch(text))]
         if not matches:
             return None
         if any(one != matches[0] for one in matches):
             raise InvalidDescription(
-                f"several traits of host {host.name} match and say different things",
+                f"several {what} of host {host.name} match and say different things",
                 path="rules",
                 line=rule.line,
             )
         found.update(matches[0])
     return found
+
+
+def _given(one: _Given | None) -> tuple[_Given, ...]:
+    return () if one is None else (one,)
 
 
 def _named(match: re.Match[str]) -> dict[str, str]:

@@ -6,7 +6,12 @@ from typing import Final
 
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.nova.pci_devices import StandardNames, read_aliases
-from moorage.options.kinds import Setting, show_truth, truth
+from moorage.domain.period import say_duration
+from moorage.options.kinds import Setting, duration, or_word, show_or_word, show_truth, truth
+
+NEVER: Final = "never"
+interval, show_interval = or_word(duration, NEVER), show_or_word(NEVER, say_duration)
+"""A duration of at least a second in microseconds, or never."""
 
 
 def pci_alias(text: str) -> str:
@@ -54,5 +59,23 @@ NOVA: Final = (
         "[scheduler] query_placement_for_image_type_support of nova.conf: whether Nova asks for"
         " hosts that support the format of an image.",
         show=show_truth,
+    ),
+    Setting(
+        "nova_sync",
+        interval,
+        "never",
+        "DURATION",
+        "How often the service brings its flavors in step with Nova's, and its topology by"
+        " `topology_rules`, with the credentials of section [nova]; or never. `moorage admin sync"
+        " nova` does it once.",
+        show=show_interval,
+    ),
+    Setting(
+        "topology_rules",
+        str,
+        "",
+        "FILE",
+        "Rules that place hosts in racks, zones and other domains, by Nova's availability zones and"
+        " aggregates too: a YAML file, read at each time. Empty: the topology is left alone.",
     ),
 )

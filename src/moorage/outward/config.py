@@ -36,6 +36,10 @@ class OutwardConfig:
     """What holds where there is no answer."""
     nova: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """The section [nova]: credentials for Keystone, as its other users write them."""
+    nova_sync: Duration | None = None
+    """How often flavors and topology are brought in step with Nova; None: never."""
+    topology_rules: str | None = None
+    """The file of rules that place hosts."""
     deliveries: int = 8
     """Deliveries to subscribers under way at once."""
     patience: Duration = DAY

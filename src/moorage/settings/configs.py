@@ -55,6 +55,11 @@ def outward(effective: Effective) -> OutwardConfig:
     for name in ("end_servers", "ticket_flavors"):
         if value[name] == "nova" and not effective.nova:
             raise BadSetting(name, source[name], f"nova needs a section [{NOVA}] in the file")
+    if value["nova_sync"] is not None and not effective.nova:
+        raise BadSetting("nova_sync", source["nova_sync"], f"it needs a section [{NOVA}]")
+    rules = value["topology_rules"]
+    if rules and not Path(rules).is_file():
+        raise BadSetting("topology_rules", source["topology_rules"], f"{rules} is no file")
     if who == "simulated" and not value["clock_file"]:
         raise BadSetting(
             "end_servers", source["end_servers"], "simulated is for simulations, with a clock_file"
@@ -75,6 +80,8 @@ def outward(effective: Effective) -> OutwardConfig:
         timeout=value["outward_timeout"] / SECOND,
         attempts=value["outward_attempts"],
         nova=dict(effective.nova),
+        nova_sync=value["nova_sync"],
+        topology_rules=str(Path(rules).absolute()) if rules else None,
         deliveries=value["deliveries"],
         patience=value["delivery_patience"],
         longest_wait=value["delivery_longest_wait"],

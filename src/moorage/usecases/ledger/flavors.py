@@ -28,7 +28,7 @@ from moorage.usecases.shared.role_resolution import LedgerNames, check_group
 from moorage.usecases.tickets.places import stands_for_places
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from moorage.domain.flavors import Flavor
     from moorage.domain.nova.server_request import NovaRules
@@ -211,8 +211,21 @@ def load_flavors(
         Forbidden: the caller is no operator.
     """
     require_operator(caller)
+    listing = read_listing(env, rows, env.store.flavors())
+    if listing.flavors and not dry_run:
+        env.store.commit(Changeset(tuple(PutFlavor(flavor) for flavor in listing.flavors)))
+    return listing
+
+
+def read_listing(
+    env: UseCaseEnvironment, rows: Sequence[object], beside: Iterable[Flavor]
+) -> FlavorLoadResult:
+    """Read the flavors of Nova's listing, without those of tickets and reservations.
+
+    One that has the name of another flavor, of the listing or of those `beside` it, is refused.
+    """
     known = LedgerNames(env.store, operator=True)
-    taken = {other.name: other.id for other in env.store.flavors()}
+    taken = {other.name: other.id for other in beside}
     found: dict[str, Flavor] = {}
     out: list[UnreadableFlavor] = []
     for index, row in enumerate(rows):
@@ -229,10 +242,7 @@ def load_flavors(
             out.append(refused(row, index, DuplicateName("flavor", flavor.name)))
             continue
         found[flavor.id] = flavor
-    flavors = tuple(found.values())
-    if flavors and not dry_run:
-        env.store.commit(Changeset(tuple(PutFlavor(flavor) for flavor in flavors)))
-    return FlavorLoadResult(flavors, tuple(out))
+    return FlavorLoadResult(tuple(found.values()), tuple(out))
 
 
 def _check_names(known: LedgerNames, flavor: Flavor, path: str) -> None:

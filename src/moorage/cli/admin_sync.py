@@ -1,0 +1,151 @@
+"""`moorage admin sync nova`: brings flavors and topology in step with a running Nova."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.cli.admin import (
+    CATALOG,
+    OPERATOR,
+    SHOWN,
+    configured,
+    declare_credentials,
+    declare_database,
+    environment_of,
+    ledger,
+    service,
+    trial_ledger,
+)
+from moorage.cli.command import Command
+from moorage.cli.files import read_text, reading
+from moorage.cli.output import CONFLICT, OK, Shown, stack
+from moorage.domain.words import counted
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping
+
+    from moorage.domain.topology_rules import TopologyRules
+    from moorage.usecases.ledger.nova_sync import FlavorSync, TopologySync
+
+
+class Nova(Command):
+    """Bring flavors and topology in step with Nova.
+
+    Flavors are created, changed and deleted as Nova has them. Those that Moorage cannot place are
+    refused by name, with the reason; then the exit status is 4. Flavors in Placement's terms are
+    Moorage's own and stay.
+
+    With rules (--topology, or the setting `topology_rules`) every host of the ledger is placed by
+    its name, traits, aggregates, availability zone and the metadata of Nova's aggregates. A host
+    that Nova does not list keeps its place, and so do trees of which the rules do not speak.
+
+    Nova is only read, as an operator. What is in step is not written. The service does the same by
+    itself with the setting `nova_sync`.
+    """
+
+    examples = """
+        moorage admin sync nova --from catalog --keystone --dry-run
+        moorage admin sync nova --from catalog --keystone --topology racks.yaml
+    """
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add(
+            "--from",
+            required=True,
+            metavar="URL",
+            dest="source",
+            help="endpoint, or `catalog` to look it up (with --keystone)",
+        )
+        declare_credentials(parser, "from")
+        add("--topology", metavar="FILE", help="rules that place hosts in domains")
+        add("--dry-run", action="store_true", help="read and compare, write nothing")
+        declare_database(parser)
+
+    def act(self, args: argparse.Namespace) -> Shown:
+        from moorage.client.nova_source import SERVICE, over, read_flavors, read_hosts
+        from moorage.usecases.ledger.nova_sync import sync_flavors, sync_topology
+
+        file = args.topology or configured(args).outward.topology_rules
+        rules = None if file is None else _rules(file)
+        url = args.source if args.source == CATALOG else args.source.rstrip("/")
+        with service(url, args, SERVICE) as wire:
+            rows = read_flavors(over(wire))
+            hosts = () if rules is None else read_hosts(over(wire))
+        opened = trial_ledger if args.dry_run else ledger
+        with opened(args) as store:
+            env = environment_of(store, args)
+            flavors = sync_flavors(env, OPERATOR, rows, dry_run=args.dry_run)
+            topology = None
+            if rules is not None and file is not None:
+                with reading(file):
+                    topology = sync_topology(env, OPERATOR, rules, hosts, dry_run=args.dry_run)
+        body = {
+            "dry_run": args.dry_run,
+            "flavors": _flavors(flavors),
+            "topology": None if topology is None else _topology(topology),
+        }
+        return Shown(body, _told(body), CONFLICT if flavors.refused else OK)
+
+
+def _rules(file: str) -> TopologyRules:
+    from moorage.client.topology_rules_file import read_topology_rules
+
+    with reading(file):
+        return read_topology_rules(read_text(file))
+
+
+def _flavors(found: FlavorSync) -> dict[str, Any]:
+    return {
+        "created": list(found.created),
+        "changed": list(found.changed),
+        "deleted": list(found.deleted),
+        "unchanged": found.unchanged,
+        "refused": [{"id": one.id, "name": one.name, "reason": one.why} for one in found.refused],
+    }
+
+
+def _topology(found: TopologySync) -> dict[str, Any]:
+    return {
+        "changed": found.changed,
+        "moves": [
+            {"host": one.host, "tree": one.tree, "before": one.before, "after": one.after}
+            for one in found.moves
+        ],
+        "unplaced": {tree: list(some) for tree, some in found.unplaced.items()},
+    }
+
+
+def _told(body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - something rich
+    lines = [*_flavor_lines(body["flavors"])]
+    if body["topology"] is not None:
+        lines += _topology_lines(body["topology"])
+    return stack(*lines, *(["nothing was written"] if body["dry_run"] else []))
+
+
+def _flavor_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    counts = ", ".join(f"{len(found[way])} {way}" for way in ("created", "changed", "deleted"))
+    yield f"flavors: {counts}, {found['unchanged']} in step"
+    for way in ("created", "changed", "deleted"):
+        if found[way]:
+            yield f"{way}: {_listed(found[way])}"
+    for one in found["refused"][:SHOWN]:
+        yield f"refused {one['name']}: {one['reason']}"
+    if len(found["refused"]) > SHOWN:
+        yield f"… and {len(found['refused']) - SHOWN} more"
+
+
+def _topology_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    yield f"topology: {counted(len(found['moves']), 'place')} changed"
+    for one in found["moves"][:SHOWN]:
+        yield f"{one['host']}: {one['before'] or '-'} -> {one['after'] or '-'} ({one['tree']})"
+    if len(found["moves"]) > SHOWN:
+        yield f"… and {len(found['moves']) - SHOWN} more"
+    for tree, hosts in found["unplaced"].items():
+        yield f"no place in tree {tree}: {_listed(hosts)}"
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

@@ -1,0 +1,191 @@
+"""Keep the ledger in step with Nova: its flavors, and where its hosts are.
+
+Both may be repeated at any time: what is in step is not written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from moorage.domain.changes import Changeset, DeleteFlavor, PutFlavor, PutTopology
+from moorage.domain.topology import Attachment, Topology
+from moorage.domain.topology_rules import HostFacts, TopologyRules, apply, unplaced
+from moorage.usecases.ledger.flavors import read_listing
+from moorage.usecases.shared.access import require_operator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from moorage.domain.flavors import Flavor
+    from moorage.domain.nova_hosts import NovaHost
+    from moorage.domain.topology import Domain
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.ledger.flavors import UnreadableFlavor
+    from moorage.usecases.ports import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorSync:
+    """What was done to bring the flavors in step; all by name."""
+
+    created: tuple[str, ...]
+    changed: tuple[str, ...]
+    deleted: tuple[str, ...]
+    unchanged: int
+    refused: tuple[UnreadableFlavor, ...]
+    """Nova's flavors that the ledger does not have, or no longer: Moorage cannot place them."""
+
+    @property
+    def steps(self) -> int:
+        """How many flavors were written or deleted."""
+        return len(self.created) + len(self.changed) + len(self.deleted)
+
+
+def sync_flavors(
+    env: UseCaseEnvironment, caller: Caller, rows: Sequence[object], *, dry_run: bool = False
+) -> FlavorSync:
+    """Create, change and delete flavors as Nova's listing has them, in one commit.
+
+    A flavor in Placement's terms is the operator's own and stays. One of Nova's that cannot be read
+    (any more) is deleted: what it was is not what Nova would ask for.
+
+    Raises:
+        Forbidden: the caller is no operator.
+    """
+    require_operator(caller)
+    stored = {one.id: one for one in env.store.flavors()}
+    own = [one for one in stored.values() if one.size is None]
+    listing = read_listing(env, rows, own)
+    wanted = {one.id: one for one in listing.flavors}
+    created = [one for id_, one in wanted.items() if id_ not in stored]
+    changed = [one for id_, one in wanted.items() if id_ in stored and stored[id_] != one]
+    deleted = [one for id_, one in stored.items() if one.size is not None and id_ not in wanted]
+    if (created or changed or deleted) and not dry_run:
+        # Names are unique: those that are given up go first.
+        gone = tuple(DeleteFlavor(one.id) for one in (*deleted, *changed))
+        env.store.commit(Changeset((*gone, *(PutFlavor(one) for one in (*changed, *created)))))
+    return FlavorSync(
+        created=_names(created),
+        changed=_names(changed),
+        deleted=_names(deleted),
+        unchanged=len(wanted) - len(created) - len(changed),
+        refused=listing.refused,
+    )
+
+
+def _names(flavors: Sequence[Flavor]) -> tuple[str, ...]:
+    return tuple(sorted(one.name for one in flavors))
+
+
+@dataclass(frozen=True, slots=True)
+class HostMove:
+    """A host whose domain in a tree was changed; None: it has none there."""
+
+    host: str
+    tree: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySync:
+    """What was done to bring the topology in step."""
+
+    moves: tuple[HostMove, ...]
+    unplaced: Mapping[str, Sequence[str]]
+    """Tree -> hosts to which the rules give no place."""
+    changed: bool
+    """Whether there was anything to write: moves, domains or levels."""
+
+
+def sync_topology(
+    env: UseCaseEnvironment,
+    caller: Caller,
+    rules: TopologyRules,
+    hosts: Sequence[NovaHost],
+    *,
+    dry_run: bool = False,
+) -> TopologySync:
+    """Place all hosts of the ledger by rules over what it and Nova say of them.
+
+    Trees of which the rules do not speak stay. A host that Nova does not list keeps its place.
+
+    Raises:
+        Forbidden: the caller is no operator.
+        InvalidDescription: the rules contradict each other for these hosts; see `apply`.
+    """
+    require_operator(caller)
+    snapshot = env.store.snapshot()
+    before = snapshot.topology
+    known = {one.name: one for one in hosts}
+    facts = list(_facts(snapshot, known))
+    kept = [one for one in facts if one.name not in known]
+    after = _beside(before, apply(_with_kept(rules, before, kept), facts))
+    changed = after != before
+    if changed and not dry_run:
+        env.store.commit(Changeset((PutTopology(after),)))
+    ruled = replace(after, levels={tree: after.levels[tree] for tree in rules.levels})
+    return TopologySync(tuple(_moves(before, after)), unplaced(ruled, facts), changed)
+
+
+def _facts(snapshot: Snapshot, known: Mapping[str, NovaHost]) -> Iterator[HostFacts]:
+    for row in snapshot.roots.tolist():
+        provider = snapshot.state(row).provider
+        told = known.get(provider.name)
+        facts = HostFacts(provider.name, provider.traits, provider.aggregates)
+        if told is not None:
+            facts = replace(facts, zone=told.zone, metadata=told.metadata)
+        yield facts
+
+
+def _with_kept(rules: TopologyRules, before: Topology, hosts: Sequence[HostFacts]) -> TopologyRules:
+    """The rules, with the present places of these hosts as their mapping has others."""
+    mapped = {(one.tree, one.host) for one in rules.attachments}
+    declared = {(one.tree, one.name) for one in rules.domains}
+    attachments = [
+        Attachment(host.name, domain, tree)
+        for tree in rules.levels
+        for host in hosts
+        if (domain := before.attachments.get((tree, host.name))) is not None
+        and (tree, host.name) not in mapped
+        and before.domains[tree, domain].level in rules.levels[tree]
+    ]
+    domains: dict[tuple[str, str], Domain] = {}
+    for one in attachments:
+        name: str | None = one.domain
+        while name is not None and (one.tree, name) not in declared:
+            domains[one.tree, name] = before.domains[one.tree, name]
+            name = before.domains[one.tree, name].parent
+    return replace(
+        rules,
+        attachments=(*rules.attachments, *attachments),
+        domains=(*rules.domains, *domains.values()),
+    )
+
+
+def _beside(before: Topology, ruled: Topology) -> Topology:
+    """The topology of the rules, beside the present trees of which they do not speak."""
+    other = {tree: names for tree, names in before.levels.items() if tree not in ruled.levels}
+    domains = [one for one in before.domains.values() if one.tree in other]
+    attachments = [
+        Attachment(host, domain, tree)
+        for (tree, host), domain in before.attachments.items()
+        if tree in other
+    ]
+    return Topology.build(
+        {**other, **ruled.levels},
+        [*domains, *(replace(one, line=None) for one in ruled.domains.values())],
+        [
+            *attachments,
+            *(Attachment(host, name, tree) for (tree, host), name in ruled.attachments.items()),
+        ],
+    )
+
+
+def _moves(before: Topology, after: Topology) -> Iterator[HostMove]:
+    for tree, host in sorted(before.attachments.keys() | after.attachments.keys()):
+        was, now = before.attachments.get((tree, host)), after.attachments.get((tree, host))
+        if was != now:
+            yield HostMove(host, tree, was, now)

@@ -1,0 +1,75 @@
+"""Brings flavors and topology in step with Nova every so often, in one worker of each service."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from moorage.domain.period import SECOND
+from moorage.usecases.ledger.nova_sync import sync_flavors, sync_topology
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from moorage.domain.nova_hosts import NovaHost
+    from moorage.domain.period import Duration
+    from moorage.domain.topology_rules import TopologyRules
+    from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.ledger.nova_sync import FlavorSync, TopologySync
+    from moorage.usecases.ports import Caller
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class NovaLists:
+    """How Nova is read, and where the rules are; each is called in every round."""
+
+    flavors: Callable[[], Sequence[object]]
+    hosts: Callable[[], Sequence[NovaHost]]
+    rules: Callable[[], TopologyRules] | None
+    """None: the topology is left alone."""
+
+
+@dataclass
+class NovaSync:
+    """The rounds. A replica that finds everything in step writes nothing."""
+
+    env: UseCaseEnvironment
+    caller: Caller
+    lists: NovaLists
+    interval: Duration
+    _next: float = 0.0
+    _refused: frozenset[str] = field(default_factory=frozenset)
+    """Refusals that were logged: they are again when they change."""
+
+    def run_round(self) -> bool:
+        """Bring everything in step if it is time; always False: there is never more at once.
+
+        Raises:
+            MoorageError: Nova, the rules or the ledger cannot be read; the next round tries again.
+        """
+        began = self.env.stopwatch()
+        if began < self._next:
+            return False
+        self._next = began + self.interval / SECOND
+        self._log_flavors(sync_flavors(self.env, self.caller, self.lists.flavors()))
+        if self.lists.rules is not None:
+            rules, hosts = self.lists.rules(), self.lists.hosts()
+            _log_topology(sync_topology(self.env, self.caller, rules, hosts))
+        return False
+
+    def _log_flavors(self, found: FlavorSync) -> None:
+        if found.steps:
+            counts = len(found.created), len(found.changed), len(found.deleted)
+            _log.info("flavors of Nova: %d created, %d changed, %d deleted", *counts)
+        refused = frozenset(f"{one.name}: {one.why}" for one in found.refused)
+        for one in sorted(refused - self._refused):
+            _log.warning("flavor of Nova refused: %s", one)
+        self._refused = refused
+
+
+def _log_topology(found: TopologySync) -> None:
+    for one in found.moves:
+        _log.info("host %s in tree %s: %s -> %s", one.host, one.tree, one.before, one.after)

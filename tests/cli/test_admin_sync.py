@@ -1,0 +1,221 @@
+"""`moorage admin sync nova` against a server with the compute API's lists."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.cli.conftest import Cli, Result
+from tests.servers.nova_records import NovaRecords, serving
+
+from moorage.domain.changes import (
+    Changeset,
+    CreateProvider,
+    PutFlavor,
+    PutInventories,
+    PutTopology,
+)
+from moorage.domain.flavors import Flavor
+from moorage.domain.providers import Inventory
+from moorage.domain.topology import Attachment, Domain, Topology
+from moorage.store import Ledger, open_store
+
+RULES = """
+levels: {location: [zone, rack]}
+rules:
+  - {availability_zone: '(?P<zone>.+)'}
+  - {metadata: {rack: '(?P<rack>.+)'}}
+"""
+
+
+@pytest.fixture
+def nova() -> Iterator[NovaRecords]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def store(offline: Cli, tmp_path: Path) -> Iterator[Ledger]:
+    """The ledger that is written: three hosts."""
+    database = f"sqlite:///{tmp_path / 'ledger.db'}"
+    offline.environment["MOORAGE_DATABASE"] = database
+    ledger = open_store(database)
+    for number in (1, 2, 3):
+        add_host(ledger, number)
+    yield ledger
+    ledger.close()
+
+
+def add_host(ledger: Ledger, number: int) -> None:
+    uuid = str(UUID(int=number, version=4))
+    stock = (Inventory("VCPU", 64),)
+    ledger.commit(
+        Changeset((CreateProvider(uuid, f"n{number}"), PutInventories(uuid, stock, None)))
+    )
+
+
+def synced(offline: Cli, nova: NovaRecords, *more: str) -> Result:
+    return offline("admin", "sync", "nova", "--from", nova.url, "-f", "json", *more)
+
+
+def compute(nova: NovaRecords, number: int, zone: str) -> None:
+    """A host whose service has another name than its hypervisor."""
+    nova.hypervisor(f"n{number}", f"service{number}")
+    nova.lists["services"].append(
+        {"host": f"service{number}", "zone": zone, "status": "enabled", "state": "up", "id": "s"}
+    )
+
+
+def names(store: Ledger) -> dict[str, int]:
+    return {one.name: one.resources.get("VCPU", 0) for one in store.flavors()}
+
+
+def test_flavors_follow_nova(offline: Cli, store: Ledger, nova: NovaRecords) -> None:
+    store.commit(Changeset((PutFlavor(Flavor("own", "own", {"VCPU": 7})),)))
+    for id_, name, vcpus in (("1", "small", 1), ("2", "large", 8), ("3", "old", 2)):
+        nova.flavor(id_, name, vcpus)
+    told = synced(offline, nova)
+    assert told.status == 0, told
+    assert told.body["flavors"]["created"] == ["large", "old", "small"]
+    assert names(store) == {"own": 7, "small": 1, "large": 8, "old": 2}
+    before = store.snapshot().revision
+    again = synced(offline, nova).body["flavors"]
+    assert (again["unchanged"], again["created"], again["changed"]) == (3, [], [])
+    assert store.snapshot().revision == before
+    nova.lists["flavors"][1]["vcpus"] = 6
+    del nova.lists["flavors"][2]
+    told = synced(offline, nova, "--dry-run")
+    assert (told.body["flavors"]["changed"], told.body["flavors"]["deleted"]) == (
+        ["large"],
+        ["old"],
+    )
+    assert names(store) == {"own": 7, "small": 1, "large": 8, "old": 2}
+    synced(offline, nova)
+    assert names(store) == {"own": 7, "small": 1, "large": 6}
+
+
+def test_names_that_change_hands(offline: Cli, store: Ledger, nova: NovaRecords) -> None:
+    """A flavor that is created anew has another id; two may swap their names."""
+    nova.flavor("1", "a", 1)
+    nova.flavor("2", "b", 2)
+    nova.flavor("3", "c", 3)
+    synced(offline, nova)
+    nova.lists["flavors"].clear()
+    nova.flavor("1", "b", 1)
+    nova.flavor("2", "a", 2)
+    nova.flavor("4", "c", 4)
+    told = synced(offline, nova)
+    assert told.status == 0, told
+    assert names(store) == {"b": 1, "a": 2, "c": 4}
+
+
+def test_flavors_that_cannot_be_placed_are_named(
+    offline: Cli, store: Ledger, nova: NovaRecords
+) -> None:
+    store.commit(Changeset((PutFlavor(Flavor("own", "taken", {"VCPU": 7})),)))
+    good = nova.flavor("1", "good", 1)
+    nova.flavor("2", "odd", 1, hw__cpu_polcy="dedicated")
+    nova.flavor("3", "taken", 1)
+    told = synced(offline, nova)
+    assert told.status == 4
+    reasons = {one["name"]: one["reason"] for one in told.body["flavors"]["refused"]}
+    assert "hw:cpu_polcy" in reasons["odd"]
+    assert "taken already exists" in reasons["taken"]
+    assert names(store) == {"taken": 7, "good": 1}
+    good["extra_specs"] = {"hw:cpu_polcy": "shared"}
+    told = synced(offline, nova)
+    assert told.body["flavors"]["deleted"] == ["good"]
+    assert names(store) == {"taken": 7}
+    text = offline("admin", "sync", "nova", "--from", nova.url)
+    assert "refused good: " in text.out
+
+
+def place(store: Ledger, number: int) -> str | None:
+    return store.snapshot().topology.attachments.get(("location", f"n{number}"))
+
+
+def test_hosts_are_placed_by_zones_and_aggregates(
+    offline: Cli, store: Ledger, nova: NovaRecords, tmp_path: Path
+) -> None:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    power = Topology.build(
+        {"power": ("pdu",)}, [Domain("p1", "pdu", "power")], [Attachment("n1", "p1", "power")]
+    )
+    store.commit(Changeset((PutTopology(power),)))
+    rules = ("--topology", str(tmp_path / "rules.yaml"))
+    compute(nova, 1, "az1")
+    compute(nova, 2, "az1")
+    nova.aggregate("racks-1", "service1", rack="r1")
+    nova.aggregate("zones", "service1", "service2", availability_zone="az1")
+    told = synced(offline, nova, *rules, "--dry-run")
+    assert len(told.body["topology"]["moves"]) == 2
+    assert place(store, 1) is None
+    told = synced(offline, nova, *rules)
+    assert told.status == 0, told
+    assert [place(store, number) for number in (1, 2, 3)] == ["r1", "az1", None]
+    assert told.body["topology"]["unplaced"] == {"location": ["n3"]}
+    topology = store.snapshot().topology
+    assert topology.attachments["power", "n1"] == "p1"
+    assert topology.domains["location", "r1"].parent == "az1"
+    before = store.snapshot().revision
+    assert synced(offline, nova, *rules).body["topology"]["changed"] is False
+    assert store.snapshot().revision == before
+    # Later hosts find their places by themselves, and the others follow their aggregates.
+    compute(nova, 3, "az2")
+    nova.aggregate("racks-2", "service2", "service3", rack="r2")
+    nova.lists["aggregates"][-1]["hosts"] = ["service3"]
+    nova.lists["aggregates"][0]["hosts"] = ["service2"]
+    add_host(store, 4)
+    moves = synced(offline, nova, *rules).body["topology"]["moves"]
+    assert {one["host"]: (one["before"], one["after"]) for one in moves} == {
+        "n1": ("r1", "az1"),
+        "n2": ("az1", "r1"),
+        "n3": (None, "r2"),
+    }
+
+
+def test_a_host_that_nova_does_not_list_keeps_its_place(
+    offline: Cli, store: Ledger, nova: NovaRecords, tmp_path: Path
+) -> None:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    offline.environment["MOORAGE_TOPOLOGY_RULES"] = str(tmp_path / "rules.yaml")
+    compute(nova, 1, "az1")
+    nova.aggregate("racks", "service1", rack="r1")
+    assert synced(offline, nova).status == 0
+    nova.lists["hypervisors"].clear()
+    told = synced(offline, nova)
+    assert told.body["topology"]["changed"] is False
+    assert place(store, 1) == "r1"
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        ("levels: {location: [rack]}\nrules: [{metadata: {rack: '('}, rack: a}]\n", "rules.yaml"),
+        (None, "rules.yaml"),
+    ],
+)
+def test_bad_rules(
+    offline: Cli, store: Ledger, nova: NovaRecords, tmp_path: Path, rules: str | None, told: str
+) -> None:
+    if rules is not None:
+        (tmp_path / "rules.yaml").write_text(rules)
+    nova.flavor("1", "small", 1)
+    result = synced(offline, nova, "--topology", str(tmp_path / "rules.yaml"))
+    assert result.status not in {0, 4}
+    assert told in result.out
+    assert names(store) == {}, "nothing was written"
+
+
+@pytest.mark.parametrize("path", ["/v2.1/flavors/detail", "/v2.1/os-hypervisors/detail"])
+@pytest.mark.parametrize("answer", [(403, {"forbidden": {"message": "not you"}}), (200, {"x": 1})])
+def test_a_nova_that_refuses(
+    offline: Cli, store: Ledger, nova: NovaRecords, tmp_path: Path, path: str, answer: Any
+) -> None:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    nova.flavor("1", "small", 1)
+    nova.bad[path] = answer
+    result = synced(offline, nova, "--topology", str(tmp_path / "rules.yaml"))
+    assert result.status not in {0, 4}
+    assert names(store) == {}
