@@ -265,7 +265,7 @@ def test_a_terminal_is_asked(
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
-        (("--repair",), 2, "--repair needs --servers"),
+        (("--repair",), 2, "--repair needs --nova or --servers"),
         (("--servers", "no.json"), 1, "no.json: no such file"),
         (("--servers", "odd.json"), 1, "odd.json: not what"),
         (("--database", "oracle://x"), 2, "no support for oracle"),

@@ -8,7 +8,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moorage.cli.admin import OPERATOR, declare_database, present_ledger
+from moorage.cli.admin import (
+    OPERATOR,
+    declare_credentials,
+    declare_database,
+    present_ledger,
+    service,
+)
 from moorage.cli.command import Command
 from moorage.cli.files import find, read_text, reading
 from moorage.cli.output import CONFLICT, OK, Shown, draw, stack, table
@@ -22,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import BinaryIO
 
+    from moorage.domain.audit import Audit as Found
+    from moorage.domain.audit import Finding, NovaView
     from moorage.store import Ledger
-    from moorage.usecases.ledger.audit import Audit as Found
-    from moorage.usecases.ledger.audit import Finding, NovaView
 
 
 _ALWAYS = 10
@@ -33,15 +39,24 @@ _SHARE = 10
 _RECORD = "moorage-audit-%Y%m%dT%H%M%SZ.jsonl"
 
 
+def _declare_login(parser: argparse.ArgumentParser) -> None:
+    declare_credentials(parser, "nova")
+
+
 class Audit(Command):
     """Check the ledger: orphans, overages, dangling references.
+
+    With --nova the ledger is compared with what a running Nova lists: servers, hypervisors and
+    compute services. Without access to its API lists in files do.
 
     With --servers the ledger is compared with Nova's servers. Found are allocations whose server
     does not exist (orphans), servers without allocations, and servers allocated on another host.
     An allocation younger than the list, or less than ten minutes older, is never an orphan.
 
     With --hypervisors hosts are compared with Nova's. Found are hosts that Nova no longer has, and
-    hypervisors that are no resource providers.
+    hypervisors that are no resource providers. With --nova are found, besides, claims that are
+    active for servers that do not exist, members whose servers are gone, hosts that lack the trait
+    of a disabled compute service, and places on hosts whose compute service is down.
 
     --repair lists the orphans, asks, and deletes their allocations, each only if it is unchanged.
     More than ten orphans, and more than a tenth of all consumers, need --at-most: a list of one
@@ -52,10 +67,17 @@ class Audit(Command):
 
     examples = """
         openstack server list --all-projects --long -f json > servers.json
+        moorage admin audit --nova catalog --keystone
         moorage admin audit --servers servers.json
         moorage admin audit --servers servers.json --repair --yes
     """
     options = (
+        Option(
+            "--nova",
+            metavar="URL",
+            help="Nova's endpoint, or `catalog` to look it up (with --keystone)",
+        ),
+        _declare_login,
         Option(
             "--servers",
             metavar="FILE",
@@ -85,15 +107,21 @@ class Audit(Command):
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.usecases.ledger.audit import audit
 
-        if args.repair and not args.servers:
+        if args.repair and not (args.servers or args.nova):
             raise WrongUsage(
-                "--repair needs --servers: orphans are found by comparing with Nova's servers"
+                "--repair needs --nova or --servers: orphans are found by comparing with Nova's"
+                " servers"
             )
+        if args.nova and (args.servers or args.hypervisors):
+            raise WrongUsage("--nova reads both lists from Nova: leave the files out")
         if args.servers == args.hypervisors == "-":
             raise WrongUsage(
                 "only one list can be read from standard input: give the other as a file"
             )
-        nova, hypervisors = _nova(args.servers), _hypervisors(args.hypervisors)
+        if args.nova:
+            nova, hypervisors = _asked(args)
+        else:
+            nova, hypervisors = _nova(args.servers), _hypervisors(args.hypervisors)
         with present_ledger(args) as store:
             found = audit(store, OPERATOR, nova, hypervisors)
             orphans = [one for one in found.findings if one.orphan is not None]
@@ -135,11 +163,24 @@ def _check_whole(found: Found, orphans: int, allowed: int | None) -> None:
         )
 
 
+def _asked(args: argparse.Namespace) -> tuple[NovaView | None, frozenset[str] | None]:
+    """What a running Nova says; as old as the moment before it was asked."""
+    from moorage.client.nova_source import SERVICE, over, read_hosts, read_servers
+    from moorage.domain.audit import NovaView
+
+    taken = time.time()
+    with service(args.nova, args, SERVICE) as wire:
+        servers = {one.uuid: one for one in read_servers(over(wire))}
+        hosts = read_hosts(over(wire))
+    found = NovaView(servers, int(taken * 1_000_000), hosts)
+    return found, frozenset(one.name for one in hosts)
+
+
 def _nova(file: str | None) -> NovaView | None:
     if file is None:
         return None
     from moorage.client.hypervisor_list import read_servers
-    from moorage.usecases.ledger.audit import NovaView
+    from moorage.domain.audit import NovaView
 
     with reading(file):
         servers = read_servers(read_text(file))

@@ -20,6 +20,7 @@ from tests.scenarios.nova.conftest import Cloud, clouded, new
 from tests.scenarios.nova.leased import Leased, grant
 
 from moorage.app import RandomIds, with_strategies
+from moorage.domain.audit import FindingKind, NovaView
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, DropBookings
 from moorage.domain.leases import reservation_class
@@ -31,7 +32,7 @@ from moorage.testing.service import OPERATOR
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.leases.lease_sweeper import LeaseSweeper
-from moorage.usecases.ledger.audit import FindingKind, NovaView, audit
+from moorage.usecases.ledger.audit import audit
 from moorage.usecases.shared.environment import Environment
 from moorage.usecases.shared.limits import Limits
 

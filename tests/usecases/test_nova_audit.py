@@ -1,0 +1,113 @@
+"""What an audit finds by Nova's servers, claims and compute services."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+
+from moorage.domain.audit import Finding, FindingKind, NovaView
+from moorage.domain.changes import Changeset, PutTraits, ReplaceAllocations
+from moorage.domain.nova_hosts import NovaHost
+from moorage.domain.period import HOUR, MINUTE
+from moorage.domain.servers import Server
+from moorage.testing.service import OPERATOR, Service
+from moorage.usecases.claims.place_returns import commit_with_returns
+from moorage.usecases.ledger.audit import audit
+from moorage.usecases.ledger.nova_audit import DISABLED
+
+FLEET = """
+fleet: f
+hosts:
+  - {name: "n{n}", count: 2, inventories: {VCPU: 64}}
+flavors:
+  - {name: small, resources: {VCPU: 2}}
+"""
+SERVERS = tuple(str(UUID(int=number, version=4)) for number in (1, 2))
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    made = Service(FLEET)
+    yield made
+    made.close()
+
+
+def held(service: Service, count: int = 2) -> tuple[str, str]:
+    """An ensemble and its decision, which holds the places of all members."""
+    roles = [{"name": "web", "flavor": "small", "count": count}]
+    body = {"name": "e", "members": roles, "decide": {"hold": "PT4H"}}
+    made = service.call("POST", "/ensembles", {"ensemble": body}).json
+    return made["ensemble"]["id"], made["decision"]["id"]
+
+
+def boot(service: Service, decision: str, index: int) -> str:
+    """A server with the place of a member."""
+    claim = {"claim": {"member": f"web[{index}]", "server": {"flavor": "small"}}}
+    made = service.call("POST", f"/decisions/{decision}/claims", claim).json["claim"]
+    used = {"claim": {"status": "active", "server_id": SERVERS[index]}}
+    assert service.call("PATCH", f"/claims/{made['id']}", used).status_code == 200
+    return str(made["id"])
+
+
+def found(service: Service, *servers: str, hosts: tuple[NovaHost, ...] = ()) -> list[Finding]:
+    listed = {one: Server(one, "s", "ACTIVE", host_of(service, one)) for one in servers}
+    view = NovaView(listed, service.clock.now(), hosts)
+    return list(audit(service.store, OPERATOR, view).findings)
+
+
+def host_of(service: Service, server: str) -> str | None:
+    snapshot = service.store.snapshot()
+    rows = snapshot.rows_of_consumer(server)
+    return next((snapshot.names[row] for row in rows), None)
+
+
+def kinds(some: list[Finding]) -> list[tuple[FindingKind, str]]:
+    return sorted((one.kind, one.subject) for one in some)
+
+
+def test_a_claim_of_a_server_that_is_gone(service: Service) -> None:
+    _, decision = held(service)
+    claims = [boot(service, decision, index) for index in range(2)]
+    assert found(service, *SERVERS) == []
+    assert kinds(found(service, SERVERS[0])) == [(FindingKind.UNLISTED, SERVERS[1])], "too young"
+    service.clock.pass_by(HOUR)
+    assert kinds(found(service, SERVERS[0])) == [
+        (FindingKind.CLAIMED, claims[1]),
+        (FindingKind.ORPHAN, SERVERS[1]),
+    ]
+
+
+def test_a_member_whose_server_is_gone(service: Service) -> None:
+    ensemble, decision = held(service)
+    for index in range(2):
+        boot(service, decision, index)
+    closed = service.call("POST", f"/decisions/{decision}/confirm", headers={"If-Match": "*"})
+    assert closed.status_code == 200, closed.text
+    owner, *_ = service.store.consumer(SERVERS[1]) or (None,)
+    assert owner is not None
+    gone = ReplaceAllocations(owner, {}, owner.generation)
+    commit_with_returns(service.store, Changeset((gone,)))
+    service.clock.pass_by(HOUR)
+    assert (FindingKind.VACANT, ensemble) in kinds(found(service, SERVERS[0]))
+    assert FindingKind.VACANT not in {one.kind for one in found(service, *SERVERS)}
+
+
+def test_services_that_are_disabled_or_down(service: Service) -> None:
+    held(service, 1)
+    snapshot = service.store.snapshot()
+    used = next(
+        row for row in snapshot.roots.tolist() if any(one for one in snapshot.bookings_of(row))
+    )
+    name, uuid = snapshot.names[used], snapshot.uuids[used]
+    other = next(one for one in ("n1", "n2") if one != name)
+    service.clock.pass_by(MINUTE)
+    fine = NovaHost(other, enabled=True, up=True)
+    assert found(service, hosts=(fine, NovaHost(name))) == []
+    assert kinds(found(service, hosts=(NovaHost(name, up=False),))) == [(FindingKind.DOWN, uuid)]
+    assert found(service, hosts=(NovaHost(other, up=False),)) == [], "nothing waits there"
+    off = NovaHost(name, enabled=False)
+    assert kinds(found(service, hosts=(off,))) == [(FindingKind.UNMARKED, uuid)]
+    provider = snapshot.state(used).provider
+    service.store.commit(Changeset((PutTraits(uuid, frozenset({DISABLED}), provider.generation),)))
+    assert found(service, hosts=(off,)) == []
+    assert found(service, hosts=(NovaHost("elsewhere", enabled=False, up=False),)) == []
