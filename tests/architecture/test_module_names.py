@@ -10,8 +10,8 @@ GENERAL = frozenset(
     """
     accept access action addition additional address admin admission affinity aggregate answer
     api app application apply arrival assignment audit auth auto backend ban basis batch blazar
-    body boot bound buffer build cache calendar call cancel change changelog check child chunk
-    class cli client clock cloud codec collaborator column command commit comparison compile
+    body boot bound buffer build cache calendar call cancel certificate change changelog check child
+    chunk class cli client clock cloud codec collaborator column command commit comparison compile
     complete compute concurrency condition config connect connection constraint content contract
     conversion convert
     copy cors count counter counting cpsat cpu create credential database date deadline decide

@@ -1,14 +1,23 @@
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from moorage.client import registry
-from moorage.client.discovery import DEFAULT_ENDPOINT, Access, Wishes, find
+from moorage.client import discovery, registry
+from moorage.client.discovery import DEFAULT_ENDPOINT, Access, Wishes
 from moorage.client.errors import NoEndpoint, Unreachable
+from moorage.client.moorage import connect
 from moorage.client.registry import Registration
 
 NOTHING = Wishes()
+
+
+def find(wishes: Wishes, environment: Mapping[str, str]) -> Access:
+    """What is found where nothing has to be logged in to."""
+    found = discovery.find(wishes, environment)
+    assert isinstance(found, Access)
+    return found
 
 
 @pytest.fixture
@@ -138,7 +147,7 @@ KEYSTONE = {"OS_AUTH_URL": "http://127.0.0.1:9/v3", "OS_USERNAME": "ann", "OS_PA
 
 def test_keystone_out_of_reach_is_said_and_no_secret(environment: dict[str, str]) -> None:
     with pytest.raises(Unreachable, match="cannot reach Keystone at http://127") as caught:
-        find(NOTHING, environment | KEYSTONE)
+        connect(discovery.find(NOTHING, environment | KEYSTONE)).now()
     assert "sesame" not in str(caught.value)
 
 

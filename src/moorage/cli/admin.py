@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from moorage.client.placement_wire import PlacementWire
+    from moorage.client.session import SessionServices
     from moorage.domain.content import Difference
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
@@ -165,13 +166,13 @@ def service(url: str, args: argparse.Namespace, kind: str = "placement") -> Iter
 
     Its URL may be `catalog`: then Keystone's catalog gives it.
     """
-    from moorage.client.credentials import GivenToken, Keystone
+    from moorage.client.credentials import GivenToken, keystone
     from moorage.client.keystone import from_environment, trust
     from moorage.client.placement_wire import Options, PlacementWire
 
-    credentials: Keystone | GivenToken
+    credentials: SessionServices | GivenToken
     if args.keystone:
-        credentials = Keystone(os.environ)
+        credentials = keystone(os.environ)
     else:
         token = args.other_token or os.environ.get("OS_TOKEN") or "admin"
         login = from_environment(os.environ)
@@ -179,7 +180,7 @@ def service(url: str, args: argparse.Namespace, kind: str = "placement") -> Iter
     connections = max(getattr(args, "connections", 1), 1)
     options = Options(connections=connections, timeout=args.timeout, service=kind)
     if url == CATALOG:
-        if not isinstance(credentials, Keystone):
+        if isinstance(credentials, GivenToken):
             raise WrongUsage("an endpoint is looked up in Keystone's catalog: add --keystone")
         url = credentials.endpoint(kind)
     with PlacementWire(url, credentials, options) as wire:

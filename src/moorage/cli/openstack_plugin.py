@@ -43,7 +43,7 @@ def build_option_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentPar
 def make_client(instance: Any) -> Moorage:  # noqa: ANN401 - the client's manager
     """The client of Moorage with the client's session: `app.client_manager.ensemble`."""
     from moorage.client.moorage import Moorage
-    from moorage.client.session import SessionTransport
+    from moorage.client.session_transport import SessionTransport
 
     return Moorage(SessionTransport(_services(instance)))
 
@@ -51,10 +51,9 @@ def make_client(instance: Any) -> Moorage:  # noqa: ANN401 - the client's manage
 def make_nova(instance: Any) -> Nova:  # noqa: ANN401 - the client's manager
     """Nova, with the same session; to be closed after use."""
     from moorage.client.nova import Nova
-    from moorage.client.session import SessionCredentials
 
     services = _services(instance)
-    return Nova(SessionCredentials(services), services.endpoint)
+    return Nova(services, services.endpoint)
 
 
 def _services(instance: Any) -> SessionServices:  # noqa: ANN401 - the client's manager

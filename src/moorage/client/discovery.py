@@ -14,19 +14,20 @@ project, by default with role `member`; `noauth2` believes it, a real cloud does
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.client import keystone, registry
 from moorage.client.errors import NoEndpoint
+from moorage.client.service_types import NATIVE, PLACEMENT
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
 
     from moorage.client.keystone import Login
+    from moorage.client.session import SessionServices
 
 
 def find_cloud(name: str, environment: Mapping[str, str]) -> tuple[Path, dict[str, Any]] | None:
@@ -87,8 +88,6 @@ class Access:
     endpoint: str
     token: str = field(repr=False)
     roles: tuple[str, ...] | None = None
-    apis: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """First part of a path (`/v1`) -> URL of the API that is elsewhere than below `endpoint`."""
     trust: ssl.SSLContext | bool = True
     """The trusted certificate authorities; False: certificates are not verified."""
 
@@ -113,13 +112,12 @@ class _Place:
     login: Login | None = None
 
 
-def find(wishes: Wishes, environment: Mapping[str, str]) -> Access:
-    """Determine endpoint and identity; log in if they need it.
+def find(wishes: Wishes, environment: Mapping[str, str]) -> Access | SessionServices:
+    """Determine endpoint and identity, or the login by which the first call gets them.
 
     Raises:
         NoEndpoint: the cloud is neither a running simulation nor usable, or a login cannot be
-            tried, or the catalog lacks the API.
-        LoginRefused, Unreachable: from the login.
+            tried.
     """
     place = _place(wishes, environment)
     token = wishes.token or environment.get("MOORAGE_TOKEN")
@@ -145,7 +143,7 @@ def _without_catalog(login: Login | None) -> str:
     """The endpoint for a token that was given."""
     if login is None:
         return DEFAULT_ENDPOINT
-    override = login.overrides.get(keystone.NATIVE)
+    override = login.overrides.get(NATIVE)
     if override is None:
         raise NoEndpoint(
             f"{login.source} lead to the service by a login, and a token was given instead;"
@@ -154,15 +152,12 @@ def _without_catalog(login: Login | None) -> str:
     return override.rstrip("/").removesuffix("/v1")
 
 
-def _logged_in(login: Login, endpoint: str | None) -> Access:
-    found = keystone.log_in(login, catalog=endpoint is None)
-    trust = keystone.trust(login)
-    if endpoint is not None:
-        return Access(endpoint, found.token, trust=trust)
-    apis = {"/v1": found.urls[keystone.NATIVE]}
-    if keystone.PLACEMENT in found.urls:
-        apis["/placement"] = found.urls[keystone.PLACEMENT]
-    return Access(apis["/v1"].removesuffix("/v1"), found.token, apis=apis, trust=trust)
+def _logged_in(login: Login, endpoint: str | None) -> SessionServices:
+    services = keystone.log_in(login)
+    if endpoint is None:
+        return services
+    both = {NATIVE: endpoint, PLACEMENT: endpoint}
+    return replace(services, overrides={**services.overrides, **both})
 
 
 def _place(wishes: Wishes, environment: Mapping[str, str]) -> _Place:

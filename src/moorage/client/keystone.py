@@ -6,30 +6,33 @@ and the method; the plug-in that `auth_type` names does it. Nothing here is prin
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import ssl
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from moorage.client.errors import LoginRefused, NoEndpoint, Unreachable
+from moorage.client.certificates import trusted
+from moorage.client.errors import NoEndpoint
+from moorage.client.service_types import (
+    COMPUTE,
+    IMAGE,
+    NATIVE,
+    NETWORK,
+    PLACEMENT,
+    RESERVATION,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    import ssl
+    from collections.abc import Callable, Mapping
+
+    from moorage.client.session import SessionServices
 
 # It warns of what the errors here say; without a handler that would go to the terminal as well.
 logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
 
-NATIVE: Final = "ensemble"
-PLACEMENT: Final = "placement"
-"""Types of the two APIs in a catalog."""
-RESERVATION: Final = "reservation"
-"""The service type of Blazar, for the import of its leases."""
-COMPUTE: Final = "compute"
-IMAGE: Final = "image"
-NETWORK: Final = "network"
-"""Service types of Nova, Glance and Neutron, for creating servers."""
+_TIMEOUT: Final = 120.0
+"""Seconds until an answer is given up."""
 _OFF: Final = frozenset({"0", "false", "no", "off"})
 
 
@@ -50,14 +53,6 @@ class Login:
     """Whether certificates are checked, or by which authorities' file."""
     certificate: tuple[str, str] | None = None
     """Of the client itself, with its key."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedIn:
-    """A token, and the URLs of the APIs by service type."""
-
-    token: str
-    urls: Mapping[str, str]
 
 
 def from_environment(environment: Mapping[str, str]) -> Login | None:
@@ -99,81 +94,22 @@ def from_cloud(name: str, entry: Mapping[str, Any]) -> Login | None:
     )
 
 
-def log_in(login: Login, *, catalog: bool) -> LoggedIn:
-    """Get a token, and the URLs from the `catalog`.
+def log_in(login: Login) -> SessionServices:
+    """A session with this login; it gets a token at the first call, and another in time.
 
     Raises:
-        NoEndpoint: something is missing: the packages, an option, the API in the catalog.
-        LoginRefused: Keystone refuses.
-        Unreachable: it does not answer.
+        NoEndpoint: something is missing: the packages, an option.
     """
-    identity = Identity(login)
-    token = identity.token()
-    return LoggedIn(token, _urls(identity, login) if catalog else {})
-
-
-class Identity:
-    """A lasting login: keeps a token while it is valid, then gets another. Safe for threads."""
-
-    def __init__(self, login: Login) -> None:
-        """Prepare a login; connects later.
-
-        Raises:
-            NoEndpoint: something is missing: the packages, an option.
-        """
-        self._login = login
-        with _told(login):
-            from keystoneauth1 import session  # noqa: PLC0415 - an extra, slow to import
-
-            self._plugin = _plugin(login)
-            self._session: Any = session.Session(
-                auth=self._plugin, verify=login.verify, cert=login.certificate, app_name="moorage"
-            )
-
-    def token(self) -> str:
-        """The token to send.
-
-        Raises:
-            NoEndpoint, LoginRefused, Unreachable: see `log_in`.
-        """
-        with _told(self._login):
-            return str(self._session.get_token())
-
-    def renew(self) -> bool:
-        """Discard a refused token; False if there is no other."""
-        return bool(self._plugin.invalidate())
-
-    def endpoint(self, service: str) -> str | None:
-        """The URL of an API by its service type: from the login, else from the catalog.
-
-        Raises:
-            NoEndpoint, LoginRefused, Unreachable: see `log_in`.
-        """
-        login = self._login
-        url = login.overrides.get(service)
-        if url is None:
-            with _told(login):
-                from keystoneauth1 import exceptions  # noqa: PLC0415 - an extra, slow to import
-
-                with contextlib.suppress(exceptions.EndpointNotFound):
-                    url = self._session.get_endpoint(
-                        service_type=service, interface=login.interface, region_name=login.region
-                    )
-        return str(url).rstrip("/") if url else None
-
-
-@contextlib.contextmanager
-def _told(login: Login) -> Iterator[None]:
-    """Keystone's errors as the client's."""
     try:
-        from keystoneauth1 import exceptions  # noqa: PLC0415 - an extra, slow to import
+        from keystoneauth1 import exceptions, session  # noqa: PLC0415 - an extra, slow to import
+
+        from moorage.client.session import SessionServices  # noqa: PLC0415 - as above
     except ImportError as error:
         raise NoEndpoint(
             f"to log in to Keystone install the extra moorage[keystone]: {error}"
         ) from error
-    url = login.option("auth_url") or ""
     try:
-        yield
+        plugin = _plugin(login)
     except exceptions.MissingRequiredOptions as error:
         names = ", ".join(option.name for option in error.options)
         raise NoEndpoint(f"{login.source} lack, to log in to Keystone: {names}") from error
@@ -181,14 +117,14 @@ def _told(login: Login) -> Iterator[None]:
         raise NoEndpoint(f"{login.source} name an unknown auth type: {login.auth_type}") from error
     except exceptions.AuthPluginException as error:
         raise NoEndpoint(f"{login.source} do not make a login: {error}") from error
-    except exceptions.CatalogException as error:
-        raise NoEndpoint(
-            f"no catalog of services comes with the token (is a project named?): {error}"
-        ) from error
-    except (exceptions.ConnectionError, exceptions.DiscoveryFailure) as error:
-        raise Unreachable(url, "Keystone does not answer there", what="Keystone") from error
-    except exceptions.ClientException as error:
-        raise LoginRefused(f"Keystone at {url} refuses the login: {error}") from error
+    made = session.Session(
+        auth=plugin,
+        verify=login.verify,
+        cert=login.certificate,
+        app_name="moorage",
+        timeout=_TIMEOUT,
+    )
+    return SessionServices(made, login.interface, login.region, login.overrides)
 
 
 def _plugin(login: Login) -> Any:  # noqa: ANN401 - keystoneauth's class
@@ -204,38 +140,9 @@ def _plugin(login: Login) -> Any:  # noqa: ANN401 - keystoneauth's class
     return loader.load_from_options(**given)
 
 
-def _urls(identity: Identity, login: Login) -> dict[str, str]:
-    found = {service: identity.endpoint(service) for service in (NATIVE, PLACEMENT)}
-    if found[NATIVE] is None:
-        raise missing(NATIVE, login, "MOORAGE_ENDPOINT names it")
-    return {service: url for service, url in found.items() if url is not None}
-
-
-def missing(service: str, login: Login, otherwise: str) -> NoEndpoint:
-    """The error of an API that is not in the catalog, with its remedies."""
-    region = f" in region {login.region}" if login.region else ""
-    return NoEndpoint(
-        f"the catalog has no {login.interface} endpoint of type {service}{region};"
-        f" an operator adds one, or {otherwise}"
-    )
-
-
 def trust(login: Login) -> ssl.SSLContext | bool:
     """The certificate authorities for calls of the APIs: those of the login."""
     return trusted(login.verify, login.certificate)
-
-
-def trusted(
-    verify: bool | str,  # noqa: FBT001 - the very setting
-    certificate: tuple[str, str | None] | None,
-) -> ssl.SSLContext | bool:
-    """The certificate authorities, by the words of `Login`; a certificate may contain its key."""
-    if verify is False:
-        return False
-    context = ssl.create_default_context(cafile=verify if isinstance(verify, str) else None)
-    if certificate is not None:
-        context.load_cert_chain(*certificate)
-    return context
 
 
 def _overrides(named: Callable[[str], str | None]) -> Mapping[str, str]:

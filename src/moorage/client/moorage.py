@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from moorage.client import lookup
 from moorage.client.capacity import Capacities
+from moorage.client.discovery import Access
 from moorage.client.ensembles import Claims, Decisions, Ensembles, Explanations
 from moorage.client.errors import Forbidden
 from moorage.client.events import EventCalls, Subscriptions
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from moorage.client.discovery import Access
+    from moorage.client.session import SessionServices
     from moorage.client.transport import Transport
 
 
@@ -83,6 +84,12 @@ class Moorage:
         return any(isinstance(part, list) and part for part in body.values())
 
 
-def connect(access: Access, *, through: httpx.BaseTransport | None = None) -> Moorage:
+def connect(
+    access: Access | SessionServices, *, through: httpx.BaseTransport | None = None
+) -> Moorage:
     """A client for an endpoint and identity; see `discovery.find`. Connects at the first call."""
-    return Moorage(HttpTransport(access, through=through))
+    if isinstance(access, Access):
+        return Moorage(HttpTransport(access, through=through))
+    from moorage.client.session_transport import SessionTransport  # noqa: PLC0415 - an extra, slow to import
+
+    return Moorage(SessionTransport(access))

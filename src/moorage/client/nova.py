@@ -10,11 +10,11 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from moorage.client import discovery
-from moorage.client.credentials import GivenToken, Keystone
+from moorage.client.credentials import GivenToken
 from moorage.client.errors import Ambiguous, Missing, NoEndpoint, UnknownAnswer
-from moorage.client.keystone import COMPUTE, IMAGE, NETWORK
 from moorage.client.lookup import UUID
 from moorage.client.placement_wire import Options, PlacementWire, SourceFailed
+from moorage.client.service_types import COMPUTE, IMAGE, NETWORK
 from moorage.domain.describe_server_options import ALONE, ANY_NETWORK
 
 if TYPE_CHECKING:
@@ -209,14 +209,13 @@ def connect(wishes: Wishes, environment: Mapping[str, str]) -> Nova:
 
     Raises:
         NoEndpoint: nothing says where Nova is.
-        LoginRefused, Unreachable: from the login.
+        LoginRefused, Unreachable: from the login, at the first call.
     """
+    access = discovery.find(wishes, environment)
+    if not isinstance(access, discovery.Access):
+        return Nova(access, access.endpoint)
     named = {**environment, **({"OS_CLOUD": wishes.cloud} if wishes.cloud else {})}
     login = discovery.login_from(named)
-    if login is not None and not (wishes.token or environment.get("MOORAGE_TOKEN")):
-        keystone = Keystone(named)
-        return Nova(keystone, keystone.endpoint)
-    access = discovery.find(wishes, environment)
 
     def endpoint(service: str) -> str:
         url = login.overrides.get(service) if login else discovery.override(service, named)

@@ -33,7 +33,8 @@ from moorage.client.errors import (
 )
 from moorage.client.moorage import Moorage
 from moorage.client.nova import Nova
-from moorage.client.session import SessionCredentials, SessionServices, SessionTransport
+from moorage.client.session import SessionServices
+from moorage.client.session_transport import SessionTransport
 from moorage.domain.retry_policy import Retries, RetryPolicy
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class EnsembleProxy(proxy.Proxy):
             BootInterrupted, WrongState, SourceFailed: as `Boot.run`.
         """
         services = self._services()
-        with Nova(SessionCredentials(services), services.endpoint) as nova:
+        with Nova(services, services.endpoint) as nova:
             asked = BootOrder(self._ensemble_id(ensemble), **order)
             return Boot(self.moorage, nova, asked).run()
 

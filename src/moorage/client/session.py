@@ -1,7 +1,7 @@
-"""Calls through a session of keystoneauth, such as other OpenStack clients have.
+"""A session of keystoneauth, such as other OpenStack clients have: its tokens and its catalog.
 
-The session has logged in, or does so at the first call; it renews its token, knows the catalog,
-and trusts the certificates that its owner chose.
+The session has logged in, or does so at the first call; it renews its token, and trusts the
+certificates that its owner chose.
 """
 
 from __future__ import annotations
@@ -9,25 +9,21 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from keystoneauth1 import exceptions
 
-from moorage.client.errors import LoginRefused, NoAnswer, NoEndpoint, Unreachable
-from moorage.client.keystone import NATIVE, PLACEMENT, trusted
-from moorage.client.transport import RawAnswer, Request, Transport, plain_reason
+from moorage.client.certificates import trusted
+from moorage.client.errors import LoginRefused, NoEndpoint, Unreachable
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterator, Mapping
 
-_V1: Final = "/v1"
-_PLACEMENT: Final = "/placement"
-
 
 @dataclass(frozen=True, slots=True)
 class SessionServices:
-    """A session, and which of the catalog's endpoints to use."""
+    """A session's tokens (see `credentials.Credentials`), and the catalog's endpoints to use."""
 
     session: Any = field(repr=False)
     """A `keystoneauth1.session.Session`."""
@@ -63,7 +59,7 @@ class SessionServices:
         """
         url = self.overrides.get(service)
         if url is None:
-            with keystone_errors(), suppress(exceptions.EndpointNotFound):
+            with self.login_errors(), suppress(exceptions.EndpointNotFound):
                 url = self.session.get_endpoint(
                     service_type=service, interface=self.interface, region_name=self.region
                 )
@@ -78,97 +74,39 @@ class SessionServices:
             )
         return str(url).rstrip("/")
 
-
-class SessionTransport(Transport):
-    """Calls of the service by a session, which stays its owner's to close."""
-
-    def __init__(self, services: SessionServices, adapter: object = None) -> None:
-        """An `adapter` of the session sends the requests instead, if there is one."""
-        self._services = services
-        self._adapter: Any = adapter or services.session
-
-    def send(self, request: Request) -> RawAnswer:
-        """See `Transport`.
-
-        Raises:
-            Unreachable: there was no answer; `NoAnswer`: not in time.
-            NoEndpoint, LoginRefused: see `SessionServices.endpoint`.
-        """
-        with keystone_errors():
-            self._services.session.get_token()  # kept; a login's errors are not those of a call
-        service, url = self._found(request.path)
-        with keystone_errors(service):
-            answer = self._adapter.request(
-                url,
-                request.method,
-                data=request.content,
-                params=request.params,
-                headers=dict(request.headers),
-                raise_exc=False,
-            )
-        return RawAnswer(
-            service, answer.status_code, answer.reason or "", answer.content, answer.headers
-        )
-
-    def _found(self, path: str) -> tuple[str, str]:
-        """The URL of the service, and that of a path.
-
-        The endpoints of the two APIs end with `/v1` and wherever Placement is. One URL for both
-        (without a catalog, or as an override) is that of the service, with or without either end.
-        """
-        service = _without_api(self._services.endpoint(NATIVE))
-        if not path.startswith(f"{_PLACEMENT}/"):
-            return service, service + path
-        placement = self._services.endpoint(PLACEMENT)
-        if _without_api(placement) == service:
-            return service, service + path
-        return placement, placement + path.removeprefix(_PLACEMENT)
-
-
-def _without_api(url: str) -> str:
-    return url.removesuffix(_V1).removesuffix(_PLACEMENT)
-
-
-@dataclass(frozen=True, slots=True)
-class SessionCredentials:
-    """The tokens of a session; see `credentials.Credentials`."""
-
-    services: SessionServices
-
     @property
     def trust(self) -> ssl.SSLContext | bool:
         """The certificate authorities that the session trusts."""
-        session = self.services.session
-        certificate = (session.cert, None) if isinstance(session.cert, str) else session.cert
-        return trusted(session.verify, certificate)
+        certificate = self.session.cert
+        both = (certificate, None) if isinstance(certificate, str) else certificate
+        return trusted(self.session.verify, both)
 
     def token(self) -> str:
         """The token to send.
 
         Raises:
-            LoginRefused, Unreachable: there is none to be had.
+            NoEndpoint, LoginRefused, Unreachable: there is none to be had.
         """
-        with keystone_errors():
-            return str(self.services.session.get_token())
+        with self.login_errors():
+            return str(self.session.get_token())
 
     def renew(self) -> bool:
         """Discard a refused token; False if there is no other."""
-        return bool(self.services.session.invalidate())
+        return bool(self.session.invalidate())
 
-
-@contextmanager
-def keystone_errors(url: str = "") -> Iterator[None]:
-    """Errors of a session as the client's; without a URL they are of the login."""
-    what = "Moorage" if url else "Keystone"
-    try:
-        yield
-    except (exceptions.ConnectTimeout, exceptions.UnknownConnectionError) as error:
-        raise NoAnswer(url or what, "no answer in time", what=what) from error
-    except (exceptions.ConnectionError, exceptions.DiscoveryFailure) as error:
-        raise Unreachable(url or what, plain_reason(error), what=what) from error
-    except exceptions.CatalogException as error:
-        raise NoEndpoint(
-            f"no catalog of services comes with the token (is a project named?): {error}"
-        ) from error
-    except exceptions.ClientException as error:
-        raise LoginRefused(f"Keystone refuses the login: {error}") from error
+    @contextmanager
+    def login_errors(self) -> Iterator[None]:
+        """Errors of the session's login, as the client's."""
+        url = getattr(self.session.auth, "auth_url", None) or "its URL"
+        try:
+            yield
+        except exceptions.CatalogException as error:
+            raise NoEndpoint(
+                f"no catalog of services comes with the token (is a project named?): {error}"
+            ) from error
+        except exceptions.AuthPluginException as error:
+            raise NoEndpoint(f"the options do not make a login: {error}") from error
+        except (exceptions.ConnectionError, exceptions.DiscoveryFailure) as error:
+            raise Unreachable(url, "Keystone does not answer there", what="Keystone") from error
+        except exceptions.ClientException as error:
+            raise LoginRefused(f"Keystone at {url} refuses the login: {error}") from error

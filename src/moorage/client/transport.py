@@ -131,7 +131,6 @@ class HttpTransport(Transport):
         if access.roles is not None:
             headers["X-Roles"] = ",".join(access.roles)
         self._endpoint = access.endpoint
-        self._apis = access.apis
         self._http = httpx.Client(
             base_url=access.endpoint,
             headers=headers,
@@ -154,7 +153,7 @@ class HttpTransport(Transport):
         try:
             answer = self._http.request(
                 request.method,
-                self._url(request.path),
+                request.path,
                 content=request.content,
                 params=request.params,
                 headers=request.headers,
@@ -172,11 +171,6 @@ class HttpTransport(Transport):
             answer.content,
             answer.headers,
         )
-
-    def _url(self, path: str) -> str:
-        """The URL of a path: below the endpoint, or below the URL of its API."""
-        api = "/" + path.split("/", 2)[1]
-        return self._apis[api] + path.removeprefix(api) if api in self._apis else path
 
 
 def _decoded(answer: RawAnswer) -> Any:  # noqa: ANN401 - JSON is what it is

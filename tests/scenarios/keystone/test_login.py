@@ -13,7 +13,7 @@ from tests.scenarios.keystone.conftest import PASSWORD, Identity
 from tests.scenarios.processes.conftest import Served
 
 from moorage.cli.program import Program
-from moorage.client.discovery import Wishes, find
+from moorage.client.discovery import Access, Wishes, find
 from moorage.client.moorage import connect
 
 # Whoever is first also waits until Keystone is set up: five programs of several seconds each.
@@ -156,12 +156,11 @@ def test_a_login_that_fails_says_so_in_a_line_without_secrets(
 
 
 def test_both_apis_are_called_where_the_catalog_says(people: Identity, guarded: Served) -> None:
-    access = find(Wishes(), variables(people, "admin-of-shop"))
-    assert dict(access.apis) == {
-        "/v1": f"http://127.0.0.1:{guarded.port}/v1",
-        "/placement": f"http://127.0.0.1:{guarded.port}/placement",
-    }
-    with connect(access) as client:
+    found = find(Wishes(), variables(people, "admin-of-shop"))
+    assert not isinstance(found, Access)
+    assert found.endpoint("ensemble") == f"http://127.0.0.1:{guarded.port}/v1"
+    assert found.endpoint("placement") == f"http://127.0.0.1:{guarded.port}/placement"
+    with connect(found) as client:
         # Both answer for the same ledger; what others have put there does not matter.
         providers = {one.name for one in client.placement.providers()}
         assert {one["name"] for one in client.fleet.show().value["hosts"]} <= providers

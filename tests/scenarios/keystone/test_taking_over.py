@@ -8,7 +8,7 @@ from tests.cli.conftest import Cli, clean
 from tests.scenarios.keystone.conftest import PASSWORD, Identity, call
 from tests.scenarios.processes.conftest import Served
 
-from moorage.client.credentials import Keystone
+from moorage.client.credentials import keystone
 from moorage.client.placement_source import read_service
 from moorage.client.placement_wire import PlacementWire
 
@@ -63,8 +63,8 @@ def test_what_goes_wrong_is_told(
 
 
 def test_a_token_that_is_refused_is_renewed(variables: dict[str, str], people: Identity) -> None:
-    keystone = Keystone(variables)
-    revoked = {"x_auth_token": people.admin, "x_subject_token": keystone.token()}
+    admin = keystone(variables)
+    revoked = {"x_auth_token": people.admin, "x_subject_token": admin.token()}
     assert call("DELETE", f"{people.url}/auth/tokens", **revoked).status == 204
-    with PlacementWire(keystone.endpoint(), keystone) as wire:
+    with PlacementWire(admin.endpoint("placement"), admin) as wire:
         assert HOST in read_service(wire).providers

@@ -12,7 +12,7 @@ import pytest
 from tests.servers.reference import named
 
 from moorage.cli.admin import placement_over
-from moorage.client.credentials import GivenToken, Keystone
+from moorage.client.credentials import GivenToken, keystone
 from moorage.client.errors import NoEndpoint
 from moorage.client.placement_source import SourceMoves, read_service
 from moorage.client.placement_wire import Options, PlacementWire, SourceFailed, within
@@ -213,7 +213,7 @@ def test_a_token_that_ran_out_is_renewed(source: Ledger) -> None:
 )
 def test_variables_that_do_not_do(variables: dict[str, str], told: str, tmp_path: Path) -> None:
     with pytest.raises(NoEndpoint, match=told):
-        Keystone({"OS_CLIENT_CONFIG_FILE": str(tmp_path / "none.yaml"), **variables}).token()
+        keystone({"OS_CLIENT_CONFIG_FILE": str(tmp_path / "none.yaml"), **variables}).token()
 
 
 def test_the_endpoint_and_whom_to_trust_are_as_elsewhere() -> None:
@@ -224,8 +224,8 @@ def test_the_endpoint_and_whom_to_trust_are_as_elsewhere() -> None:
         "OS_PLACEMENT_ENDPOINT_OVERRIDE": "https://placement.invalid/",
         "OS_INSECURE": "1",
     }
-    found = Keystone(variables)
-    assert (found.endpoint(), found.trust) == ("https://placement.invalid", False)
+    found = keystone(variables)
+    assert (found.endpoint("placement"), found.trust) == ("https://placement.invalid", False)
 
 
 def test_a_database_that_is_none_of_placement(tmp_path: Path) -> None:
