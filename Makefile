@@ -9,6 +9,7 @@ STAMP  := $(VENV)/.installed
 IDENTITY := .cache/keystone/.locked
 MINICLOUD := .cache/minicloud/.locked
 FROM_SOURCE := --no-binary ovs --no-binary wsme --no-binary simplegeneric
+NOVAS_TESTS := .cache/nova-functional/.locked
 BLAZAR := .cache/blazar/.locked
 SERVERS := .cache/http-servers/.locked
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all:
@@ -31,7 +32,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone minicloud minicloud-test minicloud-stop demo demo-leases serve test lint bench-placement bench-time bench-month bench-http format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors nightly docs docs-serve lock changelog wheel clean
+.PHONY: help install keystone minicloud minicloud-test minicloud-stop nova-functional demo demo-leases serve test lint bench-placement bench-time bench-month bench-http format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors nightly docs docs-serve lock changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -71,6 +72,15 @@ $(MINICLOUD): requirements/minicloud.txt $(LOCKED)
 	  $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: $(FROM_SOURCE) --no-deps --require-hashes -r $<
 	@touch $@
 
+# Nova's functional tests, and both sides of them: openstack-placement and Moorage.
+$(NOVAS_TESTS): requirements/nova-functional.txt $(LOCKED)
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(BIN)/uv pip sync --quiet --python $(@D)/bin/python --only-binary :all: $(FROM_SOURCE) --require-hashes $< || \
+	  $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: $(FROM_SOURCE) --no-deps --require-hashes -r $<
+	$(BIN)/uv pip install --quiet --python $(@D)/bin/python --no-index --no-deps --no-build-isolation --editable .
+	for folder in $(@D)/lib/python3*/site-packages; do ln -sfn ../../../etc $$folder/etc; done
+	@touch $@
+
 # Blazar's own manager, for `make bench-time`; nothing else uses it.
 $(BLAZAR): requirements/blazar-bench.txt $(LOCKED)
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
@@ -97,6 +107,9 @@ minicloud: install $(MINICLOUD)  ## a cloud of real services with Moorage as its
 minicloud-test: install $(MINICLOUD)  ## the scenarios on that cloud, or on one of their own: a quarter of an hour (ARGS="-k hints")
 	.ci/rabbitmq
 	MOORAGE_MINICLOUD=1 $(BIN)/python -m pytest -v --durations=10 $(ARGS) tests/minicloud
+
+nova-functional: install $(NOVAS_TESTS)  ## Nova's own functional tests with Moorage and with the reference (ARGS="--only test_report_client")
+	$(BIN)/python -m tests.nova_functional $(ARGS)
 
 minicloud-stop: install  ## end that cloud, and remove what it wrote
 	$(BIN)/python -m tests.minicloud stop
@@ -172,7 +185,7 @@ fuzz-doors: install  ## hostile requests to all three APIs of one service, for a
 	  --database $(or $(DATABASE),sqlite) --report $(or $(REPORT),.cache/doors.md)
 
 # What is too long for every push: run it before a release, and before an issue is closed.
-nightly: install $(MINICLOUD)  ## everything long: hostile requests, the reference's answers, soak, kills, months of leases (SECONDS=1800 each)
+nightly: install $(MINICLOUD) $(NOVAS_TESTS)  ## everything long: hostile requests, the reference's answers, soak, kills, months of leases (SECONDS=1800 each)
 	$(MAKE) --no-print-directory fuzz-doors SECONDS=$(or $(SECONDS),1800) REPORT=.cache/doors.md
 	$(MAKE) --no-print-directory fuzz-doors SECONDS=$(or $(SECONDS),1800) DATABASE=postgresql REPORT=.cache/doors.md
 	$(MAKE) --no-print-directory fuzz-placement SECONDS=$(or $(SECONDS),1800)
@@ -180,6 +193,7 @@ nightly: install $(MINICLOUD)  ## everything long: hostile requests, the referen
 	$(MAKE) --no-print-directory crash
 	$(MAKE) --no-print-directory schedules
 	$(MAKE) --no-print-directory minicloud-test
+	$(MAKE) --no-print-directory nova-functional
 	MOORAGE_HYPOTHESIS=nightly $(MAKE) --no-print-directory unit ARGS=--nightly
 
 wheel: install  ## the package as a wheel, in dist/
@@ -203,6 +217,7 @@ lock:  ## resolve the dependencies anew and write the hashed locks
 	$(COMPILE) --output-file requirements/uv.txt requirements/uv.in
 	$(COMPILE) --output-file requirements/keystone.txt requirements/keystone.in
 	$(COMPILE) --output-file requirements/minicloud.txt $(FROM_SOURCE) requirements/minicloud.in
+	$(COMPILE) --output-file requirements/nova-functional.txt $(FROM_SOURCE) --extra server --extra solver pyproject.toml requirements/nova-functional.in
 	$(COMPILE) --output-file requirements/blazar-bench.txt --excludes requirements/blazar-bench.without requirements/blazar-bench.in
 	$(COMPILE) --output-file requirements/http-servers.txt requirements/http-servers.in
 	$(COMPILE) --output-file requirements/build.txt requirements/build.in
