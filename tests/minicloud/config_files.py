@@ -137,7 +137,7 @@ def _nova(layout: Layout, name: str) -> Sections:
         "api_database": {"connection": layout.database("nova_api")},
         "keystone_authtoken": _authtoken(layout, "nova"),
         "service_user": account(layout, "nova") | {"send_service_user_token": "true"},
-        "placement": account(layout, "nova"),
+        "placement": account(layout, "nova") | {"connect_retries": "5", "status_code_retries": "5"},
         "neutron": account(layout, "nova"),
         "glance": account(layout, "nova"),
         "conductor": {"workers": "1"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import re
 from http import HTTPStatus
 from io import BytesIO
@@ -37,7 +38,9 @@ GLOBAL_ID: Final = "openstack.global_request_id"
 LONGEST: Final = 8 * 1024 * 1024
 """Bytes of a body that is read; nova-api refuses longer ones itself."""
 TRIED: Final = 20
-"""Members that are tried for one server, where other servers take them at the same time."""
+"""Members that are tried after one listing, where other servers take them at the same time."""
+LISTED: Final = 5
+"""How often the members are listed for one server."""
 
 _ACTION: Final = re.compile(r"/servers/([0-9a-fA-F-]{36})/action(\.json)?/?\Z")
 _CREATE: Final = re.compile(r"/(servers|os-volumes_boot)(\.json)?/?\Z")
@@ -204,9 +207,8 @@ def _claim(calls: NativeApi, place: Place, server: Mapping[str, Any]) -> str | N
     ensemble = calls.ensemble(place)
     if ensemble is None:
         return None
-    decision = ensemble.get("decision") or {}
-    named = [one for one in calls.members(ensemble["id"]) if place.is_one(one)]
-    held = [one for one in named if one["status"] == "held"]
+    named = _named(calls, ensemble, place)
+    held = _held(named)
     if not held and place.named_by == GROUP and is_imported(ensemble):
         return None
     if several(server):
@@ -217,26 +219,43 @@ def _claim(calls: NativeApi, place: Place, server: Mapping[str, Any]) -> str | N
         raise Refusal(409, text)
     if not named:
         raise Refusal(404, f"ensemble {ensemble['name']} has no {place.told}")
+    decision = str((ensemble.get("decision") or {}).get("id"))
     last: Refusal | None = None
-    for member in _one_of_each_role_first(held)[:TRIED]:
-        try:
-            return calls.claim(str(decision.get("id")), member["name"], server)
-        except Refusal as refusal:
-            if refusal.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
-                raise
-            last = refusal
+    for _ in range(LISTED):
+        for member in _in_order(held)[:TRIED]:
+            try:
+                return calls.claim(decision, member["name"], server)
+            except Refusal as refusal:
+                if refusal.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
+                    raise
+                last = refusal
+        held = _held(_named(calls, ensemble, place))
     text = f"no place of ensemble {ensemble['name']} is held and unclaimed for {place.told}"
     raise last or Refusal(409, f"{text}: see moorage ensemble show, or decide again")
 
 
-def _one_of_each_role_first(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The members, with the first of each role before further ones: the server may be any's."""
+def _named(calls: NativeApi, ensemble: Mapping[str, Any], place: Place) -> list[dict[str, Any]]:
+    return [one for one in calls.members(ensemble["id"]) if place.is_one(one)]
+
+
+def _held(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [one for one in members if one["status"] == "held"]
+
+
+def _in_order(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The members in the order in which they are tried.
+
+    First the first of each role, as the server may be any's; then the others at random, one of
+    each role after the other, so that servers created at once seldom try the same one.
+    """
+    firsts = list({one["role"]: one for one in reversed(members)}.values())[::-1]
+    others = [one for one in members if one not in firsts]
     seen: dict[str, int] = {}
     ranked = []
-    for number, one in enumerate(members):
+    for number, one in enumerate(random.sample(others, len(others))):
         seen[one["role"]] = seen.get(one["role"], 0) + 1
         ranked.append((seen[one["role"]], number, one))
-    return [one for *_, one in sorted(ranked, key=lambda rank: rank[:2])]
+    return [*firsts, *(one for *_, one in sorted(ranked, key=lambda rank: rank[:2]))]
 
 
 def _caller(environ: Environ) -> dict[str, str]:

@@ -8,6 +8,7 @@ metadata `minicloud:fail` names (`*`: on all).
 import json
 import os
 import sys
+import threading
 import types
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ class Remembered(dict[str, Any]):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
+        self._writing = threading.Lock()  # Nova builds and deletes several at once
         if path.exists():
             for one in json.loads(path.read_text()):
                 super().__setitem__(one["uuid"], fake.FakeInstance(**one))
@@ -40,10 +42,12 @@ class Remembered(dict[str, Any]):
         self.write()
 
     def write(self) -> None:
-        kept = [{"name": one.name, "state": one.state, "uuid": one.uuid} for one in self.values()]
-        new = self._path.with_suffix(".new")
-        new.write_text(json.dumps(kept))
-        new.rename(self._path)
+        with self._writing:
+            every = list(self.values())
+            kept = [{"name": one.name, "state": one.state, "uuid": one.uuid} for one in every]
+            new = self._path.with_suffix(".new")
+            new.write_text(json.dumps(kept))
+            new.rename(self._path)
 
 
 class MinicloudDriver(fake.FakeDriverWithoutFakeNodes):  # type: ignore[misc]
