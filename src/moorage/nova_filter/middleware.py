@@ -229,7 +229,9 @@ def _claim(calls: NativeApi, place: Place, server: Mapping[str, Any]) -> str | N
                 if refusal.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
                     raise
                 last = refusal
-        held = _held(_named(calls, ensemble, place))
+        before, held = held, _held(_named(calls, ensemble, place))
+        if not held or held == before:
+            break  # it is not others who are in the way
     text = f"no place of ensemble {ensemble['name']} is held and unclaimed for {place.told}"
     raise last or Refusal(409, f"{text}: see moorage ensemble show, or decide again")
 
