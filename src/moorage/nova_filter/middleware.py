@@ -219,6 +219,22 @@ def _claim(calls: NativeApi, place: Place, server: Mapping[str, Any]) -> str | N
         raise Refusal(409, text)
     if not named:
         raise Refusal(404, f"ensemble {ensemble['name']} has no {place.told}")
+    return _one_of(calls, ensemble, place, held, server)
+
+
+def _one_of(
+    calls: NativeApi,
+    ensemble: Mapping[str, Any],
+    place: Place,
+    held: list[dict[str, Any]],
+    server: Mapping[str, Any],
+) -> str:
+    """The id of a claim of one of the held members, or of one that is held after others took these.
+
+    Raises:
+        Refusal: none can be had.
+        Unanswered: Moorage does not answer.
+    """
     decision = str((ensemble.get("decision") or {}).get("id"))
     last: Refusal | None = None
     for _ in range(LISTED):
