@@ -34,9 +34,11 @@ from moorage.http.proxy_headers import with_proxies
 from moorage.http.system_routes import ApiVersion, SystemRoutes
 from moorage.outward.outgoing_calls import event_delivery, lease_check, outgoing_calls
 from moorage.settings import Effective, configure
+from moorage.shadow.forwarding import forwarding
 from moorage.solver.pool import PoolSolver
 from moorage.solver.portfolio import Portfolio
 from moorage.store import Ledger, open_store
+from moorage.store.placement_database import read_placement
 from moorage.store.settable_clock import SettableClock
 from moorage.telemetry import table
 from moorage.telemetry.health_checks import HealthChecks
@@ -311,6 +313,15 @@ def application(config: Mapping[str, Any]) -> Application:
     monitoring = Monitoring(metrics, lambda: metrics.page(health.on_scrape), checks)
     planner = PlannerClient(config["planner"]) if settings.planners.processes else None
     made = assemble(settings, env, monitoring, planner)
+    if settings.shadow is not None:
+        made = forwarding(
+            made,
+            settings.shadow,
+            settings.server.bounds,
+            store=env.store,
+            own=placement.create_app(env.store, env.ids, access=lambda *_: True),
+            read=read_placement,
+        )
     return made if own.traces is None else own.traces.app(made)
 
 

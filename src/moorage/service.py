@@ -92,7 +92,8 @@ def serve(
     scheme = "http" if config.tls is None else "https"
     line = (
         f"moorage: serving on {scheme}://{host}:{port}"
-        f" (database {database}, auth {config.auth}, {_mounted(config.mounts)})"
+        f" (database {database}, auth {config.auth}, {_mounted(config.mounts)}"
+        f"{_followed(settings)})"
     )
     address, planners_address = (
         process_queue.new_address("solver"),
@@ -238,6 +239,10 @@ def _write_back(file: Path) -> None:
 def _mounted(mounts: Mapping[str, str]) -> str:
     """`native at /v1, placement at /placement`."""
     return ", ".join(f"{name} at {prefix or '/'}" for name, prefix in sorted(mounts.items()))
+
+
+def _followed(settings: Settings) -> str:
+    return "" if settings.shadow is None else f", shadow of {settings.shadow.followed}"
 
 
 def _check_certificate(tls: Tls) -> None:

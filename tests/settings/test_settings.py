@@ -137,8 +137,15 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "cors_allowed_origin": "https://site.example:8443",
         "cors_allow_header": "X-Auth-Token",
         "trusted_proxies": "10.0.0.0/24",
+        "shadow": "http://controller:8778/placement",
+        "shadow_source": "mysql://db/placement",
+        "shadow_refresh": "1h",
     }
-    pair = {"tls_cert": {"tls_key": "k"}, "tls_key": {"tls_cert": "c"}}.get(setting.name, {})
+    pair = {
+        "tls_cert": {"tls_key": "k"},
+        "tls_key": {"tls_cert": "c"},
+        "shadow_source": {"shadow": "http://controller:8778"},
+    }.get(setting.name, {})
     text = said.get(setting.name, "17")
     expected = setting.type(text)
     for found in (
@@ -257,6 +264,11 @@ def test_a_named_file_must_exist_and_is_the_only_one(write: Write, tmp_path: Pat
         ({"auth": "token-file"}, "auth"),
         ({"auth": "keystone"}, "auth"),
         ({"mount": ["native=/", "placement=/"]}, "mount"),
+        ({"shadow": "controller:8778"}, "shadow"),
+        ({"shadow": "http://c:port"}, "shadow"),
+        ({"shadow_source": "mysql://db/placement"}, "shadow_source"),
+        ({"shadow": "http://c:1", "workers": "2"}, "workers"),
+        ({"shadow": "http://c:1", "mount": ["placement="]}, "mount"),
     ],
 )
 def test_settings_that_do_not_go_together(values: dict[str, Any], name: str) -> None:

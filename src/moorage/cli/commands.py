@@ -154,6 +154,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "admin sync nova": "admin_sync:Nova",
         "admin audit": "admin_audit:Audit",
         "admin upgrade check": "admin_upgrade:Check",
+        "admin shadow report": "admin_shadow:Report",
         "provider tree": "provider:Tree",
         "fleet import": "fleet_import:Import",
         "admin export": "admin_export:Export",

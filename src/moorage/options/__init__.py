@@ -17,6 +17,7 @@ from moorage.options.nova import NOVA
 from moorage.options.operation import OPERATION
 from moorage.options.quotas import QUOTAS
 from moorage.options.service import SERVICE
+from moorage.options.shadow import SHADOW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,7 @@ MOUNTS: Final[Mapping[str, str]] = {
 }
 """Every dialect and its path, unless `mount` says otherwise."""
 
-SETTINGS: Final = (*SERVICE, *LEASES, *EVENTS, *QUOTAS, *NOVA, *OPERATION, *ACCESS)
+SETTINGS: Final = (*SERVICE, *LEASES, *EVENTS, *QUOTAS, *NOVA, *OPERATION, *ACCESS, *SHADOW)
 """All of them, in the order they are shown."""
 
 

@@ -31,6 +31,8 @@ from moorage.http.transport.limits import ConnectionLimits
 from moorage.options import default_database
 from moorage.outward.config import OutwardConfig
 from moorage.settings.effective_values import KEYSTONE, NOVA, BadSetting
+from moorage.shadow.config import ShadowConfig
+from moorage.shadow.upstream import check_url
 from moorage.solver.config import PoolConfig
 from moorage.usecases.claims.stay_terms import Lifetimes
 from moorage.usecases.shared.limits import Limits
@@ -118,6 +120,41 @@ def _secret(file: str, source: str) -> str:
     return secret
 
 
+def _shadow(effective: Effective) -> ShadowConfig | None:
+    """What is followed, if anything is.
+
+    Raises:
+        BadSetting: a setting does not go together with a shadow.
+    """
+    value, source = effective.values, effective.sources
+    if not value["shadow"]:
+        if value["shadow_source"]:
+            raise BadSetting("shadow_source", source["shadow_source"], "it needs shadow")
+        return None
+    try:
+        check_url(value["shadow"])
+    except ValueError as error:
+        raise BadSetting("shadow", source["shadow"], str(error)) from error
+    if value["workers"] != 1:
+        raise BadSetting(
+            "workers", source["workers"], "a shadow has one worker, which keeps writes in order"
+        )
+    for name in ("end_servers", "ticket_flavors"):
+        if value[name] == "nova":
+            raise BadSetting(name, source[name], "a shadow changes nothing in Nova")
+    mounts = _mounts(effective)
+    if "placement" not in mounts:
+        raise BadSetting("mount", source["mount"], "a shadow serves placement")
+    report = value["shadow_report"] or default_database().with_name("shadow.json")
+    return ShadowConfig(
+        followed=value["shadow"],
+        prefix=mounts["placement"],
+        source=value["shadow_source"],
+        refresh_seconds=value["shadow_refresh"] / SECOND,
+        report=Path(report).absolute(),
+    )
+
+
 WAITING: Final = 128
 """Requests of a worker that wait for one of its `threads`, or are answered without one."""
 
@@ -140,6 +177,7 @@ class Settings:
     outward: OutwardConfig
     traces: str
     """Where traces go: `off` or `otlp`."""
+    shadow: ShadowConfig | None = None
 
 
 def configure(effective: Effective) -> Settings:
@@ -191,6 +229,7 @@ def configure(effective: Effective) -> Settings:
         ),
         planners=_planners(value),
         traces=value["traces"],
+        shadow=_shadow(effective),
         outward=outward(effective),
         lifetimes=_lifetimes(effective),
         limits=Limits(
