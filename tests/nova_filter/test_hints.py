@@ -40,7 +40,8 @@ class NovaApi:
     def __call__(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
         if self.breaks:
             raise RuntimeError("nova-api broke")
-        text = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+        length = environ.get("CONTENT_LENGTH")
+        text = environ["wsgi.input"].read(int(length) if length else -1)
         self.seen.append(json.loads(text))
         self.global_ids.append(environ.get("openstack.global_request_id"))
         start_response(self.status, [("Content-Type", "application/json")])
@@ -85,8 +86,32 @@ class Cloud:
         return self.send(json.dumps(body).encode(), token, options, presents)
 
     def send(
-        self, text: bytes, token: str = TOKEN, options: Any = None, presents: str | None = None
+        self,
+        text: bytes,
+        token: str = TOKEN,
+        options: Any = None,
+        presents: str | None = None,
+        environ: Any = None,
     ) -> tuple[int, Any]:
+        statuses: list[str] = []
+        parts = self.serve(text, token, options, presents, environ or {}, statuses)
+        try:
+            answer = b"".join(parts)
+        finally:
+            if hasattr(parts, "close"):
+                parts.close()
+        return int(statuses[-1].split()[0]), json.loads(answer)
+
+    def serve(
+        self,
+        text: bytes,
+        token: str,
+        options: Any,
+        presents: str | None,
+        more: Any,
+        statuses: list[str],
+    ) -> Any:
+        """The answer as a WSGI server gets it."""
         application = filter_factory({}, **(options or {"endpoint": self.endpoint}))(self.nova)
         environ = {
             "REQUEST_METHOD": "POST",
@@ -96,10 +121,9 @@ class Cloud:
             "HTTP_X_ROLES": "member",
             "wsgi.input": io.BytesIO(text),
             **({} if presents is None else {"openstack.global_request_id": presents}),
+            **more,
         }
-        statuses: list[str] = []
-        answer = b"".join(application(environ, lambda status, _, *__: statuses.append(status)))
-        return int(statuses[-1].split()[0]), json.loads(answer)
+        return application(environ, lambda status, _, *__: statuses.append(status))
 
 
 @pytest.fixture
@@ -338,3 +362,21 @@ def test_a_group_without_members_says_what_to_do(cloud: Cloud) -> None:
     status, answer = cloud.boot({"group": group})
     assert status == 409
     assert "moorage member add" in answer["conflictingRequest"]["message"]
+
+
+def test_a_body_in_chunks_is_read_too(cloud: Cloud) -> None:
+    text = json.dumps({"server": SERVER, "os:scheduler_hints": {"moorage": "shop/db"}}).encode()
+    chunked = {"CONTENT_LENGTH": "", "wsgi.input_terminated": True}
+    assert cloud.send(text, environ=chunked)[0] == 202
+    assert list(cloud.members().values()).count("building") == 1
+
+
+def test_an_answer_that_nobody_reads_gives_the_place_back(cloud: Cloud) -> None:
+    cloud.nova.status = "403 Forbidden"
+    text = json.dumps({"server": SERVER, "os:scheduler_hints": {"moorage": "shop/db"}}).encode()
+    statuses: list[str] = []
+    answer = cloud.serve(text, TOKEN, None, None, {}, statuses)
+    assert statuses == ["403 Forbidden"]
+    assert "building" in cloud.members().values()
+    answer.close()
+    assert set(cloud.members().values()) == {"held"}

@@ -150,7 +150,7 @@ class HintFilter:
 
     def _watched(
         self, environ: Environ, start_response: StartResponse, calls: NativeApi, claim: str
-    ) -> Iterator[bytes]:
+    ) -> Iterable[bytes]:
         """Pass the request on; give the claim back unless nova-api accepts the server."""
         statuses: list[str] = []
 
@@ -158,16 +158,35 @@ class HintFilter:
             statuses.append(status)
             return start_response(status, headers, *more)
 
-        try:
-            parts = self._application(environ, noted)
-            try:
-                yield from parts
-            finally:
-                if hasattr(parts, "close"):
-                    parts.close()
-        finally:
+        def over() -> None:
             if not (statuses and statuses[-1].startswith("202")):
                 calls.give_back(claim)
+
+        try:
+            parts = self._application(environ, noted)
+        except BaseException:
+            over()
+            raise
+        return _Watched(parts, over)
+
+
+class _Watched:
+    """An answer's parts; WSGI servers close it however its delivery ends, even before it begins."""
+
+    def __init__(self, parts: Iterable[bytes], over: Callable[[], None]) -> None:
+        self._parts = parts
+        self._over = over
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._parts)
+
+    def close(self) -> None:
+        """End the answer."""
+        try:
+            if hasattr(self._parts, "close"):
+                self._parts.close()
+        finally:
+            self._over()
 
 
 def _creation(environ: Environ) -> Any:  # noqa: ANN401 - any JSON value
@@ -291,9 +310,9 @@ def _buffered(environ: Environ) -> bytes:
         length = int(environ.get("CONTENT_LENGTH") or 0)
     except ValueError:
         length = 0
-    if length > LONGEST:
-        return b""
-    if length <= 0:
+    if length <= 0 and environ.get("wsgi.input_terminated"):
+        length = LONGEST + 1  # sent in chunks: the server ends the stream
+    elif not 0 < length <= LONGEST:
         return b""
     body: bytes = environ["wsgi.input"].read(length)
     environ["wsgi.input"] = BytesIO(body)
