@@ -45,7 +45,7 @@ QUALIFIERS = frozenset(
     """
     alone anti before bounded by closed deferred derived earlier earliest early
     effective exhaustive expanded external fast free freed granted hypothetical ideal if in
-    kept lapsed largest late local max min movable moved next no now outgoing pending
+    kept lapsed largest late leased local max min movable moved next no now outgoing pending
     over partial placed plain preempted presented proved repeated reservable rolling sequential
     settable short simulated single spared standalone standing static stored sufficient taken typed
     unclaimed unknown unplaced virtual watched weighted

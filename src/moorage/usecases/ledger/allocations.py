@@ -34,7 +34,7 @@ from moorage.usecases.claims.presented import (
 )
 from moorage.usecases.claims.stay_terms import Lifetimes, ending_in_time, with_declared_stay
 from moorage.usecases.ledger import withdrawal
-from moorage.usecases.ledger.exclusive_hosts import check_exclusive_hosts
+from moorage.usecases.ledger.leased_hosts import check_leased_hosts
 from moorage.usecases.ledger.member_moves import check_moves
 from moorage.usecases.tickets.allocations import is_retryable, redeemed, take_places
 from moorage.usecases.tickets.places import check_stock, is_ticket
@@ -228,7 +228,7 @@ def _commit_writes(
     """
     notice = rules.lifetimes.notice
     for attempt in range(ATTEMPTS):
-        revision = check_exclusive_hosts(store, writes, notice)
+        revision = check_leased_hosts(store, writes, notice)
         moved = check_moves(store, writes, refuse=rules.refuse_misplaced)
         changeset = Changeset((*writes, *told, *moved), exclusive_revision=revision)
         if any(map(_PREEMPTIBLE, writes)):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import ExclusiveEnsembles, Store
 
 
-def without_exclusive_hosts(
+def without_leased_hosts(
     store: Store, snapshot: Snapshot, query: CandidateQuery, lifetimes: Lifetimes
 ) -> CandidateQuery:
     """The query without the hosts that are leased whole at any time of the server's stay."""
@@ -51,7 +51,7 @@ def without_exclusive_hosts(
     return replace(query, anchors=frozenset(roots[~closed[roots]].tolist()))
 
 
-def check_exclusive_hosts(
+def check_leased_hosts(
     store: Store, writes: Sequence[ReplaceAllocations], notice: Duration
 ) -> int | None:
     """Check that no write gives a consumer a host that is leased whole to others in its stay.
