@@ -353,6 +353,10 @@ def test_without_a_place_there_is_a_sentence(tenant: Cli, nova: Nova, shop: str)
     assert told.status == 1
     assert "it has no place" in told.out
     assert not nova.created
+    remedy = f"to place it anew: moorage decision create {shop} --hold 10m"
+    assert remedy in told.out
+    (first, *_) = tenant("ensemble", "boot", shop, "-f", "json").body["boot"]["members"]
+    assert first["message"].endswith(remedy)
 
 
 def test_nothing_says_where_nova_is(tenant: Cli, shop: str) -> None:

@@ -137,7 +137,7 @@ class Booting(Command):
                 self.app.stderr.write(f"{as_typed(summary(stopped.result, args.ensemble))}\n")
                 raise
         text = described(result, args.ensemble)
-        return Shown(result_body(result), text, OK if result.complete else FAILED)
+        return Shown(result_body(result, args.ensemble), text, OK if result.complete else FAILED)
 
     def _listener(self, draw: Callable[[str, int, int], None]) -> BootListener:
         from moorage.client.boot import BootListener
@@ -190,14 +190,14 @@ class Boot(Booting):
         return self.booted(args, role=args.only, **which)
 
 
-def result_body(result: BootResult) -> dict[str, Any]:
+def result_body(result: BootResult, ensemble: str) -> dict[str, Any]:
     """The result as JSON."""
     members = [
         {
             "member": one.member,
             "status": one.state.value,
             "server_id": one.server_id,
-            "message": one.message,
+            "message": as_typed(_named(one.message, ensemble)),
         }
         for one in result.outcomes
     ]
@@ -228,7 +228,12 @@ def described(result: BootResult, ensemble: str) -> RenderableType:
 def _why(outcome: Outcome, ensemble: str) -> str:
     if isinstance(outcome.error, ApiError):
         return failures.sentence(outcome.error)
-    return outcome.message.replace("ENSEMBLE", ensemble)
+    return _named(outcome.message, ensemble)
+
+
+def _named(message: str, ensemble: str) -> str:
+    """A message whose commands are about this ensemble."""
+    return message.replace("ENSEMBLE", ensemble)
 
 
 def summary(result: BootResult, ensemble: str) -> str:
