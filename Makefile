@@ -180,7 +180,7 @@ mutants: install  ## 60 rules broken one at a time in HEAD: do the tests of thei
 fuzz-placement: install  ## random requests to us and to the reference: answers must agree (SEED=1 SECONDS=600)
 	$(BIN)/python -W ignore -m tests.fuzz $(or $(SEED),1) $(or $(SECONDS),600)
 
-fuzz-doors: install  ## hostile requests to all three APIs of one service, for an hour; its report is in .cache/doors.md (SEED=1 SECONDS=3600 DATABASE=sqlite)
+fuzz-doors: install  ## hostile requests to all APIs of one service, for an hour; its report is in .cache/doors.md (SEED=1 SECONDS=3600 DATABASE=sqlite)
 	$(BIN)/python -m tests.fuzz.doors --seed $(or $(SEED),1) --seconds $(or $(SECONDS),3600) \
 	  --database $(or $(DATABASE),sqlite) --report $(or $(REPORT),.cache/doors.md)
 

@@ -1,4 +1,4 @@
-"""The page of the access rules, from the route tables of both APIs."""
+"""The page of the access rules, from the route tables of all APIs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ only."""
 
 
 def page() -> str:
-    """Both APIs' rules, then the names they refer to."""
+    """The rules of every API, then the names they refer to."""
+    from moorage.api.compute import routes as compute
+    from moorage.api.compute import rules as compute_rules
+    from moorage.api.leases import routes as leases
+    from moorage.api.leases import rules as lease_rules
     from moorage.api.native.routes import CLOCK
     from moorage.api.native.rules import KNOWN
     from moorage.api.placement import rules
@@ -32,6 +36,11 @@ def page() -> str:
         ("Rule", "By default", "Routes"),
         rows(theirs, [(rule, f"{method} {path}") for method, path, _, _, rule in TABLE]),
     )
+    others = (
+        ("Lease API", lease_rules.KNOWN, leases.ROUTES),
+        ("Server groups", compute_rules.KNOWN, compute.ROUTES),
+    )
+    every = {**KNOWN, **theirs, **lease_rules.KNOWN, **compute_rules.KNOWN}
     return "\n\n".join(
         [
             "# Access rules",
@@ -40,14 +49,18 @@ def page() -> str:
             table(("Rule", "By default", "Routes"), rows(KNOWN, [*native(), *clock])),
             "## Placement API",
             placement,
+            *(
+                f"## {title}\n\n"
+                + table(
+                    ("Rule", "By default", "Routes"),
+                    rows(known, [(one.rule, f"{one.method} {one.path}") for one in routes]),
+                )
+                for title, known, routes in others
+            ),
             f"## Names\n\n{NAMES}",
             table(
                 ("Name", "Check"),
-                (
-                    (code(name), code(check))
-                    for name, check in {**KNOWN, **theirs}.items()
-                    if ":" not in name
-                ),
+                ((code(name), code(check)) for name, check in every.items() if ":" not in name),
             ),
         ]
     )

@@ -208,6 +208,21 @@ def test_bad_rules(
     assert names(store) == {}, "nothing was written"
 
 
+def test_aggregates_that_contradict_each_other_change_nothing(
+    offline: Cli, store: Ledger, nova: NovaRecords, tmp_path: Path
+) -> None:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    compute(nova, 1, "az1")
+    nova.aggregate("left", "service1", rack="r1")
+    nova.aggregate("right", "service1", rack="r2")
+    nova.flavor("1", "small", 1)
+    result = synced(offline, nova, "--topology", str(tmp_path / "rules.yaml"))
+    assert result.status not in {0, 4}
+    assert "several values of rack of host n1" in result.out
+    assert "rules.yaml" in result.out
+    assert (names(store), place(store, 1)) == ({}, None)
+
+
 @pytest.mark.parametrize("path", ["/v2.1/flavors/detail", "/v2.1/os-hypervisors/detail"])
 @pytest.mark.parametrize("answer", [(403, {"forbidden": {"message": "not you"}}), (200, {"x": 1})])
 def test_a_nova_that_refuses(

@@ -76,11 +76,11 @@ class Nova(Command):
         opened = trial_ledger if args.dry_run else ledger
         with opened(args) as store:
             env = environment_of(store, args)
-            flavors = sync_flavors(env, OPERATOR, rows, dry_run=args.dry_run)
             topology = None
             if rules is not None and file is not None:
                 with reading(file):
                     topology = sync_topology(env, OPERATOR, rules, hosts, dry_run=args.dry_run)
+            flavors = sync_flavors(env, OPERATOR, rows, dry_run=args.dry_run)
         body = {
             "dry_run": args.dry_run,
             "flavors": _flavors(flavors),

@@ -50,7 +50,7 @@ ACCESS: Final = (
         str,
         "",
         "FILE",
-        "Access rules other than the defaults, of both APIs: a YAML file of oslo.policy. Read again"
+        "Access rules other than the defaults, of all APIs: a YAML file of oslo.policy. Read again"
         " when it changes. Empty: the defaults.",
     ),
     Setting(

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz.doors`: hostile requests to all three APIs of one service."""
+"""`python -m tests.fuzz.doors`: hostile requests to all APIs of one service."""
 
 import argparse
 import re

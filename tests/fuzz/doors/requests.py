@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from tests.fuzz.doors.spoiling import dumps, spoiled, text
 from tests.fuzz.doors.templates import template
 
-NATIVE, PLACEMENT, BLAZAR = "/v1", "/placement", "/reservation"
+NATIVE, PLACEMENT, BLAZAR, COMPUTE = "/v1", "/placement", "/reservation", "/compute/v2.1"
 
 GETS: Final = {
     NATIVE: (
@@ -23,11 +23,24 @@ GETS: Final = {
         "/allocation_candidates",
     ),
     BLAZAR: ("/leases", "/os-hosts", "/os-hosts/properties", "/os-hosts/allocations"),
+    COMPUTE: ("/os-server-groups", "/"),
 }
 PARAMETERS: Final = (
     *("limit", "marker", "name", "all_projects", "resources", "required", "in_tree", "member_of"),
     *("group_policy", "same_subtree", "resources1", "required1", "project_id", "user_id"),
-    *("from", "to", "step", "flavor", "count", "duration", "wait", "after", "type", "status"),
+    *(
+        "offset",
+        "from",
+        "to",
+        "step",
+        "flavor",
+        "count",
+        "duration",
+        "wait",
+        "after",
+        "type",
+        "status",
+    ),
 )
 QUERIES: Final = (
     {"resources": "VCPU:1,MEMORY_MB:64"},
@@ -191,6 +204,24 @@ def _blazar(dice: Random, known: Sequence[str]) -> Asked:
     return _sent(dice, "POST", f"{BLAZAR}/leases", body)
 
 
+def _server_group(dice: Random, known: Sequence[str]) -> Asked:
+    if known and dice.random() < 0.3:
+        method = dice.choice(("GET", "DELETE"))
+        return _sent(dice, method, f"{COMPUTE}/os-server-groups/{dice.choice(known)}", None)
+    name = {"name": f"g{dice.randrange(50)}"}
+    kind, limit = dice.choice(("anti-affinity", "affinity")), dice.choice((1, "2", 10**40))
+    body, minor = dice.choice(
+        (
+            ({"policies": [kind]}, dice.choice((1, 13, 15, 63))),
+            ({"policy": kind, "rules": {"max_server_per_host": limit}}, 64),
+            ({"policy": f"soft-{kind}"}, dice.choice((64, 65))),
+        )
+    )
+    asked = _sent(dice, "POST", f"{COMPUTE}/os-server-groups", {"server_group": name | body})
+    header = {"OpenStack-API-Version": f"compute 2.{minor}"}
+    return Asked("POST", asked.path, asked.body, header)
+
+
 def _placement(dice: Random, known: Sequence[str]) -> Asked:
     own = dice.choice(known) if known and dice.random() < 0.5 else str(uuid.uuid4())
     allocation = {
@@ -233,6 +264,7 @@ _KINDS: Final[tuple[Callable[[Random, Sequence[str]], Asked], ...]] = (
     _lease,
     _subscription,
     _blazar,
+    _server_group,
     _placement,
     _placement,
 )
