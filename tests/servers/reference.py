@@ -57,11 +57,11 @@ class Placement:
 
 
 @contextmanager
-def reference(folder: Path, database: str) -> Iterator[Placement]:
+def reference(folder: Path, database: str, conf: str = _CONF) -> Iterator[Placement]:
     """The reference over a database, with its tables made."""
     folder.mkdir(exist_ok=True)
     log = folder / "placement.log"
-    (folder / "placement.conf").write_text(_CONF.format(url=database, log=log))
+    (folder / "placement.conf").write_text(conf.format(url=database, log=log))
     with (folder / "err").open("wb") as errors:
         process = subprocess.Popen(
             [sys.executable, str(SCRIPT), str(folder)],
