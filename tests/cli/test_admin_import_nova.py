@@ -161,6 +161,20 @@ def test_what_is_not_taken_is_listed_with_the_reason(
     assert set(members(store).values()) == {here}
 
 
+def test_a_group_that_nova_has_deleted_is_told(
+    offline: Cli, store: Ledger, nova: NovaRecords
+) -> None:
+    nova.group(GROUP, "web", "affinity")
+    nova.group(OTHER, "db", "affinity")
+    assert taken(offline, nova).body["without_group"] == []
+    del nova.lists["server_groups"][0]
+    told = taken(offline, nova)
+    assert (told.status, told.body["without_group"]) == (0, [{"id": GROUP, "name": "web"}])
+    assert store.ensemble(GROUP).name == "web", "who deletes it is its project or an operator"
+    said = offline("admin", "import", "nova", "--from", nova.url).out
+    assert f"ensemble web ({GROUP}): Nova has no such group any more" in said
+
+
 def test_names_stay_unique_in_a_project(offline: Cli, store: Ledger, nova: NovaRecords) -> None:
     nova.group(GROUP, "web", "affinity")
     nova.group(OTHER, "web", "affinity")

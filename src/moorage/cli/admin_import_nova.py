@@ -59,7 +59,7 @@ class Nova(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         from moorage.client.nova_source import SERVICE, over, read_groups, read_servers
-        from moorage.usecases.ensembles.group_takeover import take_over_groups
+        from moorage.usecases.ensembles.group_takeover import take_over_groups, without_group
 
         url = args.source if args.source == CATALOG else args.source.rstrip("/")
         opened = trial_ledger if args.dry_run else ledger
@@ -76,9 +76,10 @@ class Nova(Command):
                     dry_run=args.dry_run,
                     advance=lambda: writing.advance(1),
                 )
+                left = without_group(store, OPERATOR, groups)
         body = _body(outcomes, dry_run=args.dry_run)
-        left = body["not_taken"]
-        return Shown(body, _told(body), CONFLICT if left else OK)
+        body["without_group"] = [{"id": one.id, "name": one.name} for one in left]
+        return Shown(body, _told(body), CONFLICT if body["not_taken"] else OK)
 
 
 def _body(outcomes: Sequence[GroupOutcome], *, dry_run: bool) -> dict[str, Any]:
@@ -136,6 +137,10 @@ def _told(body: dict[str, Any]) -> Any:  # noqa: ANN401 - something rich
     for one in body["not_taken"]:
         what = "" if one["server"] is None else f", server {one['server']}"
         lines.append(f"{names[one['group']]}{what} is not taken over: {one['reason']}")
+    lines += [
+        f"ensemble {one['name']} ({one['id']}): Nova has no such group any more"
+        for one in body["without_group"]
+    ]
     if len(lines) > SHOWN:
         lines[SHOWN:] = [f"… and {len(lines) - SHOWN} more"]
     verdict = f"wrote {body.get('written')}"

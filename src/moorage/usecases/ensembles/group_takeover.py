@@ -21,7 +21,7 @@ from moorage.domain.server_groups import GroupPolicy, group_policy
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.ensembles.names import unique_name_condition
 from moorage.usecases.ensembles.policy_checks import broken_policies
-from moorage.usecases.shared.access import require_operator
+from moorage.usecases.shared.access import every_ensemble, require_operator
 from moorage.usecases.shared.limits import check_member_count
 from moorage.usecases.shared.lookup import if_stored
 from moorage.usecases.shared.retry import retry
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ensembles.policy_checks import PolicyViolation
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Caller
+    from moorage.usecases.ports import Caller, Store
 
 _NOT_IN_ROLES: Final = re.compile(r"[^A-Za-z0-9_./:-]")
 _LONGEST: Final = 128
@@ -96,6 +96,24 @@ def take_over_groups(
         found.append(outcome)
         advance()
     return tuple(found)
+
+
+def without_group(
+    store: Store, caller: Caller, groups: Sequence[NovaGroup]
+) -> tuple[Ensemble, ...]:
+    """Ensembles that were imported from groups which Nova does not have any more.
+
+    Raises:
+        Forbidden: the caller is no operator.
+    """
+    require_operator(caller)
+    there = {one.id for one in groups}
+    key, value = IMPORTED
+    return tuple(
+        one
+        for one in every_ensemble(store)
+        if one.metadata.get(key) == value and one.id not in there
+    )
 
 
 def _take(

@@ -13,16 +13,15 @@ from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.delete import delete_ensemble
-from moorage.usecases.ports import Page
-from moorage.usecases.shared.access import own_ensemble
+from moorage.usecases.shared.access import every_ensemble, own_ensemble
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from moorage.domain.ensembles import Ensemble
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.environment import UseCaseEnvironment
-    from moorage.usecases.ports import Caller, Store
+    from moorage.usecases.ports import Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def list_server_groups(
     snapshot = env.store.snapshot()
     found = (
         group
-        for ensemble in _ensembles(env.store, project, env.limits.page)
+        for ensemble in every_ensemble(env.store, project, at_once=env.limits.page)
         if (group := _as_group(snapshot, ensemble)) is not None
     )
     return tuple(islice(found, offset, offset + limit))
@@ -88,13 +87,6 @@ def delete_server_group(env: UseCaseEnvironment, caller: Caller, group_id: str) 
     """
     group = show_server_group(env, caller, group_id)
     delete_ensemble(env, caller, group.ensemble.id, None)
-
-
-def _ensembles(store: Store, project: str | None, size: int) -> Iterator[Ensemble]:
-    page = Page(size)
-    while some := store.ensembles(project_id=project, page=page):
-        yield from some
-        page = Page(size, some[-1].id)
 
 
 def _as_group(snapshot: Snapshot, ensemble: Ensemble) -> ServerGroup | None:

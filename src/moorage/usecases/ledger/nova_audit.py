@@ -14,6 +14,7 @@ from moorage.domain.words import counted
 from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.usecases.decide.member_places import bookings_of
 from moorage.usecases.ports import Page
+from moorage.usecases.shared.access import every_ensemble
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from moorage.domain.audit import NovaView
     from moorage.domain.consumers import Consumer
     from moorage.domain.decisions import Decision
-    from moorage.domain.ensembles import Ensemble
     from moorage.domain.servers import Server
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.ledger.content import ConsumerBookings
@@ -149,7 +149,7 @@ def find_claims(store: Store, nova: NovaView) -> Iterator[Finding]:
 
 def find_members(store: Store, nova: NovaView, snapshot: Snapshot) -> Iterator[Finding]:
     """Members whose servers Nova does not have, and which have no place."""
-    for ensemble in _ensembles(store):
+    for ensemble in every_ensemble(store):
         if ensemble.updated_at > nova.taken_at - GRACE:
             continue
         for member in ensemble.members:
@@ -180,13 +180,6 @@ def compare_services(nova: NovaView, snapshot: Snapshot) -> Iterator[Finding]:
         if not host.up and waiting:
             told = f"{host.name}: its compute service is down, and {counted(len(waiting), 'place')}"
             yield Finding(FindingKind.DOWN, uuid, f"{told} is held, claimed or leased there")
-
-
-def _ensembles(store: Store) -> Iterator[Ensemble]:
-    page = Page()
-    while some := store.ensembles(project_id=None, page=page):
-        yield from some
-        page = Page(marker=some[-1].id)
 
 
 def _decisions(store: Store) -> Iterator[Decision]:

@@ -11,10 +11,11 @@ import json
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from moorage.domain.errors import DuplicateName, Forbidden, NotFound, StaleGeneration
+from moorage.usecases.ports import Page
 from moorage.usecases.shared.lookup import if_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from moorage.domain.bookings import Booking
     from moorage.domain.consumers import Consumer
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from moorage.domain.leases import Lease
     from moorage.domain.period import Instant
     from moorage.domain.series import Series
-    from moorage.usecases.ports import Caller, Page, Store
+    from moorage.usecases.ports import Caller, Store
     from moorage.usecases.shared.environment import Environment
 
 
@@ -47,6 +48,16 @@ def list_ensembles(
     if page.marker is not None:
         own_ensemble(env.store, caller, page.marker)
     return env.store.ensembles(project_id=project, name=name, page=page)
+
+
+def every_ensemble(
+    store: Store, project_id: str | None = None, *, at_once: int = 1000
+) -> Iterator[Ensemble]:
+    """All ensembles of a project, or of every project, oldest first; so many are read at once."""
+    page = Page(at_once)
+    while some := store.ensembles(project_id=project_id, page=page):
+        yield from some
+        page = Page(at_once, some[-1].id)
 
 
 def list_decisions(
