@@ -57,6 +57,11 @@ class Exchange:
         """Whether it may have changed something."""
         return self.method in WRITES
 
+    @property
+    def size(self) -> int:
+        """Bytes of its bodies."""
+        return len(self.body) + len(self.reply.body)
+
     def example(self, detail: str) -> Example:
         """The request, for the report."""
         query = f"?{self.query}" if self.query else ""

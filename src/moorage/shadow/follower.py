@@ -34,6 +34,8 @@ _log = logging.getLogger(__name__)
 
 WAITING: Final = 10_000
 """Exchanges that may wait to be compared; more are counted and dropped."""
+WAITING_BYTES: Final = 256 * 1024 * 1024
+"""The same for the bytes of their bodies."""
 SAVING: Final = 1.0
 """Seconds between two writes of the report."""
 PAUSE: Final = 10.0
@@ -92,6 +94,10 @@ class Follower:
     _waiting: queue.Queue[Exchange] = field(default_factory=lambda: queue.Queue(WAITING))
     _missed: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _bytes: int = 0
+    """Of the bodies that wait."""
+    _lost_write: bool = False
+    """Whether a write was dropped, so that the ledger has to be refreshed."""
     _offers: BootOffers = field(default_factory=BootOffers)
     _known: int = 0
     """Exchanges up to this number are in the content that was taken over."""
@@ -106,10 +112,14 @@ class Follower:
 
     def note(self, exchange: Exchange) -> None:
         """Have an exchange compared later; never waits."""
-        try:
-            self._waiting.put_nowait(exchange)
-        except queue.Full:
-            self.miss("too many waited to be compared")
+        with self._lock:
+            fits = self._bytes + exchange.size <= WAITING_BYTES
+            if fits and not self._waiting.full():  # nobody else puts anything in
+                self._bytes += exchange.size
+                self._waiting.put_nowait(exchange)
+                return
+            self._lost_write = self._lost_write or exchange.writes
+        self.miss("too many waited to be compared")
 
     def miss(self, reason: str) -> None:
         """Count a forwarded request that cannot be compared."""
@@ -133,6 +143,11 @@ class Follower:
             exchange = self._waiting.get(timeout=SAVING)
         except queue.Empty:
             return
+        with self._lock:
+            self._bytes -= exchange.size
+            lost, self._lost_write = self._lost_write, False
+        if lost:
+            self._refresh_soon()
         self.report.requests += 1
         if exchange.writes and exchange.reply.status >= _FAILED:  # it may be written or not
             self._refresh_soon()
