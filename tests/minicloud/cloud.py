@@ -75,13 +75,17 @@ class Cloud:
     def manage(self, program: str, service: str, *words: str) -> str:
         """What a service's own command for operators prints."""
         file = {"nova": "nova.conf", "glance": "glance-api.conf", "neutron": "neutron.conf"}
+        config = str(self.layout.folder(service) / file[service])
+        return self.run(inside(program), "--config-file", config, *words)
+
+    def run(self, *words: str) -> str:
+        """What a program of the cloud's environment prints.
+
+        Raises:
+            RuntimeError: it fails; with all that it printed.
+        """
         ran = subprocess.run(
-            [
-                inside(program),
-                "--config-file",
-                str(self.layout.folder(service) / file[service]),
-                *words,
-            ],
+            words,
             env=self.layout.environ,
             capture_output=True,
             text=True,
@@ -90,7 +94,7 @@ class Cloud:
         )
         if ran.returncode:
             raise RuntimeError(
-                f"{program} {' '.join(words)}: {ran.returncode}\n{ran.stdout}{ran.stderr}"[-4_000:]
+                f"{' '.join(words)}: {ran.returncode}\n{ran.stdout}{ran.stderr}"[-4_000:]
             )
         return ran.stdout
 

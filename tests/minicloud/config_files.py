@@ -1,19 +1,33 @@
 """The services' configuration files, as an operator would write them for one machine."""
 
-from configparser import ConfigParser
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from tests.minicloud.layout import ENVIRONMENT, PASSWORD, Layout
 
-Sections = dict[str, dict[str, str]]
+Sections = Mapping[str, Mapping[str, str | tuple[str, ...]]]
+"""Section -> key -> its value, or several that are written one after the other."""
+
+FILTERS: Final = (
+    "nova.scheduler.filters.all_filters",
+    "moorage.nova_filter.scheduler.HeldPlaceFilter",
+)
+ENABLED: Final = (
+    "ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,"
+    "ServerGroupAffinityFilter,HeldPlaceFilter"
+)
 
 
 def write(path: Path, sections: Sections) -> Path:
     """One file of sections and keys."""
-    parser = ConfigParser(interpolation=None, default_section="\0")
-    parser.read_dict(sections)
-    with path.open("w") as file:
-        parser.write(file)
+    lines = []
+    for section, values in sections.items():
+        lines.append(f"[{section}]")
+        for key, value in values.items():
+            several = (value,) if isinstance(value, str) else value
+            lines += [f"{key} = {one}" for one in several]
+    path.write_text("\n".join([*lines, ""]))
     return path
 
 
@@ -141,6 +155,7 @@ def _nova(layout: Layout, name: str) -> Sections:
         "neutron": account(layout, "nova"),
         "glance": account(layout, "nova"),
         "conductor": {"workers": "1"},
+        "filter_scheduler": {"available_filters": FILTERS, "enabled_filters": ENABLED},
         "scheduler": {"workers": "1", "discover_hosts_in_cells_interval": "2"},
         "compute": {"live_migration_wait_for_vif_plug": "false"},
         "quota": {"instances": "1000", "cores": "10000", "ram": "-1", "server_groups": "100"},
@@ -172,8 +187,8 @@ def nova_service(layout: Layout, name: str) -> Path:
 
 def compute(layout: Layout, host: str) -> Path:
     """For one nova-compute: it reaches the database through the conductor."""
-    sections = _nova(layout, host)
-    sections["DEFAULT"]["host"] = host
+    nova = _nova(layout, host)
+    sections = {**nova, "DEFAULT": {**nova["DEFAULT"], "host": host}}
     del sections["database"], sections["api_database"]
     return write(layout.folder(host) / "nova.conf", sections)
 

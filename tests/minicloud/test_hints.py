@@ -3,6 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.minicloud.cloud import INSIDE
+from tests.minicloud.layout import inside
 from tests.minicloud.tenant import Operator, Refused, Tenant, eventually
 from tests.minicloud.test_ticket_flavors import APART, DB, places
 
@@ -114,3 +116,30 @@ def test_moorage_away_refuses_the_hint_alone(demo: Tenant, operator: Operator) -
         operator.cloud.start("moorage")
     assert refused.value.status == 503
     demo.built(*demo.boot("m1.small", hints={"moorage": held["name"]}))
+
+
+def test_the_schedulers_filter_refuses_all_other_hosts(operator: Operator, demo: Tenant) -> None:
+    """Asked as nova-scheduler asks it, for a server that was given every host of the cloud."""
+    held = demo.hold({"name": "web", "count": 1, "flavor": "m1.small"})
+    body = {"claim": {"member": "web[0]", "server": {"flavorRef": "m1.small"}}}
+    claim = demo.native("POST", f"/decisions/{held['id']}/claims", body)["claim"]
+    computes = {
+        one.name: one.id
+        for one in operator.connection.placement.resource_providers()
+        if one.name in operator.cloud.layout.computes
+    }
+
+    def passed(claim: str, hint: str) -> list[str]:
+        scheduler = operator.cloud.layout.folder("scheduler") / "nova.conf"
+        said = operator.cloud.run(
+            inside("python"),
+            str(INSIDE / "held_place_filter.py"),
+            *("--config-file", str(scheduler), claim, "1,2048,20", hint),
+            *(f"{name}={uuid}" for name, uuid in computes.items()),
+        )
+        return sorted(said.split())
+
+    assert passed(claim["id"], held["name"]) == [places(operator, held["id"])["web[0]"]]
+    assert passed(claim["id"], "") == sorted(computes), "without the hint nothing is asked"
+    strange = "11111111-2222-4333-8444-555555555555"
+    assert passed(strange, held["name"]) == sorted(computes), "an ordinary request"

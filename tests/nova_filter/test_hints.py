@@ -148,7 +148,7 @@ def test_a_hint_claims_a_place_and_presents_it(cloud: Cloud, place: str, key: st
     assert building == (["db[2]"] if "[2]" in place else ["db[0]"])
     (claim,) = cloud.call("GET", f"/decisions/{cloud.decision}/claims")["claims"]
     assert cloud.nova.global_ids == [f"req-{claim['id']}"]
-    assert cloud.nova.seen == [{"server": SERVER, key: {"different_host": "h"}}]
+    assert cloud.nova.seen == [{"server": SERVER, key: hints}]
 
 
 def test_the_claim_ends_with_a_build_that_fails_later(cloud: Cloud) -> None:
@@ -181,7 +181,7 @@ def test_metadata_names_a_member(cloud: Cloud) -> None:
 
 def test_a_group_that_is_an_ensemble_is_taken_out(cloud: Cloud) -> None:
     assert cloud.boot({"group": cloud.ensemble}) == (202, {})
-    assert cloud.nova.seen[0]["os:scheduler_hints"] == {}
+    assert cloud.nova.seen[0]["os:scheduler_hints"] == {"moorage": cloud.ensemble}
     assert "building" in cloud.members().values()
 
 
@@ -352,7 +352,7 @@ def test_an_imported_group_is_novas_too(cloud: Cloud) -> None:
     added = {"member": {"role": role, "decide": {"hold": "PT10M"}}}
     cloud.call("POST", f"/ensembles/{group}/members", added)
     assert cloud.boot({"group": group}) == (202, {})
-    assert cloud.nova.seen[2]["os:scheduler_hints"] == {}
+    assert cloud.nova.seen[2]["os:scheduler_hints"] == {"moorage": group}
     assert cloud.nova.global_ids[2] is not None
 
 

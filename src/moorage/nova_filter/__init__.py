@@ -21,8 +21,8 @@ An action on a server (migrate, evacuate, resize, unshelve) has `req-` and the s
 global id, unless it brings one: if the server is a member, Placement answers with hosts on which
 it keeps its ensemble's policies.
 
-Only the standard library is used here, and nothing else of Moorage: nothing of it needs to be
-configured where nova-api runs.
+Only the standard library is used in nova-api, and nothing else of Moorage: nothing of it needs to
+be configured where nova-api runs. `scheduler` is a filter for nova-scheduler.
 """
 
 from moorage.nova_filter.middleware import filter_factory

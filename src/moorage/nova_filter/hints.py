@@ -134,13 +134,26 @@ def _hints(request: Mapping[str, Any]) -> Mapping[str, Any]:
     return next((request[key] for key in HINTS if isinstance(request.get(key), dict)), {})
 
 
-def without_hint(request: Mapping[str, Any], place: Place) -> dict[str, Any]:
-    """The body without the hint of the place: nova-api refuses groups that it does not have."""
+def with_claimed_place(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The body with the hint `moorage` instead of `group`: nova-api refuses unknown groups.
+
+    Nova keeps hints for the server's life; see `scheduler`.
+    """
+    return _with_hints(request, {GROUP: HINT})
+
+
+def without_place(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The body without the hint `moorage`: the server gets an ordinary host."""
+    return _with_hints(request, {HINT: None})
+
+
+def _with_hints(request: Mapping[str, Any], names: Mapping[str, str | None]) -> dict[str, Any]:
+    """The body with other names of hints; None: without them."""
     left = dict(request)
     for key in HINTS:
         if isinstance(left.get(key), dict):
-            gone = {HINT, GROUP} if place.named_by == GROUP else {HINT}
-            left[key] = {name: value for name, value in left[key].items() if name not in gone}
+            hints = ((names.get(name, name), value) for name, value in left[key].items())
+            left[key] = {name: value for name, value in hints if name is not None}
     return left
 
 

@@ -20,7 +20,8 @@ from moorage.nova_filter.hints import (
     named_place,
     named_reservation,
     several,
-    without_hint,
+    with_claimed_place,
+    without_place,
 )
 from moorage.nova_filter.native_api import NativeApi, Unanswered
 
@@ -117,8 +118,10 @@ class HintFilter:
                 raise
         except _UNANSWERED as error:
             self._without_an_answer(error, insists=place.named_by == HINT)
-        if claim is not None or place.named_by == HINT:
-            _put_body(environ, without_hint(request, place))
+        if claim is not None and place.named_by == GROUP:
+            _put_body(environ, with_claimed_place(request))
+        elif claim is None and place.named_by == HINT:
+            _put_body(environ, without_place(request))
         return claim
 
     def _reservation(self, request: Mapping[str, Any], calls: NativeApi) -> str | None:

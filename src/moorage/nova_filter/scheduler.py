@@ -1,0 +1,74 @@
+"""A filter for nova-scheduler: servers that name a held place get no other host.
+
+    [filter_scheduler]
+    available_filters = nova.scheduler.filters.all_filters
+    available_filters = moorage.nova_filter.scheduler.HeldPlaceFilter
+    enabled_filters = ComputeFilter,...,HeldPlaceFilter
+
+A safety net: where Moorage is Nova's Placement, candidates are on the right hosts already. Whatever
+else gives the scheduler hosts, this asks Moorage for the candidates of the request once more, with
+the same request id, and refuses all other hosts. Servers without the hint `moorage` pass unasked.
+
+    [moorage]
+    # Moorage's Placement API; by default Nova's own Placement, with the login of [placement]
+    placement_endpoint = http://controller:8778/placement
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from nova import conf, utils  # type: ignore[import-not-found]
+from nova.scheduler import filters  # type: ignore[import-not-found]
+from nova.scheduler import utils as scheduler_utils
+from oslo_config import cfg
+
+from moorage.nova_filter.hints import HINT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+VERSION: Final = "1.36"
+"""The microversion of Placement that nova-scheduler uses."""
+OPTION: Final = cfg.StrOpt("placement_endpoint", help="Moorage's Placement API.")
+OK: Final = 200
+
+conf.CONF.register_opts([OPTION], group="moorage")
+_log = logging.getLogger(__name__)
+
+
+class HeldPlaceFilter(filters.BaseHostFilter):  # type: ignore[misc]
+    """Refuses hosts on which the server's held place is not."""
+
+    RUN_ON_REBUILD = False
+
+    def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any) -> Iterable[Any]:  # noqa: ANN401 - Nova's objects
+        """The hosts that are among Moorage's candidates of the request."""
+        hosts = list(filter_obj_list)
+        if not spec_obj.get_scheduler_hint(HINT) or scheduler_utils.request_is_rebuild(spec_obj):
+            return hosts
+        allowed = _candidates(spec_obj)
+        return hosts if allowed is None else [one for one in hosts if one.uuid in allowed]
+
+
+def _candidates(spec: Any) -> frozenset[str] | None:  # noqa: ANN401 - Nova's RequestSpec
+    """UUIDs of the hosts of the request's candidates; none if Moorage does not answer.
+
+    None: there are more than an answer may have, so the request names no held place any more.
+    """
+    request = scheduler_utils.ResourceRequest.from_request_spec(spec)
+    placement = utils.get_ksa_adapter("placement")
+    answer = placement.get(
+        f"/allocation_candidates?{request.to_querystring()}",
+        endpoint_override=conf.CONF.moorage.placement_endpoint or placement.endpoint_override,
+        microversion=VERSION,
+        global_request_id=spec._context.global_id,  # noqa: SLF001 - how Nova's filters get it
+    )
+    if answer.status_code != OK:
+        _log.warning("Moorage answers %s for the server's candidates", answer.status_code)
+        return frozenset()
+    found = answer.json()
+    if len(found["allocation_requests"]) >= conf.CONF.scheduler.max_placement_results:
+        return None
+    return frozenset(one["root_provider_uuid"] for one in found["provider_summaries"].values())
