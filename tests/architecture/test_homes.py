@@ -20,7 +20,13 @@ HOMES: Mapping[str, tuple[str, ...]] = {
     "sqlalchemy": ("store/*",),
     "alembic": ("store/*",),
     "psycopg": ("store/*",),
-    "oslo_config": ("settings/*", "http/cors.py", "http/keystone.py", "http/policy_file.py"),
+    "oslo_config": (
+        "settings/*",
+        "http/cors.py",
+        "http/keystone.py",
+        "http/policy_file.py",
+        "nova_filter/host_filter.py",  # in nova-scheduler's process
+    ),
     "oslo_middleware": ("http/cors.py",),
     "oslo_upgradecheck": ("cli/admin_upgrade_checks.py",),
     "oslo_policy": ("http/policy_file.py",),

@@ -11,7 +11,7 @@ Sections = Mapping[str, Mapping[str, str | tuple[str, ...]]]
 
 FILTERS: Final = (
     "nova.scheduler.filters.all_filters",
-    "moorage.nova_filter.scheduler.HeldPlaceFilter",
+    "moorage.nova_filter.host_filter.HeldPlaceFilter",
 )
 ENABLED: Final = (
     "ComputeFilter,ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,"

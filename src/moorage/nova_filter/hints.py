@@ -137,7 +137,7 @@ def _hints(request: Mapping[str, Any]) -> Mapping[str, Any]:
 def with_claimed_place(request: Mapping[str, Any]) -> dict[str, Any]:
     """The body with the hint `moorage` instead of `group`: nova-api refuses unknown groups.
 
-    Nova keeps hints for the server's life; see `scheduler`.
+    Nova keeps hints for the server's life; see `host_filter`.
     """
     return _with_hints(request, {GROUP: HINT})
 

@@ -14,7 +14,7 @@ CONFIGURATION, (CLAIM, FLAVOR, HINT, *HOSTS) = sys.argv[1:3], sys.argv[3:]
 def main() -> None:
     config.parse_args(["nova-scheduler", *CONFIGURATION])
     objects.register_all()
-    from moorage.nova_filter.scheduler import HeldPlaceFilter
+    from moorage.nova_filter.host_filter import HeldPlaceFilter
 
     asking = context.get_admin_context()
     asking.global_request_id = f"req-{CLAIM}"

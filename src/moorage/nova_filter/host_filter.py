@@ -2,7 +2,7 @@
 
     [filter_scheduler]
     available_filters = nova.scheduler.filters.all_filters
-    available_filters = moorage.nova_filter.scheduler.HeldPlaceFilter
+    available_filters = moorage.nova_filter.host_filter.HeldPlaceFilter
     enabled_filters = ComputeFilter,...,HeldPlaceFilter
 
 A safety net: where Moorage is Nova's Placement, candidates are on the right hosts already. Whatever
