@@ -63,10 +63,8 @@ class Place:
         return self.role if self.index is None else f"{self.role}[{self.index}]"
 
     def is_one(self, member: Mapping[str, Any]) -> bool:
-        """Whether a member is one of those that it names."""
-        if self.role is not None and member["role"] != self.role:
-            return False
-        return self.index is None or member["name"] == f"{self.role}[{self.index}]"
+        """Whether a member is one of those that a place without an index names."""
+        return self.role is None or member["role"] == self.role
 
 
 def named_place(request: Any) -> Place | None:  # noqa: ANN401 - any JSON value
@@ -78,9 +76,7 @@ def named_place(request: Any) -> Place | None:  # noqa: ANN401 - any JSON value
     if not isinstance(request, dict) or not isinstance(request.get("server"), dict):
         return None
     server = request["server"]
-    hints: Mapping[str, Any] = next(
-        (request[key] for key in HINTS if isinstance(request.get(key), dict)), {}
-    )
+    hints = _hints(request)
     metadata = server.get("metadata") if isinstance(server.get("metadata"), dict) else {}
     place = _from_hint(hints) or _from_metadata(metadata)
     group = hints.get(GROUP)

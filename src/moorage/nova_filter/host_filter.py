@@ -17,8 +17,10 @@ the same request id, and refuses all other hosts. Servers without the hint `moor
 from __future__ import annotations
 
 import logging
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from keystoneauth1 import exceptions
 from nova import conf, utils  # type: ignore[import-not-found]
 from nova.scheduler import filters  # type: ignore[import-not-found]
 from nova.scheduler import utils as scheduler_utils
@@ -52,19 +54,29 @@ class HeldPlaceFilter(filters.BaseHostFilter):  # type: ignore[misc]
         return hosts if allowed is None else [one for one in hosts if one.uuid in allowed]
 
 
+@cache
+def _placement() -> Any:  # noqa: ANN401 - keystoneauth's adapter
+    """With one login for all servers."""
+    return utils.get_ksa_adapter("placement")
+
+
 def _candidates(spec: Any) -> frozenset[str] | None:  # noqa: ANN401 - Nova's RequestSpec
     """UUIDs of the hosts of the request's candidates; none if Moorage does not answer.
 
     None: there are more than an answer may have, so the request names no held place any more.
     """
     request = scheduler_utils.ResourceRequest.from_request_spec(spec)
-    placement = utils.get_ksa_adapter("placement")
-    answer = placement.get(
-        f"/allocation_candidates?{request.to_querystring()}",
-        endpoint_override=conf.CONF.moorage.placement_endpoint or placement.endpoint_override,
-        microversion=VERSION,
-        global_request_id=spec._context.global_id,  # noqa: SLF001 - how Nova's filters get it
-    )
+    placement = _placement()
+    try:
+        answer = placement.get(
+            f"/allocation_candidates?{request.to_querystring()}",
+            endpoint_override=conf.CONF.moorage.placement_endpoint or placement.endpoint_override,
+            microversion=VERSION,
+            global_request_id=spec._context.global_id,  # noqa: SLF001 - how Nova's filters get it
+        )
+    except exceptions.ClientException as error:
+        _log.warning("Moorage does not answer for the server's candidates: %s", error)
+        return frozenset()
     if answer.status_code != OK:
         _log.warning("Moorage answers %s for the server's candidates", answer.status_code)
         return frozenset()

@@ -275,7 +275,15 @@ def _one_of(
 
 
 def _named(calls: NativeApi, ensemble: Mapping[str, Any], place: Place) -> list[dict[str, Any]]:
-    return [one for one in calls.members(ensemble["id"]) if place.is_one(one)]
+    """The members of the ensemble that a place names."""
+    if place.index is None:
+        return [one for one in calls.members(ensemble["id"]) if place.is_one(one)]
+    try:
+        return [calls.member(ensemble["id"], f"{place.role}[{place.index}]")]
+    except Refusal as refusal:
+        if refusal.status != HTTPStatus.NOT_FOUND:
+            raise
+        return []
 
 
 def _held(members: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -73,6 +73,15 @@ class NativeApi:
                 return
             marker = {"marker": page["members"][-1]["name"]}
 
+    def member(self, ensemble_id: str, name: str) -> dict[str, Any]:
+        """One member of an ensemble.
+
+        Raises:
+            Refusal: there is none of this name (404).
+        """
+        answer = self._call("GET", f"/ensembles/{ensemble_id}/members/{quote(name)}")
+        return dict(answer["member"])
+
     def claim(self, decision_id: str, member: str, server: Mapping[str, Any]) -> str:
         """Claim a member's place for a server; the claim's id."""
         described: dict[str, Any] = {

@@ -234,6 +234,8 @@ REFUSED = [
     ("2.64", {"name": "a", "policy": "anti-affinity", "rules": {"max_server_per_host": 0}}),
     ("2.64", {"name": "a", "policy": "anti-affinity", "rules": {"max_server_per_host": "0"}}),
     ("2.64", {"name": "a", "policy": "anti-affinity", "rules": {"max_server_per_host": "two"}}),
+    ("2.64", {"name": "a", "policy": "anti-affinity", "rules": {"max_server_per_host": "1\n"}}),
+    ("2.64", {"name": "a", "policy": "anti-affinity", "rules": {"max_server_per_host": 10**20}}),
     ("2.64", {"name": "a", "policy": "anti-affinity", "rules": {"other": 1}}),
     ("2.64", None),
     ("2.64", []),
@@ -338,3 +340,8 @@ def test_a_leased_group_stays(door: Door) -> None:
 )
 def test_nothing_else_of_novas_api_is_here(door: Door, method: str, path: str) -> None:
     assert "Nova" in fault(door.call(method, root=path), 404, "itemNotFound")
+
+
+def test_a_whole_number_may_be_written_with_a_point(door: Door) -> None:
+    made = door.made("g", "anti-affinity", max_server_per_host=2.0)
+    assert made["rules"] == {"max_server_per_host": 2}

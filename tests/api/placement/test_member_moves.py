@@ -200,3 +200,32 @@ def test_a_member_that_left_moves_like_any_server(make: Make) -> None:
     cloud.begin_move(server)
     assert other in cloud.hosts_for(server, WEB)
     assert cloud.enter(server, other, WEB).status_code == 204
+
+
+def test_two_members_of_one_request_are_judged_together(make: Make) -> None:
+    cloud = make()
+    (first, _), (second, other), (_, third) = cloud.servers("web").items()
+    cloud.begin_move(first)
+    cloud.begin_move(second)
+    (free, *_) = sorted(cloud.hosts_for(first, WEB) - {other, third})
+    size = {"resources": WEB}
+    beside = cloud.post({first: {free: size}, second: {free: size}})
+    assert beside.status_code == 409
+    assert "would break" in beside.text
+    apart = cloud.post({first: {free: size}, second: {other: size}})
+    assert apart.status_code == 204, apart.text
+
+
+def test_a_move_in_one_write_changes_the_ensembles_generation(make: Make) -> None:
+    """So that a move of another member, judged at the same time, is judged again."""
+    cloud = make()
+
+    def generation() -> int:
+        path = f"/ensembles/{cloud.ensemble}"
+        return int(cloud.native("GET", path)["ensemble"]["generation"])
+
+    server, home = next(iter(cloud.servers("web").items()))
+    free = min(cloud.hosts_for(server, WEB) - {home})
+    before = generation()
+    assert cloud.enter(server, free, WEB).status_code == 204
+    assert generation() > before

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from moorage.usecases.ensembles.server_groups import ServerGroup
 
 _RULE: Final = "max_server_per_host"
+_MOST: Final = 2**31 - 1
+"""The greatest limit of servers on a host."""
 _DIGITS: Final = 9
 """Of a number that is longer nothing more matters."""
 
@@ -42,7 +44,9 @@ def create(call: Call) -> Response:
     word, rules = wanted["policy"], wanted.get("rules", {})
     if rules and word != ANTI_AFFINITY:
         raise InvalidDescription(f"the policy {word} has no rules", path="rules")
-    limit = _number(str(rules[_RULE])) if rules else None
+    limit = int(rules[_RULE]) if rules else None
+    if limit is not None and limit > _MOST:
+        raise InvalidDescription(f"{_RULE} is at most {_MOST}", path="rules")
     policy = GroupPolicy(word, limit)
     made = create_server_group(call.env, call.caller, wanted["name"], policy)
     return Response(200, {"server_group": _shown(made)})

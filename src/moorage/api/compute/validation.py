@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from moorage.http.microversion import JSON, NegotiatedVersion
 
-_DIGITS: Final = "^[0-9]*$"
+_DIGITS: Final = r"^[0-9]*\Z"
 _COUNT: Final = {"type": ["integer", "string"], "pattern": _DIGITS, "minLength": 1}
 _QUERY: Final = {
     "type": "object",

@@ -152,10 +152,15 @@ def member_viewer(
 ) -> Callable[[MemberName], wire.Member]:
     """A function that shows members and their present places."""
     ends = stay_ends(call.env.store, member_places)
-    members = {one.name: one for one in ensemble.members}
     kinds = {role.name: role.kind for role in ensemble.roles}
     return lambda name: _member_view(
-        call, snapshot, ensemble, member_places, members[name], kinds[name.role], ends.get(name)
+        call,
+        snapshot,
+        ensemble,
+        member_places,
+        ensemble.member(name),
+        kinds[name.role],
+        ends.get(name),
     )
 
 

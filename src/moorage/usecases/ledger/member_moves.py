@@ -127,19 +127,23 @@ def check_moves(
         for write in writes
         for booking in bookings_of(snapshot, write.consumer.uuid)
     }
-    changes: list[Change] = []
+    told: list[Change] = []
+    touched: dict[str, PutEnsemble] = {}
+    hosts: dict[str, dict[MemberName, str]] = {}
     for move, write in moves:
         rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
         entered = [row for row in rows if int(snapshot.root[row]) not in had]
         if not entered:
             continue
-        server = write.consumer.uuid
-        changes += _judged(snapshot, move, server, host_row(snapshot, entered), refuse=refuse)
-        left = {one.provider for one in bookings_of(snapshot, server)}
-        if left <= write.allocations.keys():  # else the return of its place writes the ensemble
-            touched = replace(move.stored, updated_at=snapshot.taken_at)
-            changes.append(PutEnsemble(touched, move.stored.generation))
-    return tuple(changes)
+        stored, host = move.stored, snapshot.uuids[host_row(snapshot, entered)]
+        moved = hosts.setdefault(stored.id, {})
+        excess = _excess(snapshot, move, moved)
+        told += _judged(excess, move, write.consumer.uuid, host, refuse=refuse)
+        moved[move.member] = host
+        touched[stored.id] = PutEnsemble(
+            replace(stored, updated_at=snapshot.taken_at), stored.generation
+        )
+    return (*touched.values(), *told)
 
 
 def _moves(store: Store, server: str) -> Iterator[_Move]:
@@ -154,36 +158,44 @@ def _moves(store: Store, server: str) -> Iterator[_Move]:
                 yield _Move(replace(ensemble, policies=steady), ensemble, member.name)
 
 
-def _excess(snapshot: Snapshot, move: _Move) -> _Excess:
-    """By how much the member violates policies on each host, with the others where they are."""
+def _excess(
+    snapshot: Snapshot, move: _Move, moved: Mapping[MemberName, str] = MappingProxyType({})
+) -> _Excess:
+    """By how much the member violates policies on each host, with the others where they are.
+
+    Those in `moved`, which the same request moves, are on these hosts (UUIDs).
+    """
     places = locate_members(snapshot, move.ensemble)
     forever = Period(snapshot.taken_at, FOREVER)
     anew = frozenset({move.member})
     request = request_for(move.ensemble, places, anew, forever, Objective.SPREAD)
     terrain = cut_terrain(snapshot, request)
-    standing = {name: host for name, host in request.fixed.items() if host in terrain.row_of}
-    members = tuple(one for one in request.members if one in standing or one == move.member)
+    hosts = {**request.fixed, **moved}
+    standing = {name: host for name, host in hosts.items() if host in terrain.row_of}
+    named = (one.name for one in move.ensemble.members)
+    members = tuple(one for one in named if one in standing or one == move.member)
     request = replace(request, members=members, fixed=MappingProxyType(standing))
     return _Excess(terrain, violations_by_host(build_on_terrain(request, terrain), move.member))
 
 
 def _judged(
-    snapshot: Snapshot, move: _Move, server: str, host: int, *, refuse: bool
+    excess: _Excess, move: _Move, server: str, host: str, *, refuse: bool
 ) -> Iterator[Change]:
     """The event of a member's move to a host, if it breaks policies.
 
     Raises:
         WrongState: it does (`refuse`).
     """
-    excess = _excess(snapshot, move)
-    row = excess.terrain.row_of.get(snapshot.uuids[host])
-    broken = [] if row is None else excess.needless(row)  # None: storage that hosts share
+    row = excess.terrain.row_of.get(host)
+    if row is None:
+        return  # storage that hosts share
+    broken = excess.needless(row)
     if not broken:
         return
     if refuse:
         raise WrongState(
             f"{move.member} of ensemble {move.ensemble.name} would break {' and '.join(broken)} on"
-            f" {snapshot.state(host).provider.name}; choose another host, or remove the policy or"
+            f" {excess.terrain.names[row]}; choose another host, or remove the policy or"
             " the member from the ensemble first"
         )
     yield PutEvent(misplaced_member(move.ensemble, move.member, server, broken))
