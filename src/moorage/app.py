@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.api import compute, leases, native, placement
+from moorage.api.access_rules import known_rules
 from moorage.api.compute import rules as compute_rules
 from moorage.api.leases import rules as lease_rules
 from moorage.api.native import rules as native_rules
@@ -239,15 +240,10 @@ def _mounts(
 ) -> Iterator[Mount]:
     """The dialects that are served, each with the access rules of all in one policy file."""
     prefixes, rules = settings.server.mounts, settings.rules
-    known_rules = {
-        **placement_rules.defaults(new=rules.new_defaults),
-        **native_rules.KNOWN,
-        **lease_rules.KNOWN,
-        **compute_rules.KNOWN,
-    }
+    nameable = known_rules(new_defaults=rules.new_defaults)
     if "native" in prefixes:
         clock = None if settings.clock_file is None else SettableClock(settings.clock_file)
-        access = native_rules.access_by(rules, known_rules)
+        access = native_rules.access_by(rules, nameable)
         yield Mount(
             "native",
             prefixes["native"],
@@ -256,7 +252,7 @@ def _mounts(
             unauthorized=known.unauthorized,
         )
     if "placement" in prefixes:
-        access = placement_rules.access_by(rules, known_rules)
+        access = placement_rules.access_by(rules, nameable)
         yield Mount(
             "placement",
             prefixes["placement"],
@@ -273,7 +269,7 @@ def _mounts(
             unauthorized=known.unauthorized_bare,
         )
     if "reservation" in prefixes:
-        access = lease_rules.access_by(rules, known_rules)
+        access = lease_rules.access_by(rules, nameable)
         yield Mount(
             "reservation",
             prefixes["reservation"],
@@ -285,7 +281,7 @@ def _mounts(
         yield Mount(
             "compute",
             prefixes["compute"],
-            compute.create_app(env, access=compute_rules.access_by(rules, known_rules)),
+            compute.create_app(env, access=compute_rules.access_by(rules, nameable)),
             open_paths=frozenset(compute.OPEN_PATHS),
             unauthorized=known.unauthorized_bare,
         )

@@ -94,6 +94,15 @@ def test_settings_that_cannot_be_used_are_a_failure_and_end_the_rest(check: Chec
     assert (status, found["Access rules and tokens"][0]) == (FAILURE, FAILURE)
 
 
+def test_one_policy_file_may_name_the_rules_of_every_dialect(check: Check, tmp_path: Path) -> None:
+    names = ("placement:usages", "blazar:leases:get", "os_compute_api:os-server-groups:index")
+    file = tmp_path / "rules.yaml"
+    file.write_text("".join(f'"{name}": "!"\n' for name in names))
+    status, found = check(f"[DEFAULT]\npolicy_file = {file}\n")
+    assert found["Access rules and tokens"][0] == SUCCESS, found
+    assert status == SUCCESS
+
+
 def test_a_database_that_does_not_answer(check: Check) -> None:
     status, found = check("", "--database", f"postgresql://u@127.0.0.1:{free_port()}/x")
     assert (status, found["Database"][0], found["Schema"][0]) == (FAILURE, FAILURE, FAILURE)

@@ -58,6 +58,13 @@ def test_the_service_reads_what_is_written(source: Path, offline: Cli, tmp_path:
     assert offline(*words, "--force").status == 4, "no database is named"
 
 
+def test_rules_of_other_dialects_are_known(source: Path, offline: Cli, tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text('"os_compute_api:os-server-groups:index": "!"\n')
+    words = ("config", "convert", str(source), "-o", "out.conf", "--database", "sqlite:////x")
+    done = offline(*words)
+    assert done.status == 0, done
+
+
 @pytest.mark.parametrize(
     ("rules", "words"),
     [

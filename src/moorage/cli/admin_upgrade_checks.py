@@ -126,13 +126,12 @@ class UpgradeChecks(UpgradeCommands):
 
     def _access(self) -> Result:
         _, configured = self._configured
-        from moorage.api.leases import rules as lease_rules
+        from moorage.api.access_rules import known_rules
         from moorage.api.native import rules as native_rules
-        from moorage.api.placement import rules as placement_rules
         from moorage.http.auth_strategy import auth_strategy
 
-        known = placement_rules.defaults(new=configured.rules.new_defaults)
-        native_rules.access_by(configured.rules, {**known, **lease_rules.KNOWN})
+        known = known_rules(new_defaults=configured.rules.new_defaults)
+        native_rules.access_by(configured.rules, known)
         auth_strategy(configured.server.auth, configured.callers)
         file = configured.rules.file
         rules = f"rules of {file}" if file else "default rules"

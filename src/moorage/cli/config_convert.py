@@ -90,9 +90,8 @@ def _check_keystone(found: Conversion) -> None:
 def _check(found: Conversion, target: Path) -> None:
     """Read the result as the service would, with the rules of its policy file."""
     from moorage import settings
-    from moorage.api.leases import rules as lease_rules
+    from moorage.api.access_rules import known_rules
     from moorage.api.native import rules as native_rules
-    from moorage.api.placement import rules as placement_rules
     from moorage.domain.errors import InvalidDescription
     from moorage.settings.placement_conversion import Outcome
 
@@ -101,9 +100,9 @@ def _check(found: Conversion, target: Path) -> None:
     except InvalidDescription as error:
         found.note(str(target), Outcome.BY_HAND, error.message)
         return
-    known = placement_rules.defaults(new=made.rules.new_defaults)
+    known = known_rules(new_defaults=made.rules.new_defaults)
     try:
-        native_rules.access_by(made.rules, {**known, **lease_rules.KNOWN})
+        native_rules.access_by(made.rules, known)
     except InvalidDescription as error:
         found.note("policy file", Outcome.BY_HAND, error.message)
 
