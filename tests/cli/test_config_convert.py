@@ -58,6 +58,21 @@ def test_the_service_reads_what_is_written(source: Path, offline: Cli, tmp_path:
     assert offline(*words, "--force").status == 4, "no database is named"
 
 
+def test_a_file_that_all_could_read_is_replaced_by_a_private_one(
+    source: Path, offline: Cli, tmp_path: Path
+) -> None:
+    written = tmp_path / "moorage.conf"
+    written.write_text("old")
+    written.chmod(0o644)
+    with written.open() as reader:
+        words = ("config", "convert", str(source), "-o", str(written), "--database", "sqlite:////x")
+        assert offline(*words, "--force").status == 0
+        assert reader.read() == "old", "who reads the old file sees nothing of the new one"
+    assert written.stat().st_mode & 0o777 == 0o600
+    assert "password = hidden" in written.read_text()
+    assert not list(tmp_path.glob(".moorage.conf.*")), "nothing is left beside it"
+
+
 def test_rules_of_other_dialects_are_known(source: Path, offline: Cli, tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text('"os_compute_api:os-server-groups:index": "!"\n')
     words = ("config", "convert", str(source), "-o", "out.conf", "--database", "sqlite:////x")

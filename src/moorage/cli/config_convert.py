@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,8 +109,15 @@ def _check(found: Conversion, target: Path) -> None:
 
 
 def _write(target: Path, text: str) -> None:
-    """Write the file for its owner alone."""
-    with open(
-        target, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)
-    ) as file:
-        file.write(text)
+    """Replace the file whole; only its owner may read it, whoever could read the old one."""
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    beside = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
