@@ -161,6 +161,27 @@ def test_what_cannot_be_carried_is_left_to_do(
     assert detail in found.detail
 
 
+@pytest.mark.parametrize(
+    "password",
+    ['"', '"quoted"', "'quoted'", " blanks ", "tab\t", "", 'half"', '"half', "a = b # c", "%(x)s"],
+)
+def test_a_value_reads_back_as_it_was(converted: Converted, tmp_path: Path, password: str) -> None:
+    found = converted(f"[keystone_authtoken]\npassword = '{password}'\n")
+    file = tmp_path / "moorage.conf"
+    file.write_text("\n".join(found.lines()))
+    assert read({"config_file": [str(file)]}, {}).keystone == {"password": password}
+
+
+def test_a_value_of_several_lines_reads_back_as_it_was(
+    converted: Converted, tmp_path: Path
+) -> None:
+    found = converted("[keystone_authtoken]\npassword = 'one'\n  [two]\n  'three'\n")
+    assert found.keystone == {"password": "one\n[two]\n'three'"}
+    file = tmp_path / "moorage.conf"
+    file.write_text("\n".join(found.lines()))
+    assert read({"config_file": [str(file)]}, {}).keystone == found.keystone
+
+
 def test_credentials_of_another_section_come_along(converted: Converted) -> None:
     found = converted(
         "[DEFAULT]\nhost_url = http://k\n"

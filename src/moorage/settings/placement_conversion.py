@@ -74,14 +74,25 @@ class Conversion:
         yield f"[{SECTION}]"
         for name, (texts, option) in self.settings.items():
             yield f"# {option}"
-            yield from (f"{name} = {text}" for text in texts)
+            yield from (f"{name} = {_written(text)}" for text in texts)
         for one in self.options:
             if one.outcome in {Outcome.NOT_NEEDED, Outcome.BY_HAND}:
                 yield f"# {one.outcome}: {one.option}: {one.detail}"
         if self.keystone:
             yield ""
             yield f"[{KEYSTONE}]"
-            yield from (f"{key} = {text}" for key, text in self.keystone.items())
+            yield from (f"{key} = {_written(text)}" for key, text in self.keystone.items())
+
+
+def _written(text: str) -> str:
+    """A value as it is read back: oslo.config takes outer blanks and a pair of quotes off.
+
+    Further lines are indented; nothing is taken off them but blanks.
+    """
+    first, *more = text.split("\n")
+    if first != first.strip() or (first[:1] in {'"', "'"} and first[0] == first[-1]):
+        first = f'"{first}"'
+    return "\n    ".join((first, *more))
 
 
 def convert(files: Sequence[str], database: str | None = None) -> Conversion:
