@@ -1,18 +1,24 @@
 """What overlaps, is dropped, and is seen of boots; tests/scenarios/shadow has the rest."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from wsgiref.util import setup_testing_defaults
 
 import pytest
+from tests.servers.ports import free_port
 
+from moorage import logs
 from moorage.shadow.boot_offers import BootOffers
 from moorage.shadow.comparison import Answered
 from moorage.shadow.exchange import Exchange, Reply
-from moorage.shadow.follower import WAITING, WAITING_BYTES, Follower, Traffic
+from moorage.shadow.follower import PAUSE, WAITING, WAITING_BYTES, Follower, Traffic
+from moorage.shadow.forwarding import Forwarding
 from moorage.shadow.replay import Replay
 from moorage.shadow.report import KINDS, Boots, Example, ReportFile, ShadowReport
+from moorage.shadow.upstream import Upstream
 from moorage.store import open_store
 
 
@@ -58,6 +64,28 @@ def test_neither_numbers_nor_bytes_of_what_waits_are_unbounded(made: Follower) -
         made.note(exchange())
     assert made._missed == {"too many waited to be compared": 2}
     assert made._waiting.qsize() == WAITING
+
+
+@pytest.mark.parametrize(("method", "soon"), [("PUT", True), ("GET", False)])
+def test_a_write_without_an_answer_is_followed_by_a_refresh_also_when_nothing_waits(
+    made: Follower, method: str, *, soon: bool
+) -> None:
+    made._due = time.monotonic() + 60.0
+    nobody = Upstream(f"http://127.0.0.1:{free_port()}", 5.0)
+    served = Forwarding(nothing, "", nobody, made, 1000, logs.Lasting())
+    environ = {"REQUEST_METHOD": method, "PATH_INFO": "/traits/CUSTOM_A", "CONTENT_LENGTH": "0"}
+    setup_testing_defaults(environ)
+    statuses: list[str] = []
+
+    def begin(status: str, *_: Any) -> Callable[[bytes], object]:
+        statuses.append(status)
+        return nothing
+
+    served(environ, begin)
+    assert statuses == ["502 Bad Gateway"]
+    assert made._waiting.empty()
+    made._round()
+    assert (made._due <= time.monotonic() + PAUSE) is soon
 
 
 def test_kinds_and_examples_are_bounded(tmp_path: Path) -> None:

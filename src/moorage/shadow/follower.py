@@ -97,7 +97,7 @@ class Follower:
     _bytes: int = 0
     """Of the bodies that wait."""
     _lost_write: bool = False
-    """Whether a write was dropped, so that the ledger has to be refreshed."""
+    """Whether a write was missed, so that the ledger has to be refreshed."""
     _offers: BootOffers = field(default_factory=BootOffers)
     _known: int = 0
     """Exchanges up to this number are in the content that was taken over."""
@@ -118,12 +118,12 @@ class Follower:
                 self._bytes += exchange.size
                 self._waiting.put_nowait(exchange)
                 return
-            self._lost_write = self._lost_write or exchange.writes
-        self.miss("too many waited to be compared")
+        self.miss("too many waited to be compared", wrote=exchange.writes)
 
-    def miss(self, reason: str) -> None:
-        """Count a forwarded request that cannot be compared."""
+    def miss(self, reason: str, *, wrote: bool) -> None:
+        """Count a forwarded request that cannot be compared; after a write, refresh soon."""
         with self._lock:
+            self._lost_write = self._lost_write or wrote
             self._missed[reason] = self._missed.get(reason, 0) + 1
 
     # --- the thread -----------------------------------------------------------------------------
@@ -131,12 +131,16 @@ class Follower:
     def _run(self) -> None:
         while True:
             try:
-                self._refresh_if_due()
-                self._take_one()
-                self._save_if_due()
+                self._round()
             except Exception:  # noqa: BLE001 - requests are forwarded whatever happens here
                 _log.exception("shadow: unexpected error; it goes on")
                 time.sleep(SAVING)
+
+    def _round(self) -> None:
+        self._refresh_if_due()
+        self._take_one()
+        self._heed_lost_write()
+        self._save_if_due()
 
     def _take_one(self) -> None:
         try:
@@ -145,9 +149,6 @@ class Follower:
             return
         with self._lock:
             self._bytes -= exchange.size
-            lost, self._lost_write = self._lost_write, False
-        if lost:
-            self._refresh_soon()
         self.report.requests += 1
         if exchange.writes and exchange.reply.status >= _FAILED:  # it may be written or not
             self._refresh_soon()
@@ -201,6 +202,13 @@ class Follower:
         self.report.differ(kind, exchange.example(unlike.detail))
 
     # --- the content ----------------------------------------------------------------------------
+
+    def _heed_lost_write(self) -> None:
+        """Refresh soon after a write that was missed, also when nothing waits."""
+        with self._lock:
+            lost, self._lost_write = self._lost_write, False
+        if lost:
+            self._refresh_soon()
 
     def _refresh_soon(self) -> None:
         self._due = min(self._due, time.monotonic() + PAUSE)

@@ -80,7 +80,7 @@ class Forwarding:
         try:
             reply = self.upstream.send(environ, inner, body)
         except NoReply as error:
-            self.follower.miss("no answer there")
+            self.follower.miss("no answer there", wrote=writes)  # it may be written or not
             if self.lasting.is_news("upstream", error.message):
                 _log.error("shadow: %s", error.message)
             detail = "The Placement service behind this one does not answer."
