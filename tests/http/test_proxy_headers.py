@@ -74,6 +74,11 @@ def test_only_what_makes_sense_is_believed(said: dict[str, str], expected: tuple
     assert through(("10.0.0.1",), REMOTE_ADDR="10.0.0.1", **headers) == expected
 
 
+def hrefs(document: Any) -> set[str]:
+    """Where the services of a service document are."""
+    return {link["href"] for one in document["services"] for link in one["links"]}
+
+
 def test_links_and_locations_are_those_of_the_proxy(whole: Any) -> None:
     client = whole(trusted_proxies=["192.0.2.1"])
     body = b'{"name": "node"}'
@@ -94,6 +99,6 @@ def test_links_and_locations_are_those_of_the_proxy(whole: Any) -> None:
     links = {link["rel"]: link["href"] for link in made.json["links"]}
     assert links["self"].startswith("/region-1/placement/resource_providers/")
     found = client("GET", "/", environ=sent | {"REMOTE_ADDR": "192.0.2.1"})
-    assert found.json["services"][0]["links"][0]["href"] == "/region-1/v1"
+    assert "/region-1/v1" in hrefs(found.json)
     plain = client("GET", "/", environ=sent | {"REMOTE_ADDR": "192.0.2.2"})
-    assert plain.json["services"][0]["links"][0]["href"] == "/v1"
+    assert "/v1" in hrefs(plain.json)
