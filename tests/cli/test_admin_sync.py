@@ -131,6 +131,52 @@ def test_flavors_that_cannot_be_placed_are_named(
     assert "refused good: " in text.out
 
 
+def test_flavors_whose_extra_specs_are_hidden_are_refused_and_stay(
+    offline: Cli, store: Ledger, nova: NovaRecords
+) -> None:
+    pinned = nova.flavor("1", "pinned", 4, hw__cpu_policy="dedicated")
+    synced(offline, nova)
+    before = store.flavors()
+    new, taker = nova.flavor("2", "new", 1), nova.flavor("3", "pinned", 1)
+    pinned["name"] = "renamed"
+    del pinned["extra_specs"], new["extra_specs"]
+    told = synced(offline, nova)
+    assert told.status == 4
+    found = told.body["flavors"]
+    reasons = {one["name"]: one["reason"] for one in found["refused"]}
+    assert "extra_specs is missing" in reasons["renamed"]
+    assert "extra_specs is missing" in reasons["new"]
+    assert "already exists" in reasons[taker["name"]], "the one that stays has the name"
+    assert (found["created"], found["changed"], found["deleted"]) == ([], [], [])
+    assert store.flavors() == before
+
+
+def test_an_empty_listing_deletes_nothing(offline: Cli, store: Ledger, nova: NovaRecords) -> None:
+    store.commit(Changeset((PutFlavor(Flavor("own", "own", {"VCPU": 7})),)))
+    assert synced(offline, nova).status == 0, "none of Nova's is there to delete"
+    nova.flavor("1", "small", 1)
+    synced(offline, nova)
+    nova.lists["flavors"].clear()
+    for more in (), ("--dry-run",):
+        told = synced(offline, nova, *more)
+        assert told.status == 4
+        assert "Nova lists no flavor, and the ledger has 1 flavor of Nova's" in told.out
+    assert names(store) == {"own": 7, "small": 1}
+
+
+def test_a_user_who_may_not_list_hosts_deletes_nothing(
+    offline: Cli, store: Ledger, nova: NovaRecords
+) -> None:
+    """Nova shows such a user the public flavors, as if there were no others."""
+    nova.flavor("1", "public", 1)
+    nova.flavor("2", "private", 1)
+    synced(offline, nova)
+    del nova.lists["flavors"][1]
+    nova.bad["/v2.1/os-hypervisors/detail"] = (403, {"forbidden": {"message": "not you"}})
+    assert synced(offline, nova).status not in {0, 4}
+    assert names(store) == {"public": 1, "private": 1}
+
+
 def place(store: Ledger, number: int) -> str | None:
     return store.snapshot().topology.attachments.get(("location", f"n{number}"))
 

@@ -59,3 +59,21 @@ def test_rounds_follow_nova_and_go_on_after_a_failure(caplog: Any) -> None:
     assert sum("refused: odd" in one for one in told) == 1, "what lasts is told once"
     assert "host n1 in tree location: None -> az1" in told
     service.close()
+
+
+def test_a_round_ends_before_it_writes_if_hosts_may_not_be_listed() -> None:
+    """Nova shows a user without the role the public flavors, as if there were no others."""
+    service = Service(FLEET)
+    with serving() as nova:
+        nova.flavor("1", "public", 1)
+        nova.flavor("2", "private", 1)
+        section = {"auth_type": "admin_token", "endpoint": nova.url, "token": "admin"}
+        get = NovaReader(section, timeout=10)
+        lists = NovaLists(partial(read_flavors, get), partial(read_hosts, get), None)
+        NovaSync(service.env, OPERATOR, lists, 60 * SECOND).run_round()
+        del nova.lists["flavors"][1]
+        nova.bad["/v2.1/os-hypervisors/detail"] = (403, {})
+        with pytest.raises(OutwardFailure, match="403"):
+            NovaSync(service.env, OPERATOR, lists, 60 * SECOND).run_round()
+    assert [one.name for one in service.store.flavors()] == ["private", "public"]
+    service.close()

@@ -54,9 +54,11 @@ class NovaSync:
         if began < self._next:
             return False
         self._next = began + self.interval / SECOND
+        # Only administrators may list hosts. Others are shown the public flavors as if all.
+        hosts = self.lists.hosts()
         self._log_flavors(sync_flavors(self.env, self.caller, self.lists.flavors()))
         if self.lists.rules is not None:
-            rules, hosts = self.lists.rules(), self.lists.hosts()
+            rules = self.lists.rules()
             _log_topology(sync_topology(self.env, self.caller, rules, hosts))
         return False
 

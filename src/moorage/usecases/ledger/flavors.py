@@ -106,6 +106,12 @@ def read_row(row: object, path: str, rules: NovaRules) -> Flavor:
     of = _columns(row)
     for column in sorted(of.needed - set(row)):
         raise InvalidDescription(f"column {column} is missing", path=f"{path}.{column}")
+    if hides_specs(row):
+        raise InvalidDescription(
+            "extra_specs is missing: this user may not see extra specs, or they were read with a"
+            " microversion below 2.61",
+            path=f"{path}.{of.specs}",
+        )
     size = FlavorSize(
         vcpus=_number(row[of.vcpus], f"{path}.{of.vcpus}"),
         memory_mb=_number(row[of.memory], f"{path}.{of.memory}"),
@@ -121,6 +127,11 @@ def read_row(row: object, path: str, rules: NovaRules) -> Flavor:
         rules,
         f"{path}.{of.specs}",
     )
+
+
+def hides_specs(row: Mapping[object, object]) -> bool:
+    """Whether a flavor of Nova's API comes without its extra specs; without any they are `{}`."""
+    return _columns(row) is _API and _API.specs not in row
 
 
 def _columns(row: Mapping[object, object]) -> _Columns:

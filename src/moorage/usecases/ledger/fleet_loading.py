@@ -107,7 +107,10 @@ def load_fleet(store: Store, caller: Caller, part: FleetPart) -> FleetLoadResult
     for host in hosts:
         check_stock(store, host.inventories)
     changes = tuple(_changes(hosts, load, flavors, topology))
-    revision = store.commit(Changeset(changes)).revision if changes else snapshot.revision
+    seen = None if topology is None else snapshot.topology_revision
+    revision = snapshot.revision
+    if changes:
+        revision = store.commit(Changeset(changes, topology_revision=seen)).revision
     written = len(hosts) + len(load) + len(flavors)
     return FleetLoadResult(
         revision=revision,

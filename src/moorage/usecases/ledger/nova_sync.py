@@ -5,17 +5,21 @@ Both may be repeated at any time: what is in step is not written.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from moorage.domain.changes import Changeset, DeleteFlavor, PutFlavor, PutTopology
+from moorage.domain.errors import Conflict
 from moorage.domain.topology import Attachment, Topology
 from moorage.domain.topology_rules import HostFacts, TopologyRules, apply, unplaced
-from moorage.usecases.ledger.flavors import read_listing
+from moorage.domain.words import counted
+from moorage.usecases.ledger.flavors import hides_specs, read_listing
 from moorage.usecases.shared.access import require_operator
+from moorage.usecases.shared.retry import retry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from moorage.domain.flavors import Flavor
     from moorage.domain.nova_hosts import NovaHost
@@ -35,7 +39,7 @@ class FlavorSync:
     deleted: tuple[str, ...]
     unchanged: int
     refused: tuple[UnreadableFlavor, ...]
-    """Nova's flavors that the ledger does not have, or no longer: Moorage cannot place them."""
+    """Nova's flavors that Moorage cannot place, or whose extra specs it may not see."""
 
     @property
     def steps(self) -> int:
@@ -49,19 +53,28 @@ def sync_flavors(
     """Create, change and delete flavors as Nova's listing has them, in one commit.
 
     A flavor in Placement's terms is the operator's own and stays. One of Nova's that cannot be read
-    (any more) is deleted: what it was is not what Nova would ask for.
+    (any more) is deleted: what it was is not what Nova would ask for. One whose extra specs Nova
+    does not show is refused and stays as it was: what Nova would ask for is not known.
 
     Raises:
         Forbidden: the caller is no operator.
+        Conflict: the listing is empty, and the ledger has flavors of Nova's.
     """
     require_operator(caller)
     stored = {one.id: one for one in env.store.flavors()}
-    own = [one for one in stored.values() if one.size is None]
-    listing = read_listing(env, rows, own)
+    theirs = [one for one in stored.values() if one.size is not None]
+    if theirs and not rows:
+        raise Conflict(
+            f"Nova lists no flavor, and the ledger has {counted(len(theirs), 'flavor')} of Nova's:"
+            " none is deleted; may this user see Nova's flavors?"
+        )
+    hidden = {str(row.get("id")) for row in rows if isinstance(row, Mapping) and hides_specs(row)}
+    kept = [one for one in stored.values() if one.size is None or one.id in hidden]
+    listing = read_listing(env, rows, kept)
     wanted = {one.id: one for one in listing.flavors}
     created = [one for id_, one in wanted.items() if id_ not in stored]
     changed = [one for id_, one in wanted.items() if id_ in stored and stored[id_] != one]
-    deleted = [one for id_, one in stored.items() if one.size is not None and id_ not in wanted]
+    deleted = [one for one in theirs if one.id not in wanted and one.id not in hidden]
     if (created or changed or deleted) and not dry_run:
         # Names are unique: those that are given up go first.
         gone = tuple(DeleteFlavor(one.id) for one in (*deleted, *changed))
@@ -115,19 +128,25 @@ def sync_topology(
     Raises:
         Forbidden: the caller is no operator.
         InvalidDescription: the rules contradict each other for these hosts; see `apply`.
+        Busy: the topology was changed too often meanwhile.
     """
     require_operator(caller)
-    snapshot = env.store.snapshot()
-    before = snapshot.topology
     known = {one.name: one for one in hosts}
-    facts = list(_facts(snapshot, known))
-    kept = [one for one in facts if one.name not in known]
-    after = _beside(before, apply(_with_kept(rules, before, kept), facts))
-    changed = after != before
-    if changed and not dry_run:
-        env.store.commit(Changeset((PutTopology(after),)))
-    ruled = replace(after, levels={tree: after.levels[tree] for tree in rules.levels})
-    return TopologySync(tuple(_moves(before, after)), unplaced(ruled, facts), changed)
+
+    def attempt() -> TopologySync:
+        snapshot = env.store.snapshot()
+        before = snapshot.topology
+        facts = list(_facts(snapshot, known))
+        kept = [one for one in facts if one.name not in known]
+        after = _beside(before, apply(_with_kept(rules, before, kept), facts))
+        changed = after != before
+        if changed and not dry_run:
+            seen = snapshot.topology_revision
+            env.store.commit(Changeset((PutTopology(after),), topology_revision=seen))
+        ruled = replace(after, levels={tree: after.levels[tree] for tree in rules.levels})
+        return TopologySync(tuple(_moves(before, after)), unplaced(ruled, facts), changed)
+
+    return retry(env, attempt)
 
 
 def _facts(snapshot: Snapshot, known: Mapping[str, NovaHost]) -> Iterator[HostFacts]:
