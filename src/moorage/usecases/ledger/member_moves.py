@@ -1,8 +1,9 @@
 """Moves of members by Nova: to which hosts a member's server may move, and which moves are refused.
 
 Nova moves a server (migration, evacuation, resize, unshelve) by writing its allocations on another
-host; the old ones it gives to the migration first. Such a write must not break the required
-policies of the server's ensemble, or break them more than before.
+host; the old ones it gives to the migration first, so the old host is not known. Such a write must
+not break required policies of the server's ensemble more than on the best host of the fleet, full
+or not: policies that are broken wherever the server is forbid nothing.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ class _Move:
     """A member whose server enters another host."""
 
     ensemble: Ensemble
-    """With its required policies of the steady phase only."""
+    """With its required policies of the steady phase only, for judging."""
     stored: Ensemble
+    """As it is, for writing."""
     member: MemberName
 
 
