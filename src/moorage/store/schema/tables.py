@@ -19,14 +19,20 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
-    String,
     Table,
-    Text,
     UniqueConstraint,
     false,
     text,
 )
-from sqlalchemy.dialects.mysql import LONGTEXT
+
+from moorage.store.schema.columns import (
+    LONG,
+    NAME,
+    NUMBER,
+    UUID,
+    partial_index,
+    text_column,
+)
 
 metadata = MetaData(
     naming_convention={
@@ -39,26 +45,6 @@ metadata = MetaData(
 
 HAS_END = "end_at < 9223372036854775807"
 """Bookings with a declared end. As a text: what a query asks must look like what is indexed."""
-
-_NUMBER = BigInteger().with_variant(Integer, "sqlite")
-"""A running number; SQLite counts by itself only in a column of exactly this type."""
-
-
-def _text(length: int) -> String:
-    """Compared byte by byte everywhere, whatever language the database speaks."""
-    return String(length).with_variant(String(length, collation="C"), "postgresql")
-
-
-_LONG = Text().with_variant(LONGTEXT(), "mysql")  # MariaDB's plain TEXT ends at 64 KB
-_UUID = _text(36)
-_NAME = _text(255)
-
-
-def _partly(column: str, where: str) -> Index:
-    """An index of some rows only, where the database knows such."""
-    condition = text(where)
-    return Index(None, column, sqlite_where=condition, postgresql_where=condition)
-
 
 ledger = Table(
     "ledger",
@@ -77,7 +63,7 @@ changes = Table(
     "changes",
     metadata,
     Column("revision", BigInteger, primary_key=True, autoincrement=False),
-    Column("subject", _UUID, primary_key=True),
+    Column("subject", UUID, primary_key=True),
     Column("bookings_only", Boolean, nullable=False),
     Column("at", BigInteger),
     sqlite_with_rowid=False,
@@ -87,8 +73,8 @@ changes = Table(
 resource_classes = Table(
     "resource_classes",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("name", _NAME, nullable=False, unique=True),
+    Column("number", NUMBER, primary_key=True),
+    Column("name", NAME, nullable=False, unique=True),
     Column("place", Integer, comment="place among the standard classes; NULL: custom"),
     Column("updated_at", BigInteger, nullable=False),
 )
@@ -96,17 +82,17 @@ resource_classes = Table(
 traits = Table(
     "traits",
     metadata,
-    Column("name", _NAME, primary_key=True),
+    Column("name", NAME, primary_key=True),
     Column("updated_at", BigInteger, nullable=False),
 )
 
 providers = Table(
     "providers",
     metadata,
-    Column("uuid", _UUID, primary_key=True),
-    Column("name", _text(200), nullable=False, unique=True),
-    Column("parent", _UUID),
-    Column("root", _UUID, nullable=False, index=True),
+    Column("uuid", UUID, primary_key=True),
+    Column("name", text_column(200), nullable=False, unique=True),
+    Column("parent", UUID),
+    Column("root", UUID, nullable=False, index=True),
     Column("generation", BigInteger, nullable=False),
     Column("revision", BigInteger, nullable=False),
     Column("created_at", BigInteger, nullable=False),
@@ -116,8 +102,8 @@ providers = Table(
 inventories = Table(
     "inventories",
     metadata,
-    Column("provider", _UUID, primary_key=True),
-    Column("resource_class", _NAME, primary_key=True),
+    Column("provider", UUID, primary_key=True),
+    Column("resource_class", NAME, primary_key=True),
     Column("total", BigInteger, nullable=False),
     Column("reserved", BigInteger, nullable=False),
     Column("min_unit", BigInteger, nullable=False),
@@ -131,26 +117,26 @@ inventories = Table(
 provider_traits = Table(
     "provider_traits",
     metadata,
-    Column("provider", _UUID, primary_key=True),
-    Column("trait", _NAME, primary_key=True),
+    Column("provider", UUID, primary_key=True),
+    Column("trait", NAME, primary_key=True),
     sqlite_with_rowid=False,
 )
 
 provider_aggregates = Table(
     "provider_aggregates",
     metadata,
-    Column("provider", _UUID, primary_key=True),
-    Column("aggregate", _UUID, primary_key=True),
+    Column("provider", UUID, primary_key=True),
+    Column("aggregate", UUID, primary_key=True),
     sqlite_with_rowid=False,
 )
 
 consumers = Table(
     "consumers",
     metadata,
-    Column("uuid", _UUID, primary_key=True),
-    Column("project_id", _NAME, nullable=False),
-    Column("user_id", _NAME, nullable=False),
-    Column("type", _NAME, nullable=False),
+    Column("uuid", UUID, primary_key=True),
+    Column("project_id", NAME, nullable=False),
+    Column("user_id", NAME, nullable=False),
+    Column("type", NAME, nullable=False),
     Column("generation", BigInteger, nullable=False, comment="0 while it has holds only"),
     Index(None, "project_id", "user_id"),
     sqlite_with_rowid=False,
@@ -159,19 +145,19 @@ consumers = Table(
 bookings = Table(
     "bookings",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("consumer", _UUID, nullable=False),
-    Column("provider", _UUID, nullable=False),
-    Column("resource_class", _NAME, nullable=False),
+    Column("number", NUMBER, primary_key=True),
+    Column("consumer", UUID, nullable=False),
+    Column("provider", UUID, nullable=False),
+    Column("resource_class", NAME, nullable=False),
     Column("amount", BigInteger, nullable=False),
     Column("start_at", BigInteger, nullable=False),
     Column("end_at", BigInteger, nullable=False),
     Column("lapses_at", BigInteger, nullable=False),
-    Column("state", _text(16), nullable=False),
-    Column("binding", _text(16), nullable=False),
-    Column("decision", _UUID),
+    Column("state", text_column(16), nullable=False),
+    Column("binding", text_column(16), nullable=False),
+    Column("decision", UUID),
     Column("preemptible", Boolean, nullable=False, server_default=false()),
-    Column("yields_to", _UUID, comment="the lease for which it ends early"),
+    Column("yields_to", UUID, comment="the lease for which it ends early"),
     Column(
         "declared_end",
         BigInteger,
@@ -180,10 +166,10 @@ bookings = Table(
     Column("priority", Integer, nullable=False, server_default="0"),
     UniqueConstraint("consumer", "provider", "resource_class", "state"),
     Index(None, "provider", "resource_class"),
-    _partly("lapses_at", "state <> 'allocated'"),
-    _partly("end_at", "state <> 'allocated'"),
-    _partly("decision", "decision IS NOT NULL"),
-    _partly("yields_to", "yields_to IS NOT NULL"),
+    partial_index("lapses_at", "state <> 'allocated'"),
+    partial_index("end_at", "state <> 'allocated'"),
+    partial_index("decision", "decision IS NOT NULL"),
+    partial_index("yields_to", "yields_to IS NOT NULL"),
     Index(
         "ix_bookings_declared_ends",
         "end_at",
@@ -195,63 +181,63 @@ bookings = Table(
 ensembles = Table(
     "ensembles",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("id", _UUID, nullable=False, unique=True),
-    Column("project_id", _NAME, nullable=False, index=True),
-    Column("name", _NAME, nullable=False, index=True),
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False, unique=True),
+    Column("project_id", NAME, nullable=False, index=True),
+    Column("name", NAME, nullable=False, index=True),
     Column("generation", BigInteger, nullable=False),
-    Column("body", _LONG, nullable=False),
+    Column("body", LONG, nullable=False),
 )
 
 exclusive_ensembles = Table(
     "exclusive_ensembles",
     metadata,
-    Column("ensemble_id", _UUID, primary_key=True),
+    Column("ensemble_id", UUID, primary_key=True),
     comment="Ensembles that keep others out: with a required policy of the type exclusive.",
 )
 
 members = Table(
     "members",
     metadata,
-    Column("consumer", _UUID, primary_key=True),
-    Column("ensemble_id", _UUID, nullable=False, index=True),
-    Column("tags", _LONG, nullable=False, comment="JSON list: its role's tags"),
+    Column("consumer", UUID, primary_key=True),
+    Column("ensemble_id", UUID, nullable=False, index=True),
+    Column("tags", LONG, nullable=False, comment="JSON list: its role's tags"),
     comment="Which consumers are members: by the member's UUID and by its server's.",
 )
 
 member_servers = Table(
     "member_servers",
     metadata,
-    Column("ensemble_id", _UUID, primary_key=True),
-    Column("server", _UUID, primary_key=True, index=True),
+    Column("ensemble_id", UUID, primary_key=True),
+    Column("server", UUID, primary_key=True, index=True),
     comment="The servers of every ensemble's members.",
 )
 
 decisions = Table(
     "decisions",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("id", _UUID, nullable=False, unique=True),
-    Column("ensemble_id", _UUID, nullable=False, index=True),
-    Column("project_id", _NAME, nullable=False, index=True),
-    Column("state", _text(16), nullable=False),
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False, unique=True),
+    Column("ensemble_id", UUID, nullable=False, index=True),
+    Column("project_id", NAME, nullable=False, index=True),
+    Column("state", text_column(16), nullable=False),
     Column("expires_at", BigInteger, nullable=False),
     Column("generation", BigInteger, nullable=False),
     Column("ended_at", BigInteger, comment="When it was over; NULL while it is not."),
-    Column("body", _LONG, nullable=False),
+    Column("body", LONG, nullable=False),
     Index(None, "state", "expires_at"),
-    _partly("ended_at", "ended_at IS NOT NULL"),
+    partial_index("ended_at", "ended_at IS NOT NULL"),
 )
 
 claims = Table(
     "claims",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("id", _UUID, nullable=False, unique=True),
-    Column("decision_id", _UUID, nullable=False, index=True),
-    Column("state", _text(16), nullable=False),
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False, unique=True),
+    Column("decision_id", UUID, nullable=False, index=True),
+    Column("state", text_column(16), nullable=False),
     Column("lapses_at", BigInteger, nullable=False),
-    Column("body", _LONG, nullable=False),
+    Column("body", LONG, nullable=False),
     Index(None, "state", "lapses_at"),
 )
 
@@ -261,36 +247,36 @@ LAPSED = "lapsed"
 leases = Table(
     "leases",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("id", _UUID, nullable=False, unique=True),
-    Column("project_id", _NAME, nullable=False, index=True),
-    Column("name", _NAME, nullable=False, index=True),
-    Column("ensemble_id", _UUID, nullable=False, index=True),
-    Column("state", _text(16), nullable=False),
-    Column("series_id", _UUID, index=True, comment="The series that it is an occurrence of."),
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False, unique=True),
+    Column("project_id", NAME, nullable=False, index=True),
+    Column("name", NAME, nullable=False, index=True),
+    Column("ensemble_id", UUID, nullable=False, index=True),
+    Column("state", text_column(16), nullable=False),
+    Column("series_id", UUID, index=True, comment="The series that it is an occurrence of."),
     Column("start_at", BigInteger, nullable=False),
     Column("end_at", BigInteger, nullable=False),
     Column("generation", BigInteger, nullable=False),
     Column("serial", BigInteger, nullable=False, server_default="0"),
     Column(
         "shuts_out",
-        _text(32),
+        text_column(32),
         nullable=False,
         server_default="",
         index=True,
         comment="Whom it does not let use its places until it begins; empty once it has.",
     ),
     Column("ended_at", BigInteger, comment="When it was over; NULL while it is not."),
-    Column("body", _LONG, nullable=False),
+    Column("body", LONG, nullable=False),
     Index(None, "state", "start_at"),
     Index(None, "project_id", "serial", unique=True),
-    _partly("ended_at", "ended_at IS NOT NULL"),
+    partial_index("ended_at", "ended_at IS NOT NULL"),
 )
 
 lease_serials = Table(
     "lease_serials",
     metadata,
-    Column("project_id", _NAME, primary_key=True),
+    Column("project_id", NAME, primary_key=True),
     Column("last", BigInteger, nullable=False),
     comment="The highest number of a project's leases that are deleted: none is given twice.",
 )
@@ -298,44 +284,44 @@ lease_serials = Table(
 reservations = Table(
     "reservations",
     metadata,
-    Column("id", _UUID, primary_key=True),
-    Column("lease_id", _UUID, nullable=False, index=True),
+    Column("id", UUID, primary_key=True),
+    Column("lease_id", UUID, nullable=False, index=True),
     comment="Which lease a reservation is of: servers are drawn by the reservation's id.",
 )
 
 effects = Table(
     "effects",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("id", _UUID, nullable=False, unique=True),
-    Column("subject", _UUID, nullable=False),
-    Column("state", _text(16), nullable=False),
-    Column("lane", _text(8), nullable=False, server_default="life"),
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False, unique=True),
+    Column("subject", UUID, nullable=False),
+    Column("state", text_column(16), nullable=False),
+    Column("lane", text_column(8), nullable=False, server_default="life"),
     Column("not_before", BigInteger, nullable=False),
     Column("attempts", BigInteger, nullable=False),
     Column("ended_at", BigInteger, comment="When it was over; NULL while it is not."),
-    Column("body", _LONG, nullable=False),
+    Column("body", LONG, nullable=False),
     # By the state alone SQLite, which has no statistics, would look for one subject's among all.
     Index(None, "subject", "state"),
     Index(None, "state", "lane", "not_before"),
-    _partly("ended_at", "ended_at IS NOT NULL"),
+    partial_index("ended_at", "ended_at IS NOT NULL"),
     comment="What must happen at an instant; done ones are kept as a record.",
 )
 
 capacity_windows = Table(
     "capacity_windows",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("id", _UUID, nullable=False, unique=True),
-    Column("body", _LONG, nullable=False),
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False, unique=True),
+    Column("body", LONG, nullable=False),
     comment="Planned changes of capacity: when hosts are away.",
 )
 
 away = Table(
     "away",
     metadata,
-    Column("provider", _UUID, primary_key=True),
-    Column("window_id", _UUID, primary_key=True, index=True),
+    Column("provider", UUID, primary_key=True),
+    Column("window_id", UUID, primary_key=True, index=True),
     Column("start_at", BigInteger, nullable=False),
     Column("end_at", BigInteger, nullable=False),
     comment="The hosts of capacity windows: root providers without capacity from start to end.",
@@ -344,33 +330,33 @@ away = Table(
 waitlist = Table(
     "waitlist",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("id", _UUID, nullable=False, unique=True),
-    Column("project_id", _NAME, nullable=False, index=True),
-    Column("state", _text(16), nullable=False),
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False, unique=True),
+    Column("project_id", NAME, nullable=False, index=True),
+    Column("state", text_column(16), nullable=False),
     Column("priority", BigInteger, nullable=False),
     Column("entered_at", BigInteger, nullable=False),
     Column("start_at", BigInteger, nullable=False),
     Column("end_at", BigInteger, nullable=False),
     Column("generation", BigInteger, nullable=False),
     Column("ended_at", BigInteger, comment="When it was over; NULL while it is not."),
-    Column("body", _LONG, nullable=False),
+    Column("body", LONG, nullable=False),
     Index(None, "state", "priority", "entered_at"),
-    _partly("ended_at", "ended_at IS NOT NULL"),
+    partial_index("ended_at", "ended_at IS NOT NULL"),
     comment="Leases that wait, from their first window's start to their last one's end.",
 )
 
 templates = Table(
     "templates",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("id", _UUID, nullable=False),
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False),
     Column("version", BigInteger, nullable=False),
-    Column("project_id", _NAME, nullable=False),
-    Column("name", _NAME, nullable=False),
+    Column("project_id", NAME, nullable=False),
+    Column("name", NAME, nullable=False),
     Column("shared", Boolean, nullable=False),
     Column("newest", Boolean, nullable=False),
-    Column("body", _LONG, nullable=False),
+    Column("body", LONG, nullable=False),
     UniqueConstraint("id", "version"),
     Index(None, "project_id", "name"),
     comment="One row a version.",
@@ -379,11 +365,11 @@ templates = Table(
 reservables = Table(
     "reservables",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("kind", _text(16), nullable=False),
-    Column("id", _UUID, nullable=False),
-    Column("name", _NAME, nullable=False),
-    Column("body", _LONG, nullable=False),
+    Column("number", NUMBER, primary_key=True),
+    Column("kind", text_column(16), nullable=False),
+    Column("id", UUID, nullable=False),
+    Column("name", NAME, nullable=False),
+    Column("body", LONG, nullable=False),
     UniqueConstraint("kind", "id"),
     UniqueConstraint("kind", "name"),
     comment="Hosts and addresses that are offered for reservation.",
@@ -392,29 +378,29 @@ reservables = Table(
 series = Table(
     "series",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("id", _UUID, nullable=False, unique=True),
-    Column("project_id", _NAME, nullable=False, index=True),
-    Column("name", _NAME, nullable=False, index=True),
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False, unique=True),
+    Column("project_id", NAME, nullable=False, index=True),
+    Column("name", NAME, nullable=False, index=True),
     Column("generation", BigInteger, nullable=False),
-    Column("body", _LONG, nullable=False),
+    Column("body", LONG, nullable=False),
     comment="What the leases of a series have in common.",
 )
 
 quotas = Table(
     "quotas",
     metadata,
-    Column("project_id", _NAME, primary_key=True),
-    Column("body", _LONG, nullable=False),
+    Column("project_id", NAME, primary_key=True),
+    Column("body", LONG, nullable=False),
     comment="What an operator has said of a project; for others the defaults hold.",
 )
 
 lease_uses = Table(
     "lease_uses",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("lease_id", _UUID, nullable=False, index=True),
-    Column("project_id", _NAME, nullable=False),
+    Column("number", NUMBER, primary_key=True),
+    Column("lease_id", UUID, nullable=False, index=True),
+    Column("project_id", NAME, nullable=False),
     Column("units", BigInteger, nullable=False),
     Column("start_at", BigInteger, nullable=False),
     Column("end_at", BigInteger, nullable=False),
@@ -425,17 +411,17 @@ lease_uses = Table(
 explanations = Table(
     "explanations",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("id", _UUID, nullable=False, unique=True),
-    Column("project_id", _NAME, nullable=False),
-    Column("body", _LONG, nullable=False),
-    Column("instance", _LONG, nullable=False),
-    Column("request", _UUID),
-    Column("digest", _text(64)),
-    Column("ensemble_id", _UUID),
-    Column("name", _NAME),
-    Column("user_id", _NAME),
-    Column("stage", _text(16), nullable=False, server_default=""),
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False, unique=True),
+    Column("project_id", NAME, nullable=False),
+    Column("body", LONG, nullable=False),
+    Column("instance", LONG, nullable=False),
+    Column("request", UUID),
+    Column("digest", text_column(64)),
+    Column("ensemble_id", UUID),
+    Column("name", NAME),
+    Column("user_id", NAME),
+    Column("stage", text_column(16), nullable=False, server_default=""),
     Column("at", BigInteger, nullable=False, server_default="0"),
     Column("told", Boolean, nullable=False, server_default=false()),
     Index(None, "project_id", "request"),
@@ -444,16 +430,16 @@ explanations = Table(
 flavors = Table(
     "flavors",
     metadata,
-    Column("id", _NAME, primary_key=True),
-    Column("name", _NAME, nullable=False, unique=True),
-    Column("body", _LONG, nullable=False),
+    Column("id", NAME, primary_key=True),
+    Column("name", NAME, nullable=False, unique=True),
+    Column("body", LONG, nullable=False),
 )
 
 topology = Table(
     "topology",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("body", _LONG, nullable=False),
+    Column("body", LONG, nullable=False),
     comment="One row: the whole topology.",
 )
 
@@ -461,13 +447,13 @@ events = Table(
     "events",
     metadata,
     Column("position", BigInteger, primary_key=True, autoincrement=False),
-    Column("id", _UUID, nullable=False),
-    Column("type", _text(48), nullable=False),
-    Column("project_id", _NAME, nullable=False),
-    Column("subject", _NAME, nullable=False),
+    Column("id", UUID, nullable=False),
+    Column("type", text_column(48), nullable=False),
+    Column("project_id", NAME, nullable=False),
+    Column("subject", NAME, nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("generation", BigInteger, nullable=False),
-    Column("body", _LONG, nullable=False),
+    Column("body", LONG, nullable=False),
     Index(None, "project_id", "position"),
     Index(None, "subject", "position"),
     comment="What happened: the commit's revision and a number in it make the position.",
@@ -476,25 +462,25 @@ events = Table(
 subscriptions = Table(
     "subscriptions",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("id", _UUID, nullable=False, unique=True),
-    Column("project_id", _NAME, nullable=False, index=True),
-    Column("name", _NAME, nullable=False),
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False, unique=True),
+    Column("project_id", NAME, nullable=False, index=True),
+    Column("name", NAME, nullable=False),
     Column("thresholds", Boolean, nullable=False),
     Column("reached", BigInteger, nullable=False),
     Column("not_before", BigInteger, nullable=False, index=True),
     Column("generation", BigInteger, nullable=False),
-    Column("body", _LONG, nullable=False),
+    Column("body", LONG, nullable=False),
 )
 
 dead_letters = Table(
     "dead_letters",
     metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("id", _UUID, nullable=False, unique=True),
-    Column("subscription_id", _UUID, nullable=False),
+    Column("number", NUMBER, primary_key=True),
+    Column("id", UUID, nullable=False, unique=True),
+    Column("subscription_id", UUID, nullable=False),
     Column("queued", Boolean, nullable=False),
-    Column("body", _LONG, nullable=False),
+    Column("body", LONG, nullable=False),
     Index(None, "subscription_id", "queued"),
     comment="Events that were given up for a subscription.",
 )
