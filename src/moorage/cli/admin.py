@@ -160,6 +160,18 @@ def declare_credentials(parser: argparse.ArgumentParser, word: str) -> None:
     )
 
 
+def declare_source(parser: argparse.ArgumentParser) -> None:
+    """Declare `--from`, the REST endpoint to read, and the options for the connection to it."""
+    parser.add_argument(
+        "--from",
+        required=True,
+        metavar="URL",
+        dest="source",
+        help="endpoint, or `catalog` to look it up (with --keystone)",
+    )
+    declare_credentials(parser, "from")
+
+
 @contextmanager
 def service(url: str, args: argparse.Namespace, kind: str = "placement") -> Iterator[PlacementWire]:
     """A connection to a service of that type, by the options of `declare_credentials`.

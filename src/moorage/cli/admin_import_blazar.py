@@ -9,8 +9,8 @@ from moorage.cli.admin import (
     OPERATOR,
     SHOWN,
     as_plain,
-    declare_credentials,
     declare_database,
+    declare_source,
     environment_of,
     ledger,
     service,
@@ -53,14 +53,7 @@ class Blazar(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add(
-            "--from",
-            required=True,
-            metavar="URL",
-            dest="source",
-            help="endpoint, or `catalog` to look it up (with --keystone)",
-        )
-        declare_credentials(parser, "from")
+        declare_source(parser)
         add("--dry-run", action="store_true", help="read and compare, write nothing")
         declare_database(parser)
 

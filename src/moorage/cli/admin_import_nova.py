@@ -8,8 +8,8 @@ from moorage.cli.admin import (
     CATALOG,
     OPERATOR,
     SHOWN,
-    declare_credentials,
     declare_database,
+    declare_source,
     environment_of,
     ledger,
     service,
@@ -46,14 +46,7 @@ class Nova(Command):
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add(
-            "--from",
-            required=True,
-            metavar="URL",
-            dest="source",
-            help="endpoint, or `catalog` to look it up (with --keystone)",
-        )
-        declare_credentials(parser, "from")
+        declare_source(parser)
         add("--dry-run", action="store_true", help="read and compare, write nothing")
         declare_database(parser)
 

@@ -56,6 +56,11 @@ class MoorageError(Exception):
         super().__init__(message)
         self.message = message
 
+    @property
+    def message_with_path(self) -> str:
+        """The message, with the place in the body: some dialects have no field for it."""
+        return self.message
+
 
 class InvalidDescription(MoorageError):
     """The caller's description is invalid.
@@ -67,6 +72,13 @@ class InvalidDescription(MoorageError):
         super().__init__(message)
         self.path = path
         self.line = line
+
+    @property
+    def message_with_path(self) -> str:
+        """The message, after the path unless it names that itself."""
+        if self.path is None or self.path in self.message:
+            return self.message
+        return f"{self.path}: {self.message}"
 
 
 class BadConfiguration(InvalidDescription):

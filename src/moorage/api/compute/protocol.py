@@ -59,14 +59,5 @@ def fault(error: errors.MoorageError) -> Fault:
     for kind in type(error).__mro__:
         status = _STATUS.get(kind)
         if status is not None:
-            return Fault(status, _sentence(error))
+            return Fault(status, error.message_with_path)
     return Fault(500, error.message)
-
-
-def _sentence(error: errors.MoorageError) -> str:
-    """The message, with the path in the body: Nova's errors have no field for it."""
-    match error:
-        case errors.InvalidDescription(path=str(path)) if path not in error.message:
-            return f"{path}: {error.message}"
-        case _:
-            return error.message

@@ -81,14 +81,5 @@ def error_reply(error: errors.MoorageError, *, beyond: bool) -> ErrorReply:
     for kind in type(error).__mro__:
         status = _STATUS.get(kind)
         if status is not None:
-            return ErrorReply(status, _sentence(error))
+            return ErrorReply(status, error.message_with_path)
     return ErrorReply(500, error.message)
-
-
-def _sentence(error: errors.MoorageError) -> str:
-    """The message, with the path in the body: Blazar's errors have no field for it."""
-    match error:
-        case errors.InvalidDescription(path=str(path)) if path not in error.message:
-            return f"{path}: {error.message}"
-        case _:
-            return error.message
