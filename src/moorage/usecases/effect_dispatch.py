@@ -136,8 +136,11 @@ class EffectResult(StrEnum):
     """Another worker has already done it."""
 
 
-_UNTIL_DONE: Final = frozenset({EffectKind.DELETE, EffectKind.DELETE_FLAVORS})
-"""Effects that are never given up: what they delete would stay for ever."""
+_UNTIL_DONE: Final = frozenset(
+    {EffectKind.DELETE, EffectKind.DELETE_FLAVORS, EffectKind.CREATE_FLAVORS}
+)
+"""Effects that are never given up: what they delete would stay for ever, and flavors are of use
+as long as their places are held, after which creating them is obsolete."""
 _NOBODY: Final = {
     Lane.TELL: "no webhook is set",
     Lane.END: "the server was not ended: end_servers is none",
@@ -275,7 +278,7 @@ def _failed(
 
 
 def _enough(outside: OutwardActions, effect: Effect) -> bool:
-    """Whether the attempts are used up; never for the deletion of a server or of flavors."""
+    """Whether the attempts are used up; never for those of `_UNTIL_DONE`."""
     return effect.attempts >= outside.retry.attempts and effect.kind not in _UNTIL_DONE
 
 

@@ -25,6 +25,7 @@ from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import LeaseChange, change_lease
 from moorage.usecases.leases.queries import list_leases, own_lease
 from moorage.usecases.ports import Page
+from moorage.usecases.shared.ticket_flavors import lease_flavor_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,7 +71,15 @@ _OVER: Final = {LeaseState.ENDING, LeaseState.CLOSED}
 def listing(call: Call) -> Reply:
     """GET: every lease of the project, or for operators of all; paged from 1.1 on."""
     page = call.page() if call.has(BEYOND) else Page(limit=_ALL)
-    return Reply(Collection("leases", map(shapes.lease, _listed(call, page))))
+    return Reply(Collection("leases", (_shown(call, one) for one in _listed(call, page))))
+
+
+def _shown(call: Call, lease: Lease) -> dict[str, Any]:
+    """A lease, active only if servers can be created in it by the flavors that it names."""
+    made_here = call.env.limits.ticket_flavors and lease.state is LeaseState.ACTIVE
+    if not made_here:
+        return shapes.lease(lease)
+    return shapes.lease(lease, lease_flavor_progress(call.env.store, lease))
 
 
 def _listed(call: Call, page: Page) -> Iterator[Lease]:
@@ -101,7 +110,7 @@ _ALL: Final = 100_000
 
 def show(call: Call) -> Reply:
     """GET: one lease."""
-    return Reply({"lease": shapes.lease(_own(call))})
+    return Reply({"lease": _shown(call, _own(call))})
 
 
 def create(call: Call) -> Reply:
@@ -116,14 +125,14 @@ def create(call: Call) -> Reply:
 
     choice = LeaseSizes(lease_request.count_sizes(wanted.parts), request_at)
     granted = grant_largest(call.env, call.caller, choice, call.env.ids.uuid)
-    return Reply({"lease": shapes.lease(granted.lease)}, status=201)
+    return Reply({"lease": _shown(call, granted.lease)}, status=201)
 
 
 def update(call: Call) -> Reply:
     """PUT: change name, dates, and the changeable fields of reservations."""
     lease, body = _own(call), call.object()
     if not body:
-        return Reply({"lease": shapes.lease(lease)})
+        return Reply({"lease": _shown(call, lease)})
     change = _change(call, lease, body)
     # Judged before anything is written: a change is made as a whole, or not at all.
     _restated(lease, body, _period_after(lease, change), call.env.store.now())

@@ -9,6 +9,7 @@ from moorage.api.leases.dates import stamped, written
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR
 from moorage.usecases.blazar.lease_request import BEFORE_END, FLAVOR, INSTANCE, RESERVATIONS
+from moorage.usecases.shared.ticket_flavors import FlavorProgress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,9 +40,19 @@ _PART: Final[Mapping[LeaseState, str]] = {
     LeaseState.CLOSED: "deleted",
 }
 
+_FLAVORLESS: Final[Mapping[FlavorProgress, tuple[str, str, str]]] = {
+    FlavorProgress.CREATING: ("STARTING", "pending", "IN_PROGRESS"),
+    FlavorProgress.FAILING: ("ERROR", "error", "ERROR"),
+}
+"""Status of an active lease, of its reservations of servers, and of the event of its start, while
+Nova has no flavor for them."""
 
-def lease(one: Lease, *, status: str | None = None) -> dict[str, Any]:
-    """A lease with its reservations and events."""
+
+def lease(
+    one: Lease, flavors: FlavorProgress = FlavorProgress.DONE, *, status: str | None = None
+) -> dict[str, Any]:
+    """A lease with its reservations and events; `flavors` is whether Nova has those of it."""
+    begun = _FLAVORLESS.get(flavors) if one.state is LeaseState.ACTIVE else None
     return {
         "id": one.id,
         "name": one.name,
@@ -50,16 +61,24 @@ def lease(one: Lease, *, status: str | None = None) -> dict[str, Any]:
         "start_date": written(one.terms.period.start),
         "end_date": written(one.terms.period.end),
         "trust_id": None,
-        "status": status or _STATUS[one.state],
+        "status": status or (begun[0] if begun else _STATUS[one.state]),
         "degraded": one.degraded,
         "created_at": stamped(one.created_at),
         "updated_at": stamped(one.updated_at),
         "reservations": [
-            {**_reservation(one, part.id), **reserved(one, part), "id": part.id}
-            for part in one.reservations
+            _whole(one, part, begun[1] if begun else None) for part in one.reservations
         ],
-        "events": _events(one),
+        "events": _events(one, begun[2] if begun else "DONE"),
     }
+
+
+def _whole(one: Lease, part: Reservation, flavorless: str | None) -> dict[str, Any]:
+    """A reservation; `flavorless` is its status if servers need a flavor for it."""
+    words = reserved(one, part)
+    found = {**_reservation(one, part.id), **words, "id": part.id}
+    if flavorless and words["resource_type"] in _SLOTS:
+        found["status"] = flavorless
+    return found
 
 
 def reserved(one: Lease, part: Reservation) -> Mapping[str, Any]:
@@ -98,7 +117,8 @@ def _reservation(one: Lease, id_: str) -> dict[str, Any]:
     }
 
 
-def _events(one: Lease) -> list[dict[str, Any]]:
+def _events(one: Lease, start: str) -> list[dict[str, Any]]:
+    """Its three events; `start` is the first one's status once the lease has begun."""
     begun = one.state not in {LeaseState.PENDING, LeaseState.STARTING}
     ended = one.state in {LeaseState.ENDING, LeaseState.CLOSED}
     told = bool(one.annotations.get("told_end")) or ended
@@ -108,14 +128,14 @@ def _events(one: Lease) -> list[dict[str, Any]]:
             "lease_id": one.id,
             "event_type": kind,
             "time": written(at),
-            "status": "DONE" if done else "UNDONE",
+            "status": done or "UNDONE",
             "created_at": stamped(one.created_at),
             "updated_at": stamped(one.updated_at),
         }
         for kind, at, done in (
-            ("start_lease", one.terms.period.start, begun),
-            ("end_lease", one.terms.period.end, ended),
-            ("before_end_lease", before_end(one), told),
+            ("start_lease", one.terms.period.start, start if begun else ""),
+            ("end_lease", one.terms.period.end, "DONE" if ended else ""),
+            ("before_end_lease", before_end(one), "DONE" if told else ""),
         )
     ]
 
