@@ -78,8 +78,8 @@ class CompiledTemplate:
         return error
 
 
-def compile_template(source: Source) -> CompiledTemplate:
-    """Read, expand and describe a template.
+def compile_template(source: Source, *, may_be_empty: bool = False) -> CompiledTemplate:
+    """Read, expand and describe a template; one without servers only if `may_be_empty`.
 
     Raises:
         InvalidDescription: the template is invalid or uses something unsupported; `path` and `line`
@@ -87,7 +87,7 @@ def compile_template(source: Source) -> CompiledTemplate:
             message with "in" and that name: a line alone would mean the root template.
     """
     try:
-        return _compiled(source)
+        return _compiled(source, may_be_empty=may_be_empty)
     except InvalidDescription as error:
         _name_file(error, source.files)
         raise
@@ -101,10 +101,10 @@ def _name_file(error: InvalidDescription, files: Collection[str]) -> None:
         error.args = (error.message,)
 
 
-def _compiled(source: Source) -> CompiledTemplate:
+def _compiled(source: Source, *, may_be_empty: bool) -> CompiledTemplate:
     found, templates = _expanded(source)
     servers = [one for one in found if isinstance(one, Server)]
-    if not servers:
+    if not servers and not may_be_empty:
         raise InvalidDescription("the template has no server to place", path="resources")
     if len(servers) > MAX_MEMBERS:
         raise servers[MAX_MEMBERS].node.invalid(f"more than {MAX_MEMBERS} servers")
