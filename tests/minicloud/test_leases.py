@@ -56,9 +56,8 @@ def test_instances_are_created_by_the_flavor_that_blazar_names(
     )
     with leased(cloud, "--reservation", wanted) as lease:
         [reservation] = lease["reservations"]
-        eventually(
-            lambda: reservation["flavor_id"] in {one.id for one in demo.nova.flavors()}, "flavor"
-        )
+        assert reservation["status"] == "active"
+        assert reservation["flavor_id"] in {one.id for one in demo.nova.flavors()}
         servers = demo.boot(f"reservation:{reservation['id']}", min_count=3, max_count=3)
         demo.built(*servers)
         assert sorted(map(operator.host, servers)) == cloud.layout.computes
@@ -72,6 +71,26 @@ def test_instances_are_created_by_the_flavor_that_blazar_names(
         ),
         "the flavor is gone with the lease",
     )
+
+
+def test_a_lease_is_not_active_while_nova_cannot_be_given_its_flavor(
+    cloud: Cloud, demo: Tenant
+) -> None:
+    wanted = "resource_type=virtual:instance,vcpus=1,memory_mb=512,disk_gb=1,amount=1,affinity=None"
+    nova, url = cloud.program("nova"), cloud.layout.url("moorage", "/reservation/v1/leases")
+    nova.stop()
+    lease = ""
+    try:
+        lease = blazar(cloud, "demo", "lease", "create", "week", "--reservation", wanted)["id"]
+        eventually(lambda: _of(demo, lease)["status"] == "STARTING", "it has begun")
+        eventually(lambda: _of(demo, lease)["status"] == "ERROR", "attempts have failed")
+        assert [one["status"] for one in _of(demo, lease)["reservations"]] == ["error"]
+    finally:
+        cloud.start("nova")
+    eventually(lambda: _of(demo, lease)["status"] == "ACTIVE", "it is tried again")
+    [reservation] = _of(demo, lease)["reservations"]
+    demo.built(*demo.boot(reservation["flavor_id"]))
+    demo.connection.session.delete(f"{url}/{lease}")
 
 
 @pytest.fixture

@@ -179,3 +179,21 @@ def test_a_reservation_admits_to_its_hosts_alone(cloud: Cloud) -> None:
     refused = cloud.put({**unit, **elsewhere}, "shop")
     assert refused.status_code == 409
     assert "does not have this host" in refused.text
+
+
+def test_the_lease_is_not_active_while_a_server_of_others_outstays(cloud: Cloud) -> None:
+    def shown() -> tuple[str, bool, str, bool]:
+        lease = cloud.reservation("GET", f"/leases/{cloud.lease}", None, LESSEE)["lease"]
+        [part] = lease["reservations"]
+        return lease["status"], lease["degraded"], part["status"], part["missing_resources"]
+
+    there, server = cloud.hosts(",CUSTOM_MOORAGE_HOURS:1")["h2"], str(uuid4())
+    assert cloud.put(there, server=server).status_code == 204
+    begin(cloud)
+    assert shown() == ("STARTING", True, "pending", True)
+    name = reservation_class(cloud.named)
+    own = cloud.put(cloud.hosts(f",{name}:1")["h2"], "shop")
+    assert own.status_code == 204, "there is room beside it"
+    gone = cloud.client.simulate_delete(f"/placement/allocations/{server}", headers=PLACEMENT)
+    assert gone.status_code == 204
+    assert shown() == ("ACTIVE", False, "active", False)

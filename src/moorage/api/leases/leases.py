@@ -19,13 +19,13 @@ from moorage.domain.quotas import MOST_PRIORITY
 from moorage.domain.words import shown
 from moorage.usecases.blazar import lease_request, requirements, reservables
 from moorage.usecases.blazar.largest_size import LeaseSizes, grant_largest
+from moorage.usecases.blazar.readiness import unready
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.leases.annotations import annotate
 from moorage.usecases.leases.cancel import cancel_lease
 from moorage.usecases.leases.change import LeaseChange, change_lease
 from moorage.usecases.leases.queries import list_leases, own_lease
 from moorage.usecases.ports import Page
-from moorage.usecases.shared.ticket_flavors import lease_flavor_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -75,11 +75,8 @@ def listing(call: Call) -> Reply:
 
 
 def _shown(call: Call, lease: Lease) -> dict[str, Any]:
-    """A lease, active only if servers can be created in it by the flavors that it names."""
-    made_here = call.env.limits.ticket_flavors and lease.state is LeaseState.ACTIVE
-    if not made_here:
-        return shapes.lease(lease)
-    return shapes.lease(lease, lease_flavor_progress(call.env.store, lease))
+    """A lease, active only where its tenant can use what it names."""
+    return shapes.lease(lease, unready(call.env, lease))
 
 
 def _listed(call: Call, page: Page) -> Iterator[Lease]:

@@ -9,7 +9,7 @@ from moorage.api.leases.dates import stamped, written
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR
 from moorage.usecases.blazar.lease_request import BEFORE_END, FLAVOR, INSTANCE, RESERVATIONS
-from moorage.usecases.shared.ticket_flavors import FlavorProgress
+from moorage.usecases.blazar.readiness import NOTHING_AMISS, Unreadiness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,31 +28,32 @@ BEFORE: Final = HOUR
 _STATUS: Final[Mapping[LeaseState, str]] = {
     LeaseState.PENDING: "PENDING",
     LeaseState.STARTING: "PENDING",
-    LeaseState.ACTIVE: "ACTIVE",
     LeaseState.ENDING: "TERMINATED",
     LeaseState.CLOSED: "TERMINATED",
 }
 _PART: Final[Mapping[LeaseState, str]] = {
     LeaseState.PENDING: "pending",
     LeaseState.STARTING: "pending",
-    LeaseState.ACTIVE: "active",
     LeaseState.ENDING: "deleted",
     LeaseState.CLOSED: "deleted",
 }
 
-_FLAVORLESS: Final[Mapping[FlavorProgress, tuple[str, str, str]]] = {
-    FlavorProgress.CREATING: ("STARTING", "pending", "IN_PROGRESS"),
-    FlavorProgress.FAILING: ("ERROR", "error", "ERROR"),
-}
-"""Status of an active lease, of its reservations of servers, and of the event of its start, while
-Nova has no flavor for them."""
+_BEGINNING: Final = ("STARTING", "pending", "IN_PROGRESS")
+_FAILED: Final = ("ERROR", "error", "ERROR")
+_BEGUN: Final = ("ACTIVE", "active", "DONE")
+"""Status of a lease in its period, of its reservation, and of the event of its start."""
 
 
 def lease(
-    one: Lease, flavors: FlavorProgress = FlavorProgress.DONE, *, status: str | None = None
+    one: Lease,
+    unready: Mapping[str, Unreadiness] = NOTHING_AMISS,
+    *,
+    status: str | None = None,
 ) -> dict[str, Any]:
-    """A lease with its reservations and events; `flavors` is whether Nova has those of it."""
-    begun = _FLAVORLESS.get(flavors) if one.state is LeaseState.ACTIVE else None
+    """A lease with its reservations and events; `unready` are the roles that are not ready."""
+    active = one.state is LeaseState.ACTIVE
+    begun = min((_begun(why) for why in unready.values()), key=_WORST.index, default=_BEGUN)
+    occupied = Unreadiness.OCCUPIED in unready.values()
     return {
         "id": one.id,
         "name": one.name,
@@ -61,24 +62,38 @@ def lease(
         "start_date": written(one.terms.period.start),
         "end_date": written(one.terms.period.end),
         "trust_id": None,
-        "status": status or (begun[0] if begun else _STATUS[one.state]),
-        "degraded": one.degraded,
+        "status": status or (begun[0] if active else _STATUS[one.state]),
+        "degraded": one.degraded or occupied,
         "created_at": stamped(one.created_at),
         "updated_at": stamped(one.updated_at),
-        "reservations": [
-            _whole(one, part, begun[1] if begun else None) for part in one.reservations
-        ],
-        "events": _events(one, begun[2] if begun else "DONE"),
+        "reservations": [_part(one, part, unready.get(part.role)) for part in one.reservations],
+        "events": _events(one, begun[2]),
     }
 
 
-def _whole(one: Lease, part: Reservation, flavorless: str | None) -> dict[str, Any]:
-    """A reservation; `flavorless` is its status if servers need a flavor for it."""
-    words = reserved(one, part)
-    found = {**_reservation(one, part.id), **words, "id": part.id}
-    if flavorless and words["resource_type"] in _SLOTS:
-        found["status"] = flavorless
-    return found
+_WORST: Final = (_FAILED, _BEGINNING, _BEGUN)
+
+
+def _begun(why: Unreadiness | None) -> tuple[str, str, str]:
+    if why is None:
+        return _BEGUN
+    return _FAILED if why is Unreadiness.FAILING else _BEGINNING
+
+
+def _part(one: Lease, part: Reservation, why: Unreadiness | None) -> dict[str, Any]:
+    """A reservation as requested, with its state; `why` it is not ready, in its period."""
+    active = one.state is LeaseState.ACTIVE
+    return {
+        "lease_id": one.id,
+        "resource_id": derived(part.id, "resource"),
+        "status": _begun(why)[1] if active else _PART[one.state],
+        "missing_resources": one.missing > 0 or why is Unreadiness.OCCUPIED,
+        "resources_changed": False,
+        "created_at": stamped(one.created_at),
+        "updated_at": stamped(one.updated_at),
+        **reserved(one, part),
+        "id": part.id,
+    }
 
 
 def reserved(one: Lease, part: Reservation) -> Mapping[str, Any]:
@@ -103,18 +118,6 @@ def before_end(one: Lease) -> Instant:
     said = one.annotations.get(BEFORE_END)
     period = one.terms.period
     return said if isinstance(said, int) else max(period.start, period.end - BEFORE)
-
-
-def _reservation(one: Lease, id_: str) -> dict[str, Any]:
-    return {
-        "lease_id": one.id,
-        "resource_id": derived(id_, "resource"),
-        "status": _PART[one.state],
-        "missing_resources": one.missing > 0,
-        "resources_changed": False,
-        "created_at": stamped(one.created_at),
-        "updated_at": stamped(one.updated_at),
-    }
 
 
 def _events(one: Lease, start: str) -> list[dict[str, Any]]:

@@ -9,9 +9,8 @@ stay in Nova for ever.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from moorage.domain.changes import PutEffect
 from moorage.domain.decisions import DecisionState
@@ -37,18 +36,6 @@ SERVER = "server"
 """The kind of role whose members are servers of Nova."""
 NOT_HELD = "nothing is held for the ticket any more"
 """The outcome of a creation that was not needed any more."""
-_LASTING: Final = 3
-"""Failed attempts after which a failure is no passing one."""
-
-
-class FlavorProgress(StrEnum):
-    """Whether the flavors of a lease that has begun are in Nova."""
-
-    CREATING = "creating"
-    FAILING = "failing"
-    """Several attempts to create them have failed; it is tried again while the lease lasts."""
-    DONE = "done"
-    """They are there, or the service creates none."""
 
 
 def ticket_flavors(
@@ -89,22 +76,6 @@ def lease_flavor_deletion(
     if flavors:
         details = {"flavors": [one.id for one in flavors]}
         yield _effect(EffectKind.DELETE_FLAVORS, lease.id, lease, now, now, details)
-
-
-def lease_flavor_progress(store: Store, lease: Lease) -> FlavorProgress:
-    """Whether Nova has the flavors by which servers take the places of an active lease."""
-    unfinished = [
-        one
-        for one in store.effects(lease.id)
-        if one.kind is EffectKind.CREATE_FLAVORS and one.state is not EffectState.DONE
-    ]
-    if not unfinished:
-        return FlavorProgress.DONE
-    failing = any(
-        one.state is EffectState.FAILED or (one.outcome and one.attempts >= _LASTING)
-        for one in unfinished
-    )
-    return FlavorProgress.FAILING if failing else FlavorProgress.CREATING
 
 
 def flavor_creation(
