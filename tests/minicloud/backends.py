@@ -9,7 +9,7 @@ from tests.minicloud.layout import Layout
 from tests.minicloud.programs import NotUp, Program
 from tests.servers.mariadb import find
 
-DATABASES = ("keystone", "glance", "neutron", "nova_api", "nova_cell0", "nova_cell1")
+DATABASES = ("keystone", "glance", "neutron", "nova_api", "nova_cell0", "nova_cell1", "heat")
 _BROKERS = (
     "/usr/lib/rabbitmq/bin",
     "/usr/local/lib/rabbitmq/bin",

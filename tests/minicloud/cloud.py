@@ -21,6 +21,7 @@ _WSGI = {
     "glance": "glance.wsgi.api",
     "neutron": "neutron.wsgi.api",
     "nova": "nova.wsgi.osapi_compute",
+    "heat": "heat.wsgi.api",
 }
 
 
@@ -37,8 +38,8 @@ class Cloud:
     def names(self) -> list[str]:
         """All programs, in the order in which they end."""
         computes = self.layout.computes
-        return [*computes, "scheduler", "conductor", "nova", "neutron", "glance", "moorage",
-                "keystone", *BACKENDS]  # fmt: skip
+        return ["heat", "heat-engine", *computes, "scheduler", "conductor", "nova", "neutron",
+                "glance", "moorage", "keystone", *BACKENDS]  # fmt: skip
 
     def start(self, name: str) -> None:
         """One service, until it answers; its data is what it was."""
@@ -46,19 +47,26 @@ class Cloud:
         if name in _WSGI:
             program.start(
                 inside("python"), str(INSIDE / "serve_wsgi.py"), _WSGI[name],
-                str(self.layout.ports[name]), **self._config_environ(name),
+                str(self.layout.ports[name]), *self._options(name), **self._config_environ(name),
             )  # fmt: skip
             program.wait_until(lambda: answers(self.layout.url(name)))
         elif name == "moorage":
             file = self.layout.folder(name) / "moorage.conf"
             program.start(ours("moorage"), "serve", "--config-file", str(file))
             program.wait_until(lambda: answers(self.layout.url(name, "/readyz")))
+        elif name == "heat-engine":
+            program.start(inside(name), *self._options("heat"))
         else:
             config = ("--config-file", str(self.layout.folder(name) / "nova.conf"))
             if name in self.layout.computes:
                 program.start(inside("python"), str(INSIDE / "nova_compute.py"), *config)
             else:
                 program.start(inside(f"nova-{name}"), *config)
+
+    def _options(self, name: str) -> list[str]:
+        """Heat alone is told its configuration by an option."""
+        file = self.layout.folder(name) / "heat.conf"
+        return ["--config-file", str(file)] if name == "heat" else []
 
     def _config_environ(self, name: str) -> dict[str, str]:
         """Where a service's WSGI module looks for its configuration."""
@@ -69,13 +77,15 @@ class Cloud:
             "neutron": "neutron.conf",
             "nova": "api-paste.ini;nova.conf",
         }
+        if name not in files:
+            return {}
         prefix = f"OS_{name.upper()}_CONFIG"
         return {f"{prefix}_DIR": str(folder), f"{prefix}_FILES": files[name]}
 
     def manage(self, program: str, service: str, *words: str) -> str:
         """What a service's own command for operators prints."""
-        file = {"nova": "nova.conf", "glance": "glance-api.conf", "neutron": "neutron.conf"}
-        config = str(self.layout.folder(service) / file[service])
+        file = {"glance": "glance-api.conf"}
+        config = str(self.layout.folder(service) / file.get(service, f"{service}.conf"))
         return self.run(inside(program), "--config-file", config, *words)
 
     def run(self, *words: str) -> str:
@@ -127,7 +137,7 @@ def start(layout: Layout, say: Callable[[str], None] = print) -> Cloud:
     cloud = Cloud(layout)
     _write_plugins(layout)
     for write in (config_files.keystone, config_files.glance, config_files.neutron,
-                  config_files.nova, config_files.moorage):  # fmt: skip
+                  config_files.nova, config_files.heat, config_files.moorage):  # fmt: skip
         write(layout)
     for name in ("conductor", "scheduler"):
         config_files.nova_service(layout, name)
@@ -139,7 +149,8 @@ def start(layout: Layout, say: Callable[[str], None] = print) -> Cloud:
         backends.start_database(layout)
         say("schemas")
         schemas = [
-            pool.submit(one, cloud) for one in (_nova_schema, _neutron_schema, _glance_schema)
+            pool.submit(one, cloud)
+            for one in (_nova_schema, _neutron_schema, _glance_schema, _heat_schema)
         ]
         identity.prepare(layout)
         cloud.start("keystone")
@@ -150,10 +161,11 @@ def start(layout: Layout, say: Callable[[str], None] = print) -> Cloud:
         broker.result()
         say("services")
         for started in [
-            pool.submit(cloud.start, one) for one in ("glance", "neutron", "nova", "moorage")
+            pool.submit(cloud.start, one)
+            for one in ("glance", "neutron", "nova", "heat", "moorage")
         ]:
             started.result()
-        for name in ("conductor", "scheduler", *layout.computes):
+        for name in ("conductor", "scheduler", *layout.computes, "heat-engine"):
             cloud.start(name)
     say("contents")
     fill(cloud)
@@ -175,6 +187,10 @@ def _neutron_schema(cloud: Cloud) -> None:
 
 def _glance_schema(cloud: Cloud) -> None:
     cloud.manage("glance-manage", "glance", "db_sync")
+
+
+def _heat_schema(cloud: Cloud) -> None:
+    cloud.manage("heat-manage", "heat", "db_sync")
 
 
 def _write_plugins(layout: Layout) -> None:

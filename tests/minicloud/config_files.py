@@ -9,6 +9,9 @@ from tests.minicloud.layout import ENVIRONMENT, PASSWORD, Layout
 Sections = Mapping[str, Mapping[str, str | tuple[str, ...]]]
 """Section -> key -> its value, or several that are written one after the other."""
 
+STACK_DOMAIN: Final = "heat"
+STACK_ADMIN: Final = "heat-domain-admin"
+"""Where Heat keeps the users of stacks, and who makes them."""
 FILTERS: Final = (
     "nova.scheduler.filters.all_filters",
     "moorage.nova_filter.host_filter.HeldPlaceFilter",
@@ -191,6 +194,45 @@ def compute(layout: Layout, host: str) -> Path:
     sections = {**nova, "DEFAULT": {**nova["DEFAULT"], "host": host}}
     del sections["database"], sections["api_database"]
     return write(layout.folder(host) / "nova.conf", sections)
+
+
+def heat(layout: Layout) -> Path:
+    """For heat-api, heat-engine and heat-manage."""
+    folder = layout.folder("heat")
+    etc = ENVIRONMENT / "etc" / "heat"
+    signs_in = account(layout, "heat")
+    return write(
+        folder / "heat.conf",
+        {
+            "DEFAULT": {
+                "transport_url": layout.broker,
+                "num_engine_workers": "2",
+                "region_name_for_services": "RegionOne",
+                "stack_user_domain_name": STACK_DOMAIN,
+                "stack_domain_admin": STACK_ADMIN,
+                "stack_domain_admin_password": PASSWORD,
+                "auth_encryption_key": "only-on-loopback-only-on-loopbac",
+                "heat_metadata_server_url": layout.url("heat"),
+                "environment_dir": str(etc / "environment.d"),
+                "template_dir": str(etc / "templates"),
+                "enable_stack_abandon": "true",
+                "enable_stack_adopt": "true",
+                "stack_scheduler_hints": "true",
+                "periodic_interval": "10",
+                "error_wait_time": "10",
+            },
+            "database": {"connection": layout.database("heat")},
+            "keystone_authtoken": _authtoken(layout, "heat"),
+            "trustee": {
+                name: value
+                for name, value in signs_in.items()
+                if name in {"auth_type", "auth_url", "username", "password", "user_domain_id"}
+            },
+            "clients_keystone": {"auth_uri": layout.url("keystone")},
+            "paste_deploy": {"api_paste_config": str(etc / "api-paste.ini")},
+            "oslo_concurrency": {"lock_path": str(folder / "locks")},
+        },
+    )
 
 
 def moorage(layout: Layout) -> Path:

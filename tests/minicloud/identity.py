@@ -7,11 +7,13 @@ import subprocess
 import openstack
 from openstack.connection import Connection
 from openstack.identity.v3._proxy import Proxy
+from openstack.identity.v3.role import Role
+from tests.minicloud.config_files import STACK_ADMIN, STACK_DOMAIN
 from tests.minicloud.layout import PASSWORD, Layout, inside
 
 PEOPLE = {"demo": "demo", "neighbour": "other"}
 """Tenants' users and their projects; passwords and roles are all alike."""
-_SERVICES = ("glance", "neutron", "nova", "moorage")
+_SERVICES = ("glance", "neutron", "nova", "heat", "moorage")
 
 
 def prepare(layout: Layout) -> None:
@@ -43,6 +45,7 @@ def endpoints(layout: Layout) -> dict[str, str]:
         "image": layout.url("glance"),
         "network": layout.url("neutron"),
         "compute": layout.url("nova", "/v2.1"),
+        "orchestration": layout.url("heat", "/v1/%(project_id)s"),
         "placement": layout.url("moorage", "/placement"),
         "reservation": layout.url("moorage", "/reservation/v1"),
         "ensemble": layout.url("moorage", "/v1"),
@@ -80,9 +83,18 @@ def populate(layout: Layout) -> None:
             given = ("member",) if user in PEOPLE else ("admin", "service")
             for role in given:
                 keystone.assign_project_role_to_user(project, made, roles[role])
+        _stack_users(keystone, roles["admin"])
         for kind, url in endpoints(layout).items():
             service = keystone.create_service(type=kind, name=kind)
             for interface in ("public", "internal"):
                 keystone.create_endpoint(
                     service_id=service.id, interface=interface, url=url, region_id="RegionOne"
                 )
+
+
+def _stack_users(keystone: Proxy, admin: Role) -> None:
+    """The domain of the users that Heat makes, and who makes them."""
+    domain = keystone.create_domain(name=STACK_DOMAIN)
+    made = keystone.create_user(name=STACK_ADMIN, password=PASSWORD, domain_id=domain.id)
+    keystone.assign_domain_role_to_user(domain, made, admin)
+    keystone.create_role(name="heat_stack_user")

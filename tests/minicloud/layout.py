@@ -17,7 +17,7 @@ HOME: Final = ROOT / ".cache" / "minicloud-run"
 """What a running cloud writes; removed when it is stopped."""
 PASSWORD: Final = "only-on-loopback"
 COMPUTES: Final = 3
-SERVICES: Final = ("keystone", "glance", "neutron", "nova", "moorage")
+SERVICES: Final = ("keystone", "glance", "neutron", "nova", "heat", "moorage")
 PORTS: Final = (*SERVICES, "database", "broker", "broker-nodes", "broker-names")
 
 
@@ -82,7 +82,7 @@ class Layout:
             "PATH": os.pathsep.join([str(ENVIRONMENT / "bin"), os.environ["PATH"]]),
             "HOME": str(self.home),
             "LANG": "C.UTF-8",
-            # Nova's filter is Moorage's own, imported from where it is installed for us.
+            # Nova's filter and Heat's plug-in are Moorage's own, imported from our sources.
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(self.home / "plugins")]),
             "OS_NOVA_DISABLE_EVENTLET_PATCHING": "1",
         }

@@ -1,6 +1,6 @@
 """Serves one service's WSGI module; run by the cloud's interpreter.
 
-Usage: serve_wsgi.py MODULE PORT
+Usage: serve_wsgi.py MODULE PORT [OPTION ...]
 """
 
 import sys
@@ -8,8 +8,8 @@ from importlib import import_module
 
 
 def main() -> None:
-    module, port = sys.argv[1:]
-    sys.argv = sys.argv[:1]  # the services read options from it
+    module, port, *options = sys.argv[1:]
+    sys.argv = [sys.argv[0], *options]  # the services read options from it
     application = import_module(module).application
     from waitress import serve
 
