@@ -1,0 +1,1 @@
+"""Heat's own engine as the judge of how Moorage reads templates."""

@@ -1,0 +1,88 @@
+"""Asks Heat's engine, in processes of its own, and reads its answers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.heat_judge.case import Case, Expansion, Group, Server, as_hints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+ROOT: Final = Path(__file__).parents[2]
+PYTHON: Final = ROOT / ".cache/minicloud/bin/python"
+ENGINE: Final = Path(__file__).with_name("engine.py")
+GROUP: Final = "group:"
+SERVER: Final = "server:"
+FLAVOR: Final = "flavor:"
+"""What the ids of resources that do not exist yet begin with; the path follows."""
+
+
+def ask(cases: Sequence[Case], *, processes: int = 1) -> Iterator[Mapping[str, Any]]:
+    """Heat's answer to each case, in order, as the engine gives it."""
+    shares = [cases[i::processes] for i in range(processes)]
+    engines = [_answers(share) for share in shares if share]
+    for i in range(len(cases)):
+        yield next(engines[i % processes])
+
+
+def _answers(cases: Sequence[Case]) -> Iterator[Mapping[str, Any]]:
+    with subprocess.Popen(
+        [str(PYTHON), "-P", str(ENGINE)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as engine:
+        assert engine.stdin is not None
+        assert engine.stdout is not None
+        stdin = engine.stdin
+
+        def feed() -> None:
+            for case in cases:
+                stdin.write(json.dumps(case.plain()) + "\n")
+                stdin.flush()
+            stdin.close()
+
+        threading.Thread(target=feed, daemon=True).start()
+        for _ in cases:
+            yield json.loads(engine.stdout.readline())
+
+
+def read_answer(answer: Mapping[str, Any]) -> Expansion:
+    """The engine's answer in the form that is compared."""
+    if not answer["valid"]:
+        return Expansion("refused", answer["why"])
+    names = {one["id"]: one["path"] for one in answer["groups"]}
+    servers = []
+    members: dict[str, list[str]] = defaultdict(list)
+    for one in answer["servers"]:
+        hints = dict(one["hints"])
+        group = hints.get("group")
+        if group in names:
+            members[group].append(one["path"])
+            hints["group"] = GROUP + names[group]
+        flavor = None if one["flavor"] is None else str(one["flavor"])
+        servers.append(Server(one["path"], flavor, str(one["zone"] or ""), as_hints(hints)))
+    groups = [
+        Group(
+            one["path"],
+            (one["policies"] or [""])[0],
+            one["max_per_host"],
+            tuple(sorted(members[one["id"]])),
+        )
+        for one in answer["groups"]
+        if one["id"] in members
+    ]
+    return Expansion(
+        "expanded",
+        servers=tuple(sorted(servers, key=str)),
+        groups=tuple(sorted(groups, key=str)),
+        others=tuple(sorted(answer["others"])),
+        scaling=frozenset(answer["scaling"]),
+    )

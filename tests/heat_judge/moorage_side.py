@@ -1,0 +1,117 @@
+"""What Moorage makes of a case, in the form that is compared."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from moorage.client.hot_files import gather, merged, read_file
+from moorage.domain.describe import NOVA_SHORTHAND
+from moorage.domain.errors import InvalidDescription
+from moorage.heat.compile import CompiledTemplate, Source, compile_template
+from tests.heat_judge.case import Case, Expansion, Group, Server, as_hints
+from tests.heat_judge.heat_side import GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from moorage.domain.ensembles import MemberName, PolicyStatement
+
+NOTHING: Final = "the template has no server to place"
+ZONE: Final = "fence"
+GROUPS: Final = frozenset(kind for kind, _ in NOVA_SHORTHAND.values())
+
+
+def expand(case: Case, scaling: frozenset[str], scratch: Path) -> Expansion:
+    """The case as Moorage reads it; members of the groups at `scaling` are called `*`.
+
+    Files are read by the client's own code, from the case's folder or written to `scratch`.
+    """
+    try:
+        compiled = compile_template(source(case, scratch))
+    except InvalidDescription as error:
+        if error.message == NOTHING:
+            return Expansion("expanded")
+        where = "" if error.line is None else f" ({error.path}, line {error.line})"
+        return Expansion("refused", f"{error.message}{where}")
+    except Exception as error:  # noqa: BLE001 - any other error is a defect, and is counted
+        return Expansion("broken", f"{type(error).__name__}: {error}")
+    return _read(compiled, scaling)
+
+
+def source(case: Case, scratch: Path) -> Source:
+    """The case as the command line would send it.
+
+    Raises:
+        InvalidDescription: a file cannot be read.
+    """
+    folder = case.folder
+    if folder is None:
+        folder = scratch
+        for name, text in case.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    path = folder / case.template
+    text = read_file(path)
+    named = [(str(folder / name), read_file(folder / name)) for name in case.environments]
+    environment = named[0][1] if len(named) == 1 else merged(named)
+    return Source(
+        template=text,
+        environment=environment,
+        parameters=case.parameters,
+        files=gather(path, text, environment),
+    )
+
+
+def _read(compiled: CompiledTemplate, scaling: frozenset[str]) -> Expansion:
+    keys = {member: _starred(key, scaling) for member, key in compiled.keys.items()}
+    roles = {role.name: role for role in compiled.description.roles}
+    zones: dict[MemberName, str] = {}
+    hints: dict[MemberName, dict[str, object]] = defaultdict(dict)
+    groups: list[Group] = []
+    for policy in compiled.description.policies:
+        members = _members(policy, keys)
+        if policy.type == ZONE and policy.name.startswith("zone-"):
+            zones |= dict.fromkeys(members, policy.name.removeprefix("zone-"))
+        elif policy.type in GROUPS:
+            name = _starred(policy.name, scaling)
+            for member in members:
+                hints[member]["group"] = GROUP + name
+            groups.append(
+                Group(
+                    name,
+                    ("" if policy.weight is None else "soft-") + policy.type,
+                    _whole(policy.parameters.get("max_per_domain")),
+                    tuple(sorted(keys[member] for member in members)),
+                )
+            )
+    servers = [
+        Server(key, roles[member.role].flavor, zones.get(member, ""), as_hints(hints[member]))
+        for member, key in keys.items()
+    ]
+    return Expansion(
+        "expanded",
+        servers=tuple(sorted(servers, key=str)),
+        groups=tuple(sorted(groups, key=str)),
+        others=tuple(sorted(_starred(str(one.path), scaling) for one in compiled.unplaced)),
+    )
+
+
+def _members(policy: PolicyStatement, every: Iterable[MemberName]) -> list[MemberName]:
+    wanted = {one.role for one in policy.members} - {None}
+    exact = {one.member for one in policy.members} - {None}
+    return [one for one in every if one.role in wanted or one in exact]
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _starred(path: str, scaling: frozenset[str]) -> str:
+    """The path with `*` for the names of scaling groups' members."""
+    steps: list[str] = []
+    for step in path.split("/"):
+        steps.append("*" if "/".join(steps) in scaling else step)
+    return "/".join(steps)
