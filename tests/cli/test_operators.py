@@ -90,6 +90,12 @@ def test_the_topology_is_shown_and_loaded_again(sim: Any, tmp_path: Path) -> Non
     again = yaml.safe_load(sim("topology", "show", "-f", "yaml").out)["topology"]
     before = yaml.safe_load(document)["topology"]
     assert again | {"revision": 0} == before | {"revision": 0}
+    stale = sim("topology", "load", str(file))
+    assert stale.status == 4
+    assert "has generation" in stale.err, "somebody has loaded another one since it was shown"
+    lines = [one for one in document.splitlines() if "revision" not in one]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    assert sim("topology", "load", str(file)).status == 0, "without the line it is not asked for"
 
 
 def test_a_cycle_in_the_topology_names_its_line(sim: Any, tmp_path: Path) -> None:

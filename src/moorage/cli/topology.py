@@ -64,7 +64,9 @@ class Load(Command):
     """Replace the topology by that of a file.
 
     The file is YAML, as `topology show -f yaml` prints it: `levels` (tree to levels, from the top
-    down), `domains` (name, level, tree, parent) and `attachments` (host, domain, tree).
+    down), `domains` (name, level, tree, parent) and `attachments` (host, domain, tree). With the
+    line `revision` it is refused if the topology was changed since it was shown; without the line
+    it is loaded in any case.
     """
 
     examples = """
@@ -75,8 +77,9 @@ class Load(Command):
 
     def act(self, args: argparse.Namespace) -> Shown:
         body = _read(args.file)
+        revision = body.pop("revision", None)
         with self.client() as client:
-            answer = client.topology.replace(body)
+            answer = client.topology.replace(body, revision=revision)
         said = ", ".join(counted(count, level) for level, count in _counts(body))
         return Shown(answer.body, f"topology loaded: {said or 'no domains'}")
 

@@ -63,9 +63,13 @@ class Topologies(Resource):
         """Levels, domains and attachments of every tree."""
         return self._get(dict[str, Any])
 
-    def replace(self, topology: Mapping[str, Any]) -> Answer[dict[str, Any]]:
-        """Replace the whole topology."""
-        return self._send("PUT", "", {"topology": topology}, dict[str, Any])
+    def replace(
+        self, topology: Mapping[str, Any], *, revision: int | None = None
+    ) -> Answer[dict[str, Any]]:
+        """Replace the whole topology, if it still has this revision; None: whichever it has."""
+        headers = None if revision is None else {"If-Match": f'"{revision}"'}
+        reply = self._call("PUT", self.path, body={"topology": topology}, headers=headers)
+        return self._decoded(reply, dict[str, Any], None)
 
 
 class Fleets(Resource):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def read_topology(text: str) -> dict[str, Any]:
-    """Read levels, domains and attachments; an outer key `topology` may wrap them.
+    """Read levels, domains, attachments and `revision`; an outer key `topology` may wrap them.
 
     Raises:
         InvalidDescription: not YAML, an unknown key or a wrong type; with the line.
@@ -39,7 +39,9 @@ def read_topology(text: str) -> dict[str, Any]:
         tree: _read_levels(node) for tree, node in typed_yaml.mapping(fields["levels"]).items()
     }
     attachments = fields.get("attachments")
-    return {
+    revision = fields.get("revision")
+    relied = {} if revision is None else {"revision": _read_revision(revision)}
+    return relied | {
         "levels": levels,
         "domains": [
             _read_entry(one, ("name", "level"), ("tree", "parent"))
@@ -50,6 +52,10 @@ def read_topology(text: str) -> dict[str, Any]:
             for one in (typed_yaml.items(attachments) if attachments else ())
         ],
     }
+
+
+def _read_revision(node: YamlNode) -> int:
+    return typed_yaml.integer(node, least=0, most=2**63 - 1)
 
 
 def _read_levels(node: YamlNode) -> list[str]:

@@ -153,6 +153,23 @@ def test_the_topology_is_whole_and_can_be_put_back(service: Service) -> None:
     assert again.status_code == 200, again.text
     assert {**again.json["topology"], "revision": 0} == {**found, "revision": 0}
 
+    def put(tag: str, **query: str) -> tuple[int, int]:
+        headers = {"If-Match": tag}
+        path = "/topology/domains"
+        answer = service.call("PUT", path, body, caller=OPERATOR, headers=headers, query=query)
+        shown = service.call("GET", path, caller=OPERATOR).json["topology"]
+        return answer.status_code, shown["revision"]
+
+    seen = again.json["topology"]["revision"]
+    assert put(f'"{found["revision"]}"') == (412, seen)
+    assert put(f'"{found["revision"]}"', dry_run="true") == (412, seen)
+    assert put(f'"{seen}"', dry_run="true") == (200, seen)
+    status, newer = put(f'"{seen}"')
+    assert (status, newer > seen) == (200, True)
+    assert put(f'"{seen}"') == (412, newer)
+    assert put("seven") == (400, newer)
+    assert put("*")[0] == 200
+
 
 def test_every_listing_takes_a_limit_and_a_marker() -> None:
     listings = {

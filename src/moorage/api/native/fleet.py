@@ -37,8 +37,9 @@ def show_topology(call: Call) -> Reply:
 
 
 def put(call: Call) -> Reply:
-    """PUT: replace all trees."""
-    call.perform(put_topology, topology_of(call.body.topology), dry_run=call.dry_run)
+    """PUT: replace all trees, those of the revision in `If-Match` if it is given."""
+    topology = topology_of(call.body.topology)
+    call.perform(put_topology, topology, call.matched, dry_run=call.dry_run)
     return Reply(parts=_topology_parts(call.env.store.snapshot()))
 
 

@@ -23,7 +23,7 @@ from moorage.domain.changes import (
     PutTraits,
     ReplaceAllocations,
 )
-from moorage.domain.errors import Conflict, UnknownName
+from moorage.domain.errors import Conflict, ProviderConflict, StaleGeneration, UnknownName
 from moorage.domain.resources import is_custom_name
 from moorage.domain.topology import EMPTY
 from moorage.usecases.ledger.content import topology_content
@@ -45,13 +45,19 @@ if TYPE_CHECKING:
 
 
 def put_topology(
-    env: UseCaseEnvironment, caller: Caller, topology: Topology, *, dry_run: bool = False
+    env: UseCaseEnvironment,
+    caller: Caller,
+    topology: Topology,
+    revision: int | None = None,
+    *,
+    dry_run: bool = False,
 ) -> None:
-    """Replace the whole topology.
+    """Replace the whole topology; `revision` is the one that it is made from, None: any.
 
     Raises:
         Forbidden: the caller is no operator.
         UnknownName: the topology contains a host that is no root provider.
+        StaleGeneration: the topology has another revision by now.
     """
     require_operator(caller)
     snapshot = env.store.snapshot()
@@ -60,8 +66,18 @@ def put_topology(
         if host not in roots:
             line = topology.lines.get((tree, host))
             raise UnknownName("host", host, path=f"attachments.{host}", line=line)
+    if revision not in {None, snapshot.topology_revision}:
+        raise _stale(env, revision)
     if not dry_run:
-        env.store.commit(Changeset((PutTopology(topology),)))
+        try:
+            env.store.commit(Changeset((PutTopology(topology),), topology_revision=revision))
+        except ProviderConflict as error:
+            raise _stale(env, revision) from error
+
+
+def _stale(env: UseCaseEnvironment, revision: int | None) -> StaleGeneration:
+    actual = env.store.snapshot().topology_revision
+    return StaleGeneration("the", "topology", expected=revision or 0, actual=actual)
 
 
 SHOWN: Final = 5
