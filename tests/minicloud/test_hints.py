@@ -129,9 +129,11 @@ def test_the_schedulers_filter_refuses_all_other_hosts(operator: Operator, demo:
         if one.name in operator.cloud.layout.computes
     }
 
-    def passed(claim: str, hint: str) -> list[str]:
+    def passed(claim: str, hint: str, most: int = 1000) -> list[str]:
         scheduler = operator.cloud.layout.folder("scheduler") / "nova.conf"
         said = operator.cloud.run(
+            "env",
+            f"OS_SCHEDULER__MAX_PLACEMENT_RESULTS={most}",
             inside("python"),
             str(INSIDE / "held_place_filter.py"),
             *("--config-file", str(scheduler), claim, "1,2048,20", hint),
@@ -139,7 +141,10 @@ def test_the_schedulers_filter_refuses_all_other_hosts(operator: Operator, demo:
         )
         return sorted(said.split())
 
-    assert passed(claim["id"], held["name"]) == [places(operator, held["id"])["web[0]"]]
+    place = places(operator, held["id"])["web[0]"]
+    assert passed(claim["id"], held["name"]) == [place]
+    assert passed(claim["id"], held["name"], most=1) == [place], "as many as Nova asks for"
     assert passed(claim["id"], "") == sorted(computes), "without the hint nothing is asked"
     strange = "11111111-2222-4333-8444-555555555555"
-    assert passed(strange, held["name"]) == sorted(computes), "an ordinary request"
+    for most in (1, 1000):
+        assert passed(strange, held["name"], most) == sorted(computes), "an ordinary request"

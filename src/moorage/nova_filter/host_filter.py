@@ -51,7 +51,7 @@ class HeldPlaceFilter(filters.BaseHostFilter):  # type: ignore[misc]
         if not spec_obj.get_scheduler_hint(HINT) or scheduler_utils.request_is_rebuild(spec_obj):
             return hosts
         allowed = _candidates(spec_obj)
-        return hosts if allowed is None else [one for one in hosts if one.uuid in allowed]
+        return [one for one in hosts if one.uuid in allowed]
 
 
 @cache
@@ -60,12 +60,11 @@ def _placement() -> Any:  # noqa: ANN401 - keystoneauth's adapter
     return utils.get_ksa_adapter("placement")
 
 
-def _candidates(spec: Any) -> frozenset[str] | None:  # noqa: ANN401 - Nova's RequestSpec
-    """UUIDs of the hosts of the request's candidates; none if Moorage does not answer.
-
-    None: there are more than an answer may have, so the request names no held place any more.
-    """
+def _candidates(spec: Any) -> frozenset[str]:  # noqa: ANN401 - Nova's RequestSpec
+    """UUIDs of the hosts of all the request's candidates; none if Moorage does not answer."""
     request = scheduler_utils.ResourceRequest.from_request_spec(spec)
+    # Nova's limit may cut off the very hosts that the scheduler was given.
+    request._limit = None  # noqa: SLF001 - as Nova's own code unsets it
     placement = _placement()
     try:
         answer = placement.get(
@@ -80,7 +79,5 @@ def _candidates(spec: Any) -> frozenset[str] | None:  # noqa: ANN401 - Nova's Re
     if answer.status_code != OK:
         _log.warning("Moorage answers %s for the server's candidates", answer.status_code)
         return frozenset()
-    found = answer.json()
-    if len(found["allocation_requests"]) >= conf.CONF.scheduler.max_placement_results:
-        return None
-    return frozenset(one["root_provider_uuid"] for one in found["provider_summaries"].values())
+    summaries = answer.json()["provider_summaries"]
+    return frozenset(one["root_provider_uuid"] for one in summaries.values())
