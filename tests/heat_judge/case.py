@@ -51,7 +51,7 @@ class Server:
     """One server: where it stands in the tree of stacks, and what decides its place."""
 
     path: str
-    """Names of resources on the way down; `*` is a member of a scaling group, whose name is random."""
+    """Names of resources on the way down; members of scaling groups, named at random, are `*`."""
     flavor: str | None
     """None: known only when the stack is made."""
     zone: str = ""

@@ -37,9 +37,7 @@ class Compared:
         return bool(self.heat.servers)
 
 
-def compare_all(
-    cases: Sequence[Case], answers: Iterable[Mapping[str, Any]]
-) -> Iterator[Compared]:
+def compare_all(cases: Sequence[Case], answers: Iterable[Mapping[str, Any]]) -> Iterator[Compared]:
     """Every case compared with Heat's answer to it."""
     for case, answer in zip(cases, answers, strict=True):
         yield compare(case, heat_side.read_answer(answer))

@@ -140,7 +140,7 @@ class Engine:
         }
         # Through JSON, as from client to service.
         request = InstantiationData(json.loads(json.dumps(data, default=str)))
-        return self._service._parse_template_and_validate_stack(  # noqa: SLF001 - what create and preview call
+        return self._service._parse_template_and_validate_stack(
             self._context,
             request.stack_name(),
             request.template(),
@@ -193,7 +193,7 @@ def _without_services() -> None:
     constraints.BaseCustomConstraint.validate = exists
     translation.resolve_and_find = _resolved
     resource.Resource.is_service_available = classmethod(lambda cls, context: (True, None))
-    server.Server._validate_image_flavor = nothing  # noqa: SLF001
+    server.Server._validate_image_flavor = nothing
     nova.NovaClientPlugin.is_version_supported = exists
     nova.NovaClientPlugin.absolute_limits = lambda _self: {
         "maxServerMeta": 1000,
@@ -207,7 +207,7 @@ def _without_services() -> None:
         ("flavor", flavor.NovaFlavor),
     ):
         type_.get_reference_id = _id(word)
-    client_plugin.ClientPlugin.client = lambda _self, version=None: mock.MagicMock()  # noqa: ARG005
+    client_plugin.ClientPlugin.client = lambda _self, version=None: mock.MagicMock()
 
 
 def _resolved(value: Any, *_: object, **__: object) -> Any:
@@ -273,13 +273,11 @@ def _walk(stack: Any, at: list[str], scaling: list[str]) -> Iterator[tuple[list[
             except NotImplementedError:
                 yield path, resource, "other"
                 continue
-            nested = resource._parse_nested_stack(  # noqa: SLF001 - as the engine's preview does
-                f"{stack.name}-{name}", template, parameters
-            )
+            nested = resource._parse_nested_stack(f"{stack.name}-{name}", template, parameters)
             # Values of resources that do not exist yet are missing inside, as in Heat's preview.
             nested.strict_validate = False
             nested.judge_place = [*getattr(stack, "judge_place", []), name]
-            nested._update_all_resource_data(for_resources=True, for_outputs=True)  # noqa: SLF001
+            nested._update_all_resource_data(for_resources=True, for_outputs=True)
             yield from _walk(nested, path, scaling)
         else:
             yield path, resource, "other"

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from tests.heat_judge.case import Case, Expansion, Group, Server, as_hints
+from tests.heat_judge.heat_side import GROUP
+
 from moorage.client.hot_files import gather, merged, read_file
 from moorage.domain.describe import NOVA_SHORTHAND
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import CompiledTemplate, Source, compile_template
-from tests.heat_judge.case import Case, Expansion, Group, Server, as_hints
-from tests.heat_judge.heat_side import GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
     from moorage.domain.ensembles import MemberName, PolicyStatement
