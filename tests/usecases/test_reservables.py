@@ -3,7 +3,12 @@
 import pytest
 from tests.api.leases.conftest import TWO, Door, whole
 
-from moorage.domain.changes import Changeset, DeleteAllocations, ReplaceAllocations
+from moorage.domain.changes import (
+    Changeset,
+    DeleteAllocations,
+    ReplaceAllocations,
+    UpdateProvider,
+)
 from moorage.domain.consumers import Consumer
 from moorage.domain.errors import DuplicateName, Forbidden, InUse, InvalidDescription, NotFound
 from moorage.domain.reservables import WHOLE_HOST
@@ -116,3 +121,20 @@ def test_an_address_is_offered_once_and_not_withdrawn_while_reserved(door: Door)
     reservables.withdraw_address(env, OPERATOR, made.id)
     with pytest.raises(NotFound):
         reservables.address(env.store, made.id)
+
+
+def test_a_renamed_host_stays_offered_under_its_new_name(door: Door) -> None:
+    env, store = door.service.env, door.service.store
+    reservables.offer_host(env, OPERATOR, "n1", {"gpu": "a100"})
+    leased = door.lease("10:00", "12:00", whole(resource_properties='["==", "$gpu", "a100"]'))
+    assert leased.status_code == 201, leased.text
+    snapshot = store.snapshot()
+    (host,) = (snapshot.uuids[r] for r in snapshot.roots.tolist() if snapshot.names[r] == "n1")
+    store.commit(Changeset((UpdateProvider(host, "n7"),)))
+    [offered] = reservables.offered_hosts(store, store.snapshot())
+    assert (offered.reservable.name, offered.properties["hypervisor_hostname"]) == ("n7", "n7")
+    assert offered.root == host
+    shown = door.call("GET", "/os-hosts/1/allocation", caller=OPERATOR).json["allocation"]
+    assert [one["lease_id"] for one in shown["reservations"]] == [leased.json["lease"]["id"]]
+    with pytest.raises(DuplicateName):
+        reservables.offer_host(env, OPERATOR, "n7", {})

@@ -16,6 +16,7 @@ from moorage.domain.errors import (
     UnknownName,
 )
 from moorage.store.commit.apply.fleet import rename_host
+from moorage.store.commit.apply.reservables import rename_offered_host
 from moorage.store.schema import tables
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def update_provider(batch: Batch, change: UpdateProvider) -> None:
         )
         if stored.parent is None:
             rename_host(batch, str(stored.name), change.name)
+            rename_offered_host(batch, str(stored.name), change.name)
     if change.set_parent and stored.parent != change.parent_uuid:
         _move(batch, change.uuid, str(stored.root), change.parent_uuid)
     batch.touch(change.uuid)
