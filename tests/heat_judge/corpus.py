@@ -70,9 +70,16 @@ BY_TYPE: Final[Mapping[str, tuple[str, ...]]] = {
 class _Loader(yaml.SafeLoader):
     """Reads dates as text, as Heat does, and unknown tags as nothing."""
 
+    def construct_date(self, node: yaml.ScalarNode) -> str:
+        """The text of a date."""
+        return str(self.construct_scalar(node))
 
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.construct_yaml_str)
-_Loader.add_multi_constructor("", lambda _loader, _suffix, _node: None)
+    def construct_unknown(self, _suffix: str, _node: yaml.Node) -> None:
+        """Nothing."""
+
+
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.construct_date)
+_Loader.add_multi_constructor("", _Loader.construct_unknown)
 
 
 def cases(folder: Path) -> Iterator[Case]:

@@ -63,7 +63,7 @@ def read_answer(answer: Mapping[str, Any]) -> Expansion:
     members: dict[str, list[str]] = defaultdict(list)
     for one in answer["servers"]:
         hints = dict(one["hints"])
-        group = hints.get("group")
+        group = str(hints.get("group"))
         if group in names:
             members[group].append(one["path"])
             hints["group"] = GROUP + names[group]
