@@ -239,6 +239,9 @@ class Ensemble:
     """Ids and fingerprints of the latest requests that added members; see `digest`."""
     template: tuple[str, int] | None = None
     """Id and version of the template that it was made of."""
+    paths: Mapping[str, str] | None = None
+    """Of a Heat stack's ensemble: role -> where its members are in the stack, such as `web/*`, in
+    which `*` stands for the index. None: it is no stack's."""
 
     def role(self, name: str) -> Role:
         """The role of that name.

@@ -70,7 +70,7 @@ def show(call: Call) -> Reply:
         if call.flag("compliance")
         else UNSET
     )
-    view = ensemble_view(call, ensemble, _decision(call, ensemble, decision), compliance)
+    view = ensemble_view(call, ensemble, decision_or_none(call, ensemble, decision), compliance)
     return Reply(wire.OneEnsemble(view), generation=ensemble.generation)
 
 
@@ -123,7 +123,7 @@ def survives(call: Call) -> Reply:
 
 def made(call: Call, made: EnsembleResult, *, location: bool) -> Reply:
     """The reply to the creation or change of an ensemble."""
-    decision = _decision(call, made.ensemble, made.decision, dry_run=made.dry_run)
+    decision = decision_or_none(call, made.ensemble, made.decision, dry_run=made.dry_run)
     snapshot = call.env.store.snapshot()
     return call.made(
         wire.OneEnsemble(
@@ -139,9 +139,10 @@ def made(call: Call, made: EnsembleResult, *, location: bool) -> Reply:
     )
 
 
-def _decision(
+def decision_or_none(
     call: Call, ensemble: Ensemble, decision: decisions.Decision | None, *, dry_run: bool = False
 ) -> Decision | None:
+    """An ensemble's decision, if there is one."""
     if decision is None:
         return None
     store = call.env.store

@@ -120,6 +120,18 @@ def member_name(text: str) -> MemberName:
     return MemberName.parse(text)
 
 
+def uuid(text: str) -> str:
+    """A UUID in a path.
+
+    Raises:
+        InvalidDescription: it is none, or not written as usual.
+    """
+    if _UUID.fullmatch(text) is None:
+        raise InvalidDescription(f"not a UUID: {text!r}", path="id")
+    return text
+
+
+_UUID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<name>[^`]+)`")
 _BOUND: Final = re.compile(
     r"Expected `(?P<kind>\w+)` (?P<length>of length )?(?P<sign>[<>]=) (?P<limit>\S+)"

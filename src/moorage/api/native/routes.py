@@ -24,6 +24,7 @@ from moorage.api.native import (
     policies,
     quotas,
     series,
+    stacks,
     templates,
     versions,
     waitlist,
@@ -49,6 +50,7 @@ from moorage.wire import offers as offers_wire
 from moorage.wire import policies as policies_wire
 from moorage.wire import quotas as quotas_wire
 from moorage.wire import series as series_wire
+from moorage.wire import stacks as stacks_wire
 from moorage.wire import templates as templates_wire
 from moorage.wire import versions as versions_wire
 from moorage.wire import waitlist as waitlist_wire
@@ -126,6 +128,9 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/explanations", READER, "moorage:explanations:list", explanations.listing, "List refusals that are kept, newest first", response=explanations_wire.Explanations, query=(*PAGE, "ensemble", "stage", "since", "project_id", "all_projects")),
     Route("GET", "/explanations/{id}", READER, "moorage:explanations:show", explanations.show, "Show an explanation", response=explanations_wire.OneExplanation, query=("instance",)),
     Route("POST", "/hot", MEMBER, "moorage:hot:place", hot.place, "Place the servers of a Heat template", request=hot_wire.HotCreate, response=hot_wire.Hot, status=201, mutates=True, expensive=True),
+    Route("GET", "/stacks/{id}", READER, "moorage:stacks:show", stacks.show, "Show a Heat stack's ensemble with its current decision", response=stacks_wire.OneStack),
+    Route("PUT", "/stacks/{id}", MEMBER, "moorage:stacks:update", stacks.put, "Make the ensemble of a Heat stack equal to its template, in one decision", request=stacks_wire.StackPut, response=stacks_wire.OneStack, mutates=True, expensive=True),
+    Route("DELETE", "/stacks/{id}", MEMBER, "moorage:stacks:delete", stacks.delete, "Forget a Heat stack's ensemble; its servers stay", status=204, mutates=True),
     Route("GET", "/templates", READER, "moorage:templates:list", templates.listing, "List templates, each in its newest version", response=templates_wire.Templates, query=(*PAGE, "name", "all_projects")),
     Route("POST", "/templates", MEMBER, "moorage:templates:create", templates.create, "Keep a template", request=templates_wire.TemplateCreate, response=templates_wire.OneTemplate, status=201, mutates=True, expensive=True),
     Route("GET", "/templates/{id}", READER, "moorage:templates:show", templates.show, "Show a template by id or name", response=templates_wire.OneTemplate, query=("version",)),

@@ -142,6 +142,7 @@ ENSEMBLE: Final = record(
     metadata=table(PLAIN),
     additions=each(each(PLAIN)),
     template=optional(each(PLAIN)),
+    paths=optional(table(PLAIN)),
 )
 
 DECISION: Final = record(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline
 from moorage.domain.decisions import DecisionState
@@ -17,11 +17,11 @@ from moorage.domain.period import SECOND
 from moorage.engine.devices.slot_requirements import describe_group
 from moorage.heat.compile import compile_template
 from moorage.heat.placed_template import TemplateDecision, prepare
-from moorage.policies.registry import parse
 from moorage.usecases.claims.comparison import amount_differences, difference
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.ensembles.policies import policy_meaning
 from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.host_labels import domains_of, label
 from moorage.usecases.shared.limits import time_limit_within
@@ -110,22 +110,12 @@ def _policies_differ(
     known = {one.name: one for one in ensemble.policies}
     for index, statement in enumerate(statements):
         path = f"policies.{statement.name}"
-        meaning = _meaning(statement, f"policies[{index}]")
+        meaning = policy_meaning(statement, f"policies[{index}]")
         there = known.get(statement.name)
         if there is None:
             yield difference(path, "unknown", None, statement.type)
-        elif _meaning(there, path) != meaning:
+        elif policy_meaning(there, path) != meaning:
             yield difference(path, "differs", there.type, statement.type)
-
-
-def _meaning(statement: PolicyStatement, path: str) -> tuple[Any, ...]:
-    return (
-        parse(statement, path=path),
-        statement.zip,
-        statement.members if statement.zip else frozenset(statement.members),
-        statement.weight,
-        statement.phases,
-    )
 
 
 USABLE = frozenset({DecisionState.HELD, DecisionState.CONFIRMED, DecisionState.CLOSED})

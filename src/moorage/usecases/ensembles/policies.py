@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from moorage.domain.changes import Changeset, PutEnsemble
 from moorage.domain.describe import read_statement
 from moorage.domain.ensembles import ALL_PHASES
 from moorage.domain.errors import InvalidDescription, NotFound
+from moorage.policies.registry import parse
 from moorage.usecases.ensembles.policy_checks import broken_policies, check_names, check_policies
 from moorage.usecases.shared.access import check_generation, own_ensemble
 from moorage.usecases.shared.limits import check_size
@@ -34,6 +35,21 @@ def written_statement(statement: PolicyStatement) -> dict[str, object]:
     if statement.phases != ALL_PHASES:
         found["phase"] = sorted(phase.value for phase in statement.phases)
     return found | dict(statement.parameters)
+
+
+def policy_meaning(statement: PolicyStatement, path: str) -> tuple[Any, ...]:
+    """What a statement says, in comparable form; defaults count as if they were written.
+
+    Raises:
+        UnknownPolicy, InvalidDescription: it cannot be understood.
+    """
+    return (
+        parse(statement, path=path),
+        statement.zip,
+        statement.members if statement.zip else frozenset(statement.members),
+        statement.weight,
+        statement.phases,
+    )
 
 
 def merged_statement(

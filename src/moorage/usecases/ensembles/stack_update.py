@@ -1,0 +1,194 @@
+"""What an update makes of a stack's ensemble: its roles, policies and members, and what changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from moorage.usecases.decide.member_places import (
+    MemberStatus,
+    bookings_of,
+    locate_members,
+    place_of,
+)
+from moorage.usecases.ensembles.policies import policy_meaning
+from moorage.usecases.ensembles.stack_members import (
+    StackServers,
+    members_after,
+    role_paths,
+    with_servers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from moorage.domain.ensembles import Ensemble, Member, MemberName, PolicyStatement, Role
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.ports import Store
+
+
+@dataclass(frozen=True, slots=True)
+class StackUpdate:
+    """An ensemble after an update, and what the update changes."""
+
+    stored: Ensemble | None
+    """The ensemble before; None: there was none."""
+    ensemble: Ensemble
+    anew: frozenset[MemberName]
+    """Members that hold a place of a description that has changed."""
+    freed: frozenset[str]
+    """Members' own consumers that hold nothing any more: they left, or have a server now."""
+    restated: frozenset[str]
+    """Names of new and changed policies."""
+    differs: bool
+    """Whether anything changed that matters for places."""
+    notes: tuple[str, ...]
+
+
+def stack_update(
+    env: UseCaseEnvironment,
+    stored: Ensemble | None,
+    described: Ensemble,
+    keys: Mapping[MemberName, str],
+    servers: Mapping[str, str],
+    snapshot: Snapshot,
+) -> StackUpdate:
+    """The update that makes an ensemble as described by its template.
+
+    `keys` are the members by the template with their paths in the stack; `servers` are the paths
+    at which Heat has servers. If nothing is stored, the new ensemble gets what `described` has.
+
+    Raises:
+        InvalidDescription: a server is named twice.
+    """
+    paths = role_paths(keys)
+    sorted_servers = StackServers.of(paths, servers)
+    base = replace(described, members=()) if stored is None else stored
+    before = locate_members(snapshot, base)
+    leaving = {
+        role: _leaving_order(base, role, sorted_servers.named(role), before)
+        for role in sorted_servers.unnumbered
+    }
+    members = members_after(env.ids, base.members, keys, leaving)
+    hosts, notes = _hosts(env.store, snapshot, base.project_id, servers)
+    after = replace(
+        base,
+        name=described.name,
+        roles=described.roles,
+        policies=described.policies,
+        members=with_servers(members, sorted_servers, before, hosts),
+        paths=paths,
+    )
+    changed = frozenset() if stored is None else _changed_roles(stored, after)
+    restated = frozenset() if stored is None else _restated(stored, after)
+    return StackUpdate(
+        stored,
+        after,
+        anew=frozenset(
+            one.name
+            for one in after.members
+            if one.name.role in changed
+            and before.of(one.name) is MemberStatus.HELD
+            and one.server_id is None
+        ),
+        freed=_freed(base, after),
+        restated=restated,
+        differs=bool(changed or restated) or _differs(base, after),
+        notes=(*notes, *_kept_servers(after, before, changed)),
+    )
+
+
+def _leaving_order(
+    ensemble: Ensemble, role: str, named: frozenset[str], places: MemberPlaces
+) -> list[MemberName]:
+    """Members of an autoscaling group in the order in which they leave.
+
+    First those whose server Heat does not have any more, then those without a server.
+    """
+
+    def rank(name: MemberName) -> tuple[int, int]:
+        server = ensemble.member(name).server_id
+        if server is None:
+            return 1, -name.index
+        return (2 if server in named and name in places.places else 0), -name.index
+
+    return sorted((one.name for one in ensemble.members if one.name.role == role), key=rank)
+
+
+def _hosts(
+    store: Store, snapshot: Snapshot, project_id: str, servers: Mapping[str, str]
+) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Server -> its host, for the project's servers with allocations; and notes on the others."""
+    found: dict[str, str] = {}
+    notes: list[str] = []
+    for path, server in sorted(servers.items()):
+        bookings = bookings_of(snapshot, server)
+        known = store.consumer(server) if bookings else None
+        if known is None or known[0].project_id != project_id:
+            notes.append(f"{path}: server {server} has no allocations, so it has no place")
+        else:
+            found[server] = place_of(snapshot, bookings).host
+    return MappingProxyType(found), tuple(notes)
+
+
+def _freed(before: Ensemble, after: Ensemble) -> frozenset[str]:
+    stay = {one.name: one for one in after.members}
+
+    def holds(member: Member) -> bool:
+        still = stay.get(member.name)
+        return still is not None and (still.server_id is None or member.server_id is not None)
+
+    return frozenset(one.uuid for one in before.members if not holds(one))
+
+
+def _changed_roles(before: Ensemble, after: Ensemble) -> frozenset[str]:
+    """Names of roles that are described otherwise, as far as it matters for places."""
+    known = {role.name: _description(role) for role in before.roles}
+    return frozenset(
+        role.name
+        for role in after.roles
+        if role.name in known and known[role.name] != _description(role)
+    )
+
+
+def _description(role: Role) -> Role:
+    return replace(role, server=None)
+
+
+def _restated(before: Ensemble, after: Ensemble) -> frozenset[str]:
+    known = _meanings(before.policies)
+    return frozenset(
+        name for name, meaning in _meanings(after.policies).items() if known.get(name) != meaning
+    )
+
+
+def _meanings(policies: Iterable[PolicyStatement]) -> Mapping[str, object]:
+    return {
+        one.name: policy_meaning(one, f"policies[{index}]") for index, one in enumerate(policies)
+    }
+
+
+def _differs(before: Ensemble, after: Ensemble) -> bool:
+    """Whether members or their servers differ, or policies or roles were removed."""
+
+    def compared(ensemble: Ensemble) -> tuple[object, ...]:
+        members = {(one.name, one.server_id) for one in ensemble.members}
+        names = {one.name for one in ensemble.policies}
+        return members, names, {one.name for one in ensemble.roles}
+
+    return compared(before) != compared(after)
+
+
+def _kept_servers(after: Ensemble, places: MemberPlaces, changed: frozenset[str]) -> Iterator[str]:
+    """Notes on roles that are described otherwise while some of their members have servers."""
+    for role in sorted(changed):
+        some = [
+            str(one.name)
+            for one in after.members
+            if one.name.role == role and places.of(one.name) is MemberStatus.ACTIVE
+        ]
+        if some:
+            yield f"{role} is described otherwise; servers keep their places: {', '.join(some)}"
