@@ -1,156 +1,298 @@
-"""The five functions, and what the others get."""
+"""Every function of every version: values as Heat's, what is known later, and what is refused."""
+
+from typing import cast
 
 import pytest
+from tests.heat.function_values import CONDITIONS, PARAMETERS, REFUSED, TRUTHS, VALUES
 
 from moorage.domain.errors import InvalidDescription
-from moorage.heat.deferred_values import DeferredValue, ResourceReference, find_deferred
-from moorage.heat.functions import Scope, resolve
+from moorage.heat.deferred_values import (
+    DeferredValue,
+    NotKnownYet,
+    ResourceReference,
+    find_deferred,
+    refuse_deferred,
+)
+from moorage.heat.functions import conditions_of, resolve
 from moorage.heat.paths import ROOT
+from moorage.heat.scope import Scope
 from moorage.heat.typed_yaml import mapping
-from moorage.heat.versions import VERSIONS
+from moorage.heat.versions import VERSIONS, version_of
 from moorage.heat.yaml_tree import YamlNode, parse
 
-PARAMETERS = """
-name: shop
-size: 3
-none: null
-port: 80.5
-on: true
-zones: [az1, az2]
-flavors: {web: m1.small, db: {big: m1.xlarge}}
-"""
+CALLS = [(version, *case) for version, cases in VALUES.items() for case in cases]
+AWS = version_of(parse("AWSTemplateFormatVersion: '2010-09-09'"))
 
 
-def value(text: str, version: str = "wallaby") -> YamlNode:
-    scope = Scope(
+def scope(version: str = "wallaby") -> Scope:
+    return Scope(
         stack=ROOT / "nested",
         version=VERSIONS[version],
         parameters=mapping(parse(PARAMETERS)),
         resources={"web": parse("type: OS::Nova::Server")},
+        conditions=mapping(parse(CONDITIONS)),
     )
-    return resolve(parse(text), scope)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("{get_param: name}", "shop"),
-        ("{get_param: [name]}", "shop"),
-        ("{get_param: flavors}", {"web": "m1.small", "db": {"big": "m1.xlarge"}}),
-        ("{get_param: [flavors, db, big]}", "m1.xlarge"),
-        ("{get_param: [zones, 1]}", "az2"),
-        ("{get_param: [zones, '0']}", "az1"),
-        ("{get_param: [zones, -1]}", "az2"),
-        ("{get_param: [flavors, {get_param: [inner, 0]}]}", None),
-        ("{str_replace: {template: 'a-N-b', params: {N: {get_param: name}}}}", "a-shop-b"),
-        ("{str_replace: {template: 'aab ab', params: {a: b, ab: x}}}", "bx x"),
-        (
-            "{str_replace: {template: 'n s t f', params: {n: null, s: 3, t: true, f: 1.0}}}",
-            " 3 True 1.0",
-        ),
-        ("{str_replace: {template: z, params: {z: {get_param: zones}}}}", '["az1", "az2"]'),
-        ("{list_join: ['-', [a, b]]}", "a-b"),
-        ("{list_join: [', ', {get_param: zones}, [c], null]}", "az1, az2, c"),
-        ("{list_join: ['-', [a, null, {b: 1}]]}", 'a--{"b": 1}'),
-        ("{list_join: ['', []]}", ""),
-        ("{a: {get_param: name}, b: [1, {get_param: size}]}", {"a": "shop", "b": [1, 3]}),
-        ("{repeat_: x}", {"repeat_": "x"}),
-        ("{get_param: name, other: x}", {"get_param": "name", "other": "x"}),
-    ],
-)
-def test_functions_yield_what_heat_yields(text: str, expected: object) -> None:
-    if expected is None:
+def value(text: str, version: str = "wallaby") -> YamlNode:
+    return resolve(parse(text), scope(version))
+
+
+def known(text: str, version: str = "wallaby") -> object:
+    found = value(text, version)
+    refuse_deferred(found)
+    return found.plain()
+
+
+@pytest.mark.parametrize(("version", "text", "expected"), CALLS)
+def test_a_function_yields_what_heat_yields(version: str, text: str, expected: object) -> None:
+    if expected is REFUSED:
         with pytest.raises(InvalidDescription):
-            value(text)
+            known(text, version)
     else:
-        assert value(text).plain() == expected
+        found = known(text, version)
+        assert (found, type(found)) == (expected, type(expected))
+
+
+@pytest.mark.parametrize(("text", "expected"), TRUTHS)
+def test_a_condition_holds_where_heats_does(text: str, expected: object) -> None:
+    conditions = conditions_of(scope())
+    conditions.check()
+    if expected is REFUSED:
+        with pytest.raises(InvalidDescription):
+            conditions.holds(parse(text))
+    else:
+        assert conditions.holds(parse(text)) is expected
+
+
+def test_every_function_of_every_version_is_tried() -> None:
+    tried = {
+        (version, name)
+        for version, text, _ in CALLS
+        for name in VERSIONS[version].functions
+        if name in text
+    }
+    later = {"get_resource", "get_attr", "get_file", "resource_facade", "Fn::GetAZs"}
+    newest = {name for version, name in tried if version == "wallaby"}
+    assert newest | later | {"yaql", "Fn::ResourceFacade"} >= VERSIONS["wallaby"].functions
+    oldest = {name for version, name in tried if version == "2013-05-23"}
+    assert oldest | later | {"get_param", "Fn::ResourceFacade"} >= VERSIONS["2013-05-23"].functions
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("x: {get_param: nmae}", "no parameter 'nmae'"),
-        ("x: {get_param: [flavors, app]}", "nothing at 'app'"),
-        ("x: {get_param: [zones, 2]}", "nothing at '2'"),
-        ("x: {get_param: [name, 0]}", "nothing at '0'"),
         ("x: {get_param: []}", "a name is needed"),
         ("x: {get_param: {a: b}}", "text is needed"),
-        ("x: {get_param: [flavors, {get_resource: web}]}", "not known yet"),
+        ("x: {get_param: [flavors, {get_resource: web}]}", "the id of nested/web is not known"),
         ("x: {get_resource: db}", "no resource 'db'"),
         ("x: {get_attr: [db, name]}", "no resource 'db'"),
+        ("x: {get_file: a.txt}", "a.txt is missing"),
         ("x: {str_replace: {template: a}}", "'params' is missing"),
-        ("x: {str_replace: {template: a, params: [b]}}", "a mapping is needed"),
-        ("x: {str_replace: {template: [a], params: {}}}", "text is needed"),
-        ("x: {str_replace: {template: a, params: {'': b}}}", "an empty key"),
-        ("x: {list_join: [a]}", "at least 2"),
-        ("x: {list_join: ['-', text]}", "a list is needed"),
+        ("x: {str_replace_strict: {template: a, params: {bc: x, b: y}}}", "not in the text: bc, b"),
         ("x: {list_join: ['-', [1]]}", "quote it"),
-        ("x: {list_join: [3, [a]]}", "text is needed"),
-        ("x: {list_join: text}", "a list is needed"),
+        ("x: {repeat: {template: '%i%', for_each: {'%i%': [1]}}}", "quote it"),
+        ("x: {resource_facade: name}", "no 'name' to give"),
+        ("x: {Ref: web}", "no function Ref any more"),
     ],
 )
 def test_a_wrong_call_names_its_place(text: str, said: str) -> None:
     with pytest.raises(InvalidDescription, match=said) as caught:
-        value("\n\n" + text)
+        known("\n\n" + text)
     assert caught.value.line == 3
     assert (caught.value.path or "").startswith("x.")
 
 
-@pytest.mark.parametrize(
-    "name",
-    sorted(
-        VERSIONS["wallaby"].functions
-        - {"get_param", "get_resource", "get_attr", "get_file", "if", "str_replace", "list_join"}
-    ),
-)
-def test_every_other_function_is_an_error_never_data(name: str) -> None:
-    with pytest.raises(InvalidDescription, match="is not supported") as caught:
-        value(f'a:\n  b: [{{"{name}": [x]}}]')
-    assert (caught.value.path, caught.value.line) == (f"a.b[0].{name}", 2)
+def test_what_has_no_value_is_refused_only_where_it_is_needed() -> None:
+    around = scope()
+    found = resolve(
+        parse("a: {list_join: [3, [x]]}\nb: {list_join: ['', [{str_split: x}]]}"), around
+    )
+    fields = cast("dict[str, YamlNode]", found.value)
+    with pytest.raises(NotKnownYet, match="list_join: text is needed, not the number 3") as caught:
+        mapping(fields["a"])
+    assert (caught.value.path, caught.value.line) == ("a.list_join[0]", 1)
+    with pytest.raises(NotKnownYet, match="str_split: a list is needed") as caught:
+        refuse_deferred(fields["b"])
+    assert caught.value.path == "b.list_join[1][0].str_split"
+    assert [one.partition(":")[0] for one in around.remarks] == [
+        "a.list_join[0] (line 1)",
+        "b.list_join[1][0].str_split (line 2)",
+    ]
 
 
-def test_what_an_old_version_does_not_know_is_data() -> None:
-    assert value("{if: [a, b, c]}", "2015-04-30").plain() == {"if": ["a", "b", "c"]}
+def test_a_missing_path_of_a_parameter_is_remarked_on() -> None:
+    around = scope()
+    assert resolve(parse("a: {get_param: [flavors, app]}"), around).plain() == {"a": ""}
+    (remark,) = around.remarks
+    assert remark.startswith("a.get_param (line 1): get_param: nothing at app in a mapping;")
+
+
+ADDRESS = "{get_attr: [web, first_address]}"
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "{list_join: ['-', [a], [b]]}",
-        "{list_join: ['-', [[a]]]}",
-        "{str_replace: {template: z, params: {z: [a]}}}",
+        ADDRESS,
+        "{get_resource: web}",
+        "{get_attr: [web]}",
+        "{resource_facade: metadata}",
+        f"{{str_replace: {{template: a-X, params: {{X: {ADDRESS}}}}}}}",
+        f"{{str_replace: {{template: a-X, params: {{X: [{ADDRESS}]}}}}}}",
+        f"{{str_replace: {{template: a-X, params: {ADDRESS}}}}}",
+        "{list_join: ['-', [a, {get_resource: web}]]}",
+        f"{{list_join: ['-', {ADDRESS}]}}",
+        f"{{str_split: ['-', {ADDRESS}, 0]}}",
+        f"{{digest: [md5, {ADDRESS}]}}",
+        f"{{map_merge: [{{a: b}}, {ADDRESS}]}}",
+        f"{{map_replace: [{ADDRESS}, {{}}]}}",
+        f"{{filter: [[a], [{ADDRESS}]]}}",
+        f"{{list_concat: [[a], {ADDRESS}]}}",
+        f"{{list_concat_unique: [[a], [{ADDRESS}]]}}",
+        f"{{contains: [a, [{ADDRESS}]]}}",
+        f"{{make_url: {{host: {ADDRESS}}}}}",
+        f"{{repeat: {{template: a, for_each: {ADDRESS}}}}}",
+        f"{{yaql: {{expression: $.data, data: {ADDRESS}}}}}",
+        "{if: [{equals: [{get_param: later}, a]}, a, b]}",
+        "{get_param: [later, path]}",
     ],
 )
-def test_json_in_text_came_later(text: str) -> None:
-    value(text, "2015-10-15")
-    with pytest.raises(InvalidDescription, match="2015-04-30"):
-        value(text, "2015-04-30")
+def test_a_function_of_what_is_known_later_is_known_later(text: str) -> None:
+    around = scope()
+    parameters = {**around.parameters, "later": value(ADDRESS)}
+    around = Scope(around.stack, around.version, parameters, around.resources)
+    found = resolve(parse(text), around)
+    assert isinstance(found.value, DeferredValue), text
+    assert not list(around.remarks)
+    with pytest.raises(NotKnownYet):
+        refuse_deferred(found)
 
 
-def test_ids_and_attributes_are_known_later() -> None:
-    reference = value("{get_resource: web}").value
+AROUND = """
+map_merge:
+  - flavor: f
+  - r:
+      repeat:
+        template: [x, '%i%', '%n%', to %n%]
+        for_each: {'%i%': [a], '%n%': [{get_resource: web}]}
+"""
+
+
+def test_what_is_known_around_a_later_value_stays_known() -> None:
+    found = value(AROUND)
+    fields = cast("dict[str, YamlNode]", found.value)
+    assert fields["flavor"].value == "f"
+    ((x, a, reference, text),) = (
+        cast("list[YamlNode]", one.value) for one in cast("list[YamlNode]", fields["r"].value)
+    )
+    assert (x.value, a.value) == ("x", "a")
+    assert isinstance(reference.value, ResourceReference)
+    assert isinstance(text.value, DeferredValue)
+    assert not isinstance(text.value, ResourceReference)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{get_resource: web}",
+        "{list_join: ['', [{get_resource: web}]]}",
+        "{str_replace: {template: X, params: {X: {get_resource: web}}}}",
+        "{if: [true, {get_resource: web}, a]}",
+    ],
+)
+def test_a_reference_alone_stays_a_reference(text: str) -> None:
+    reference = value(text).value
     assert isinstance(reference, ResourceReference)
     assert str(reference.target) == "nested/web"
-    for text in (
-        "{get_attr: [web, first_address]}",
-        "{str_replace: {template: a-X, params: {X: {get_attr: [web, name]}}}}",
-        "{list_join: ['-', [{get_resource: web}]]}",
-        "{list_join: ['-', {get_attr: [web, addresses]}]}",
-    ):
-        assert isinstance(value(text).value, DeferredValue), text
+
+
+def test_values_and_lists_know_what_is_later_in_them() -> None:
     assert find_deferred(value("[1, {a: {get_resource: web}}]")) is not None
     assert find_deferred(value("[1, {a: b}]")) is None
 
 
+def aws(text: str) -> YamlNode:
+    maps = mapping(parse("sizes: {eu: {'1': small, many: large}}"))
+    around = Scope(
+        ROOT,
+        AWS,
+        mapping(parse(PARAMETERS)),
+        {"web": parse("Type: AWS::EC2::Instance")},
+        conditions=mapping(parse("big: {'Fn::Equals': [{Ref: name}, shop]}")),
+        mappings=maps,
+    )
+    return resolve(parse(text), around)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{'Fn::FindInMap': [sizes, eu, many]}", "large"),
+        ("{'Fn::FindInMap': [sizes, eu, 1]}", "small"),
+        ("{'Fn::FindInMap': [sizes, {'Fn::Select': [0, [eu]]}, many]}", "large"),
+        ("{'Fn::If': [big, a, b]}", "a"),
+        ("{'Fn::If': [{'Fn::Not': [big]}, a, b]}", "b"),
+        ("{'Fn::If': [{'Fn::And': [big, {'Fn::Not': [{Ref: flag}]}]}, a, b]}", "b"),
+        ("{'Fn::If': [{'Fn::Or': [{'Fn::Not': [big]}, big]}, a, b]}", "a"),
+        ("{get_param: name}", {"get_param": "name"}),
+        ("{'Fn::Equals': [a, b]}", {"Fn::Equals": ["a", "b"]}),
+    ],
+)
+def test_functions_of_the_form_of_aws(text: str, expected: object) -> None:
+    assert aws(text).plain() == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["{'Fn::GetAtt': [web, PublicIp]}", "{'Fn::GetAZs': ''}", "{Ref: web}"]
+)
+def test_aws_values_are_known_later_too(text: str) -> None:
+    assert isinstance(aws(text).value, DeferredValue)
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        f"{{str_replace: {{template: {'a' * 300_000}, params: {{a: b}}}}}}",
-        f"{{str_replace: {{template: {'a' * 50_000}, params: {{a: {'b' * 1_000}}}}}}}",
-        "l: &l [" + ",".join(["x" * 1000] * 100) + "]\n"
-        f"x: {{list_join: ['', {', '.join(['*l'] * 100)}]}}",
+        "{a: {'Fn::FindInMap': [sizes, us, many]}}",
+        "{a: {'Fn::FindInMap': [nope, us, many]}}",
+        "{a: {'Fn::FindInMap': [sizes, eu]}}",
+        "{'Fn::If': [{'Fn::Not': big}, a, b]}",
+        "{'Fn::If': [big, a]}",
+        "{Ref: nope}",
     ],
 )
-def test_text_cannot_grow_without_bound(text: str) -> None:
-    with pytest.raises(InvalidDescription, match=r"longer than|too often"):
-        value(text)
+def test_wrong_calls_of_the_form_of_aws_are_refused(text: str) -> None:
+    with pytest.raises(InvalidDescription):
+        refuse_deferred(aws(text))
+
+
+def test_what_an_old_version_does_not_know_is_data() -> None:
+    assert known("{if: [a, b, c]}", "2015-04-30") == {"if": ["a", "b", "c"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("heat_template_version: 2013-05-23", "2013-05-23"),
+        ("heat_template_version: '2021-04-16'", "2021-04-16"),
+        ("HeatTemplateFormatVersion: 2012-12-12", "2012-12-12"),
+    ],
+)
+def test_a_version_may_be_written_as_a_date(text: str, said: str) -> None:
+    assert version_of(parse(text)).name == said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "heat_template_version is missing"),
+        ("resources: {}", "heat_template_version is missing"),
+        ("heat_template_version: zed", "unknown heat_template_version"),
+        ("AWSTemplateFormatVersion: '2012-12-12'", "known: 2010-09-09"),
+        ("{heat_template_version: rocky, AWSTemplateFormatVersion: '2010-09-09'}", "two versions"),
+    ],
+)
+def test_a_template_without_one_known_version_is_refused(text: str, said: str) -> None:
+    with pytest.raises(InvalidDescription, match=said):
+        version_of(parse(text))

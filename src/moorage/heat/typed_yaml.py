@@ -1,8 +1,13 @@
-"""Typed access to YAML nodes: the value, or an error with path and line."""
+"""Typed access to YAML nodes: the value, or an error with path and line.
+
+A deferred value is refused by each reader, as `NotKnownYet`: what is read counts.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+
+from moorage.heat.deferred_values import DeferredValue, not_known
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -17,6 +22,7 @@ def mapping(
     node: YamlNode, *, required: Collection[str] = (), optional: Collection[str] | None = None
 ) -> dict[str, YamlNode]:
     """A mapping; with `optional` given, keys beyond it and `required` are refused."""
+    _refuse_deferred(node)
     if not isinstance(node.value, dict):
         raise node.invalid(f"a mapping is needed here, not {kind(node)}")
     for key, one in node.value.items():
@@ -31,6 +37,7 @@ def mapping(
 
 def items(node: YamlNode, *, least: int = 0) -> list[YamlNode]:
     """A list of at least that many."""
+    _refuse_deferred(node)
     if not isinstance(node.value, list):
         raise node.invalid(f"a list is needed here, not {kind(node)}")
     if len(node.value) < least:
@@ -40,6 +47,7 @@ def items(node: YamlNode, *, least: int = 0) -> list[YamlNode]:
 
 def text(node: YamlNode) -> str:
     """A non-empty word or sentence. A number or boolean is not text: quote it."""
+    _refuse_deferred(node)
     if not isinstance(node.value, str) or not node.value:
         raise node.invalid(f"text is needed here, not {kind(node)}")
     return node.value
@@ -54,6 +62,7 @@ def name(node: YamlNode) -> str:
 
 def integer(node: YamlNode, *, least: int, most: int) -> int:
     """A whole number within bounds."""
+    _refuse_deferred(node)
     if not isinstance(node.value, int) or isinstance(node.value, bool):
         raise node.invalid(f"a whole number is needed here, not {kind(node)}")
     if not least <= node.value <= most:
@@ -63,6 +72,7 @@ def integer(node: YamlNode, *, least: int, most: int) -> int:
 
 def number(node: YamlNode, *, least: float, most: float) -> float:
     """A number within bounds."""
+    _refuse_deferred(node)
     if not isinstance(node.value, int | float) or isinstance(node.value, bool):
         raise node.invalid(f"a number is needed here, not {kind(node)}")
     # Written so that a NaN is refused as well.
@@ -73,6 +83,7 @@ def number(node: YamlNode, *, least: float, most: float) -> float:
 
 def boolean(node: YamlNode) -> bool:
     """True or false."""
+    _refuse_deferred(node)
     if not isinstance(node.value, bool):
         raise node.invalid(f"true or false is needed here, not {kind(node)}")
     return node.value
@@ -86,6 +97,18 @@ def choice(node: YamlNode, among: Collection[str]) -> str:
     return word
 
 
+def _refuse_deferred(node: YamlNode) -> None:
+    if isinstance(node.value, DeferredValue):
+        raise not_known(node.value, node)
+
+
+def shown(node: YamlNode) -> str:
+    """A scalar as it is written, anything else by its type, for messages."""
+    if isinstance(node.value, dict | list) or node.value is None:
+        return kind(node)
+    return node.spelling or str(node.value)
+
+
 def kind(node: YamlNode) -> str:
     """The type of a node, for error messages."""
     match node.value:
@@ -95,6 +118,8 @@ def kind(node: YamlNode) -> str:
             word = f"the number {node.value}"
         case "":
             word = "empty text"
+        case DeferredValue():
+            word = str(node.value)
         case _:
             word = _KINDS[type(node.value)]
     return word
