@@ -3,12 +3,23 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.heat.parameter_values import REFUSED, VALUES
 
 from moorage.domain.errors import InvalidDescription
-from moorage.heat.parameters import read_values
+from moorage.heat.deferred_values import (
+    DeferredValue,
+    NotKnownYet,
+    find_deferred,
+    refuse_deferred,
+)
+from moorage.heat.parameters import pseudo_parameters, read_values
 from moorage.heat.typed_yaml import mapping
+from moorage.heat.versions import VERSIONS, Version, version_of
 from moorage.heat.work_limit import MAX_WORK, Work
-from moorage.heat.yaml_tree import Plain, parse, to_node
+from moorage.heat.yaml_tree import Plain, collection_node, parse, to_node
+
+HOT = VERSIONS["wallaby"]
+AWS = version_of(parse("AWSTemplateFormatVersion: '2010-09-09'"))
 
 
 def value_of(schema: str, given_value: Plain = None, default: Plain = None) -> Plain:
@@ -33,87 +44,72 @@ def test_the_first_source_wins() -> None:
     assert value_of(schema) == "from template"
 
 
-@pytest.mark.parametrize(
-    ("kind", "source", "expected"),
-    [
-        ("string", "x", "x"),
-        ("string", 8080, "8080"),
-        ("string", True, "True"),
-        ("number", 3, 3),
-        ("number", "3", 3),
-        ("number", "3.5", 3.5),
-        ("boolean", "yes", True),
-        ("boolean", "off", False),
-        ("boolean", 1, True),
-        ("comma_delimited_list", "a,b, c", ["a", "b", " c"]),
-        ("comma_delimited_list", "", []),
-        ("comma_delimited_list", ["a", 1], ["a", "1"]),
-        ("json", '{"a": [1]}', {"a": [1]}),
-        ("json", {"a": [1]}, {"a": [1]}),
-        ("json", "", ""),
-    ],
-)
-def test_values_take_the_parameters_type(kind: str, source: Plain, expected: Plain) -> None:
-    assert value_of(f"{{type: {kind}}}", source) == expected
+@pytest.mark.parametrize(("schema", "source", "expected"), VALUES)
+def test_a_value_is_what_heat_makes_of_it(schema: str, source: Plain, expected: object) -> None:
+    if expected is REFUSED:
+        with pytest.raises(InvalidDescription) as caught:
+            value_of(schema, source)
+        assert caught.value.line is not None
+        assert caught.value.path
+    else:
+        found = value_of(schema, source)
+        assert (found, type(found)) == (expected, type(expected))
+
+
+def test_json_too_deep_to_read_is_refused() -> None:
+    with pytest.raises(InvalidDescription, match="must be JSON"):
+        value_of("{type: json}", "[" * 100_000)
+
+
+def test_of_several_constraints_in_one_entry_the_first_is_applied_and_noted() -> None:
+    (note,) = notes_of(
+        "{type: string, default: ab, constraints: [{length: {max: 2}, allowed_pattern: x}]}"
+    )
+    assert "only length" in note
+    assert "p.constraints[0] (line 1)" in note
+
+
+def test_what_may_lack_a_value_is_known_later() -> None:
+    declared = mapping(parse("{p: {type: number}, q: {type: string, default: x}}"))
+    found = read_values(declared, {}, {}, Work(), may_lack=True).by_name
+    assert found["q"].value == "x"
+    with pytest.raises(NotKnownYet, match="the parameter p, which has no default, is not known"):
+        refuse_deferred(found["p"])
+
+
+def test_a_list_known_in_part_is_text_for_the_rest() -> None:
+    address = to_node(DeferredValue("an address"), line=3, path="given.p[1]")
+    given_list = collection_node([to_node(1, line=3, path="given.p[0]"), address], 3, "given.p")
+    declared = mapping(parse("p: {type: comma_delimited_list}"))
+    found = read_values(declared, {"p": given_list}, {}, Work()).by_name["p"]
+    assert found.plain() == ["1", "an address"]
 
 
 @pytest.mark.parametrize(
-    ("schema", "source"),
+    ("name", "version", "known", "later"),
     [
-        ("{type: string}", None),
-        ("{type: text}", "x"),
-        ("{default: x}", None),
-        ("{type: string, defalt: x}", "x"),
-        ("{type: number}", "many"),
-        ("{type: number}", [1]),
-        ("{type: boolean}", "maybe"),
-        ("{type: json}", "{"),
-        ("{type: json}", "[" * 100_000),
-        ("{type: comma_delimited_list}", 3),
-        ("{type: number, constraints: [{range: {min: 2}}]}", 1),
-        ("{type: number, constraints: [{range: {max: 2}}]}", 3),
-        ("{type: number, constraints: [{range: {}}]}", 3),
-        ("{type: number, constraints: [{range: {min: a}}]}", 3),
-        ("{type: string, constraints: [{range: {min: 2}}]}", "x"),
-        ("{type: string, constraints: [{length: {max: 2}}]}", "xyz"),
-        ("{type: comma_delimited_list, constraints: [{length: {min: 3}}]}", "a,b"),
-        ("{type: string, constraints: [{allowed_values: [a, b]}]}", "c"),
-        ("{type: comma_delimited_list, constraints: [{allowed_values: [a, b]}]}", "a,c"),
-        ("{type: string, constraints: [{allowed_pattern: '[a-z]+'}]}", "ab1"),
-        ("{type: string, constraints: [{allowed_pattern: '[a-'}]}", "ab1"),
-        ("{type: number, constraints: [{modulo: {step: 2, offset: 1}}]}", 4),
-        ("{type: number, constraints: [{modulo: {step: 0, offset: 0}}]}", 4),
-        ("{type: number, constraints: [{}]}", 4),
-        ("{type: number, constraints: [{range: {min: 1}, modulo: {step: 2, offset: 0}}]}", 4),
-        ("{type: number, constraints: [{between: 3}]}", 4),
-        ("{type: number, constraints: {range: {min: 1}}}", 4),
+        ("shop", HOT, {"OS::stack_name": "shop"}, {"OS::stack_id", "OS::project_id", "OS::region"}),
+        (
+            None,
+            HOT,
+            {},
+            {"OS::stack_name", "OS::stack_id", "OS::project_id", "OS::region"},
+        ),
+        (
+            "shop",
+            AWS,
+            {"AWS::StackName": "shop", "AWS::Region": "ap-southeast-1"},
+            {"AWS::StackId"},
+        ),
     ],
 )
-def test_what_does_not_fit_is_refused_with_its_place(schema: str, source: Plain) -> None:
-    with pytest.raises(InvalidDescription) as caught:
-        value_of(schema, source)
-    assert caught.value.line is not None
-    assert caught.value.path
-
-
-@pytest.mark.parametrize(
-    ("schema", "source"),
-    [
-        ("{type: number, constraints: [{range: {min: 1, max: 3}}]}", 3),
-        ("{type: number, constraints: [{allowed_values: [1, '2']}]}", "2"),
-        ("{type: boolean, constraints: [{allowed_values: [true]}]}", "yes"),
-        ("{type: string, constraints: [{allowed_pattern: '[a-z]+[0-9]*'}]}", "web12"),
-        ("{type: json, constraints: [{length: {max: 1}}]}", {"a": 1}),
-        ("{type: number, constraints: [{modulo: {step: 2, offset: 1}}]}", 5),
-    ],
-)
-def test_what_fits_passes(schema: str, source: Plain) -> None:
-    value_of(schema, source)
-
-
-def test_defaults_are_judged_as_well() -> None:
-    with pytest.raises(InvalidDescription):
-        value_of("{type: number, default: 9, constraints: [{range: {max: 3}}]}")
+def test_pseudo_parameters(
+    name: str | None, version: Version, known: dict[str, str], later: set[str]
+) -> None:
+    found = pseudo_parameters(name, "file", version)
+    deferred = {key for key, node in found.items() if find_deferred(node) is not None}
+    assert deferred == later
+    assert {key: found[key].value for key in found if key not in later} == known
 
 
 def test_an_undeclared_parameter_is_refused() -> None:

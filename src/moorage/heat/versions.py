@@ -105,11 +105,6 @@ class Version:
         return self.date >= "2016-10-14"
 
     @property
-    def constrains_modulo(self) -> bool:
-        """Whether parameters have the constraint `modulo`."""
-        return self.date >= "2017-02-24"
-
-    @property
     def repeats_in_step(self) -> bool:
         """Whether `repeat` knows `permutations`."""
         return self.date >= "2017-09-01"
