@@ -1,5 +1,6 @@
 """YAML that knows where it stands: bounded, and never anything but a value or one error."""
 
+import json
 from contextlib import suppress
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
+from moorage.heat.remarks import Remarks
 from moorage.heat.yaml_tree import MAX_DEPTH, MAX_NODES, MAX_TEXT, Plain, parse, to_node
 
 TEXT = """\
@@ -115,6 +117,37 @@ def test_a_made_value_is_bounded_too() -> None:
         deep = [deep]
     with pytest.raises(InvalidDescription, match="deep"):
         to_node(deep, line=3, path="here")
+
+
+def test_heat_takes_the_last_of_two_values() -> None:
+    text = "a: 1\nb: {c: 1, d: 2, c: [3]}\na: 2\n<<: {b: x, e: y}\n"
+    remarks = Remarks()
+    assert parse(text, name="f", remarks=remarks).plain() == yaml.safe_load(text)
+    assert list(remarks) == [
+        "f.b (line 2): the key 'c' is written twice; the last value counts, as for Heat",
+        "f (line 3): the key 'a' is written twice; the last value counts, as for Heat",
+    ]
+    with pytest.raises(InvalidDescription, match="written twice"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a" : "\\ud83d\\ude00"}',
+        '{"a"\n:\n1}',
+        '{\t"a": [1,2]}',
+        '{"%s": {"b": null}}' % ("k" * 1100),
+    ],
+)
+def test_heat_reads_any_json(text: str) -> None:
+    assert parse(text, remarks=Remarks()).plain() == json.loads(text)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1', "[" * 100_000, '{"a": "\\ud83d"}', '{"a"\n: 1e999}'])
+def test_what_is_no_json_either_is_refused(text: str) -> None:
+    with pytest.raises(InvalidDescription):
+        parse(text, remarks=Remarks())
 
 
 @given(st.text(max_size=200))

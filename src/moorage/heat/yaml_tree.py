@@ -2,12 +2,13 @@
 
 Built from libyaml's events with a stack of our own, so that neither deep nesting nor an alias
 bomb costs more than its text: depth and the size *after* expanding aliases and merges are bounded
-while the tree grows, and aliased nodes are shared. Scalars are read by `scalars`. Stricter than
-Heat in one thing: a key written twice is an error.
+while the tree grows, and aliased nodes are shared. Scalars are read by `scalars`. A key written
+twice is an error, except where Heat's own reading is asked for.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -20,6 +21,8 @@ from moorage.heat.scalars import Scalar, excerpt, unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from moorage.heat.remarks import Remarks
 
 MAX_TEXT: Final = 2_000_000
 """Characters of one file."""
@@ -110,8 +113,11 @@ def _cost(text: str, path: str) -> int:
     return 1 + (len(text) + len(path)) // _TEXT_PER_NODE
 
 
-def parse(text: str, *, name: str = "") -> YamlNode:
+def parse(text: str, *, name: str = "", remarks: Remarks | None = None) -> YamlNode:
     """Read one YAML document. `name` (of the file) starts every path, if given.
+
+    With `remarks` a text is read as Heat reads templates: of a key that is written twice the last
+    value counts, which is remarked on, and any JSON is read, also such as is no YAML.
 
     Raises:
         InvalidDescription: not YAML, more than one document, beyond the bounds, a duplicate
@@ -122,21 +128,40 @@ def parse(text: str, *, name: str = "") -> YamlNode:
     if text.count("%TAG") > MAX_HANDLES:
         # Each is compared with all before it, in the library.
         raise InvalidDescription(f"more than {MAX_HANDLES} %TAG directives", path=name or None)
-    builder = _Builder(name)
+    builder = _Builder(name, remarks)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
-    except yaml.MarkedYAMLError as error:
-        at = error.problem_mark or error.context_mark
-        line = None if at is None else at.line + 1
-        problem = error.problem or error.context or "cannot be read"
-        raise InvalidDescription(f"not YAML: {problem}", path=name or None, line=line) from error
-    except (yaml.YAMLError, UnicodeError) as error:
-        message = str(error).splitlines()[0]
-        raise InvalidDescription(f"not YAML: {message}", path=name or None, line=1) from error
+    except yaml.YAMLError as error:
+        found = None if remarks is None else _json(text, name)
+        if found is None:
+            raise _not_yaml(error, name) from error
+        return found
+    except UnicodeError as error:
+        raise _not_yaml(error, name) from error
     if builder.document is None:
         raise InvalidDescription("the file is empty", path=name or None, line=1)
     return builder.document
+
+
+def _not_yaml(error: Exception, name: str) -> InvalidDescription:
+    if isinstance(error, yaml.MarkedYAMLError):
+        at = error.problem_mark or error.context_mark
+        problem = error.problem or error.context or "cannot be read"
+        return InvalidDescription(
+            f"not YAML: {problem}", path=name or None, line=None if at is None else at.line + 1
+        )
+    message = str(error).splitlines()[0]
+    return InvalidDescription(f"not YAML: {message}", path=name or None, line=1)
+
+
+def _json(text: str, name: str) -> YamlNode | None:
+    """The value of a JSON text, all of it in line 1; None for any other text."""
+    try:
+        value: Plain = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return to_node(value, line=1, path=name)
 
 
 def collection_node(value: list[YamlNode] | dict[str, YamlNode], line: int, path: str) -> YamlNode:
@@ -190,7 +215,8 @@ class _OpenCollection:
 class _Builder:
     """Builds a tree of nodes from YAML events."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, remarks: Remarks | None) -> None:
+        self._remarks = remarks
         self.document: YamlNode | None = None
         self._name = name
         self._stack: list[_OpenCollection] = []
@@ -251,7 +277,12 @@ class _Builder:
         if (why := unwritable(key)) is not None:
             raise self._invalid(why, line)
         if key in parent.known:
-            raise self._invalid(f"the key {excerpt(key)} is written twice", line)
+            if self._remarks is None:
+                raise self._invalid(f"the key {excerpt(key)} is written twice", line)
+            self._remarks.add(
+                f"{parent.path or 'the template'} (line {line}): the key {excerpt(key)} is written"
+                " twice; the last value counts, as for Heat"
+            )
         self._spend(len(key) // _TEXT_PER_NODE, line)
         parent.known.add(key)
         parent.keys.append((key, line))
