@@ -149,6 +149,20 @@ class Member:
     server_id: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SizeChange:
+    """A client's request that extended or shrank an ensemble, with the members that it was about.
+
+    It is kept so that the same request again gets the same answer.
+    """
+
+    id: str
+    digest: str
+    members: tuple[Member, ...]
+    """Who came, or who left."""
+    from_headroom: int = 0
+
+
 class Phase(StrEnum):
     """When a policy must hold."""
 
@@ -242,6 +256,11 @@ class Ensemble:
     paths: Mapping[str, str] | None = None
     """Of a Heat stack's ensemble: role -> where its members are in the stack, such as `web/*`, in
     which `*` stands for the index. None: it is no stack's."""
+
+    headroom: tuple[Member, ...] = ()
+    """Spares: a place is held for each, for a member that its role does not have yet."""
+    size_changes: tuple[SizeChange, ...] = ()
+    """The latest requests that extended or shrank it."""
 
     def role(self, name: str) -> Role:
         """The role of that name.

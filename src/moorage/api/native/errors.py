@@ -17,7 +17,8 @@ from moorage.domain.errors import Infeasible, MoorageError, SeriesInfeasible
 from moorage.domain.explain import Explanation
 from moorage.domain.leases import LeadTooLong
 from moorage.domain.period import format_duration, format_instant
-from moorage.usecases.ensembles.members import JoinBreaksPolicies, ServerTooLarge
+from moorage.usecases.ensembles.members import ServerTooLarge
+from moorage.usecases.ensembles.policy_checks import BreaksPolicies
 from moorage.usecases.refusals.explanation import refused_because
 from moorage.usecases.series.requests import OccurrenceRefusal, SeriesAlternative
 from moorage.wire.claims import Difference
@@ -134,11 +135,11 @@ TABLE: Final[Mapping[type[errors.MoorageError], Rule]] = MappingProxyType(
             "It would break a lease",
             "Choose another time (`earliest` would do) or move the `leases` named.",
         ),
-        JoinBreaksPolicies: Rule(
+        BreaksPolicies: Rule(
             409,
             "would_break_policy",
             "It would break a required policy",
-            "Place the server elsewhere, or relax the policy first.",
+            "Choose another server, or other members, or relax the policy first.",
         ),
         errors.CapacityExceeded: Rule(
             409,
@@ -356,7 +357,7 @@ def refuse(error: MoorageError, request_id: str, call: Call | None) -> Errors:
         found = msgspec.structs.replace(found, explanation=view, links=links)
     if call is not None and isinstance(error, SeriesInfeasible):
         found = _of_series(call, found, error)
-    if call is not None and isinstance(error, JoinBreaksPolicies):
+    if call is not None and isinstance(error, BreaksPolicies):
         violations = violations_view(call, error.violations)
         found = msgspec.structs.replace(found, violations=violations)
     return Errors([found])

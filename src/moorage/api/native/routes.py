@@ -16,6 +16,7 @@ from moorage.api.native import (
     explanations,
     flavors,
     fleet,
+    growth,
     hosts,
     hot,
     leases,
@@ -42,6 +43,7 @@ from moorage.wire import events as events_wire
 from moorage.wire import explanations as explanations_wire
 from moorage.wire import flavors as flavors_wire
 from moorage.wire import fleet as fleet_wire
+from moorage.wire import growth as growth_wire
 from moorage.wire import hosts as hosts_wire
 from moorage.wire import hot as hot_wire
 from moorage.wire import leases as leases_wire
@@ -71,6 +73,8 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/ensembles/{id}", READER, "moorage:ensembles:show", ensembles.show, "Show an ensemble with its current decision", response=ensembles_wire.OneEnsemble, query=("compliance",)),
     Route("PATCH", "/ensembles/{id}", MEMBER, "moorage:ensembles:update", ensembles.change, "Change counts, policies and metadata", request=ensembles_wire.EnsembleChange, response=ensembles_wire.OneEnsemble, mutates=True, expensive=True),
     Route("DELETE", "/ensembles/{id}", MEMBER, "moorage:ensembles:delete", ensembles.delete, "Forget an ensemble; its servers stay", status=204, mutates=True),
+    Route("POST", "/ensembles/{id}/extend", MEMBER, "moorage:ensembles:extend", growth.extend, "Decide more members beside those that there are: all of them, or as many as fit", request=growth_wire.EnsembleExtend, response=growth_wire.OneExtended, mutates=True, expensive=True),
+    Route("POST", "/ensembles/{id}/shrink", MEMBER, "moorage:ensembles:shrink", growth.shrink, "Take members out so that the policies keep holding", request=growth_wire.EnsembleShrink, response=growth_wire.OneShrunk, mutates=True, expensive=True),
     Route("GET", "/ensembles/{id}/survivability", READER, "moorage:ensembles:survivability", ensembles.survives, "What is left when any one domain is lost", response=ensembles_wire.Survivability, expensive=True),
     Route("GET", "/ensembles/{id}/members", READER, "moorage:members:list", members.listing, "List members and where they stand", response=members_wire.Members, query=PAGE),
     Route("POST", "/ensembles/{id}/members", MEMBER, "moorage:members:create", members.add, "Add members by description, or a running server", request=members_wire.MemberCreate, response=members_wire.Added, status=201, mutates=True, expensive=True),

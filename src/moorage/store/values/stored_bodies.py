@@ -21,6 +21,7 @@ from moorage.domain.ensembles import (
     Role,
     Selector,
     ServerOptions,
+    SizeChange,
 )
 from moorage.domain.events import Event
 from moorage.domain.explain import (
@@ -98,6 +99,8 @@ _GROUPS: Final = each(
 )
 _SIZE: Final = record(FlavorSize)
 
+_MEMBERS: Final = each(record(Member, name=_MEMBER_NAME))
+
 ENSEMBLE: Final = record(
     Ensemble,
     roles=each(
@@ -130,7 +133,7 @@ ENSEMBLE: Final = record(
             host_checks=each(PLAIN),
         )
     ),
-    members=each(record(Member, name=_MEMBER_NAME)),
+    members=_MEMBERS,
     policies=each(
         record(
             PolicyStatement,
@@ -143,6 +146,8 @@ ENSEMBLE: Final = record(
     additions=each(each(PLAIN)),
     template=optional(each(PLAIN)),
     paths=optional(table(PLAIN)),
+    headroom=_MEMBERS,
+    size_changes=each(record(SizeChange, members=_MEMBERS)),
 )
 
 DECISION: Final = record(

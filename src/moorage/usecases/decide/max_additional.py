@@ -15,7 +15,9 @@ from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
 
 if TYPE_CHECKING:
-    from moorage.domain.ensembles import Role
+    from collections.abc import Iterable, Sequence
+
+    from moorage.domain.ensembles import PolicyStatement, Role
     from moorage.domain.period import Duration
     from moorage.engine.joint.build import BuiltProblem
     from moorage.engine.joint.terrain import Terrain
@@ -54,7 +56,8 @@ def count_additional(
     except TimeExpired:
         return AdditionalMembers(0, exact=False)
     top = min(search.ceiling, most)
-    leaps = _may_leap(found, role)
+    request = found.built.request
+    leaps = may_leap(request.policies, request.roles, request.members, role.name)
     if leaps and top <= _MOST_TRIED:
         low = next((count for count in range(top, 0, -1) if search.fits(count)), 0)
         leaps = False
@@ -143,18 +146,18 @@ def _terrain_after(found: VerifiedPlacement) -> Terrain:
     return found.built.terrain.with_places(list(found.places.values()))
 
 
-def _may_leap(found: VerifiedPlacement, role: Role) -> bool:
-    """Whether n members may fit where n - 1 do not; see `count_additional`."""
-    request = found.built.request
+def may_leap(
+    policies: Iterable[PolicyStatement],
+    roles: Sequence[Role],
+    members: Sequence[MemberName],
+    role: str,
+) -> bool:
+    """Whether n more members of a role may fit where n - 1 do not; see `count_additional`."""
     skews = [
         one
-        for one in request.policies
+        for one in policies
         if one.required
         and "max_skew" in one.parameters
-        and any(
-            member.role == role.name
-            for edge in edges(one, request.roles, request.members)
-            for member in edge
-        )
+        and any(member.role == role for edge in edges(one, roles, members) for member in edge)
     ]
     return len(skews) > 1 or any(one.parameters["max_skew"] == 0 for one in skews)

@@ -116,6 +116,29 @@ def without_group(
     )
 
 
+def ensemble_of_servers(
+    env: UseCaseEnvironment, name: str, ids: Sequence[str], servers: Mapping[str, Server]
+) -> Ensemble:
+    """An ensemble without policies of those of the servers that have allocations; unwritten."""
+    now = env.store.now()
+    empty = Ensemble(
+        id=env.ids.uuid(),
+        project_id=next((servers[one].project_id or "" for one in ids if one in servers), ""),
+        user_id="",
+        name=name,
+        roles=(),
+        members=(),
+        policies=(),
+        salt=env.ids.salt(),
+        created_at=now,
+        updated_at=now,
+    )
+    binding = _Binding(env, env.store.snapshot(), empty, servers)
+    for one in ids:
+        binding.bind(one)
+    return binding.ensemble
+
+
 def _take(
     env: UseCaseEnvironment, group: NovaGroup, servers: Mapping[str, Server], *, dry_run: bool
 ) -> GroupOutcome:

@@ -6,7 +6,7 @@ with their defaults. The ensemble may have policies that the template lacks, but
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +16,7 @@ from moorage.domain.errors import DescriptionMismatch, HoldExpired, InvalidDescr
 from moorage.domain.period import SECOND
 from moorage.engine.devices.slot_requirements import describe_group
 from moorage.heat.compile import compile_template
-from moorage.heat.placed_template import TemplateDecision, prepare
+from moorage.heat.placed_template import Binding, TemplateDecision, prepare
 from moorage.usecases.claims.comparison import amount_differences, difference
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.writes import current_decision
@@ -26,6 +26,7 @@ from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.host_labels import domains_of, label
 from moorage.usecases.shared.limits import time_limit_within
 from moorage.usecases.shared.role_resolution import resolve
+from moorage.usecases.shared.ticket_flavors import ticket_flavors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -125,6 +126,8 @@ _ANNOTATING: Final = 0.0002
 """Seconds per member for writing a decision into a template."""
 _TOLD: Final = 5
 """Most members named in an error."""
+MOST_COUNTED: Final = 16
+"""Most scaling roles of which further members are counted unasked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +154,22 @@ def place_template(
     options: DecisionOptions,
     identity: RequestIdentity,
     *,
+    binding: Binding | None = Binding.HINTS,
     dry_run: bool = False,
 ) -> PlacedTemplate:
     """Create an ensemble from a Heat template, decide it and hold the places.
 
-    The time limit of the decision includes reading the template.
+    The time limit of the decision includes reading the template. How many more members fit is
+    counted for the roles of scaling groups, too.
+
+    Args:
+        env: what use cases need.
+        caller: who asks.
+        source: the template with its files.
+        options: how to decide.
+        identity: the request.
+        binding: how the written template takes the places; None: it is not written.
+        dry_run: whether to decide without holding places.
 
     Raises:
         InvalidDescription: the template is not valid; the error has path and line.
@@ -163,31 +177,33 @@ def place_template(
     """
     time_limit = time_limit_within(env.limits, options.time_limit)
     with deadline.within(env.stopwatch, time_limit / SECOND):
-        compiled, emission = _read(source)
+        compiled, emission = _read(source, binding)
         try:
             with deadline.leaving(len(compiled.keys) * _ANNOTATING):
                 made = create_ensemble(
-                    env, caller, compiled.description, options, identity, dry_run=dry_run
+                    env,
+                    caller,
+                    compiled.description,
+                    _counting_growth(options, compiled),
+                    identity,
+                    dry_run=dry_run,
                 )
         except InvalidDescription as error:
             raise compiled.with_location(error) from error
     assert made.decision is not None, "it was asked for"
     if dry_run:
-        return PlacedTemplate(
-            compiled,
-            made.ensemble,
-            made.decision,
-            source.template,
-            source.files,
-            compiled.notes,
-            dry_run=True,
-        )
+        return _unwritten(source, compiled, made.ensemble, made.decision, dry_run=True)
     with deadline.over():
-        return _placed(env, compiled, emission, made.ensemble, made.decision)
+        return _placed(env, source, compiled, emission, made.ensemble, made.decision, binding)
 
 
 def match_template(
-    env: UseCaseEnvironment, caller: Caller, source: Source, ensemble_id: str
+    env: UseCaseEnvironment,
+    caller: Caller,
+    source: Source,
+    ensemble_id: str,
+    *,
+    binding: Binding | None = Binding.HINTS,
 ) -> PlacedTemplate:
     """Match a template's servers with an ensemble's members by name, and use its decision.
 
@@ -197,7 +213,7 @@ def match_template(
         DescriptionMismatch: the template differs from the ensemble; the fields are listed.
         HoldExpired: the ensemble has no decision with all the template's places.
     """
-    compiled, emission = _read(source)
+    compiled, emission = _read(source, binding)
     ensemble = own_ensemble(env.store, caller, ensemble_id)
     try:
         diff = differences(env.store, compiled.description, ensemble, env.limits.nova)
@@ -206,19 +222,34 @@ def match_template(
     if diff:
         raise DescriptionMismatch("the template", diff)
     decision = _usable(env, compiled, ensemble)
-    return _placed(env, compiled, emission, ensemble, decision)
+    return _placed(env, source, compiled, emission, ensemble, decision, binding)
 
 
-def _read(source: Source) -> tuple[CompiledTemplate, PreparedTemplates]:
-    """Compile a template, and prepare its text for annotations.
+def _counting_growth(options: DecisionOptions, compiled: CompiledTemplate) -> DecisionOptions:
+    """The options, which also count how many more members of scaling roles fit."""
+    described = {role.name for role in compiled.description.roles}
+    scaling = [role for role in compiled.scaling if role in described][:MOST_COUNTED]
+    counted = tuple(dict.fromkeys((*options.additional, *scaling)))
+    return replace(options, additional=counted)
+
+
+def _read(
+    source: Source, binding: Binding | None
+) -> tuple[CompiledTemplate, PreparedTemplates | None]:
+    """Compile a template, and prepare its text to be written with a decision.
 
     Raises:
-        InvalidDescription: the template cannot be compiled or annotated; with path and line.
+        InvalidDescription: the template cannot be compiled or written; with path and line.
         TimeExpired: the deadline of the request passed.
     """
     compiled = compile_template(source)
     deadline.check()
-    return compiled, prepare(source, compiled)
+    if binding is None:
+        return compiled, None
+    prepared = prepare(source, compiled)
+    if binding is Binding.FLAVORS:
+        prepared.check_flavors(compiled)
+    return compiled, prepared
 
 
 def _usable(env: UseCaseEnvironment, compiled: CompiledTemplate, ensemble: Ensemble) -> Decision:
@@ -248,12 +279,20 @@ def _usable(env: UseCaseEnvironment, compiled: CompiledTemplate, ensemble: Ensem
 
 def _placed(
     env: UseCaseEnvironment,
+    source: Source,
     compiled: CompiledTemplate,
-    emission: PreparedTemplates,
+    emission: PreparedTemplates | None,
     ensemble: Ensemble,
     decision: Decision,
+    binding: Binding | None,
 ) -> PlacedTemplate:
-    """The template annotated with its decision. A host that was deleted since has no domains."""
+    """The template written with its decision. A host that was deleted since has no domains.
+
+    Raises:
+        HoldExpired: it is to be bound by flavors, and the decision has none any more.
+    """
+    if emission is None or binding is None:
+        return _unwritten(source, compiled, ensemble, decision)
     snapshot = env.store.snapshot()
     places = {}
     for member in compiled.keys:
@@ -262,8 +301,27 @@ def _placed(
         places[member] = {
             str(level): label(ensemble.salt, level, name) for level, name in domains.items()
         }
+    flavors = {one.role: one.name for one in ticket_flavors(env.store, decision, ensemble)}
+    if binding is Binding.FLAVORS and not flavors:
+        raise HoldExpired(f"the decision of ensemble {ensemble.id} is not held: it has no flavors")
     emitted = emission.with_decision(
-        TemplateDecision(ensemble.id, decision.id, MappingProxyType(places))
+        TemplateDecision(
+            ensemble.id, decision.id, MappingProxyType(places), binding, MappingProxyType(flavors)
+        )
     )
     notes = (*compiled.notes, *emission.notes)
     return PlacedTemplate(compiled, ensemble, decision, emitted.template, emitted.files, notes)
+
+
+def _unwritten(
+    source: Source,
+    compiled: CompiledTemplate,
+    ensemble: Ensemble,
+    decision: Decision,
+    *,
+    dry_run: bool = False,
+) -> PlacedTemplate:
+    """The template as it came."""
+    return PlacedTemplate(
+        compiled, ensemble, decision, source.template, source.files, compiled.notes, dry_run
+    )

@@ -37,7 +37,11 @@ from moorage.usecases.ensembles.change import (
     without_members,
 )
 from moorage.usecases.ensembles.create import EnsembleResult
-from moorage.usecases.ensembles.policy_checks import PolicyViolation, broken_policies
+from moorage.usecases.ensembles.policy_checks import (
+    BreaksPolicies,
+    PolicyViolation,
+    broken_policies,
+)
 from moorage.usecases.shared.access import own_ensemble, sees
 from moorage.usecases.shared.limits import check_member_count
 from moorage.usecases.shared.retry import retry
@@ -122,13 +126,12 @@ def _change(
     return ChangeRequest(members=(change,), generation=ensemble.generation, identity=identity)
 
 
-class JoinBreaksPolicies(InUse):
-    """A server may not join: it would break required policies, listed in `violations`."""
+class JoinBreaksPolicies(BreaksPolicies):
+    """A server may not join: it would break required policies."""
 
     def __init__(self, server_id: str, violations: tuple[PolicyViolation, ...]) -> None:
-        super().__init__("server", server_id)
-        self.message = f"server {server_id} would break {', '.join(v.policy for v in violations)}"
-        self.violations = violations
+        names = ", ".join(one.policy for one in violations)
+        super().__init__("server", server_id, f"server {server_id} would break {names}", violations)
 
 
 class ServerTooLarge(DescriptionMismatch):

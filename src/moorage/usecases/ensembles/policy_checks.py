@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.ensembles import Phase
-from moorage.domain.errors import InvalidDescription, LimitExceeded, UnknownName
+from moorage.domain.errors import InUse, InvalidDescription, LimitExceeded, UnknownName
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Placement
 from moorage.domain.requests import Objective
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble, MemberName, PolicyStatement
     from moorage.domain.period import Instant
     from moorage.domain.topology import Topology
+    from moorage.engine.joint.policy_rules import PolicyRule
     from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.environment import UseCaseEnvironment
@@ -41,6 +42,17 @@ class PolicyViolation:
     amount: int
 
 
+class BreaksPolicies(InUse):
+    """A change of the members would break required policies, listed in `violations`."""
+
+    def __init__(
+        self, kind: str, name: str, message: str, violations: tuple[PolicyViolation, ...]
+    ) -> None:
+        super().__init__(kind, name)
+        self.message = message
+        self.violations = violations
+
+
 def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViolation, ...]:
     """All violations by the present places of the members; unplaced members violate nothing.
 
@@ -50,7 +62,29 @@ def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViola
     Raises:
         InvalidDescription: a member is on no host.
     """
-    member_places = locate_members(snapshot, ensemble)
+    rules, placement = standing_policies(snapshot, ensemble, locate_members(snapshot, ensemble))
+    return tuple(
+        PolicyViolation(
+            policy=rule.statement.name,
+            required=rule.statement.required,
+            members=violation.members,
+            text=violation.text,
+            amount=violation.amount,
+        )
+        for rule in rules
+        for edge in rule.edges
+        for violation in rule.policy.violations(edge, placement)
+    )
+
+
+def standing_policies(
+    snapshot: Snapshot, ensemble: Ensemble, member_places: MemberPlaces
+) -> tuple[tuple[PolicyRule, ...], Placement]:
+    """The policies of the steady phase, and the present placement that they judge.
+
+    Raises:
+        InvalidDescription: a member is on no host.
+    """
     request = request_for(
         ensemble,
         member_places,
@@ -63,18 +97,7 @@ def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViola
         policy_view_of(request, terrain),
         {member: row_of_host(request, terrain, member) for member in request.members},
     )
-    return tuple(
-        PolicyViolation(
-            policy=rule.statement.name,
-            required=rule.statement.required,
-            members=violation.members,
-            text=violation.text,
-            amount=violation.amount,
-        )
-        for rule in resolve_policies(request, terrain.topology, Phase.STEADY)
-        for edge in rule.edges
-        for violation in rule.policy.violations(edge, placement)
-    )
+    return resolve_policies(request, terrain.topology, Phase.STEADY), placement
 
 
 def _presence(member_places: MemberPlaces, now: Instant) -> Period:

@@ -104,12 +104,12 @@ def members_after(
     ids: Ids,
     present: Sequence[Member],
     wanted: Iterable[MemberName],
-    leaving: Mapping[str, Sequence[MemberName]],
+    leaving: Mapping[str, frozenset[MemberName]],
 ) -> tuple[Member, ...]:
     """The members after an update: of those present who stays, and new ones.
 
     `wanted` are the names by the template. For a role in `leaving`, whose members have no numbers
-    in Heat, only their count matters: its members leave in that order.
+    in Heat, only their count matters, and these of them leave.
     """
     by_role: defaultdict[str, list[MemberName]] = defaultdict(list)
     for name in wanted:
@@ -124,13 +124,12 @@ def members_after(
 
 
 def _as_many(
-    wanted: Sequence[MemberName], present: Sequence[MemberName], leaving: Sequence[MemberName]
+    wanted: Sequence[MemberName], present: Sequence[MemberName], leaving: frozenset[MemberName]
 ) -> list[MemberName]:
-    """As many names as wanted: those present without the first that leave, or with new ones."""
+    """As many names as wanted: those present without those that leave, or with new ones."""
     surplus = len(present) - len(wanted)
     if surplus >= 0:
-        gone = set(leaving[:surplus])
-        return [name for name in present if name not in gone]
+        return [name for name in present if name not in leaving]
     role = wanted[0].role
     there = set(present)
     free = (MemberName(role, index) for index in range(len(present) + len(wanted)))

@@ -13,6 +13,8 @@ from moorage.usecases.decide.member_places import (
     place_of,
 )
 from moorage.usecases.ensembles.policies import policy_meaning
+from moorage.usecases.ensembles.shrink import Reduction, leaving_members
+from moorage.usecases.ensembles.size_changes import RoleCounts
 from moorage.usecases.ensembles.stack_members import (
     StackServers,
     members_after,
@@ -68,9 +70,10 @@ def stack_update(
     sorted_servers = StackServers.of(paths, servers)
     base = replace(described, members=()) if stored is None else stored
     before = locate_members(snapshot, base)
+    judged = replace(base, policies=described.policies)
     leaving = {
-        role: _leaving_order(base, role, sorted_servers.named(role), before)
-        for role in sorted_servers.unnumbered
+        role: _leaving(judged, role, sum(one.role == role for one in keys), some, snapshot)
+        for role, some in sorted_servers.unnumbered.items()
     }
     members = members_after(env.ids, base.members, keys, leaving)
     hosts, notes = _hosts(env.store, snapshot, base.project_id, servers)
@@ -101,21 +104,29 @@ def stack_update(
     )
 
 
-def _leaving_order(
-    ensemble: Ensemble, role: str, named: frozenset[str], places: MemberPlaces
-) -> list[MemberName]:
-    """Members of an autoscaling group in the order in which they leave.
+def _leaving(
+    ensemble: Ensemble, role: str, wanted: int, servers: Iterable[str], snapshot: Snapshot
+) -> frozenset[MemberName]:
+    """The members of an autoscaling group that leave if so many are wanted.
 
-    First those whose server Heat does not have any more, then those without a server.
+    First those whose server Heat does not have any more; the others are chosen as in a shrinking,
+    or without regard for policies that no choice keeps: what stays is judged by the decision.
     """
-
-    def rank(name: MemberName) -> tuple[int, int]:
-        server = ensemble.member(name).server_id
-        if server is None:
-            return 1, -name.index
-        return (2 if server in named and name in places.places else 0), -name.index
-
-    return sorted((one.name for one in ensemble.members if one.name.role == role), key=rank)
+    named = frozenset(servers)
+    unknown = sorted(
+        one.name
+        for one in ensemble.members
+        if one.name.role == role and one.server_id is not None and one.server_id not in named
+    )
+    surplus = max(ensemble.count(role) - wanted, 0)
+    gone = frozenset(unknown[:surplus])
+    if len(gone) == surplus:
+        return gone
+    rest = replace(ensemble, members=tuple(one for one in ensemble.members if one.name not in gone))
+    more = leaving_members(
+        snapshot, rest, Reduction(RoleCounts({role: surplus - len(gone)})), kept=False
+    )
+    return gone | more
 
 
 def _hosts(

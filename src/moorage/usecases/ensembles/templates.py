@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 PARAMETERS: Final = "parameters"
 _DESCRIBED: Final = frozenset({"name", "members", "policies", "metadata"})
-_HOT: Final = frozenset({"template", "environment", "files"})
+_HOT: Final = frozenset({"template", "environment", "environment_files", "files"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class TemplateDraft:
     name: str
     format: TemplateFormat
     source: Mapping[str, object]
-    """`moorage`: a description with `parameters`; `hot`: `template`, `environment`, `files`."""
+    """`moorage`: a description with `parameters`; `hot`: as the body of POST /v1/hot."""
     shared: bool = False
 
 
@@ -237,7 +237,10 @@ def _heat_source(source: Mapping[str, object]) -> Source:
     files = {} if files is None else files
     if not isinstance(files, Mapping) or not all(isinstance(one, str) for one in files.values()):
         raise InvalidDescription("files are texts by name", path="source.files")
-    return Source(text, environment, files=MappingProxyType(dict(files)))
+    names = source.get("environment_files", ())
+    if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
+        raise InvalidDescription("a list of names of files", path="source.environment_files")
+    return Source(text, environment, tuple(names), files=MappingProxyType(dict(files)))
 
 
 def _checked(

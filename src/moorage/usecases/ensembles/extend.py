@@ -1,0 +1,292 @@
+"""Extend an ensemble: decide more members beside those that it has.
+
+Present members keep their places; only if the request allows it may those move that have no server
+yet. Headroom of a role is taken first: its spares become the new members, at their places.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.errors import ConcurrentUpdate, Infeasible, InvalidDescription, StaleGeneration
+from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, run_decision
+from moorage.usecases.decide.max_additional import may_leap
+from moorage.usecases.decide.member_places import MemberStatus
+from moorage.usecases.decide.request import (
+    DecisionHooks,
+    Proposal,
+    RefusalDetail,
+    RefusalReader,
+    RequestIdentity,
+)
+from moorage.usecases.decide.solution import DecisionOptions
+from moorage.usecases.decide.writes import current_decision, options_for_joining, options_like
+from moorage.usecases.ensembles.create import with_more_members
+from moorage.usecases.ensembles.names import reclaimed_name_condition
+from moorage.usecases.ensembles.policy_checks import check_policies
+from moorage.usecases.ensembles.size_changes import RoleCounts, made_before, with_size_change
+from moorage.usecases.shared.access import own_ensemble
+from moorage.usecases.shared.limits import check_size
+from moorage.usecases.waitlist_turn import turn_of_stay
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from moorage.domain.decisions import Decision
+    from moorage.domain.ensembles import Ensemble, Member, MemberName, SizeChange
+    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.usecases.decide.request import SelectsMembers
+    from moorage.usecases.environment import UseCaseEnvironment
+    from moorage.usecases.ports import Caller, Ids
+
+
+_MOST_TRIED: Final = 64
+"""Steps that are tried where not every step that is smaller than one that fits does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """How an ensemble is to be extended."""
+
+    counts: RoleCounts
+    least: int | None = None
+    """Of one role: as many as fit, but so many at least. None: all of them, or none."""
+    movable: bool = False
+    """Whether present members without a server may move."""
+    options: DecisionOptions | None = None
+    explained: bool = True
+    """Whether a refusal is explained."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendResult:
+    """An extended ensemble with its decision, and the new members."""
+
+    ensemble: Ensemble
+    decision: Decision | None
+    """None: it had its size already, and was never decided."""
+    members: tuple[MemberName, ...]
+    from_headroom: int = 0
+    """How many of the new members have a place that was held for them before."""
+    dry_run: bool = False
+
+
+def extend(
+    env: UseCaseEnvironment,
+    caller: Caller,
+    ensemble_id: str,
+    extension: Extension,
+    identity: RequestIdentity,
+    *,
+    dry_run: bool = False,
+) -> ExtendResult:
+    """Decide and hold more members of one or several roles, all together.
+
+    The places are held as long as those of the present decision, if it is held. The same request
+    with the same id adds nothing more, and gets the same members.
+
+    Raises:
+        NotFound: no such ensemble for this caller.
+        InvalidDescription: no such role; or `least` is more than is asked for, or of several roles.
+        Infeasible: they cannot be placed, or with `least` not even so many; nothing was changed.
+        LimitExceeded, QuotaExceeded: the ensemble would become too large, or too much would be
+            held.
+        WrongState: the ensemble's places belong to a lease.
+        DuplicateName: the id was used by another request.
+    """
+    before = own_ensemble(env.store, caller, ensemble_id)
+    counts = extension.counts
+    if extension.least is not None and made_before(before, identity) is None:
+        counts = _largest_step(env, caller, before, extension)
+    asked = replace(extension, counts=counts)
+
+    def attempt() -> DecisionFlow[ExtendResult]:
+        ensemble = own_ensemble(env.store, caller, ensemble_id)
+        if (made := made_before(ensemble, identity)) is not None:
+            return _again(env, ensemble, made)
+        try:
+            return (yield from _flow(env, caller, ensemble, asked, identity, dry_run=dry_run))
+        except StaleGeneration as moved:
+            # The caller did not give this generation: read the ensemble again.
+            raise ConcurrentUpdate(moved.message, subject=moved.subject) from moved
+        except Infeasible:
+            # The same request may have been granted on another connection: give the same answer.
+            ensemble = own_ensemble(env.store, caller, ensemble_id)
+            if (made := made_before(ensemble, identity)) is not None:
+                return _again(env, ensemble, made)
+            raise
+
+    return run_decision(env, attempt, dry_run=dry_run)
+
+
+def _again(env: UseCaseEnvironment, ensemble: Ensemble, made: SizeChange) -> ExtendResult:
+    names = tuple(one.name for one in made.members)
+    return ExtendResult(ensemble, current_decision(env.store, ensemble), names, made.from_headroom)
+
+
+def _flow(
+    env: UseCaseEnvironment,
+    caller: Caller,
+    stored: Ensemble,
+    extension: Extension,
+    identity: RequestIdentity,
+    *,
+    dry_run: bool,
+) -> DecisionFlow[ExtendResult]:
+    more = extension.counts.more(stored)
+    decision = current_decision(env.store, stored)
+    if not any(more.values()):
+        return ExtendResult(stored, decision, (), dry_run=dry_run)
+    grown, spares = extended(env.ids, stored, more)
+    known = {one.name for one in stored.members}
+    fresh = [one for one in grown.members if one.name not in known]
+    grown = with_size_change(grown, identity, fresh, len(spares))
+    check_size(env.limits, grown, stored)
+    snapshot = env.store.snapshot()
+    check_policies(snapshot.topology, grown, own=False)
+    options = extension.options or DecisionOptions()
+    if decision is not None and extension.options is None:
+        options = options_like(decision)
+    elif decision is not None:
+        options = options_for_joining(options, decision, snapshot.taken_at)
+    condition = reclaimed_name_condition(env.store, stored)
+    names = frozenset(one.name for one in fresh)
+    proposal = Proposal(
+        grown,
+        stored.generation,
+        _selections(grown, names, frozenset(spares), movable=extension.movable),
+        hooks=DecisionHooks(
+            waitlist_gate=turn_of_stay(env, grown, options.until),
+            further_changes=lambda _: condition,
+            reader=RefusalReader(
+                operator=caller.operator,
+                detail=RefusalDetail.FULL if extension.explained else RefusalDetail.NONE,
+                resized_from={role: stored.count(role) for role in more},
+            ),
+        ),
+    )
+    additional = tuple(dict.fromkeys((*more, *options.additional)))
+    settled = yield DecisionRequest(
+        proposal, replace(options, additional=additional), RequestIdentity(env.ids.uuid())
+    )
+    return ExtendResult(
+        settled.ensemble, settled.decision, tuple(sorted(names)), len(spares), dry_run
+    )
+
+
+def extended(
+    ids: Ids, ensemble: Ensemble, more: Mapping[str, int]
+) -> tuple[Ensemble, tuple[MemberName, ...]]:
+    """The ensemble with more members, and which of them were its headroom.
+
+    Spares get the lowest free indexes of their role, as all new members do.
+    """
+    left = Counter(more)
+    taken: list[Member] = []
+    headroom: list[Member] = []
+    for spare in ensemble.headroom:
+        role = spare.name.role
+        (taken if left[role] > 0 else headroom).append(spare)
+        left[role] -= 1
+    grown = replace(ensemble, headroom=tuple(headroom))
+    for role, count in more.items():
+        grown = with_more_members(ids, grown, role, count)
+    spares = _as_members(ensemble, grown, taken)
+    by_name = {one.name: one for one in spares}
+    members = tuple(by_name.get(one.name, one) for one in grown.members)
+    return replace(grown, members=members), tuple(by_name)
+
+
+def _as_members(before: Ensemble, grown: Ensemble, spares: list[Member]) -> list[Member]:
+    """The spares under the names of new members of their roles."""
+    known = {one.name for one in before.members}
+    fresh = [one.name for one in grown.members if one.name not in known]
+    found = []
+    for spare in spares:
+        name = next(one for one in fresh if one.role == spare.name.role)
+        fresh.remove(name)
+        found.append(replace(spare, name=name))
+    return found
+
+
+def _selections(
+    grown: Ensemble, names: frozenset[MemberName], spares: frozenset[MemberName], *, movable: bool
+) -> tuple[SelectsMembers, ...]:
+    """The members to place: the new ones; if need be also spares, and held members that may move.
+
+    Spares have places already. If these do not meet the policies any more, they get others.
+    """
+
+    def without_spares(_: MemberPlaces) -> frozenset[MemberName]:
+        return names - spares
+
+    def all_new(_: MemberPlaces) -> frozenset[MemberName]:
+        return names
+
+    def with_held(member_places: MemberPlaces) -> frozenset[MemberName]:
+        return names | {
+            one.name for one in grown.members if member_places.of(one.name) is MemberStatus.HELD
+        }
+
+    found: list[SelectsMembers] = [without_spares, all_new] if spares else [all_new]
+    return (*found, with_held) if movable else tuple(found)
+
+
+def _largest_step(
+    env: UseCaseEnvironment, caller: Caller, ensemble: Ensemble, extension: Extension
+) -> RoleCounts:
+    """As many new members as fit, up to what is asked for, but no fewer than `least`.
+
+    They may not fit any more when they are decided, and a lower bound is not always exact; then
+    the extension is refused with the reasons.
+
+    Raises:
+        InvalidDescription: several roles, or `least` is more than is asked for.
+    """
+    more = extension.counts.more(ensemble)
+    least = extension.least
+    assert least is not None, "else nothing is counted"
+    if len(more) != 1:
+        raise InvalidDescription("at least so many: of one role only", path="least")
+    ((role, count),) = more.items()
+    if count and least > count:
+        raise InvalidDescription(f"at least {least} of {count} more is too many", path="least")
+    if least >= count:
+        return extension.counts
+    spares = sum(one.name.role == role for one in ensemble.headroom)
+    first = _probe(env, caller, ensemble.id, extension, {role: least})
+    members = [one.name for one in extended(env.ids, ensemble, {role: 1})[0].members]
+    most = count
+    if first is not None:
+        most = min(count, least + first.max_additional[role] + max(spares - least, 0))
+    elif not may_leap(ensemble.policies, ensemble.roles, members, role):
+        most = least  # to be refused, with the reasons
+    fits = (
+        step
+        for step in range(most, max(least, most - _MOST_TRIED), -1)
+        if _probe(env, caller, ensemble.id, extension, {role: step}) is not None
+    )
+    return RoleCounts({role: next(fits, least)})
+
+
+def _probe(
+    env: UseCaseEnvironment,
+    caller: Caller,
+    ensemble_id: str,
+    extension: Extension,
+    counts: Mapping[str, int],
+) -> Decision | None:
+    """The decision about so many more members as it would be made; None if there is none."""
+    asked = replace(extension, counts=RoleCounts(counts), explained=False)
+    nobody = RequestIdentity(env.ids.uuid())
+
+    def attempt() -> DecisionFlow[ExtendResult]:
+        ensemble = own_ensemble(env.store, caller, ensemble_id)
+        return (yield from _flow(env, caller, ensemble, asked, nobody, dry_run=True))
+
+    try:
+        return run_decision(env, attempt, dry_run=True).decision
+    except Infeasible:
+        return None

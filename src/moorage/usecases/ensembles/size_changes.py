@@ -1,0 +1,85 @@
+"""Requests to extend and to shrink: the counts that they ask for, and their record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from moorage.domain.ensembles import SizeChange
+from moorage.domain.errors import InvalidDescription
+from moorage.usecases.shared.access import same_request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from moorage.domain.ensembles import Ensemble, Member
+    from moorage.usecases.decide.request import RequestIdentity
+
+KEPT: Final = 20
+"""How many requests that changed its size an ensemble remembers; retries come soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleCounts:
+    """How many members come or leave, by role; or the size that a role shall have then."""
+
+    counts: Mapping[str, int]
+    sizes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    def more(self, ensemble: Ensemble) -> Mapping[str, int]:
+        """Role -> how many members come; 0 if it has its size, or more.
+
+        Raises:
+            InvalidDescription: there is no such role.
+        """
+        return self._counted(ensemble, {r: n - ensemble.count(r) for r, n in self.sizes.items()})
+
+    def fewer(self, ensemble: Ensemble) -> Mapping[str, int]:
+        """Role -> how many members leave; 0 if it has its size, or less.
+
+        Raises:
+            InvalidDescription: there is no such role, or it has not so many members.
+        """
+        found = self._counted(ensemble, {r: ensemble.count(r) - n for r, n in self.sizes.items()})
+        for role, count in found.items():
+            if count > ensemble.count(role):
+                raise InvalidDescription(
+                    f"role {role} has {ensemble.count(role)} members, so {count} cannot leave",
+                    path="count",
+                )
+        return found
+
+    def _counted(self, ensemble: Ensemble, by_size: Mapping[str, int]) -> Mapping[str, int]:
+        known = {role.name for role in ensemble.roles}
+        for role in (*self.counts, *by_size):
+            if role not in known:
+                told = ", ".join(sorted(known)) or "none"
+                raise InvalidDescription(f"no role {role}; there are: {told}", path="role")
+        return {**self.counts, **{role: max(count, 0) for role, count in by_size.items()}}
+
+
+def made_before(ensemble: Ensemble, identity: RequestIdentity) -> SizeChange | None:
+    """The record of the same request, if it has changed the ensemble before.
+
+    Raises:
+        DuplicateName: the id was used by another request.
+    """
+    for one in ensemble.size_changes:
+        if one.id == identity.id:
+            same_request("request", identity.id, stored=one.digest, given=identity.digest)
+            return one
+    return None
+
+
+def with_size_change(
+    ensemble: Ensemble,
+    identity: RequestIdentity,
+    members: Iterable[Member],
+    from_headroom: int = 0,
+) -> Ensemble:
+    """The ensemble with the request recorded, if the client gave its id."""
+    if not identity.digest:
+        return ensemble
+    made = SizeChange(identity.id, identity.digest, tuple(members), from_headroom)
+    return replace(ensemble, size_changes=(*ensemble.size_changes, made)[-KEPT:])
