@@ -1,0 +1,78 @@
+"""How quickly and how well ensembles are placed jointly.
+
+    python -m benchmarks.joint                                  # 100x10000 and 1000x50000
+    python -m benchmarks.joint --cells 100x1000 --instances 3   # to try it
+    python -m benchmarks.joint --families mixed exclusive --loads 75
+    python -m benchmarks.joint --set held-out                   # what was never tuned on
+    python -m benchmarks.joint --streams 3                      # only streams of groups
+    python -m benchmarks.joint --trace DIR --reassignment DIR   # public data, if you have it
+    ... --write                                                 # keep it, and make RESULTS.md anew
+
+Everything runs in this process. Run it on a quiet machine: times are by the wall, with the
+processor's beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.joint import report, stream
+from benchmarks.joint.cells import Bench
+from benchmarks.joint.cluster_trace import measure as measure_trace
+from benchmarks.joint.families import SETS
+from benchmarks.joint.reassignment import measure as measure_reassignment
+from benchmarks.joint.reassignment import names_in
+from benchmarks.placement.report import machine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("--cells", default="100x10000,1000x50000", help="members x hosts, ...")
+    parser.add_argument("--instances", type=int, default=30, help="of each family in each cell")
+    parser.add_argument("--families", nargs="+", choices=report.ORDER, default=report.ORDER)
+    parser.add_argument("--loads", default="75,90", help="percent of all VCPUs in use, ...")
+    parser.add_argument("--set", choices=SETS, default="tune", dest="which")
+    parser.add_argument("--streams", type=int, help="only so many streams at each of 60 and 75 %%")
+    parser.add_argument("--trace", type=Path, help="only a directory of a cluster trace")
+    parser.add_argument("--reassignment", type=Path, help="only one of machine reassignment")
+    parser.add_argument("--write", action="store_true", help="keep the results")
+    args = parser.parse_args()
+    for section, row in _rows(args):
+        print(row if section != "cells" else report.line(row), flush=True)
+        for wrong in row.get("wrong", ()) if section == "cells" else ():
+            print(f"    wrong: {wrong}")
+        if args.write:
+            report.keep([row], machine(), section)
+
+
+def _rows(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
+    if args.trace or args.reassignment:
+        for share in (1, 3) if args.trace else ():
+            yield "public", measure_trace(args.trace, share=share)
+        for name in names_in(args.reassignment) if args.reassignment else ():
+            yield "public", measure_reassignment(args.reassignment, name)
+        return
+    if args.streams:
+        for load in report.STREAM:
+            found = stream.measure(load / 100, args.which, args.streams)
+            yield "streams", found | {"load": load, "set": args.which}
+        return
+    print("\n".join(report.HEAD))
+    sizes = [tuple(map(int, cell.split("x"))) for cell in args.cells.split(",")]
+    for hosts in sorted({hosts for _, hosts in sizes}):
+        for load in map(int, args.loads.split(",")):
+            bench = Bench(hosts, load, args.which)
+            for members in (members for members, count in sizes if count == hosts):
+                for family in args.families:
+                    yield "cells", bench.cell(family, members, args.instances).as_row()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""The results file, and the table that is made of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from benchmarks.joint.families import FAMILIES
+from benchmarks.joint.refusals import REFUSALS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+HERE: Final = Path(__file__).parent
+RESULTS: Final = HERE / "results.json"
+TABLE: Final = HERE / "RESULTS.md"
+NOT_RUN: Final = "not run"
+
+FIRST: Final[Mapping[tuple[int, int], dict[str, float]]] = {
+    (100, 10_000): {"p50": 0.020, "p95": 0.100},
+    (1000, 50_000): {"p50": 0.300, "p95": 2.0},
+    (100, 100_000): {"p50": 0.200},
+}
+"""Members and hosts -> seconds until a first valid answer."""
+CONFLICT: Final[Mapping[tuple[int, int], dict[str, float]]] = {
+    (100, 10_000): {"p95": 0.100},
+    (1000, 50_000): {"p95": 2.0},
+}
+RELAXATIONS: Final[Mapping[tuple[int, int], dict[str, float]]] = {
+    (100, 10_000): {"p95": 1.0},
+    (1000, 50_000): {"p95": 10.0},
+}
+HOP_GAP: Final = {100: 0.03, 1000: 0.01}
+"""Members -> how far the hops may be above the bound after a second."""
+STREAM: Final = {60: 1.05, 75: 1.2}
+"""Base load -> how many times as many groups are admitted as one at a time at best."""
+
+HEAD: Final = (
+    (
+        "| members x hosts | load | family | instances | wrong | undecided | first, p50 / p95"
+        " | processor, p50 | cold | conflict, p50 / p95 | relaxations, p50 / p95 | hop gap"
+        " | one at a time: native, ideal |"
+    ),
+    "|---" * 13 + "|",
+)
+
+
+def keep(rows: list[dict[str, Any]], facts: Mapping[str, Any], section: str) -> None:
+    """Put rows into the results file, with where and when; others stay as they were."""
+    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    known = {_key(one): one for one in found.get(section, [])}
+    own = {"date": facts["date"], "load average": facts["load"]}
+    known |= {_key(one): one | own for one in rows}
+    fixed = {key: value for key, value in facts.items() if key not in {"date", "load"}}
+    found |= {"machine": fixed, section: [known[key] for key in sorted(known)]}
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    TABLE.write_text("\n".join(page(found)) + "\n")
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
+    names = ("set", "members", "hosts", "load", "family", "format", "name")
+    return tuple(f"{row.get(name, ''):>9}" for name in names)
+
+
+def page(found: Mapping[str, Any]) -> Iterator[str]:
+    """The whole page."""
+    machine = found["machine"]
+    yield from ("# Joint decisions at the size of a cloud", "")
+    yield f"{machine['processor']}, {machine['cores']} cores, Python {machine['python']}."
+    yield from ("", *ABOUT, "")
+    cells = found.get("cells", [])
+    for which in dict.fromkeys(row["set"] for row in cells):
+        yield from (f"## The set `{which}`", "", *HEAD)
+        yield from (line(row) for row in cells if row["set"] == which)
+        yield ""
+    yield from ("## Streams", "")
+    yield from _streams(found.get("streams", []))
+    yield from ("", "## Public formats", "", *_public(found.get("public", [])))
+
+
+ABOUT: Final = (
+    "Times are seconds of one process, by the wall if nothing else is said: from the request and a",
+    "snapshot that one commit has just changed to an answer that is verified. A conflict's time",
+    "includes the decision; that of the relaxations is what a whole explanation takes. **Bold** is",
+    "what misses its target. *Wrong* are answers that break something, refusals of what can be",
+    "placed, conflicts that are none and relaxations that do not help, by a judgement that shares",
+    "nothing with the engine's.",
+)
+
+
+def line(row: Mapping[str, Any]) -> str:
+    """One cell of the measurement as a row of the table."""
+    size = row["members"], row["hosts"]
+    found = row["found"]
+    refused = row["family"] in REFUSALS
+    conflict = _times(found.get("conflict"), CONFLICT.get(size, {}))
+    if row["other conflicts"]:
+        conflict += f", **{row['other conflicts']} not found**"
+    cells = (
+        f"{row['members']:,} x {row['hosts']:,}",
+        f"{row['load']} %",
+        row["family"],
+        str(row["instances"]) if row["instances"] else "none can be planted",
+        _count(len(row["wrong"])),
+        _count(row["undecided"]),
+        _times(found.get("first"), {} if refused else FIRST.get(size, {})),
+        _seconds(found["first cpu"]["p50"]) if "first cpu" in found else "",
+        _seconds(found["cold"]["p50"]) if "cold" in found else "",
+        conflict,
+        _times(found.get("relaxations"), RELAXATIONS.get(size, {})),
+        _gap(found, row["members"]),
+        _beside(row),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _count(number: int) -> str:
+    return f"**{number}**" if number else "0"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _times(found: Mapping[str, float] | None, target: Mapping[str, float]) -> str:
+    """Median and 95th percentile; bold what is above its target."""
+    if found is None:
+        return ""
+    said = (
+        f"**{_seconds(found[name])}**"
+        if found[name] > target.get(name, float("inf"))
+        else _seconds(found[name])
+        for name in ("p50", "p95")
+    )
+    return " / ".join(said)
+
+
+def _gap(found: Mapping[str, Any], members: int) -> str:
+    gap = found.get("hop gap")
+    if gap is None:
+        return ""
+    most = HOP_GAP.get(members, float("inf"))
+    text = f"{gap['p95']:.1%}"
+    return f"**{text}**" if gap["p95"] > most else text
+
+
+def _beside(row: Mapping[str, Any]) -> str:
+    if not row["beside"]:
+        return ""
+    best = (
+        max(count for name, count in row["beside"].items() if name.startswith(kind))
+        for kind in ("native", "ideal")
+    )
+    return ", ".join(f"{count / row['instances']:.0%}" for count in best)
+
+
+def _streams(rows: list[dict[str, Any]]) -> Iterator[str]:
+    if not rows:
+        yield NOT_RUN
+        return
+    names = list(rows[0]["admitted"])
+    yield f"| set | base load | groups | {' | '.join(names)} | joint / best other | undecided |"
+    yield "|---" * (len(names) + 5) + "|"
+    for row in rows:
+        ratio = f"{row['ratio']:.2f}x"
+        if row["ratio"] < STREAM.get(row["load"], 0):
+            ratio = f"**{ratio}**"
+        counts = " | ".join(str(row["admitted"][name]) for name in names)
+        yield (
+            f"| {row['set']} | {row['load']} % | {row['groups']} | {counts} | {ratio}"
+            f" | {_count(row['undecided'])} |"
+        )
+
+
+def _public(rows: list[dict[str, Any]]) -> Iterator[str]:
+    if not rows:
+        yield f"Cluster trace: {NOT_RUN}. Machine reassignment: {NOT_RUN}."
+        return
+    yield (
+        "| format | data | groups | placed jointly | by first fit | broken | p50 / p95 of these"
+        " | left out |"
+    )
+    yield "|---" * 8 + "|"
+    for row in rows:
+        yield (
+            f"| {row['format']} | {row['name']} | {row['groups']} | {row['joint']}"
+            f" | {row['first fit']} | {_count(row['broken'])} | {_times(row['seconds'], {})}"
+            f" | {row['left out']} |"
+        )
+
+
+ORDER: Final = (*FAMILIES, *REFUSALS)
+"""The families as they are measured."""
