@@ -26,6 +26,7 @@ HOMES: Mapping[str, tuple[str, ...]] = {
         "http/keystone.py",
         "http/policy_file.py",
         "nova_filter/host_filter.py",  # in nova-scheduler's process
+        "heat_plugin/options.py",  # in heat-engine's
     ),
     "oslo_middleware": ("http/cors.py",),
     "oslo_upgradecheck": ("cli/admin_upgrade_checks.py",),

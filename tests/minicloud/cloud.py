@@ -194,13 +194,15 @@ def _heat_schema(cloud: Cloud) -> None:
 
 
 def _write_plugins(layout: Layout) -> None:
-    """Make the mechanism driver found, as an installed package's entry point is."""
+    """Make what is no installed package found, as entry points of packages are."""
     folder = layout.folder("plugins")
     info = folder / "minicloud-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: minicloud\nVersion: 1\n")
     (info / "entry_points.txt").write_text(
         "[neutron.ml2.mechanism_drivers]\nagentless = agentless:AgentlessDriver\n"
+        "[heat.stack_lifecycle_plugins]\n"
+        "moorage = moorage.heat_plugin.lifecycle:MoorageLifecycle\n"
     )
     (folder / "agentless.py").write_text((INSIDE / "agentless.py").read_text())
 

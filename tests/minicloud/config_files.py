@@ -228,6 +228,7 @@ def heat(layout: Layout) -> Path:
                 for name, value in signs_in.items()
                 if name in {"auth_type", "auth_url", "username", "password", "user_domain_id"}
             },
+            "moorage": {"stacks": "enforce"},
             "clients_keystone": {"auth_uri": layout.url("keystone")},
             "paste_deploy": {"api_paste_config": str(etc / "api-paste.ini")},
             "oslo_concurrency": {"lock_path": str(folder / "locks")},

@@ -16,6 +16,10 @@ GROUP: Final = "group"
 RESERVATION: Final = "reservation"
 ENSEMBLE: Final = "moorage:ensemble"
 MEMBER: Final = "moorage:member"
+STACK: Final = "heat_root_stack_id"
+STACK_PATH: Final = "heat_path_in_stack"
+STACK_RESOURCE: Final = "heat_resource_name"
+"""Hints that Heat adds to each server of a stack where its `stack_scheduler_hints` is set."""
 METADATA: Final = "metadata"
 IMPORTED: Final = ("moorage:imported_from", "nova")
 """Metadata of an ensemble that was imported from a server group of Nova's."""
@@ -52,44 +56,64 @@ class Place:
     role: str | None = None
     index: int | None = None
     named_by: str = HINT
-    """`moorage`, `group` or `metadata`. A group may be Nova's own, and metadata is on every server
-    of an ensemble: only the hint `moorage` insists on a place."""
+    """`moorage`, `group`, `metadata` or `heat_root_stack_id`. A group may be Nova's own, metadata
+    is on every server of an ensemble, and Heat's hints are on every server of a stack: only the
+    hint `moorage` insists on a place, and Heat's on an answer."""
+    path: str | None = None
+    """Where the server is in its stack, with Heat's hints: `web/0`."""
+    names: tuple[str, ...] = ()
+    """With a path: the members that are there."""
 
     @property
     def told(self) -> str:
         """The members that it names, in words."""
+        if self.path is not None:
+            return self.path
         if self.role is None:
             return "any member"
         return self.role if self.index is None else f"{self.role}[{self.index}]"
 
     def is_one(self, member: Mapping[str, Any]) -> bool:
-        """Whether a member is one of those that a place without an index names."""
+        """Whether a member is one of those that a place names, if it may name several."""
+        if self.path is not None:
+            return member["name"] in self.names
         return self.role is None or member["role"] == self.role
 
+    @property
+    def one_name(self) -> str | None:
+        """The name of the only member that it names; None: it may name several."""
+        if self.path is not None:
+            return self.names[0] if len(self.names) == 1 else None
+        return None if self.index is None else f"{self.role}[{self.index}]"
 
-def named_place(request: Any) -> Place | None:  # noqa: ANN401 - any JSON value
-    """The place that a body of POST /servers names; None: none.
+
+def named_places(request: Any) -> list[Place]:  # noqa: ANN401 - any JSON value
+    """The places that a body of POST /servers names, in the order in which they are tried.
+
+    After a place of the server's Heat stack comes another, for a stack that Moorage does not know.
 
     Raises:
         Refusal: it names one in a way that cannot be understood.
     """
     if not isinstance(request, dict) or not isinstance(request.get("server"), dict):
-        return None
+        return []
     server = request["server"]
     hints = _hints(request)
+    insisting = _from_hint(hints)
+    if insisting is not None:
+        return [insisting]
     metadata = server.get("metadata") if isinstance(server.get("metadata"), dict) else {}
-    place = _from_hint(hints) or _from_metadata(metadata)
+    other = _from_metadata(metadata)
     group = hints.get(GROUP)
-    if place is None and isinstance(group, str) and is_uuid(group):
-        return Place(group, named_by=GROUP)
-    return place
+    if other is None and isinstance(group, str) and is_uuid(group):
+        other = Place(group, named_by=GROUP)
+    return [place for place in (_from_stack(hints), other) if place is not None]
 
 
 def _from_hint(hints: Mapping[str, Any]) -> Place | None:
-    text = hints.get(HINT)
+    text = _only(hints.get(HINT))
     if text is None:
         return None
-    text = text[0] if isinstance(text, list) and len(text) == 1 else text
     match = _REFERENCE.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise Refusal(
@@ -109,6 +133,40 @@ def _from_metadata(metadata: Mapping[str, Any]) -> Place | None:
     return Place(match["ensemble"], match["role"], int(match["index"]), METADATA)
 
 
+def _from_stack(hints: Mapping[str, Any]) -> Place | None:
+    """The place of a server that Heat creates; each hint of Heat's is a list of texts.
+
+    Each text of the path but the root's own is `resource,stack`.
+    """
+    root, name = (_only(hints.get(key)) for key in (STACK, STACK_RESOURCE))
+    steps = hints.get(STACK_PATH)
+    if not (is_uuid(root) and isinstance(name, str) and isinstance(steps, list)):
+        return None
+    above = [str(one).rpartition(",")[0] for one in steps[1:]]
+    return Place(str(root), named_by=STACK, path="/".join([*above, name]))
+
+
+def members_at(keys: Mapping[str, str], path: str) -> tuple[str, ...]:
+    """The members at a path in a stack; `keys` is member -> path.
+
+    Members of an autoscaling group have numbers in `keys` and random names in the stack: any of
+    them is meant.
+    """
+    exact = tuple(name for name, key in keys.items() if key == path)
+    if exact:
+        return exact
+    steps = path.split("/")
+    return tuple(name for name, key in keys.items() if _is_one_name_apart(key.split("/"), steps))
+
+
+def _is_one_name_apart(numbered: list[str], named: list[str]) -> bool:
+    """Whether the paths differ in one step, which is a number in the first alone."""
+    if len(numbered) != len(named):
+        return False
+    apart = [pair for pair in zip(numbered, named, strict=True) if pair[0] != pair[1]]
+    return len(apart) == 1 and apart[0][0].isdecimal() and not apart[0][1].isdecimal()
+
+
 def named_reservation(request: Any) -> str | None:  # noqa: ANN401 - any JSON value
     """The id of the reservation that a body of POST /servers names; None: none.
 
@@ -117,13 +175,17 @@ def named_reservation(request: Any) -> str | None:  # noqa: ANN401 - any JSON va
     """
     if not isinstance(request, dict) or not isinstance(request.get("server"), dict):
         return None
-    named = _hints(request).get(RESERVATION)
+    named = _only(_hints(request).get(RESERVATION))
     if named is None:
         return None
-    named = named[0] if isinstance(named, list) and len(named) == 1 else named
     if not is_uuid(named):
         raise Refusal(400, f"hint reservation: not the id of a reservation: {named!r}")
     return str(named).lower()
+
+
+def _only(value: object) -> object:
+    """The value of a hint, which may stand in a list of its own."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _hints(request: Mapping[str, Any]) -> Mapping[str, Any]:

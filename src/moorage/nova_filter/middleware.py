@@ -6,6 +6,7 @@ import json
 import logging
 import random
 import re
+from dataclasses import replace
 from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final
@@ -15,9 +16,11 @@ from moorage.nova_filter.hints import (
     GROUP,
     HINT,
     METADATA,
+    STACK,
     Refusal,
     is_imported,
-    named_place,
+    members_at,
+    named_places,
     named_reservation,
     several,
     with_claimed_place,
@@ -45,6 +48,8 @@ LISTED: Final = 5
 
 _ACTION: Final = re.compile(r"/servers/([0-9a-fA-F-]{36})/action(\.json)?/?\Z")
 _CREATE: Final = re.compile(r"/(servers|os-volumes_boot)(\.json)?/?\Z")
+_OVERRULED: Final = {METADATA, STACK}
+"""What names a place only for requests that do not present a claim already."""
 _UNANSWERED: Final = (Unanswered, LookupError, TypeError)
 """What says that Moorage did not answer, or in another form."""
 _log = logging.getLogger("moorage.nova_filter")
@@ -107,9 +112,17 @@ class HintFilter:
         Raises:
             Refusal: the place cannot be had.
         """
-        place = named_place(request)
-        if place is None or (place.named_by == METADATA and _presents(environ)):
-            return None
+        for place in named_places(request):
+            if place.named_by in _OVERRULED and _presents(environ):
+                continue
+            claim = self._claim_of(environ, request, calls, place)
+            if claim is not None:
+                return claim
+        return None
+
+    def _claim_of(
+        self, environ: Environ, request: Mapping[str, Any], calls: NativeApi, place: Place
+    ) -> str | None:
         claim = None
         try:
             claim = _claim(calls, place, request["server"])
@@ -117,7 +130,7 @@ class HintFilter:
             if place.named_by != METADATA:
                 raise
         except _UNANSWERED as error:
-            self._without_an_answer(error, insists=place.named_by == HINT)
+            self._without_an_answer(error, insists=place.named_by in {HINT, STACK})
         if claim is not None and place.named_by == GROUP:
             _put_body(environ, with_claimed_place(request))
         elif claim is None and place.named_by == HINT:
@@ -220,13 +233,17 @@ def _presents(environ: Environ) -> bool:
 
 
 def _claim(calls: NativeApi, place: Place, server: Mapping[str, Any]) -> str | None:
-    """The id of a claim of the named place; None: the group is none of Moorage's, or Nova's too.
+    """The id of a claim of the named place; None: the group or stack is none of Moorage's.
 
     Raises:
         Refusal: there is no such place, it is taken, or the server differs from its role.
         Unanswered: Moorage does not answer.
     """
-    ensemble = calls.ensemble(place)
+    if place.path is not None:
+        in_stack = _in_stack(calls, place)
+        ensemble, place = in_stack or (None, place)
+    else:
+        ensemble = calls.ensemble(place)
     if ensemble is None:
         return None
     named = _named(calls, ensemble, place)
@@ -242,6 +259,26 @@ def _claim(calls: NativeApi, place: Place, server: Mapping[str, Any]) -> str | N
     if not named:
         raise Refusal(404, f"ensemble {ensemble['name']} has no {place.told}")
     return _one_of(calls, ensemble, place, held, server)
+
+
+def _in_stack(calls: NativeApi, place: Place) -> tuple[dict[str, Any], Place] | None:
+    """A stack's ensemble, and the place with the names of the members at its path.
+
+    None: Moorage does not know the stack, or there is nothing to take: no member is at the path, or
+    all there have servers. Heat makes a server that replaces another before it deletes that.
+
+    Raises:
+        Unanswered: Moorage does not answer.
+    """
+    stack = calls.stack(place.ensemble)
+    names = members_at(stack["keys"], str(place.path)) if stack is not None else ()
+    if stack is None or not names:
+        return None
+    found = replace(place, names=names)
+    ensemble = {**stack["ensemble"], "decision": stack["decision"]}
+    if all(one["server_id"] for one in _named(calls, ensemble, found)):
+        return None
+    return ensemble, found
 
 
 def _one_of(
@@ -276,10 +313,11 @@ def _one_of(
 
 def _named(calls: NativeApi, ensemble: Mapping[str, Any], place: Place) -> list[dict[str, Any]]:
     """The members of the ensemble that a place names."""
-    if place.index is None:
+    name = place.one_name
+    if name is None:
         return [one for one in calls.members(ensemble["id"]) if place.is_one(one)]
     try:
-        return [calls.member(ensemble["id"], f"{place.role}[{place.index}]")]
+        return [calls.member(ensemble["id"], name)]
     except Refusal as refusal:
         if refusal.status != HTTPStatus.NOT_FOUND:
             raise

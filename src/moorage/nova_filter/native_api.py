@@ -62,6 +62,19 @@ class NativeApi:
         found: dict[str, Any] = answer["ensemble"]
         return found
 
+    def stack(self, stack_id: str) -> dict[str, Any] | None:
+        """A Heat stack's ensemble, decision and members' paths; None: it is none of the caller's.
+
+        Raises:
+            Unanswered: Moorage does not answer.
+        """
+        try:
+            return dict(self._call("GET", f"/stacks/{stack_id}")["stack"])
+        except Refusal as refusal:
+            if refusal.status in _NOT_THEIRS:
+                return None
+            raise
+
     def members(self, ensemble_id: str) -> Iterator[dict[str, Any]]:
         """All members of an ensemble."""
         path = f"/ensembles/{ensemble_id}/members"
