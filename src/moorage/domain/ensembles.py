@@ -315,6 +315,11 @@ class Ensemble:
         return frozenset(one.server_id for one in self.members if one.server_id is not None)
 
     @property
+    def spares(self) -> frozenset[str]:
+        """UUIDs of the consumers of its headroom."""
+        return frozenset(one.uuid for one in self.headroom)
+
+    @property
     def keeps_others_out(self) -> bool:
         """Whether a required policy closes its members' domains to other consumers."""
         return any(one.required and one.type == KEEPING for one in self.policies)

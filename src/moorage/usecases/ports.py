@@ -272,7 +272,10 @@ class Store(Protocol):
         """The id of the project's oldest ensemble of a name; see `ExpectUniqueName`."""
 
     def ensembles_of_server(self, server: str) -> Sequence[Ensemble]:
-        """Every project's ensembles of which a server is a member, by creation."""
+        """Every project's ensembles of which a server is a member, by creation.
+
+        Consumers of headroom count as servers here.
+        """
 
     def exclusive_ensembles(self) -> ExclusiveEnsembles:
         """Every project's ensembles that keep others out, by creation, and their revision.

@@ -205,6 +205,8 @@ class Ensemble(Struct, frozen=True):
     compliance: list[Violation] | UnsetType = UNSET
     """What is violated at present; only where it was asked for."""
     template: MadeOf | UnsetType = UNSET
+    headroom: dict[str, int] = {}
+    """Role -> how many places are held for members that it does not have yet."""
 
 
 class OneEnsemble(Struct, frozen=True):

@@ -65,6 +65,32 @@ class OneExtended(Struct, frozen=True):
     extend: Extended
 
 
+class HeadroomBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """For how many more members of a role places are held, until another number is set."""
+
+    role: Name
+    count: Count
+
+
+class HeadroomPut(Struct, frozen=True, forbid_unknown_fields=True):
+    """PUT /v1/ensembles/{id}/headroom."""
+
+    headroom: HeadroomBody
+
+
+class Headroom(Struct, frozen=True):
+    """An ensemble with its headroom."""
+
+    ensemble: Ensemble
+    dry_run: bool
+
+
+class OneHeadroom(Struct, frozen=True):
+    """What came of setting a headroom."""
+
+    headroom: Headroom
+
+
 class ShrinkBody(SizeBody, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Fewer members. Who leaves is chosen so that the policies keep holding."""
 

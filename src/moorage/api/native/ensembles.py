@@ -20,6 +20,7 @@ from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.change import ChangeRequest, change_ensemble
 from moorage.usecases.ensembles.create import create_ensemble
 from moorage.usecases.ensembles.delete import delete_ensemble
+from moorage.usecases.ensembles.headroom import headroom_of
 from moorage.usecases.ensembles.policy_checks import broken_policies
 from moorage.usecases.ensembles.survivability import survivability
 from moorage.usecases.shared.access import list_ensembles, own_ensemble
@@ -225,4 +226,5 @@ def ensemble_view(
         decision=decision,
         compliance=compliance,
         template=UNSET if ensemble.template is None else wire.MadeOf(*ensemble.template),
+        headroom=dict(headroom_of(ensemble)),
     )

@@ -1,4 +1,4 @@
-"""`/v1/ensembles/{id}/extend` and `/shrink`."""
+"""`/v1/ensembles/{id}/extend`, `/shrink` and `/headroom`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from moorage.domain.topology import HOST
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.ensembles.extend import Extension
 from moorage.usecases.ensembles.extend import extend as extend_ensemble
+from moorage.usecases.ensembles.headroom import set_headroom
 from moorage.usecases.ensembles.shrink import Reduction
 from moorage.usecases.ensembles.shrink import shrink as shrink_ensemble
 from moorage.usecases.ensembles.size_changes import RoleCounts
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from moorage.api.native.call import Call, Reply
     from moorage.usecases.ensembles.shrink import ShrinkResult
-    from moorage.wire.growth import ExtendBody, ShrinkBody, SizeBody
+    from moorage.wire.growth import ExtendBody, HeadroomBody, ShrinkBody, SizeBody
 
 
 def extend(call: Call) -> Reply:
@@ -79,6 +80,16 @@ def shrink(call: Call) -> Reply:
     )
     return call.made(
         wire.OneShrunk(view), dry_run=made.dry_run, generation=made.ensemble.generation
+    )
+
+
+def headroom(call: Call) -> Reply:
+    """PUT: hold places for more members of a role, or fewer of them."""
+    body: HeadroomBody = call.body.headroom
+    made = call.perform(set_headroom, call.path["id"], body.role, body.count, dry_run=call.dry_run)
+    view = wire.Headroom(ensemble_view(call, made.ensemble), made.dry_run)
+    return call.made(
+        wire.OneHeadroom(view), dry_run=made.dry_run, generation=made.ensemble.generation
     )
 
 

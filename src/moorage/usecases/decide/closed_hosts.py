@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from moorage.domain.ensembles import edges
 from moorage.domain.placement import Occupant
 from moorage.domain.topology import Level
 from moorage.engine.joint.build import closed_to_role
@@ -124,8 +125,10 @@ def _closed(
     assert isinstance(policy, Exclusive)
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     if policy.forbids(stranger, owner.project_id):
-        selected = {member for edge in owner.edges(statement) for member in edge}
-        members = (one for one in owner.members if one.name in selected)
+        everybody = (*owner.members, *owner.headroom)
+        names = [one.name for one in everybody]
+        selected = {name for edge in edges(statement, owner.roles, names) for name in edge}
+        members = (one for one in everybody if one.name in selected)
         rows = hosts_of(snapshot, members, period)
         if rows:
             numbers = snapshot.domains(Level(policy.tree, policy.level))

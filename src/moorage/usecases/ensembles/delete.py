@@ -61,7 +61,7 @@ def delete_ensemble(
 
 def _changes(env: UseCaseEnvironment, ensemble: Ensemble) -> Iterator[Change]:
     now = env.store.now()
-    yield DropBookings(frozenset(member.uuid for member in ensemble.members))
+    yield DropBookings(frozenset(member.uuid for member in ensemble.members) | ensemble.spares)
     decision = current_decision(env.store, ensemble)
     if decision is not None:
         if (decision.state, DecisionStep.RELEASE) in DECISION_TABLE:

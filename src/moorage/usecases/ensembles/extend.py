@@ -25,7 +25,7 @@ from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.decide.writes import current_decision, options_for_joining, options_like
 from moorage.usecases.ensembles.create import with_more_members
 from moorage.usecases.ensembles.names import reclaimed_name_condition
-from moorage.usecases.ensembles.policy_checks import check_policies
+from moorage.usecases.ensembles.policy_checks import broken_policies, check_policies
 from moorage.usecases.ensembles.size_changes import RoleCounts, made_before, with_size_change
 from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.limits import check_size
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Member, MemberName, SizeChange
-    from moorage.usecases.decide.member_places import MemberPlaces
+    from moorage.engine.state.snapshot import Snapshot
     from moorage.usecases.decide.request import SelectsMembers
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller, Ids
@@ -153,10 +153,13 @@ def _flow(
         options = options_for_joining(options, decision, snapshot.taken_at)
     condition = reclaimed_name_condition(env.store, stored)
     names = frozenset(one.name for one in fresh)
+    selections = extension_selections(snapshot, stored, grown, frozenset(spares))
+    if extension.movable:
+        selections = (*selections, _with_held(grown, names))
     proposal = Proposal(
         grown,
         stored.generation,
-        _selections(grown, names, frozenset(spares), movable=extension.movable),
+        selections,
         hooks=DecisionHooks(
             waitlist_gate=turn_of_stay(env, grown, options.until),
             further_changes=lambda _: condition,
@@ -199,6 +202,40 @@ def extended(
     return replace(grown, members=members), tuple(by_name)
 
 
+def extension_selections(
+    snapshot: Snapshot,
+    before: Ensemble,
+    grown: Ensemble,
+    spares: frozenset[MemberName],
+) -> tuple[SelectsMembers, ...]:
+    """The members to place: the new ones, and then also `spares`, which have places already.
+
+    If spares break required policies where they are, they get other places from the start: a
+    decision accepts what members that stay break.
+    """
+    known = {one.name for one in before.members}
+    fresh = frozenset(one.name for one in grown.members) - known
+    anew = fresh - spares
+    if not spares:
+        return (lambda _: fresh,)
+    if _breaks_more(snapshot, before, grown):
+        return (lambda _: fresh,)
+    return (lambda _: anew), (lambda _: fresh)
+
+
+def _breaks_more(snapshot: Snapshot, before: Ensemble, grown: Ensemble) -> bool:
+    """Whether the placed members of an ensemble break required policies more than before."""
+
+    def broken(ensemble: Ensemble) -> Counter[str]:
+        found = Counter[str]()
+        for one in broken_policies(snapshot, ensemble):
+            if one.required:
+                found[one.policy] += one.amount
+        return found
+
+    return bool(broken(grown) - broken(before))
+
+
 def _as_members(before: Ensemble, grown: Ensemble, spares: list[Member]) -> list[Member]:
     """The spares under the names of new members of their roles."""
     known = {one.name for one in before.members}
@@ -211,27 +248,12 @@ def _as_members(before: Ensemble, grown: Ensemble, spares: list[Member]) -> list
     return found
 
 
-def _selections(
-    grown: Ensemble, names: frozenset[MemberName], spares: frozenset[MemberName], *, movable: bool
-) -> tuple[SelectsMembers, ...]:
-    """The members to place: the new ones; if need be also spares, and held members that may move.
-
-    Spares have places already. If these do not meet the policies any more, they get others.
-    """
-
-    def without_spares(_: MemberPlaces) -> frozenset[MemberName]:
-        return names - spares
-
-    def all_new(_: MemberPlaces) -> frozenset[MemberName]:
-        return names
-
-    def with_held(member_places: MemberPlaces) -> frozenset[MemberName]:
-        return names | {
-            one.name for one in grown.members if member_places.of(one.name) is MemberStatus.HELD
-        }
-
-    found: list[SelectsMembers] = [without_spares, all_new] if spares else [all_new]
-    return (*found, with_held) if movable else tuple(found)
+def _with_held(grown: Ensemble, names: frozenset[MemberName]) -> SelectsMembers:
+    """Selects the new members, and all that have no server yet."""
+    return lambda member_places: (
+        names
+        | {one.name for one in grown.members if member_places.of(one.name) is MemberStatus.HELD}
+    )
 
 
 def _largest_step(

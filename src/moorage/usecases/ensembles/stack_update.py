@@ -86,6 +86,10 @@ def stack_update(
         paths=paths,
     )
     changed = frozenset() if stored is None else _changed_roles(stored, after)
+    as_before = {role.name for role in after.roles} - changed
+    after = replace(
+        after, headroom=tuple(one for one in base.headroom if one.name.role in as_before)
+    )
     restated = frozenset() if stored is None else _restated(stored, after)
     return StackUpdate(
         stored,
@@ -97,7 +101,7 @@ def stack_update(
             and before.of(one.name) is MemberStatus.HELD
             and one.server_id is None
         ),
-        freed=_freed(base, after),
+        freed=_freed(base, after) | (base.spares - after.spares),
         restated=restated,
         differs=bool(changed or restated) or _differs(base, after),
         notes=(*notes, *_kept_servers(after, before, changed)),

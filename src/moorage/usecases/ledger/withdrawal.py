@@ -94,7 +94,12 @@ def _withdrawing(store: Store, changeset: Changeset, holders: frozenset[str]) ->
 
 
 def withdrawn(store: Store, snapshot: Snapshot, holders: frozenset[str]) -> Iterator[Change]:
-    """The changes by which these consumers lose their held or promised places."""
+    """The changes by which these consumers lose their held or promised places.
+
+    A spare of a headroom that loses its place is gone: the headroom is smaller by it.
+    """
+    lost, spares = _lost_spares(store, holders)
+    yield DropBookings(spares)
     decisions = {
         one.decision
         for consumer in holders
@@ -105,7 +110,25 @@ def withdrawn(store: Store, snapshot: Snapshot, holders: frozenset[str]) -> Iter
         decision = store.decision(decision_id)
         ensemble = store.ensemble(decision.ensemble_id)
         members = [one for one in ensemble.members if one.uuid in holders]
+        ensemble = lost.pop(ensemble.id, ensemble)
         yield from _lost(store, decision, ensemble, members, snapshot.taken_at)
+    for ensemble in lost.values():
+        yield PutEnsemble(replace(ensemble, updated_at=snapshot.taken_at), ensemble.generation)
+
+
+def _lost_spares(
+    store: Store, holders: frozenset[str]
+) -> tuple[dict[str, Ensemble], frozenset[str]]:
+    """The ensembles, by id, without the spares among these consumers; and those spares."""
+    found: dict[str, Ensemble] = {}
+    lost: set[str] = set()
+    for consumer in sorted(holders):
+        for ensemble in store.ensembles_of_server(consumer):
+            if consumer in ensemble.spares:
+                lost.add(consumer)
+                rest = tuple(one for one in ensemble.headroom if one.uuid not in holders)
+                found[ensemble.id] = replace(ensemble, headroom=rest)
+    return found, frozenset(lost)
 
 
 def _lost(

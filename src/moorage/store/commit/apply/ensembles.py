@@ -179,11 +179,11 @@ def put_ensemble(batch: Batch, change: PutEnsemble) -> None:
     write(batch, _ENSEMBLE, ensemble.id, values, change.generation)
     if change.generation is None:
         _enlist(batch, ensemble.id, _tags(ensemble), {})
-        _list_servers(batch, ensemble.id, ensemble.servers, frozenset())
+        _list_servers(batch, ensemble.id, _bookers(ensemble), frozenset())
         kept = False
     else:
         _list_members(batch, ensemble.id, _tags(ensemble))
-        _list_servers(batch, ensemble.id, ensemble.servers, _servers(batch, ensemble.id))
+        _list_servers(batch, ensemble.id, _bookers(ensemble), _servers(batch, ensemble.id))
         kept = _is_exclusive(batch, ensemble.id)
     _list_exclusive(batch, ensemble.id, kept=kept, keeps=ensemble.keeps_others_out)
 
@@ -203,12 +203,17 @@ def _list_exclusive(batch: Batch, ensemble_id: str, *, kept: bool, keeps: bool) 
         batch.connection.do(_EXCLUSIVE_MOVED)
 
 
+def _bookers(ensemble: Ensemble) -> frozenset[str]:
+    """Its consumers that no decision tells of: its members' servers, and its headroom."""
+    return ensemble.servers | ensemble.spares
+
+
 def _tags(ensemble: Ensemble) -> dict[str, str]:
     """Consumer -> its role's tags, for members whose role has any."""
     tags = {role.name: json.dumps(sorted(role.tags)) for role in ensemble.roles if role.tags}
     return {
         consumer: tags[member.name.role]
-        for member in ensemble.members
+        for member in (*ensemble.members, *ensemble.headroom)
         if member.name.role in tags
         for consumer in (member.uuid, member.server_id)
         if consumer is not None
@@ -252,7 +257,7 @@ def _servers(batch: Batch, ensemble_id: str) -> frozenset[str]:
 def _list_servers(
     batch: Batch, ensemble_id: str, wanted: frozenset[str], stored: frozenset[str]
 ) -> None:
-    """Say which servers are members of an ensemble."""
+    """Say which servers are members of an ensemble, and which consumers its headroom."""
     for some in chunks(stored - wanted):
         batch.connection.do(_NO_SERVERS, {"of": ensemble_id, "some": some})
     if fresh := sorted(wanted - stored):
