@@ -9,33 +9,34 @@ import pytest
 GENERAL = frozenset(
     """
     accept access action addition additional address admin admission affinity aggregate answer api
-    app application apply arrival assignment audit auth auto backend ban basis batch blazar body
-    boot bound buffer build cache calendar call cancel certificate cfn change changelog check child
-    chunk class cli client clock cloud codec collaborator column command commit comparison compile
-    complete compute concurrency condition config connect connection constraint content contract
-    conversion convert copy cors count counter counting cpsat cpu create credential database date
-    deadline decide delete deliver delivery demo describe description detector difference digest
-    discovery dispatch element end engine enter entry enumerate env environ equivalence error
-    estimate exchange exclusive expand expansion expiry explain explaining export expression extra
-    failure falcon feasibility feature fence field fifo file filter fingerprint fit flavor follower
-    format formatter forwarding fragment freshness function gantt grant greedy group hang header
-    health heat hint hitting host hot http hypervisor id image impact import index instrument judge
-    judgement kernel key keystone kind label ledger lifecycle limit line list listing load loading
-    location lock log lookup loop lowering main maker map mariadb match measure memory merge message
-    metric microversion middleware model monitor moorage move name naming native negotiation neutron
-    notification nova number observer obstacle occurrence openapi opening openstack operation option
-    os oslo outcome output overview owner page paging parameter parser path pattern pci peek peer
-    permit place plan plugin pool port postgresql precedence prefetch prefilter priority probe
-    problem process profile program progress project promise proof property protocol proximity proxy
-    query queue read reader reading rebooking record recurrence redecide reentry reference refusal
-    registry remark removal rendering repetition replacement replay report request requirement
-    resolution response restart restoration result retention retry return root round route row rule
-    satisfiable schema scope script sdk secret separation serve server service session set setting
-    shape shaping shared sharing shortage sim size slot solution solve source spec spread sqlite
-    start state statement status step store strategy stream struct subscriber survive sweeper sync
-    syntax system systemd table target telemetry template term test testing text thread threshold
-    tick time timeout timer token trace transport trim type upgrade upstream url usecase validation
-    value verify version view warmup watch window wire word work write writer wsgi yaml yaql
+    app application apply arrival assignment audit auth auto aws backend ban basis batch blazar body
+    boot bound buffer build cache calendar call cancel certificate cfn chain change changelog check
+    child chunk class cli client clock cloud codec collaborator column command commit comparison
+    compile complete compute concurrency condition config configuration connect connection
+    constraint content contract conversion convert copy cors count counter counting cpsat cpu create
+    credential database date deadline decide delete deliver delivery demo describe description
+    detector difference digest discovery dispatch ec2 element end engine enter entry enumerate env
+    environ equivalence error estimate exchange exclusive expand expansion expiry explain explaining
+    export expression extra failure falcon feasibility feature fence field fifo file filter
+    fingerprint fit flavor follower format formatter forwarding fragment freshness function gantt
+    grant greedy group hang header health heat hint hitting host hot http hypervisor id image impact
+    import index instrument judge judgement kernel key keystone kind label launch ledger lifecycle
+    limit line list listing load loading location lock log lookup loop lowering main maker map
+    mariadb match measure memory merge message metric microversion middleware model monitor moorage
+    move name naming native negotiation neutron notification nova number observer obstacle
+    occurrence openapi opening openstack operation option os oslo outcome output overview owner page
+    paging parameter parser path pattern pci peek peer permit place plan plugin pool port postgresql
+    precedence prefetch prefilter priority probe problem process profile program progress project
+    promise proof property protocol proximity proxy query queue read reader reading rebooking record
+    recurrence redecide reentry reference refusal registry remark removal rendering repetition
+    replacement replay report request requirement resolution response restart restoration result
+    retention retry return root round route row rule satisfiable schema scope script sdk secret
+    separation serve server service session set setting shape shaping shared sharing shortage sim
+    size slot solution solve source spec spread sqlite stack start state statement status step store
+    strategy stream struct subscriber survive sweeper sync syntax system systemd table target
+    telemetry template term test testing text thread threshold tick time timeout timer token trace
+    transport trim type upgrade upstream url usecase validation value verify version view warmup
+    watch window wire word work write writer wsgi yaml yaql
     """.split()  # noqa: SIM905 - a page of words reads better than a page of quotes
 )
 """Nouns and verbs of engineering, and names of products."""
@@ -63,7 +64,7 @@ def singular(word: str) -> str:
     for ending, instead in (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch")):
         if word.endswith(ending) and len(word) > len(ending) + 1:
             return word.removesuffix(ending) + instead
-    if word in {"cors", "os"}:
+    if word in {"aws", "cors", "os"}:
         return word
     return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 

@@ -76,8 +76,8 @@ def test_a_file_that_is_missing_is_named(sim: Any, template: Path) -> None:
     assert "lib/hello.sh" in told.err
 
 
-def test_a_url_is_no_file(sim: Any, template: Path) -> None:
+def test_a_file_elsewhere_is_missed_where_a_place_hangs_on_it(sim: Any, template: Path) -> None:
     template.write_text(ROOT.replace("{get_param: size}", "{get_file: 'http://h/x'}"))
     told = sim("hot", "place", str(template), *environment(template))
     assert told.status == 1
-    assert "no URL" in told.err
+    assert "http://h/x is missing among the files" in told.err

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from moorage.client.hot_files import gather, merged, parameters
+from moorage.client.hot_files import file_parameters, gather, parameters
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Source, compile_template
-from moorage.heat.environment import read_environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -28,61 +27,59 @@ def test_nested_templates_come_along_by_their_relative_names(tmp_path: Path) -> 
         other="s: {type: OS::Nova::Server, properties: {flavor: g}}",
     )
     text = (tmp_path / "root.yaml").read_text()
-    files = gather(tmp_path / "root.yaml", text, None)
+    files = gather(tmp_path / "root.yaml", text).files
     assert set(files) == {"lib/pod.yaml", "lib/server.yaml", "other.yaml"}
     compiled = compile_template(Source(text, files=files))
     assert sorted(compiled.keys.values()) == ["a/s/s", "a/t/s", "b/s"]
 
 
-def test_the_registry_s_templates_come_along(tmp_path: Path) -> None:
-    write(tmp_path, root="a: {type: My::Pod}", pod="")
-    environment = "resource_registry: {'My::Pod': pod.yaml}"
+def test_the_registry_s_templates_come_along_from_where_the_environment_is(tmp_path: Path) -> None:
+    write(tmp_path, root="a: {type: My::Pod}", envs__pod="")
+    environment = tmp_path / "envs" / "env.yaml"
+    environment.write_text("resource_registry: {'My::Pod': pod.yaml}")
     text = (tmp_path / "root.yaml").read_text()
-    assert set(gather(tmp_path / "root.yaml", text, environment)) == {"pod.yaml"}
+    gathered = gather(tmp_path / "root.yaml", text, [environment])
+    assert set(gathered.files) == {"envs/env.yaml", "envs/pod.yaml"}
+    assert gathered.environments == ("envs/env.yaml",)
+
+
+def test_a_file_may_be_named_by_its_url(tmp_path: Path) -> None:
+    write(tmp_path, lib__pod="")
+    url = (tmp_path / "lib" / "pod.yaml").as_uri()
+    text = f"resources: {{a: {{type: '{url}'}}, b: {{type: 'http://h/x.yaml'}}}}"
+    assert set(gather(tmp_path / "root.yaml", text).files) == {url}
 
 
 def test_a_template_that_nests_in_itself_is_read_once(tmp_path: Path) -> None:
     write(tmp_path, root="a: {type: root.yaml}")
     text = (tmp_path / "root.yaml").read_text()
-    assert set(gather(tmp_path / "root.yaml", text, None)) == {"root.yaml"}
+    assert set(gather(tmp_path / "root.yaml", text).files) == {"root.yaml"}
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     write(tmp_path, root="a: {type: gone.yaml}")
     text = (tmp_path / "root.yaml").read_text()
     with pytest.raises(InvalidDescription, match=r"gone\.yaml"):
-        gather(tmp_path / "root.yaml", text, None)
+        gather(tmp_path / "root.yaml", text)
 
 
 def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     write(tmp_path, root="a: {type: image.yaml}")
     (tmp_path / "image.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidDescription, match="not UTF-8"):
-        gather(tmp_path / "root.yaml", (tmp_path / "root.yaml").read_text(), None)
+        gather(tmp_path / "root.yaml", (tmp_path / "root.yaml").read_text())
 
 
-def test_later_environments_win_entry_by_entry() -> None:
-    together = merged(
-        [
-            ("one", "parameters: {a: 1, b: '2026-11-21'}\nparameter_defaults: {c: x}"),
-            ("two", "parameters: {a: 2}\nresource_registry: {'A::B': 'C::D'}"),
-        ]
-    )
-    assert together is not None
-    environment = read_environment(together)
-    assert {name: one.value for name, one in environment.parameters.items()} == {
-        "a": 2,
-        "b": "2026-11-21",
-    }
-    assert set(environment.defaults) == {"c"}
-    assert set(environment.types) == {"A::B"}
-    assert merged([]) is None
-
-
-def test_a_broken_environment_is_named() -> None:
+def test_a_broken_environment_is_named(tmp_path: Path) -> None:
+    (tmp_path / "two.yaml").write_text("parametres: {}")
     with pytest.raises(InvalidDescription) as caught:
-        merged([("one", "parameters: {a: 1}"), ("two.yaml", "parametres: {}")])
+        gather(tmp_path / "root.yaml", "resources: {}", [tmp_path / "two.yaml"])
     assert caught.value.path == "two.yaml.parametres"
+
+
+def test_a_parameter_may_be_a_file(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("words\n")
+    assert file_parameters([f"key={tmp_path / 'key'}"]) == {"key": "words\n"}
 
 
 def test_options_are_parameters() -> None:
@@ -94,13 +91,13 @@ def test_options_are_parameters() -> None:
 
 def test_the_shop_needs_no_other_file() -> None:
     text = (EXAMPLES / "shop-hot.yaml").read_text(encoding="utf-8")
-    assert gather(EXAMPLES / "shop-hot.yaml", text, None) == {}
+    assert gather(EXAMPLES / "shop-hot.yaml", text).files == {}
 
 
 def test_the_nested_example_keeps_each_pod_in_a_rack() -> None:
     path = EXAMPLES / "nested-hot.yaml"
     text = path.read_text(encoding="utf-8")
-    compiled = compile_template(Source(text, files=gather(path, text, None)))
+    compiled = compile_template(Source(text, files=gather(path, text).files))
     assert {role.name: role.count for role in compiled.description.roles} == {
         "pods/front": 3,
         **{f"pods/{n}/workers": 2 for n in range(3)},

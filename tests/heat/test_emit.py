@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import CompiledTemplate, Source, compile_template
+from moorage.heat.member_names import PASSED_PARAMETERS
 from moorage.heat.placed_template import (
-    PASSED_PARAMETERS,
     EmittedTemplate,
     TemplateDecision,
     prepare,
@@ -116,7 +116,14 @@ def without_decision(value: Any) -> Any:
         for key, one in value.items()
         if key not in {"decided", "moorage:ensemble", "moorage:member", *PASSED_PARAMETERS}
     }
-    return {key: one for key, one in kept.items() if one or key not in {"metadata", "moorage"}}
+    if is_hint(value.get("scheduler_hints")):
+        del kept["scheduler_hints"]["moorage"]
+    empty = {"metadata", "moorage", "scheduler_hints"}
+    return {key: one for key, one in kept.items() if one or key not in empty}
+
+
+def is_hint(hints: Any) -> bool:
+    return isinstance(hints, dict) and "moorage" in hints
 
 
 def test_the_shop_carries_its_decision() -> None:

@@ -15,11 +15,11 @@ from moorage.cli.parser import Option, Repeated, WrongUsage, new_name
 from moorage.client.errors import NotMoorage
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.words import counted
-from moorage.heat.template import is_nested
+from moorage.heat.file_names import is_nested
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from rich.console import RenderableType
 
@@ -59,6 +59,11 @@ class Place(Command):
             metavar="NAME=VALUE",
             help="a parameter's value; wins over the environment",
         ),
+        Repeated(
+            "--parameter-file",
+            metavar="NAME=FILE",
+            help="a parameter's value is the text of a file",
+        ),
         Option(
             "--name",
             type=new_name,
@@ -66,6 +71,12 @@ class Place(Command):
         ),
         Option("--ensemble", metavar="ID", help="use the decision of this ensemble"),
         Option("--emit", metavar="FILE", help="write the template with its decision; - is stdout"),
+        Option(
+            "--bind",
+            choices=("hints", "flavors", "none"),
+            default="hints",
+            help="how the written template takes the held places (default: hints)",
+        ),
         decide_arguments,
     )
 
@@ -76,9 +87,10 @@ class Place(Command):
             )
         if args.emit not in {None, STDIN}:
             _writable(Path(args.emit))
-        request = requested(args)
+        request = {**requested(args), "bind": args.bind, "emit": args.emit is not None}
         if args.emit is not None:
-            _check_files(args, request.get("files", {}))
+            beside = set(request["files"]) - set(request["environment_files"])
+            _check_files(args, beside)
         with self.client() as client:
             if args.ensemble:
                 request["ensemble_id"] = client.ensembles.find(args.ensemble)
@@ -93,7 +105,7 @@ class Place(Command):
         return Shown(answer.body, pictured(answer.value, args))
 
 
-def _check_files(args: argparse.Namespace, files: Mapping[str, str]) -> None:
+def _check_files(args: argparse.Namespace, files: Collection[str]) -> None:
     """Check that the template's files have a directory other than that of the originals.
 
     Raises:
@@ -156,20 +168,18 @@ def requested(args: argparse.Namespace) -> dict[str, Any]:
     Raises:
         Unreadable, InvalidDescription: a file that cannot be read, or a parameter that is none.
     """
-    from moorage.client.hot_files import gather, merged, parameters
+    from moorage.client.hot_files import file_parameters, gather, parameters
 
     text = read_text(args.template)
-    named = [(name, read_text(name)) for name in args.environment]
-    environment = named[0][1] if len(named) == 1 else merged(named)
     path = Path(args.template) if args.template == STDIN else find(args.template)
-    body: dict[str, Any] = {
+    gathered = gather(path, text, [find(name) for name in args.environment])
+    return {
         "template": text,
-        "environment": environment,
-        "parameters": dict(parameters(args.parameter)),
-        "files": gather(path, text, environment),
+        "environment_files": list(gathered.environments),
+        "parameters": {**file_parameters(args.parameter_file), **parameters(args.parameter)},
+        "files": dict(gathered.files),
         "name": args.name or ("stack" if args.template == STDIN else path.stem),
     }
-    return {key: value for key, value in body.items() if value is not None}
 
 
 def pictured(placed: Hot, args: argparse.Namespace) -> RenderableType:

@@ -35,10 +35,13 @@ def written(args: argparse.Namespace) -> dict[str, Any]:
         from moorage.client.hot_files import gather
 
         text = read_text(args.file)
-        environment = None if args.environment is None else read_text(args.environment)
         path = Path(args.file) if args.file == "-" else find(args.file)
-        files = gather(path, text, environment)
-        source: dict[str, Any] = {"template": text, "environment": environment, "files": files}
+        gathered = gather(path, text, [] if args.environment is None else [find(args.environment)])
+        source: dict[str, Any] = {
+            "template": text,
+            "environment_files": list(gathered.environments),
+            "files": dict(gathered.files),
+        }
         return {"format": "hot", "source": source, "shared": args.shared}
 
     from moorage.heat.yaml_tree import parse

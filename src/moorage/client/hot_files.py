@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
-
-import yaml
+from urllib.parse import unquote, urlsplit
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.environment import read_environment
-from moorage.heat.template import file_name, is_nested, named_files
-from moorage.heat.yaml_tree import parse
+from moorage.heat.file_names import is_url
+from moorage.heat.resource_registry import registered_files
+from moorage.heat.template import named_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
 
 MAX_FILES: Final = 500
 
@@ -32,17 +34,33 @@ def read_file(path: Path) -> str:
         raise InvalidDescription(f"cannot read {path}: {error.strerror}", path=str(path)) from error
 
 
-def gather(template: Path, text: str, environment: str | None) -> dict[str, str]:
-    """The text of every file that the template, its nested ones or the environment refer to.
+@dataclass(frozen=True, slots=True)
+class GatheredFiles:
+    """A template's files by name, and the names of its environments among them, in their order."""
 
-    Names are relative to the root template's directory, as Heat resolves them.
+    files: Mapping[str, str]
+    environments: tuple[str, ...]
+
+
+def gather(template: Path, text: str, environments: Sequence[Path] = ()) -> GatheredFiles:
+    """The text of every environment, and of every file that they and the template refer to.
+
+    Names are relative to the root template's directory. Files that a URL of another scheme than
+    `file` names are left out: they are needed only where something about places hangs on them.
 
     Raises:
-        InvalidDescription: one cannot be read, is not UTF-8 (or, of templates, not YAML), or there
-            are too many.
+        InvalidDescription: one cannot be read, is not UTF-8 (or, of templates and environments, not
+            YAML), or there are too many.
     """
-    waiting = [*named_files(text), *_registered(environment)]
     found: dict[str, str] = {}
+    waiting = [*named_files(text)]
+    names = []
+    for path in environments:
+        name = os.path.relpath(path, template.parent)
+        found[name] = read_file(path)
+        names.append(name)
+        registry = read_environment(found[name], name=name).registry
+        waiting += ((one, True) for one in registered_files(registry))
     read: set[tuple[str, bool]] = set()
     while waiting:
         one = name, is_template = waiting.pop()
@@ -51,27 +69,21 @@ def gather(template: Path, text: str, environment: str | None) -> dict[str, str]
         read.add(one)
         if len(read) > MAX_FILES:
             raise InvalidDescription(f"more than {MAX_FILES} files", path=name)
-        found[name] = read_file(template.parent / name)
+        path_of = _path(name, template.parent)
+        if path_of is None:
+            continue
+        found[name] = read_file(path_of)
         if is_template:
             waiting += named_files(found[name], file=name)
-    return found
+    return GatheredFiles(found, tuple(names))
 
 
-def merged(environments: Iterable[tuple[str, str]]) -> str | None:
-    """Several environments, (name, text) each, merged: later ones win entry by entry.
-
-    Raises:
-        InvalidDescription: one of them cannot be read as an environment.
-    """
-    sections: dict[str, dict[str, object]] = {}
-    for name, text in environments:
-        read_environment(text, name=name)
-        plain = parse(text, name=name).plain()
-        assert isinstance(plain, dict), "read_environment saw to it"
-        for section, entries in plain.items():
-            if isinstance(entries, dict):
-                sections.setdefault(section, {}).update(entries)
-    return yaml.safe_dump(sections, sort_keys=False, allow_unicode=True) if sections else None
+def _path(name: str, directory: Path) -> Path | None:
+    """Where a file is; None: not on this machine."""
+    if not is_url(name):
+        return directory / name
+    parts = urlsplit(name)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
 def parameters(options: Iterable[str]) -> Mapping[str, str]:
@@ -89,8 +101,10 @@ def parameters(options: Iterable[str]) -> Mapping[str, str]:
     return found
 
 
-def _registered(environment: str | None) -> list[tuple[str, bool]]:
-    if environment is None:
-        return []
-    types = read_environment(environment).types.values()
-    return [(file_name(str(one.value), of=""), True) for one in types if is_nested(one.value)]
+def file_parameters(options: Iterable[str]) -> Mapping[str, str]:
+    """`NAME=FILE` options in the API's form: the values are the files' texts.
+
+    Raises:
+        InvalidDescription: an option without an equals sign or name, or a file that cannot be read.
+    """
+    return {name: read_file(Path(value)) for name, value in parameters(options).items()}

@@ -18,6 +18,8 @@ KEY: Final = "moorage"
 POLICIES: Final = "policies"
 DECIDED: Final = "decided"
 """The key of the decision in an emitted template; ignored when a template is read."""
+FLAVOR: Final = "flavor"
+"""The key in the decision of the flavor that a server had before its ticket's."""
 ROLE_KEYS: Final = (
     *("required", "forbidden", "member_of", "tags"),
     *("ports", "image_properties", "boot_from_volume"),
@@ -35,8 +37,18 @@ def entries_of(resource: Resource, known: Collection[str]) -> Mapping[str, YamlN
     if node is None:
         return {}
     entries = typed_yaml.mapping(node, optional=(*known, DECIDED))
-    refuse_deferred(node)
+    for name, one in entries.items():
+        if name != DECIDED:
+            refuse_deferred(one)
     return entries
+
+
+def flavor_of(resource: Resource, written: YamlNode) -> YamlNode:
+    """A server's flavor: as it is written, or the one before an emitted template bound it."""
+    node = resource.metadata.get(KEY)
+    decided = node.value.get(DECIDED) if node is not None and isinstance(node.value, dict) else None
+    before = decided.value.get(FLAVOR) if decided and isinstance(decided.value, dict) else None
+    return written if before is None else before
 
 
 def policies(resource: Resource, entries: Mapping[str, YamlNode]) -> Iterator[ExpandedItem]:

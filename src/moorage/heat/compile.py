@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.describe import EnsembleDescription, RoleDescription, read_role
-from moorage.domain.ensembles import MAX_MEMBERS, ROLE_NAME
+from moorage.domain.ensembles import MAX_MEMBERS, ROLE_NAME, MemberName
 from moorage.domain.errors import InvalidDescription
 from moorage.heat import typed_yaml
-from moorage.heat.environment import Environment, read_environment
+from moorage.heat.environment import Environment, merge_environments, read_environment
 from moorage.heat.expand import ExpansionContext, Stack
 from moorage.heat.expanded_template import (
     DeclaredPolicy,
     Note,
+    ScalingGroup,
     Server,
     ServerGroup,
     UnplacedResource,
@@ -28,12 +30,17 @@ from moorage.heat.yaml_tree import to_node
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from moorage.domain.ensembles import MemberName
     from moorage.heat.expanded_template import ExpandedItem
+    from moorage.heat.paths import Path
+    from moorage.heat.template import Template
     from moorage.heat.yaml_tree import Plain, YamlNode
 
 CALL_PATH: Final = "parameters"
 """The path in errors about parameters that the caller passed."""
+
+
+class NothingToPlace(InvalidDescription):
+    """The template is valid, and has no server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +49,16 @@ class Source:
 
     template: str
     environment: str | None = None
+    """Names of files in it are relative to the root template."""
+    environment_files: tuple[str, ...] = ()
+    """Environments by their names in `files`; later ones win, and names in each are relative to it.
+
+    As in Heat, `environment` is not read where there are any.
+    """
     parameters: Mapping[str, Plain] = field(default_factory=lambda: MappingProxyType({}))
     """Passed by the caller; they override the environment."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Nested templates and files for `get_file`, by name relative to the root template."""
+    """Nested templates and other files by name: relative to the root template, or URLs."""
     name: str = "stack"
     """The stack's name, and the ensemble's."""
 
@@ -57,14 +70,24 @@ class CompiledTemplate:
     description: EnsembleDescription
     keys: Mapping[MemberName, str]
     """Member -> its path in the stack: `web[0]` is at `web/0`."""
+    scaling: Mapping[str, ScalingGroup] = field(compare=False)
+    """Role -> the innermost group around it that Heat grows and shrinks."""
     unplaced: tuple[UnplacedResource, ...]
     notes: tuple[str, ...]
     locations: Mapping[str, YamlNode] = field(default_factory=dict, compare=False, repr=False)
     """Path in the description (`members[0]`, `policies[2]`) -> the node that defines it."""
     files: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     """Names of the source's files."""
-    templates: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """Names of the files that were read as nested templates."""
+    separate: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """Paths in the templates of definitions whose members are not alike: each is its own role."""
+    unnumbered: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """Paths of definitions whose members have other numbers here than in the stack."""
+    nameless: YamlNode | None = field(default=None, compare=False, repr=False)
+    """A definition of servers whose role has the number of a scaling group's member in its name.
+
+    Heat does not tell that number, so a written template cannot name the role.
+    """
+    environment: Environment = field(default_factory=Environment, compare=False, repr=False)
 
     def with_location(self, error: InvalidDescription) -> InvalidDescription:
         """Add the template's path and line to an error about the description."""
@@ -102,39 +125,70 @@ def _name_file(error: InvalidDescription, files: Collection[str]) -> None:
 
 
 def _compiled(source: Source, *, may_be_empty: bool) -> CompiledTemplate:
-    found, templates = _expanded(source)
+    root = read_template(source.template)
+    environment = environment_of(source, root)
+    found, remarks = _expanded(source, root, environment)
     servers = [one for one in found if isinstance(one, Server)]
     if not servers and not may_be_empty:
-        raise InvalidDescription("the template has no server to place", path="resources")
+        raise NothingToPlace("the template has no server to place", path="resources")
     if len(servers) > MAX_MEMBERS:
         raise servers[MAX_MEMBERS].node.invalid(f"more than {MAX_MEMBERS} servers")
-    roles = _roles(servers)
-    cast = ServerIndex(servers, {role.name: role.tags for role in roles})
+    separate = unlike_definitions(servers)
+    names, unnumbered = _names(servers, separate)
+    roles = _roles(servers, names)
+    cast = ServerIndex(servers, names, {role.name: role.tags for role in roles})
     groups = [one for one in found if isinstance(one, ServerGroup)]
     declared = [one for one in found if isinstance(one, DeclaredPolicy)]
+    growing = [one for one in found if isinstance(one, ScalingGroup)]
     policies = statements(cast, servers, groups, declared)
-    first = {one.path.member_name().role: one.node for one in reversed(servers)}
+    first = {names[one.path].role: one.node for one in reversed(servers)}
     return CompiledTemplate(
         description=EnsembleDescription(
             name=source.name, roles=roles, policies=tuple(one for one, _ in policies)
         ),
-        keys=MappingProxyType({one.path.member_name(): str(one.path) for one in servers}),
+        keys=MappingProxyType({names[one.path]: str(one.path) for one in servers}),
+        scaling=_scaling(names, growing),
         unplaced=tuple(one for one in found if isinstance(one, UnplacedResource)),
         # A nested template's notes come once for each of its stacks.
-        notes=tuple(dict.fromkeys(one.text for one in found if isinstance(one, Note))),
+        notes=tuple(
+            dict.fromkeys([*(one.text for one in found if isinstance(one, Note)), *remarks])
+        ),
         locations={
             **{f"members[{i}]": first[role.name] for i, role in enumerate(roles)},
             **{f"policies[{i}]": node for i, (_, node) in enumerate(policies)},
         },
         files=frozenset(source.files),
-        templates=templates,
+        separate=separate,
+        unnumbered=unnumbered,
+        nameless=_nameless(servers, separate, growing),
+        environment=environment,
     )
 
 
-def _expanded(source: Source) -> tuple[list[ExpandedItem], tuple[str, ...]]:
-    environment = (
-        Environment() if source.environment is None else read_environment(source.environment)
-    )
+def environment_of(source: Source, root: Template) -> Environment:
+    """The environment of a template, merged of all its files.
+
+    Raises:
+        InvalidDescription: an environment that is missing or not valid.
+    """
+    if not source.environment_files:
+        texts = [] if source.environment is None else [("", source.environment)]
+    else:
+        texts = []
+        for name in source.environment_files:
+            if name not in source.files:
+                raise InvalidDescription(
+                    f"the environment {name} is missing among the files", path="environment_files"
+                )
+            texts.append((name, source.files[name]))
+    files = [read_environment(text, name=name) for name, text in texts]
+    return merge_environments(files, root.parameters)
+
+
+def _expanded(
+    source: Source, root: Template, environment: Environment
+) -> tuple[list[ExpandedItem], tuple[str, ...]]:
+    """The items of the whole tree of stacks, and remarks on its functions."""
     given: dict[str, YamlNode] = {
         **environment.parameters,
         **{
@@ -142,35 +196,83 @@ def _expanded(source: Source) -> tuple[list[ExpandedItem], tuple[str, ...]]:
             for name, value in source.parameters.items()
         },
     }
-    world = ExpansionContext(environment=environment, files=source.files, stack_name=source.name)
-    root = Stack(ROOT, read_template(source.template), given, world)
+    context = ExpansionContext(environment.defaults, source.files, source.name)
     found: list[ExpandedItem] = []
-    for one in root.expand():
+    for one in Stack(ROOT, root, given, environment.registry, context).expand():
         found.append(one)
         if len(found) > _MAX_ITEMS:
             raise InvalidDescription("the template expands to too much", path="resources")
-    return found, tuple(world.templates)
+    return found, tuple(context.remarks)
 
 
 _MAX_ITEMS: Final = 20 * MAX_MEMBERS
 
 
-def _roles(servers: Sequence[Server]) -> tuple[RoleDescription, ...]:
-    roles: dict[str, RoleDescription] = {}
+def unlike_definitions(servers: Sequence[Server]) -> frozenset[str]:
+    """The paths of definitions that make members of one role which are not alike."""
     first: dict[str, Server] = {}
+    found = set()
     for server in servers:
-        name = server.path.member_name().role
-        if name not in roles:
-            first[name] = server
-            roles[name] = _role(server, name)
+        alike = first.setdefault(server.path.member_name().role, server)
+        if server.description != alike.description:
+            found.add(server.node.path)
+    return frozenset(found)
+
+
+def _names(
+    servers: Sequence[Server], separate: Collection[str]
+) -> tuple[dict[Path, MemberName], frozenset[str]]:
+    """The members' names, and the paths of definitions whose members have not their own numbers.
+
+    A group that leaves numbers out, by its removal policies, has the members from 0 on.
+    """
+    names: dict[Path, MemberName] = {}
+    next_index: Counter[str] = Counter()
+    unnumbered = set()
+    for server in servers:
+        if server.node.path in separate:
+            names[server.path] = server.path.own_name()
             continue
-        if (server.description, server.zone) != (first[name].description, first[name].zone):
-            raise server.node.invalid(
-                f"the members of {name} differ: {server.path} is not described as"
-                f" {first[name].path} is; a group's members must be alike"
-            )
-        roles[name] = replace(roles[name], count=roles[name].count + 1)
-    return tuple(roles.values())
+        name = server.path.member_name()
+        names[server.path] = MemberName(name.role, next_index[name.role])
+        next_index[name.role] += 1
+        if names[server.path] != name:
+            unnumbered.add(server.node.path)
+    return names, frozenset(unnumbered)
+
+
+def _scaling(
+    names: Mapping[Path, MemberName], groups: Sequence[ScalingGroup]
+) -> Mapping[str, ScalingGroup]:
+    by_path = {one.path: one for one in groups}
+    found: dict[str, ScalingGroup] = {}
+    for path, name in names.items() if groups else ():
+        above = next((one for one in path.above() if one in by_path), None)
+        if above is not None:
+            found.setdefault(name.role, by_path[above])
+    return found
+
+
+def _nameless(
+    servers: Sequence[Server], separate: Collection[str], groups: Sequence[ScalingGroup]
+) -> YamlNode | None:
+    scaling = {one.path for one in groups}
+    for server in servers if groups else ():
+        numbered = [one.parent for one in server.path.above() if one.steps and one.steps[-1].index]
+        if server.path.steps[-1].index:
+            numbered.insert(0, server.path.parent)
+        inner = 0 if server.node.path in separate else 1
+        if any(one in scaling for one in numbered[inner:]):
+            return server.node
+    return None
+
+
+def _roles(
+    servers: Sequence[Server], names: Mapping[Path, MemberName]
+) -> tuple[RoleDescription, ...]:
+    counts = Counter(names[one.path].role for one in servers)
+    first = {names[one.path].role: one for one in reversed(servers)}
+    return tuple(replace(_role(first[name], name), count=counts[name]) for name in counts)
 
 
 def _role(server: Server, name: str) -> RoleDescription:

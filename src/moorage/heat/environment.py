@@ -1,4 +1,8 @@
-"""Environment files: parameter values, defaults, and types mapped to templates."""
+"""Environments: parameter values, defaults, and what resource types mean.
+
+Several environment files are merged as Heat merges them: entries of later files win, unless the
+file's `parameter_merge_strategies` say `merge` or `deep_merge` for a parameter.
+"""
 
 from __future__ import annotations
 
@@ -7,90 +11,95 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
-from moorage.heat.deferred_values import DeferredValue
-from moorage.heat.template import file_name, is_nested
+from moorage.heat.parameter_merge import ParameterMerge
+from moorage.heat.resource_registry import ResourceRegistry, read_registry
 from moorage.heat.yaml_tree import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from moorage.heat.resource_registry import RegistrySection
     from moorage.heat.yaml_tree import YamlNode
 
-MAX_TYPE_ALIASES: Final = 8
-"""Length limit of a chain of type aliases in the resource_registry."""
-
+_PARAMETERS: Final = "parameters"
+_DEFAULTS: Final = "parameter_defaults"
+_REGISTRY: Final = "resource_registry"
+_STRATEGIES: Final = "parameter_merge_strategies"
 _SECTIONS: Final = (
-    "parameters",
-    "parameter_defaults",
-    "resource_registry",
-    "encrypted_param_names",
-    "event_sinks",
-    "parameter_merge_strategies",
+    *(_PARAMETERS, _DEFAULTS, _REGISTRY, _STRATEGIES),
+    *("encrypted_param_names", "event_sinks"),
 )
+_LISTS: Final = ("encrypted_param_names", "event_sinks")
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The parsed environment."""
+    """What all environment files say together."""
 
     parameters: Mapping[str, YamlNode] = field(default_factory=lambda: MappingProxyType({}))
     defaults: Mapping[str, YamlNode] = field(default_factory=lambda: MappingProxyType({}))
-    types: Mapping[str, YamlNode] = field(default_factory=lambda: MappingProxyType({}))
-    """The resource_registry: resource type -> the type or nested template to use instead."""
-
-    def target_type(self, node: YamlNode, *, inside: str) -> str:
-        """The type or nested template (file name) that a type in template `inside` maps to.
-
-        Raises:
-            InvalidDescription: not text, a deferred value, or mapped in a cycle.
-        """
-        if isinstance(node.value, DeferredValue):
-            raise node.invalid(f"{node.value} is not known before the stack is made")
-        name = typed_yaml.text(node)
-        for _ in range(MAX_TYPE_ALIASES):
-            alias = self.types.get(name)
-            if alias is None or alias.value == name:
-                # Files named in the environment are relative to the root template.
-                of = inside if name == node.value else ""
-                return file_name(name, of=of) if is_nested(name) else name
-            name = typed_yaml.text(alias)
-        raise node.invalid(f"the resource_registry maps {node.value} in a circle")
+    registry: ResourceRegistry = field(default_factory=ResourceRegistry)
 
 
-def read_environment(text: str, *, name: str = "environment") -> Environment:
-    """Read an environment.
+@dataclass(frozen=True, slots=True)
+class EnvironmentFile:
+    """One environment file."""
+
+    name: str
+    """Names of files in it are relative to it; empty: relative to the root template."""
+    parameters: Mapping[str, YamlNode]
+    defaults: Mapping[str, YamlNode]
+    registry: RegistrySection
+    strategies: Mapping[str, YamlNode]
+
+
+def read_environment(text: str, *, name: str = "") -> EnvironmentFile:
+    """Read an environment file; an empty one says nothing.
 
     Raises:
-        InvalidDescription: not YAML, an unknown or empty section, a registry entry other than
-            type -> type (wildcards and per-resource entries are not supported), or merge
-            strategies other than overwriting.
+        InvalidDescription: not YAML, an unknown or empty section, or a registry that Heat would
+            refuse.
     """
-    sections = typed_yaml.mapping(parse(text, name=name), optional=_SECTIONS)
-    for section in sections.values():
-        if section.value is None:
-            raise section.invalid("the section is empty")
-    strategies = sections.get("parameter_merge_strategies")
-    if strategies is not None and strategies.value:
-        raise strategies.invalid("parameter_merge_strategies is not supported")
-    return Environment(
-        parameters=_entries(sections, "parameters"),
-        defaults=_entries(sections, "parameter_defaults"),
-        types=_registry(sections),
+    if not text.strip():
+        text = "{}"
+    sections = typed_yaml.mapping(parse(text, name=name or "environment"), optional=_SECTIONS)
+    for section, node in sections.items():
+        if node.value is None:
+            raise node.invalid(f"the section {section} is empty")
+        if section in _LISTS:
+            typed_yaml.items(node)
+        else:
+            typed_yaml.mapping(node)
+    return EnvironmentFile(
+        name=name,
+        parameters=_entries(sections, _PARAMETERS),
+        defaults=_entries(sections, _DEFAULTS),
+        registry=read_registry(_entries(sections, _REGISTRY), name),
+        strategies=_entries(sections, _STRATEGIES),
     )
+
+
+def merge_environments(
+    files: Sequence[EnvironmentFile], declared: Mapping[str, YamlNode]
+) -> Environment:
+    """The environment of several files, later ones over earlier ones.
+
+    Args:
+        files: the files in their order.
+        declared: the parameters of the root template, whose types say how values are merged.
+
+    Raises:
+        InvalidDescription: files contradict each other in a strategy, or a value cannot be merged.
+    """
+    merge = ParameterMerge(declared)
+    parameters: dict[str, YamlNode] = {}
+    defaults: dict[str, YamlNode] = {}
+    for one in files:
+        parameters = merge.merged(parameters, one.parameters, one.strategies)
+        defaults = merge.merged(defaults, one.defaults, one.strategies)
+    registry = ResourceRegistry.of([one.registry for one in files])
+    return Environment(MappingProxyType(parameters), MappingProxyType(defaults), registry)
 
 
 def _entries(sections: Mapping[str, YamlNode], name: str) -> Mapping[str, YamlNode]:
     return typed_yaml.mapping(sections[name]) if name in sections else {}
-
-
-def _registry(sections: Mapping[str, YamlNode]) -> Mapping[str, YamlNode]:
-    types = _entries(sections, "resource_registry")
-    for name, node in types.items():
-        if "*" in name:
-            raise node.invalid("wildcards in the resource_registry are not supported")
-        if name in {"resources", "base_url"}:
-            if node.value:
-                raise node.invalid(f"{name} in the resource_registry is not supported")
-            continue
-        typed_yaml.text(node)
-    return {name: node for name, node in types.items() if name not in {"resources", "base_url"}}

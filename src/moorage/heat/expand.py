@@ -11,19 +11,24 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import DECIDED, KEY
-from moorage.heat.expanded_template import Note, Resource
-from moorage.heat.functions import Scope, resolve
+from moorage.heat.deferred_values import DeferredValue
+from moorage.heat.expanded_template import Note, Resource, UnplacedResource
+from moorage.heat.file_names import find_file, is_nested
+from moorage.heat.functions import conditions_of, resolve
 from moorage.heat.parameters import pseudo_parameters, read_values
-from moorage.heat.resources import registry
-from moorage.heat.template import is_nested, read_template
+from moorage.heat.remarks import Remarks
+from moorage.heat.resources import resource_type
+from moorage.heat.scope import Scope
+from moorage.heat.template import read_template
 from moorage.heat.work_limit import Work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.environment import Environment
+    from moorage.heat.conditions import Conditions
     from moorage.heat.expanded_template import ExpandedItem
     from moorage.heat.paths import Path
+    from moorage.heat.resource_registry import ResourceRegistry
     from moorage.heat.template import Template
     from moorage.heat.yaml_tree import YamlNode
 
@@ -38,13 +43,19 @@ PER_STACK: Final = 60
 class ExpansionContext:
     """The context that all stacks of the tree share."""
 
-    environment: Environment
+    defaults: Mapping[str, YamlNode]
+    """The environment's `parameter_defaults`."""
     files: Mapping[str, str]
-    """Nested templates and other files by name, relative to the root template."""
+    """Nested templates and other files by name: relative to the root template, or URLs."""
     stack_name: str
     templates: dict[str, Template] = field(default_factory=dict)
     """Cache of the nested templates that have been read."""
     work: Work = field(default_factory=Work)
+    remarks: Remarks = field(default_factory=Remarks)
+    scopes: dict[Path, tuple[Scope, Conditions]] = field(default_factory=dict)
+    """Of the stacks that are being expanded or have been, for references to their resources."""
+    referred: dict[Path, Resource | None] = field(default_factory=dict)
+    """Cache of the resources to which others refer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +65,7 @@ class Stack:
     path: Path
     template: Template
     parameters: Mapping[str, YamlNode]
+    registry: ResourceRegistry
     context: ExpansionContext
     depth: int = 0
 
@@ -64,91 +76,164 @@ class Stack:
             InvalidDescription: something is invalid or unsupported; with path and line.
         """
         values = read_values(
-            self.template.parameters,
-            self.parameters,
-            self.context.environment.defaults,
-            self.context.work,
+            self.template.parameters, self.parameters, self.context.defaults, self.context.work
         )
-        yield from (Note(text) for text in values.notes)
+        yield from (Note(text) for text in (*self.template.remarks, *values.notes))
+        # Heat gives a nested stack a name of its own, with a random part.
+        name = self.context.stack_name if self.depth == 0 else None
         scope = Scope(
             stack=self.path,
             version=self.template.version,
             parameters={
-                **pseudo_parameters(self.context.stack_name, self.template.file),
+                **pseudo_parameters(name, self.template.file, self.template.version),
                 **values.by_name,
             },
             resources=self.template.resources,
             file=self.template.file,
             conditions=self.template.conditions,
+            mappings=self.template.mappings,
             files=self.context.files,
             work=self.context.work,
+            remarks=self.context.remarks,
         )
-        conditions = scope.evaluator()
+        conditions = conditions_of(scope)
         for node in self.template.conditions.values():
             self.context.work.spend(node.size, node)
         conditions.check()
+        self.context.scopes[self.path] = scope, conditions
         for name, node in self.template.resources.items():
             self.context.work.spend(node.size + PER_RESOURCE, node)
-            fields = typed_yaml.mapping(node)
-            if "condition" in fields and not conditions.holds(fields["condition"]):
-                continue
-            definition = {
-                key: resolve(one, scope) if key in {"properties", "metadata"} else one
-                for key, one in fields.items()
-            }
-            yield from self._resource(self.path / name, node, definition)
+            definition = _definition(node, scope, conditions)
+            if definition is not None:
+                yield from self._resource(self.path / name, node, definition, self.registry)
 
     def member(
         self, group: Resource, number: int, definition: Mapping[str, YamlNode]
     ) -> Iterator[ExpandedItem]:
-        """A group's member; see `resources.MemberExpander`."""
+        """A group's member; see `Expander`."""
         size = sum(one.size for one in definition.values())
         self.context.work.spend(size + PER_RESOURCE, group.node)
-        return self._resource(group.path.member(number), group.node, definition)
+        registry = self.registry.below(group.path.steps[-1].name)
+        return self._resource(group.path.member(number), group.node, definition, registry)
+
+    def stack_in(
+        self, resource: Resource, text: YamlNode, parameters: Mapping[str, YamlNode]
+    ) -> Iterator[ExpandedItem]:
+        """The stack of a template in a property; see `Expander`."""
+        source = typed_yaml.text(text)
+        self.context.work.spend(PER_STACK + text.size, text)
+        template = read_template(source, file=text.path)
+        registry = self.registry.below(resource.path.steps[-1].name)
+        yield from self._below(resource.path, text, template, parameters, registry)
+
+    def resource_at(self, path: Path) -> Resource | None:
+        """The resource that another one refers to; see `Expander`."""
+        if path not in self.context.referred:
+            self.context.referred[path] = self._referred(path)
+        return self.context.referred[path]
+
+    def resources_beside(self, path: Path, type_name: str) -> Iterator[Resource]:
+        """The resources of a type in the stack of another; see `Expander`."""
+        scope, _ = self.context.scopes[path.parent]
+        for name, node in scope.resources.items():
+            if typed_yaml.mapping(node)["type"].value == type_name:
+                found = self.resource_at(path.parent / name)
+                if found is not None:
+                    yield found
+
+    def _referred(self, path: Path) -> Resource | None:
+        there = self.context.scopes.get(path.parent)
+        if there is None:
+            return None
+        scope, conditions = there
+        node = scope.resources.get(path.steps[-1].name)
+        definition = None if node is None else _definition(node, scope, conditions)
+        if node is None or definition is None:
+            return None
+        self.context.work.spend(node.size + PER_RESOURCE, node)
+        type_name = str(definition["type"].value)
+        properties = _fields(definition.get("properties"))
+        return Resource(path.parent, path, type_name, node, properties, _metadata(definition))
 
     def _resource(
-        self, path: Path, node: YamlNode, definition: Mapping[str, YamlNode]
+        self,
+        path: Path,
+        node: YamlNode,
+        definition: Mapping[str, YamlNode],
+        registry: ResourceRegistry,
     ) -> Iterator[ExpandedItem]:
         type_node = definition["type"]
-        type_name = self.context.environment.target_type(type_node, inside=self.template.file)
-        properties = _fields(definition.get("properties"))
-        metadata = _fields(definition.get("metadata"))
-        if is_nested(type_name):
+        type_name = typed_yaml.text(type_node)
+        external = definition.get("external_id")
+        if external is not None and external.value is not None:
+            yield UnplacedResource(path, type_name, "it exists already, by its external_id")
+            return
+        meaning = registry.meaning(type_node, path.steps[-1].name)
+        if is_nested(meaning.target):
+            metadata = _metadata(definition)
             if KEY in metadata and typed_yaml.mapping(metadata[KEY]).keys() - {DECIDED}:
                 raise metadata[KEY].invalid(
                     "write policies inside the nested template, or on a server group here"
                 )
-            yield from self._nested(path, type_node, type_name, properties)
+            # Files named in the environment are not relative to this template.
+            of = self.template.file if meaning.target == type_name else ""
+            file = find_file(meaning.target, of=of, files=self.context.files)
+            properties = _fields(definition.get("properties"))
+            yield from self._nested(path, type_node, file, properties, meaning.registry)
             return
-        kind = registry().get(type_name)
-        if kind is None:
-            known = ", ".join(sorted(registry()))
-            raise type_node.invalid(
-                f"resources of type {type_name} are not supported; known are {known}"
-            )
-        resource = Resource(self.path, path, type_name, node, properties, metadata)
+        kind = resource_type(meaning.target, type_node)
+        properties = _fields(definition.get("properties")) if kind.PLACED else {}
+        metadata = _metadata(definition)
+        resource = Resource(self.path, path, meaning.target, node, properties, metadata)
         yield from kind.expand(resource, self)
 
     def _nested(
-        self, path: Path, node: YamlNode, file: str, properties: Mapping[str, YamlNode]
+        self,
+        path: Path,
+        node: YamlNode,
+        file: str,
+        properties: Mapping[str, YamlNode],
+        registry: ResourceRegistry,
     ) -> Iterator[ExpandedItem]:
         self.context.work.spend(PER_STACK, node)
-        if self.depth >= MAX_DEPTH:
-            raise node.invalid(f"nested templates more than {MAX_DEPTH} deep")
         if file not in self.context.templates:
             text = self.context.files.get(file)
             if text is None:
                 raise node.invalid(f"the nested template {file} is missing among the files")
             self.context.templates[file] = read_template(text, file=file)
-        nested = Stack(
-            path=path,
-            template=self.context.templates[file],
-            parameters=properties,
-            context=self.context,
-            depth=self.depth + 1,
-        )
+        yield from self._below(path, node, self.context.templates[file], properties, registry)
+
+    def _below(
+        self,
+        path: Path,
+        node: YamlNode,
+        template: Template,
+        parameters: Mapping[str, YamlNode],
+        registry: ResourceRegistry,
+    ) -> Iterator[ExpandedItem]:
+        if self.depth >= MAX_DEPTH:
+            raise node.invalid(f"nested templates more than {MAX_DEPTH} deep")
+        nested = Stack(path, template, parameters, registry, self.context, self.depth + 1)
         yield from nested.expand()
+
+
+def _definition(node: YamlNode, scope: Scope, conditions: Conditions) -> dict[str, YamlNode] | None:
+    """A resource's definition with its functions resolved; None: its condition is false."""
+    fields = typed_yaml.mapping(node)
+    condition = fields.get("condition")
+    if condition is not None and condition.value is not None and not conditions.holds(condition):
+        return None
+    return {key: resolve(one, scope) if key in _RESOLVED else one for key, one in fields.items()}
+
+
+_RESOLVED: Final = frozenset({"properties", "metadata", "external_id"})
 
 
 def _fields(node: YamlNode | None) -> Mapping[str, YamlNode]:
     return {} if node is None or node.value is None else typed_yaml.mapping(node)
+
+
+def _metadata(definition: Mapping[str, YamlNode]) -> Mapping[str, YamlNode]:
+    """The metadata; none where they come only later: no annotation can be in them."""
+    node = definition.get("metadata")
+    return {} if node is None or isinstance(node.value, DeferredValue) else _fields(node)

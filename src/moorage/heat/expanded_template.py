@@ -1,12 +1,15 @@
-"""The items that expanding a template gives: servers, server groups, policies and others."""
+"""The items that expanding a template gives: servers, server groups, policies and others.
+
+And what expanding a resource is given (`Resource`) and may ask for (`Expander`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from moorage.heat.paths import Path
     from moorage.heat.yaml_tree import YamlNode
@@ -22,8 +25,14 @@ class Server:
     description: Mapping[str, object]
     """Flavor, traits, aggregates and tags, in the words of an ensemble's `members` entry."""
     zone: str | None = None
+    host: str | None = None
+    """The host that its availability zone names, as administrators may."""
     groups: tuple[Path, ...] = ()
     """Server groups in its scheduler hints."""
+    apart_from: tuple[Path, ...] = ()
+    """Servers of its hint `different_host`."""
+    beside: tuple[Path, ...] = ()
+    """Servers of its hint `same_host`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,18 @@ class ServerGroup:
     node: YamlNode
     policy: str
     max_per_host: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingGroup:
+    """A group that Heat grows and shrinks between two sizes."""
+
+    path: Path
+    node: YamlNode
+    least: int
+    most: int
+    desired: int
+    """Its members at first: those that are placed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +84,9 @@ class Note:
     text: str
 
 
-ExpandedItem: TypeAlias = Server | ServerGroup | DeclaredPolicy | UnplacedResource | Note
+ExpandedItem: TypeAlias = (
+    Server | ServerGroup | ScalingGroup | DeclaredPolicy | UnplacedResource | Note
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +99,23 @@ class Resource:
     node: YamlNode
     properties: Mapping[str, YamlNode] = field(default_factory=dict)
     metadata: Mapping[str, YamlNode] = field(default_factory=dict)
+
+
+class Expander(Protocol):
+    """Expands what stands below a resource, and finds what it refers to."""
+
+    def member(
+        self, group: Resource, number: int, definition: Mapping[str, YamlNode]
+    ) -> Iterator[ExpandedItem]:
+        """One member of a group: a definition of type, properties and metadata, resolved."""
+
+    def stack_in(
+        self, resource: Resource, text: YamlNode, parameters: Mapping[str, YamlNode]
+    ) -> Iterator[ExpandedItem]:
+        """The stack of a template that is the text of a property."""
+
+    def resource_at(self, path: Path) -> Resource | None:
+        """The resource at a path to which another refers; None: no resource is there."""
+
+    def resources_beside(self, path: Path, type_name: str) -> Iterator[Resource]:
+        """The resources of a type in the stack of the resource at a path."""

@@ -9,8 +9,12 @@ however any group grows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import MemberName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,6 +37,16 @@ class Path:
     def __truediv__(self, name: str) -> Path:
         return Path((*self.steps, Step(name)))
 
+    @property
+    def parent(self) -> Path:
+        """The path of the stack or group that this is in; of the root, the root."""
+        return Path(self.steps[:-1])
+
+    def above(self) -> Iterator[Path]:
+        """The paths of all stacks and groups that this is in, the innermost first."""
+        for length in range(len(self.steps) - 1, -1, -1):
+            yield Path(self.steps[:length])
+
     def member(self, number: int) -> Path:
         """The path of a group's member."""
         return Path((*self.steps, Step(str(number), index=True)))
@@ -46,6 +60,13 @@ class Path:
         last = max((i for i, step in enumerate(self.steps) if step.index), default=-1)
         role = "/".join(step.name for i, step in enumerate(self.steps) if i != last)
         return MemberName(role, int(self.steps[last].name) if last >= 0 else 0)
+
+    def own_name(self) -> MemberName:
+        """The only member of a role that has this path for a name.
+
+        So are named the members of a group that are not alike.
+        """
+        return MemberName(str(self), 0)
 
 
 ROOT = Path()

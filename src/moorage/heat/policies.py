@@ -49,6 +49,7 @@ def statements(
     for statement, node in (
         *_of_groups(cast, groups),
         *_of_zones(cast, servers),
+        *_of_hints(cast, servers),
         *(_of_metadata(cast, one, known) for one in declared),
     ):
         if statement.name in result:
@@ -75,18 +76,47 @@ def _of_groups(cast: ServerIndex, groups: Sequence[ServerGroup]) -> Iterator[Loc
 
 
 def _of_zones(cast: ServerIndex, servers: Sequence[Server]) -> Iterator[LocatedPolicy]:
-    zones: dict[str, list[Server]] = {}
+    inside: dict[tuple[str, str], list[Server]] = {}
     for server in servers:
         if server.zone is not None:
-            zones.setdefault(server.zone, []).append(server)
-    for zone, inside in zones.items():
+            inside.setdefault(("zone", server.zone), []).append(server)
+        if server.host is not None:
+            inside.setdefault(("host", server.host), []).append(server)
+    for (kind, name), some in inside.items():
         statement = PolicyStatement(
-            name=f"zone-{zone}",
+            name=f"{kind}-{name}",
             type="fence",
-            members=cast.selectors_for(one.path.member_name() for one in inside),
-            parameters=MappingProxyType({"domains": [zone]}),
+            members=cast.selectors_for(cast.names[one.path] for one in some),
+            parameters=MappingProxyType({"domains": [name]}),
         )
-        yield statement, inside[0].node
+        yield statement, some[0].node
+
+
+def _of_hints(cast: ServerIndex, servers: Sequence[Server]) -> Iterator[LocatedPolicy]:
+    """The hints `different_host` and `same_host`, between two servers each.
+
+    Several servers in `same_host` mean any of their hosts; here all of them are to be on one.
+    """
+    for server in servers:
+        for word, kind, others in (
+            ("apart-from", "anti-affinity", server.apart_from),
+            ("beside", "affinity", server.beside),
+        ):
+            for other in dict.fromkeys(others):
+                if other not in cast.names:
+                    raise server.node.invalid(
+                        f"the scheduler hints of {server.path} name {other}, which is no server"
+                    )
+                if other == server.path:
+                    raise server.node.invalid(f"{server.path} names itself in a scheduler hint")
+                name, target = cast.names[server.path], cast.names[other]
+                statement = PolicyStatement(
+                    name=f"{name}-{word}-{target}",
+                    type=kind,
+                    members=cast.selectors_for((name, target)),
+                    parameters=MappingProxyType({"level": "host"}),
+                )
+                yield statement, server.node
 
 
 def _of_metadata(
@@ -134,11 +164,12 @@ def _resolve_selectors(
         found = cast.resolve(selector, one.stack)
         if not found:
             raise one.node.invalid(f"{selector} means no member")
-        if statement.zip and len(found) > 1 and one.stack.steps:
+        known = not one.stack.steps and cast.is_own(selector)
+        if statement.zip and len(found) > 1 and not known:
             raise one.node.invalid(
                 f"{selector} is part of several roles; zip it in the template that has them all"
             )
-        columns += found if one.stack.steps else (selector,)
+        columns += (selector,) if known else found
     return tuple(columns) if statement.zip else tuple(dict.fromkeys(columns))
 
 

@@ -23,14 +23,18 @@ class StackMembers:
     """The members at or below one path, indexed by role, member and tag relative to it."""
 
     def __init__(
-        self, path: Path, members: Sequence[Path], tags: Mapping[str, frozenset[str]]
+        self,
+        path: Path,
+        members: Sequence[Path],
+        names: Mapping[Path, MemberName],
+        tags: Mapping[str, frozenset[str]],
     ) -> None:
         self.everyone: list[MemberName] = []
         self.roles: dict[str, list[MemberName]] = {}
         self.members: dict[MemberName, list[MemberName]] = {}
         self.tags: dict[str, list[MemberName]] = {}
         for one in members:
-            name, seen = one.member_name(), one.within(path).member_name()
+            name, seen = names[one], one.within(path).member_name()
             self.everyone.append(name)
             self.roles.setdefault(seen.role, []).append(name)
             self.members.setdefault(seen, []).append(name)
@@ -51,10 +55,17 @@ class StackMembers:
 class ServerIndex:
     """Index of all servers of a template; resolved selectors are cached."""
 
-    def __init__(self, servers: Sequence[Server], tags: Mapping[str, frozenset[str]]) -> None:
-        """Index the servers; `tags` are those of every role."""
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        names: Mapping[Path, MemberName],
+        tags: Mapping[str, frozenset[str]],
+    ) -> None:
+        """Index the servers; `names` are those of the members, `tags` those of every role."""
+        self.names = names
         self._tags = tags
-        self._size = Counter(one.path.member_name().role for one in servers)
+        self._size = Counter(one.role for one in names.values())
+        self._members = frozenset(names.values())
         self._below: dict[Path, list[Path]] = {}
         self._in_group: dict[Path, list[MemberName]] = {}
         self._views: dict[Path, StackMembers] = {}
@@ -64,7 +75,13 @@ class ServerIndex:
                 above = Path(server.path.steps[:length])
                 self._below.setdefault(above, []).append(server.path)
             for group in server.groups:
-                self._in_group.setdefault(group, []).append(server.path.member_name())
+                self._in_group.setdefault(group, []).append(names[server.path])
+
+    def is_own(self, selector: Selector) -> bool:
+        """Whether a selector of the root stack means the same in the ensemble."""
+        if selector.member is not None:
+            return selector.member in self._members
+        return selector.role is None or selector.role in self._size
 
     def group_members(self, group: Path) -> tuple[Selector, ...]:
         """The members that refer to a server group."""
@@ -79,7 +96,9 @@ class ServerIndex:
 
     def _view(self, path: Path) -> StackMembers:
         if path not in self._views:
-            self._views[path] = StackMembers(path, self._below.get(path, ()), self._tags)
+            self._views[path] = StackMembers(
+                path, self._below.get(path, ()), self.names, self._tags
+            )
         return self._views[path]
 
     def selectors_for(self, members: Iterable[MemberName]) -> tuple[Selector, ...]:

@@ -11,18 +11,23 @@ import posixpath
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from moorage.heat import typed_yaml
-from moorage.heat.environment import Environment, read_environment
+from moorage.heat.file_names import find_file, is_nested, is_url
 from moorage.heat.parameters import given_value, is_hidden, to_default
+from moorage.heat.remarks import Remarks
 from moorage.heat.resources import members_of
-from moorage.heat.template import file_name, is_nested
+from moorage.heat.template import read_template
+from moorage.heat.versions import HOT
 from moorage.heat.yaml_tree import parse, to_node
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from moorage.heat.compile import Source
+    from moorage.heat.environment import Environment
+    from moorage.heat.resource_registry import ResourceRegistry
     from moorage.heat.yaml_tree import YamlNode
 
 FUNCTIONS: Final = frozenset({"get_param", "get_attr", "if", "map_merge", "yaql", "map_replace"})
@@ -39,6 +44,15 @@ class OutputTemplate:
     """Its name among the output files."""
     document: dict[str, Any]
 
+    @property
+    def is_cfn(self) -> bool:
+        """Whether it has the form of AWS CloudFormation."""
+        return HOT not in self.document
+
+    def key(self, name: str) -> str:
+        """A section or key of HOT (`properties`) as this template calls it."""
+        return name.capitalize() if self.is_cfn else name
+
 
 @dataclass(frozen=True, slots=True)
 class StandaloneTemplates:
@@ -49,13 +63,14 @@ class StandaloneTemplates:
     notes: tuple[str, ...]
 
 
-def standalone(source: Source, read: Collection[str]) -> StandaloneTemplates:
-    """Write the environment into the templates; `read` are the nested ones found by expansion.
+def standalone(source: Source, environment: Environment) -> StandaloneTemplates:
+    """Write the environment into the templates.
 
     Raises:
-        InvalidDescription: something must be written where a function computes the value.
+        InvalidDescription: something must be written where a function computes the value, or a
+            template means different things in different places.
     """
-    return _Writer(source, read).write()
+    return _Writer(source, environment).write()
 
 
 def is_computed(value: object) -> bool:
@@ -64,12 +79,18 @@ def is_computed(value: object) -> bool:
 
 
 def output_names(files: Iterable[str]) -> dict[str, str]:
-    """The output name of each file: the same, or without parts that lead outside."""
+    """The output name of each file: the same, or without parts that lead outside.
+
+    Of URLs only what they have not in common is kept: `file:///home/pods/pod.yaml` is `pod.yaml`.
+    """
+    listed = list(files)
+    places = [posixpath.dirname(_place(one)) for one in listed if is_url(one)]
+    common = posixpath.commonpath(places) if places else ""
     names: dict[str, str] = {}
     taken: set[str] = set()
     last: dict[str, int] = {}
-    for file in sorted(files, key=lambda one: (_inside(one) != one, one)):
-        inside = _inside(file)
+    for file in sorted(listed, key=lambda one: (_inside(one, common) != one, one)):
+        inside = _inside(file, common)
         name = inside
         while name in taken:
             last[inside] = last.get(inside, 1) + 1
@@ -79,71 +100,91 @@ def output_names(files: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def _inside(file: str) -> str:
+def _place(url: str) -> str:
+    """Host and path of a URL, as one path."""
+    parts = urlsplit(url)
+    return f"{parts.netloc}{parts.path}".lstrip("/")
+
+
+def _inside(file: str, common: str) -> str:
+    if is_url(file):
+        file = posixpath.relpath(_place(file), common or ".")
     return "/".join(part for part in file.split("/") if part not in {"", ".", ".."})
 
 
 class _Writer:
-    def __init__(self, source: Source, read: Collection[str]) -> None:
+    def __init__(self, source: Source, environment: Environment) -> None:
         self._source = source
-        self._read = read
-        text = source.environment
-        self._environment = Environment() if text is None else read_environment(text)
-        self._names = {"": "", **output_names(source.files)}
-        self._found: list[str] = []
+        self._environment = environment
+        environments = set(source.environment_files)
+        self._files = {
+            name: text for name, text in source.files.items() if name not in environments
+        }
+        self._names = {"": "", **output_names(self._files)}
+        self._found: list[tuple[str, ResourceRegistry]] = []
         self._notes: list[str] = []
 
     def write(self) -> StandaloneTemplates:
         """See `standalone`."""
         sheets: dict[str, OutputTemplate] = {}
-        waiting = deque(["", *self._read])
+        done: list[tuple[str, ResourceRegistry]] = []
+        waiting = deque([("", self._environment.registry)])
         while waiting:
-            file = waiting.popleft()
-            if file not in sheets:
-                sheets[file] = self._sheet(file)
-                waiting += self._found
-                self._found = []
+            one = file, registry = waiting.popleft()
+            if one in done:
+                continue
+            done.append(one)
+            sheet = self._sheet(file, registry)
+            if sheets.setdefault(file, sheet) != sheet:
+                raise parse(self._files[file], name=file).invalid(
+                    "the resource_registry gives its types different meanings in different places,"
+                    " so it cannot be written without an environment"
+                )
+            waiting += self._found
+            self._found = []
         others = {
-            self._names[file]: text
-            for file, text in self._source.files.items()
-            if file not in sheets
+            self._names[file]: text for file, text in self._files.items() if file not in sheets
         }
-        return StandaloneTemplates(tuple(sheets.values()), others, tuple(self._notes))
+        notes = tuple(dict.fromkeys(self._notes))
+        return StandaloneTemplates(tuple(sheets.values()), others, notes)
 
-    def _sheet(self, file: str) -> OutputTemplate:
-        text = self._source.files[file] if file else self._source.template
-        marked = parse(text, name=file)
-        sections = typed_yaml.mapping(marked)
+    def _sheet(self, file: str, registry: ResourceRegistry) -> OutputTemplate:
+        text = self._files[file] if file else self._source.template
+        marked = parse(text, name=file, remarks=Remarks())
         document: Any = marked.plain()
-        if document.get("parameters"):
-            document["parameters"] = self._parameters(file, sections["parameters"], document)
-        if document.get("resources"):
-            nodes = typed_yaml.mapping(sections["resources"])
-            document["resources"] = {
-                name: self._definition(file, resource, nodes[name])
-                for name, resource in document["resources"].items()
+        sheet = OutputTemplate(file, self._names[file], document)
+        template = read_template(text, file=file)
+        parameters, resources = sheet.key("parameters"), sheet.key("resources")
+        if document.get(parameters):
+            document[parameters] = self._parameters(sheet, template.parameters)
+        if document.get(resources):
+            document[resources] = {
+                name: self._definition(sheet, definition, template.resources[name], registry, name)
+                for name, definition in document[resources].items()
             }
         for section in {"resources", "outputs"} & set(document):
             document[section] = self._contents(file, document[section])
-        return OutputTemplate(file, self._names[file], document)
+        return sheet
 
-    def _parameters(self, file: str, node: YamlNode, document: dict[str, Any]) -> dict[str, Any]:
-        given = {} if file else self._given()
-        written = dict(document["parameters"])
-        for name, declared in typed_yaml.mapping(node).items():
+    def _parameters(
+        self, sheet: OutputTemplate, declared: Mapping[str, YamlNode]
+    ) -> dict[str, Any]:
+        given = {} if sheet.file else self._given()
+        written = dict(sheet.document[sheet.key("parameters")])
+        for name, node in declared.items():
             value = given_value(name, given, self._environment.defaults)
             if value is None:
                 continue
-            default = to_default(name, declared, value)
+            default = to_default(name, node, value)
             if default is None:
                 continue
-            if is_hidden(declared):
-                where = f" of {file}" if file else ""
+            if is_hidden(node):
+                where = f" of {sheet.file}" if sheet.file else ""
                 self._notes.append(
                     f"parameter {name}{where} is hidden: its value is not written, give it again"
                 )
                 continue
-            written[name] = {**written[name], "default": default}
+            written[name] = {**written[name], sheet.key("default"): default}
         return written
 
     def _given(self) -> Mapping[str, YamlNode]:
@@ -153,36 +194,45 @@ class _Writer:
         }
         return {**self._environment.parameters, **called}
 
-    def _definition(self, file: str, definition: dict[str, Any], node: YamlNode) -> dict[str, Any]:
-        """A resource, or a group's definition of its members."""
+    def _definition(
+        self,
+        sheet: OutputTemplate,
+        definition: dict[str, Any],
+        node: YamlNode,
+        registry: ResourceRegistry,
+        name: str,
+    ) -> dict[str, Any]:
+        """A resource, or a group's definition of its members; `node` has the keys of HOT."""
         fields = typed_yaml.mapping(node)
         if isinstance(fields["type"].value, dict):
             self._refuse_computed_type(fields["type"])
             return definition
-        meaning = self._environment.target_type(fields["type"], inside=file)
-        if is_nested(meaning) and meaning in self._names:
-            self._found.append(meaning)
-            if is_computed(definition.get("properties")):
-                raise fields["properties"].invalid(
-                    "a function computes the properties, so nothing can be handed down to the"
-                    " nested template"
-                )
-        written = {**definition, "type": self._relative(meaning, file)}
-        inner = members_of(meaning)
-        properties = definition.get("properties")
+        meaning = registry.meaning(fields["type"], name)
+        target = meaning.target
+        properties = definition.get(sheet.key("properties"))
+        if is_nested(target):
+            of = sheet.file if target == fields["type"].value else ""
+            target = find_file(target, of=of, files=self._files)
+            if target in self._files:
+                self._found.append((target, meaning.registry))
+                if is_computed(properties):
+                    raise fields["properties"].invalid(
+                        "a function computes the properties, so nothing can be handed down to the"
+                        " nested template"
+                    )
+        written = {**definition, sheet.key("type"): self._relative(target, sheet.file)}
+        inner = members_of(target)
         if inner is not None and isinstance(properties, dict):
             if not _is_definition(properties, inner):
                 self._refuse_computed_type(fields["properties"])
                 return written
             below = typed_yaml.mapping(fields["properties"])[inner]
-            written["properties"] = {
-                **properties,
-                inner: self._definition(file, properties[inner], below),
-            }
+            made = self._definition(sheet, properties[inner], below, registry.below(name), "0")
+            written[sheet.key("properties")] = {**properties, inner: made}
         return written
 
     def _refuse_computed_type(self, node: YamlNode) -> None:
-        if self._environment.types or self._read:
+        if self._environment.registry or any(is_nested(one) for one in self._files):
             raise node.invalid(
                 "a function computes the type, so neither what the resource_registry says of it nor"
                 " what is handed down to nested templates can be written there"
@@ -192,7 +242,7 @@ class _Writer:
         """The same node, with the new names of files in `get_file`."""
         match value:
             case {"get_file": str() as written, **more} if not more:
-                target = file_name(written, of=file)
+                target = find_file(written, of=file, files=self._files)
                 moved = self._names.get(target) not in {None, target} or self._names[file] != file
                 return {"get_file": self._relative(target, file) if moved else written}
             case dict():
@@ -217,4 +267,4 @@ def _is_definition(properties: Mapping[str, Any], key: str) -> bool:
 
 def resources(sheet: OutputTemplate) -> Iterator[tuple[str, dict[str, Any]]]:
     """The resources of a template by name."""
-    yield from (sheet.document.get("resources") or {}).items()
+    yield from (sheet.document.get(sheet.key("resources")) or {}).items()

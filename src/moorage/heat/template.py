@@ -1,13 +1,19 @@
-"""Reads a template's text into sections; nothing is resolved yet."""
+"""Reads a template's text into sections; nothing is resolved yet.
+
+Templates in the form of AWS CloudFormation get the sections and keys of HOT, so that the rest of
+this package knows one form only.
+"""
 
 from __future__ import annotations
 
-import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
-from moorage.heat.versions import find_version
+from moorage.heat.cfn_template import hot_sections
+from moorage.heat.file_names import file_name, is_nested
+from moorage.heat.remarks import Remarks
+from moorage.heat.versions import HOT, version_of
 from moorage.heat.yaml_tree import parse
 
 if TYPE_CHECKING:
@@ -15,9 +21,6 @@ if TYPE_CHECKING:
 
     from moorage.heat.versions import Version
     from moorage.heat.yaml_tree import YamlNode
-
-NESTED: Final = (".yaml", ".template")
-"""What the type of a nested template ends with."""
 
 _SECTIONS: Final = ("description", "parameter_groups", "parameters", "resources", "outputs")
 _RESOURCE: Final = (
@@ -40,6 +43,10 @@ class Template:
     parameters: Mapping[str, YamlNode]
     resources: Mapping[str, YamlNode]
     conditions: Mapping[str, YamlNode]
+    mappings: Mapping[str, YamlNode]
+    """Only of templates in the form of AWS CloudFormation."""
+    remarks: tuple[str, ...] = ()
+    """On its text, such as keys that are written twice."""
 
 
 def read_template(text: str, *, file: str = "") -> Template:
@@ -48,25 +55,27 @@ def read_template(text: str, *, file: str = "") -> Template:
     Raises:
         InvalidDescription: not YAML, an unknown version, section or resource key.
     """
-    top = parse(text, name=file)
-    if not isinstance(top.value, dict) or "heat_template_version" not in top.value:
-        raise top.invalid("not a Heat template: heat_template_version is missing")
-    version = find_version(top.value["heat_template_version"])
-    sections = typed_yaml.mapping(
-        top,
-        required=("heat_template_version",),
-        optional=(*_SECTIONS, "conditions") if version.has_conditions else _SECTIONS,
-    )
+    remarks = Remarks()
+    top = parse(text, name=file, remarks=remarks)
+    version = version_of(top)
+    sections = typed_yaml.mapping(top)
+    if version.is_cfn:
+        sections = hot_sections(top)
+    else:
+        optional = (*_SECTIONS, "conditions") if version.has_conditions else _SECTIONS
+        typed_yaml.mapping(top, required=(HOT,), optional=optional)
     resources = _section(sections, "resources")
     for name, node in resources.items():
         _check_resource(name, node, resources, version)
-    conditions = _section(sections, "conditions")
-    return Template(file, version, _section(sections, "parameters"), resources, conditions)
-
-
-def file_name(written: str, *, of: str) -> str:
-    """The name of a file relative to the root template, as template `of` refers to it."""
-    return posixpath.normpath(posixpath.join(posixpath.dirname(of), written))
+    return Template(
+        file=file,
+        version=version,
+        parameters=_section(sections, "parameters"),
+        resources=resources,
+        conditions=_section(sections, "conditions"),
+        mappings=_section(sections, "mappings"),
+        remarks=tuple(remarks),
+    )
 
 
 def named_files(text: str, *, file: str = "") -> Iterator[tuple[str, bool]]:
@@ -75,7 +84,7 @@ def named_files(text: str, *, file: str = "") -> Iterator[tuple[str, bool]]:
     Raises:
         InvalidDescription: not YAML.
     """
-    waiting = [parse(text, name=file)]
+    waiting = [parse(text, name=file, remarks=Remarks())]
     seen: set[int] = set()
     while waiting:
         node = waiting.pop()
@@ -88,17 +97,10 @@ def named_files(text: str, *, file: str = "") -> Iterator[tuple[str, bool]]:
             if named is not None and is_nested(named.value):
                 yield file_name(str(named.value), of=file), True
             content = node.value.get("get_file")
-            if len(node.value) == 1 and content is not None and isinstance(content.value, str):
-                if "://" in content.value:
-                    raise content.invalid("get_file: only files beside the template, no URL")
+            if content is not None and isinstance(content.value, str):
                 yield file_name(content.value, of=file), False
         elif isinstance(node.value, list):
             waiting += node.value
-
-
-def is_nested(type_name: object) -> bool:
-    """Whether a resource type names a nested template's file."""
-    return isinstance(type_name, str) and type_name.endswith(NESTED)
 
 
 def _section(sections: Mapping[str, YamlNode], name: str) -> Mapping[str, YamlNode]:
@@ -113,9 +115,7 @@ def _check_resource(
     fields = typed_yaml.mapping(node, required=("type",), optional=(*_RESOURCE, *extra))
     if not name or "/" in name:
         raise node.invalid(f"not a resource name: {name!r}")
-    if "external_id" in fields:
-        raise fields["external_id"].invalid("external_id is not supported")
-    if "depends_on" in fields:
+    if "depends_on" in fields and fields["depends_on"].value is not None:
         listed = fields["depends_on"]
         for one in listed.value if isinstance(listed.value, list) else [listed]:
             if typed_yaml.name(one) not in resources:

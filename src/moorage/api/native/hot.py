@@ -10,8 +10,14 @@ from moorage.api.native.decisions import decision_view
 from moorage.api.native.ensembles import ensemble_view
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Source
+from moorage.heat.placed_template import Binding
 from moorage.usecases.decide.solution import DecisionOptions
-from moorage.usecases.ensembles.heat_templates import PlacedTemplate, match_template, place_template
+from moorage.usecases.ensembles.heat_templates import (
+    PlacedTemplate,
+    TemplateRequest,
+    match_template,
+    place_template,
+)
 from moorage.wire import hot as wire
 
 if TYPE_CHECKING:
@@ -24,10 +30,12 @@ def place(call: Call) -> Reply:
     source = Source(
         template=body.template,
         environment=body.environment,
+        environment_files=tuple(body.environment_files),
         parameters=body.parameters,
         files=body.files,
         name=body.name,
     )
+    request = TemplateRequest(source, Binding(body.bind) if body.emit else None)
     if body.ensemble_id is None:
         ask = (
             DecisionOptions()
@@ -35,13 +43,14 @@ def place(call: Call) -> Reply:
             else reading.decision_options(call, body.decide)
         )
         identity = reading.identity(call, body, body.id)
-        placed = call.perform(place_template, source, ask, identity, dry_run=call.dry_run)
+        placed = call.perform(place_template, request, ask, identity, dry_run=call.dry_run)
         return _reply(call, placed, status=200 if call.dry_run else None)
     if body.decide is not None or body.id is not None:
         raise InvalidDescription(
             "ensemble_id uses a decision that is there; decide and id make a new one", path="hot"
         )
-    return _reply(call, call.perform(match_template, source, body.ensemble_id), status=200)
+    matched = call.perform(match_template, request, body.ensemble_id)
+    return _reply(call, matched, status=200)
 
 
 def _reply(call: Call, placed: PlacedTemplate, *, status: int | None) -> Reply:
@@ -59,6 +68,10 @@ def _reply(call: Call, placed: PlacedTemplate, *, status: int | None) -> Reply:
                 dry_run=placed.dry_run,
             ),
             keys={str(member): key for member, key in placed.compiled.keys.items()},
+            scaling={
+                role: wire.ScalingGroup(str(one.path), one.least, one.most, one.desired)
+                for role, one in placed.compiled.scaling.items()
+            },
             not_placed=[
                 wire.NotPlaced(str(one.path), one.type, one.reason)
                 for one in placed.compiled.unplaced

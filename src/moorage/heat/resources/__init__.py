@@ -1,8 +1,9 @@
 """Resource types: one file each, found by looking into this package, never listed elsewhere.
 
 A module says which `TYPES` it understands and how to `expand` one of them: into what it finds,
-asking `nested` for anything below. A group's says in `DEFINITION` which property describes its
-members. No resource type judges a policy or looks at a fleet.
+asking `nested` for anything below, and whether it is `PLACED`: only then are its properties read.
+A group's says in `DEFINITION` which property describes its members. No resource type judges a
+policy or looks at a fleet. Types of no module have no place (`unplaced_types`).
 """
 
 from __future__ import annotations
@@ -11,30 +12,27 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from moorage.heat.expanded_template import ExpandedItem, Resource
+    from moorage.heat.expanded_template import ExpandedItem, Expander, Resource
     from moorage.heat.yaml_tree import YamlNode
 
-
-class MemberExpander(Protocol):
-    """Expands what stands below a resource."""
-
-    def member(
-        self, group: Resource, number: int, definition: Mapping[str, YamlNode]
-    ) -> Iterator[ExpandedItem]:
-        """One member of a group: a definition of type, properties and metadata, resolved."""
+UNPLACED: Final = "*"
+"""Stands for all types that no module understands."""
+_NAMESPACE: Final = "::"
 
 
 class ResourceType(Protocol):
     """The interface of this package's modules."""
 
     TYPES: tuple[str, ...]
+    PLACED: bool
+    """Whether what it is decides about places: its properties are read only then."""
 
-    def expand(self, resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:
+    def expand(self, resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:
         """The servers, policies and others in the resource."""
 
 
@@ -60,6 +58,20 @@ def registry() -> Mapping[str, ResourceType]:
                 raise ImportError(f"two modules understand {name}")
             found[name] = kind
     return MappingProxyType(found)
+
+
+def resource_type(type_name: str, node: YamlNode) -> ResourceType:
+    """The module of a type: its own, or that of all types without a place.
+
+    Raises:
+        InvalidDescription: it is no name of a type, such as `OS::Nova::Server`.
+    """
+    kind = registry().get(type_name)
+    if kind is not None:
+        return kind
+    if _NAMESPACE not in type_name:
+        raise node.invalid(f"there is no resource type {type_name}")
+    return registry()[UNPLACED]
 
 
 def members_of(type_name: str) -> str | None:

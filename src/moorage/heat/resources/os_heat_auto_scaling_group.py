@@ -12,24 +12,28 @@ from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
 from moorage.heat.deferred_values import refuse_deferred
+from moorage.heat.expanded_template import ScalingGroup
 from moorage.heat.numbers import to_number
 from moorage.heat.resources import refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.expanded_template import ExpandedItem, Resource
-    from moorage.heat.resources import MemberExpander
+    from moorage.heat.expanded_template import ExpandedItem, Expander, Resource
     from moorage.heat.yaml_tree import YamlNode
 
 TYPES = ("OS::Heat::AutoScalingGroup",)
+PLACED = True
 DEFINITION = "resource"
 
+SCALING: Final = "scaling"
+"""Entry of the annotation for Heat's plug-in: how a growth that does not fit whole is answered."""
+HEADROOM: Final = "headroom"
 _SIZES: Final = ("min_size", "max_size", "desired_capacity")
 _PROPERTIES: Final = (DEFINITION, *_SIZES, "cooldown", "rolling_updates")
 
 
-def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:
+def expand(resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:
     """Each initial member, and the policies of the group's annotation.
 
     Raises:
@@ -44,28 +48,63 @@ def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]
     definition = typed_yaml.mapping(
         properties[DEFINITION], required=("type",), optional=("properties", "metadata")
     )
-    for number in range(_first_size(properties)):
+    yield from scaled(resource, nested, definition, _SIZES)
+
+
+def scaled(
+    resource: Resource,
+    nested: Expander,
+    definition: Mapping[str, YamlNode],
+    sizes: tuple[str, str, str],
+) -> Iterator[ExpandedItem]:
+    """A group between two sizes, its initial members, and the policies of its annotation.
+
+    Args:
+        resource: the group.
+        nested: expands its members.
+        definition: of each member: type, properties and metadata.
+        sizes: its properties for the least, the largest and the desired size.
+
+    Raises:
+        InvalidDescription: sizes that are absurd or contradict each other, or what a member raises.
+    """
+    group = _sizes(resource, sizes)
+    yield group
+    for number in range(group.desired):
         yield from nested.member(resource, number, definition)
-    yield from policies(resource, entries_of(resource, (POLICIES,)))
-
-
-def _first_size(properties: Mapping[str, YamlNode]) -> int:
-    sizes = {name: _size(name, properties[name]) for name in _SIZES if name in properties}
-    least, most = sizes["min_size"] or 0, sizes["max_size"] or 0
-    if least > most:
-        raise properties["max_size"].invalid(f"max_size {most} is less than min_size {least}")
-    desired = sizes.get("desired_capacity")
-    if desired is None:
-        return least
-    if not least <= desired <= most:
-        raise properties["desired_capacity"].invalid(
-            f"desired_capacity {desired} is not between min_size {least} and max_size {most}"
+    entries = entries_of(resource, (POLICIES, SCALING, HEADROOM))
+    if HEADROOM in entries:
+        raise entries[HEADROOM].invalid(
+            "headroom cannot be said in a template; set it on the ensemble"
         )
-    return desired
+    if SCALING in entries:
+        typed_yaml.choice(entries[SCALING], ("all", "largest"))
+    yield from policies(resource, entries)
 
 
-def _size(name: str, node: YamlNode) -> int | None:
-    """A size; None where null was given."""
+def _sizes(resource: Resource, names: tuple[str, str, str]) -> ScalingGroup:
+    properties = resource.properties
+    least, most, desired = (
+        size(name, properties[name]) if name in properties else None for name in names
+    )
+    least, most = least or 0, most or 0
+    if least > most:
+        raise properties[names[1]].invalid(f"{names[1]} {most} is less than {names[0]} {least}")
+    # Nought is no wish, as in Heat.
+    wanted = desired or least
+    if not least <= wanted <= most:
+        raise properties[names[2]].invalid(
+            f"{names[2]} {wanted} is not between {names[0]} {least} and {names[1]} {most}"
+        )
+    return ScalingGroup(resource.path, resource.node, least, most, wanted)
+
+
+def size(name: str, node: YamlNode) -> int | None:
+    """The size in a property of that name; None where null was given.
+
+    Raises:
+        InvalidDescription: it is no number of members.
+    """
     refuse_deferred(node)
     if node.value is None:
         return None

@@ -6,12 +6,13 @@ index variable is replaced in every text of the properties, and nowhere else.
 
 from __future__ import annotations
 
+from itertools import count, islice
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
-from moorage.heat.deferred_values import DeferredValue, find_deferred, refuse_deferred
+from moorage.heat.deferred_values import DeferredValue, refuse_deferred
 from moorage.heat.numbers import to_number
 from moorage.heat.resources import refuse_unknown
 from moorage.heat.yaml_tree import collection_node, to_node
@@ -19,11 +20,11 @@ from moorage.heat.yaml_tree import collection_node, to_node
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.expanded_template import ExpandedItem, Resource
-    from moorage.heat.resources import MemberExpander
+    from moorage.heat.expanded_template import ExpandedItem, Expander, Resource
     from moorage.heat.yaml_tree import YamlNode
 
 TYPES = ("OS::Heat::ResourceGroup",)
+PLACED = True
 DEFINITION = "resource_def"
 
 INDEX: Final = "%index%"
@@ -37,26 +38,24 @@ _PROPERTIES: Final = (
 )
 
 
-def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:
+def expand(resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:
     """Each member in turn, and the policies of the group's annotation.
 
     Raises:
-        InvalidDescription: an unknown property, an absurd count, removal policies (they choose
-            victims of an update; here nothing exists yet), or what a member raises.
+        InvalidDescription: an unknown property, an absurd count, or what a member raises.
     """
     properties = resource.properties
     refuse_unknown(properties, _PROPERTIES, "a resource group")
     if "resource_def" not in properties:
         raise resource.node.invalid("a resource group needs resource_def")
-    removal = properties.get("removal_policies")
-    if removal is not None and _names_any(removal):
-        raise removal.invalid("removal_policies that name resources are not supported")
     definition = typed_yaml.mapping(
         properties["resource_def"], required=("type",), optional=("properties", "metadata")
     )
     variable = index_variable(properties)
-    for number in range(_count(properties)):
-        yield from nested.member(resource, number, _numbered(definition, variable, str(number)))
+    unchanged = _numbered(definition, variable, "0") == definition
+    for number in _numbers(properties):
+        member = definition if unchanged else _numbered(definition, variable, str(number))
+        yield from nested.member(resource, number, member)
     yield from policies(resource, entries_of(resource, (POLICIES,)))
 
 
@@ -75,11 +74,19 @@ def index_variable(properties: Mapping[str, YamlNode]) -> str:
     return variable
 
 
-def _names_any(removal: YamlNode) -> bool:
-    return find_deferred(removal) is not None or any(
-        isinstance(one.value, dict) and any(below.value for below in one.value.values())
-        for one in (removal.value if isinstance(removal.value, list) else [removal])
-    )
+def _numbers(properties: Mapping[str, YamlNode]) -> Iterator[int]:
+    """The numbers of the members; Heat gives none that the removal policies name."""
+    skipped = set(_removed(properties.get("removal_policies")))
+    numbers = (number for number in count() if str(number) not in skipped)
+    return islice(numbers, _count(properties))
+
+
+def _removed(node: YamlNode | None) -> Iterator[str]:
+    for policy in node.value if node is not None and isinstance(node.value, list) else []:
+        named = policy.value.get("resource_list") if isinstance(policy.value, dict) else None
+        for one in named.value if named is not None and isinstance(named.value, list) else []:
+            # Whatever is no number here is the id of a member, and none exists yet.
+            yield str(one.value)
 
 
 def _count(properties: Mapping[str, YamlNode]) -> int:

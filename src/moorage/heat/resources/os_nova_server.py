@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, ROLE_KEYS, entries_of, policies
-from moorage.heat.deferred_values import ResourceReference, find_deferred
-from moorage.heat.expanded_template import Server
+from moorage.heat.deferred_values import refuse_deferred
+from moorage.heat.expanded_template import Note, Server
+from moorage.heat.numbers import to_number
+from moorage.heat.port_resources import PortResources, ports_of
 from moorage.heat.resources import refuse_unknown
-from moorage.heat.resources.os_neutron_port import check_vnic_type
+from moorage.heat.server_hints import read_hints, read_zone
+from moorage.heat.template_flavors import described_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.expanded_template import ExpandedItem, Resource
-    from moorage.heat.paths import Path
-    from moorage.heat.resources import MemberExpander
+    from moorage.heat.expanded_template import ExpandedItem, Expander, Resource
     from moorage.heat.yaml_tree import YamlNode
 
 TYPES = ("OS::Nova::Server",)
+PLACED = True
 
 IGNORED_PROPERTIES: Final = (
     "name",
@@ -43,32 +45,38 @@ IGNORED_PROPERTIES: Final = (
 """Properties that do not decide where a server may stand."""
 
 
-def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:  # noqa: ARG001 - nothing below
+def expand(resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:
     """A server, and the policies of its annotation.
 
     Raises:
-        InvalidDescription: an unknown property, a missing flavor, a hint or network that asks
-            for a place Moorage cannot give yet, or a deciding value that comes only later.
+        InvalidDescription: an unknown property, a missing flavor, a hint that asks for a place
+            Moorage cannot give, or a deciding value that comes only later.
     """
     properties = resource.properties
     refuse_unknown(properties, (*IGNORED_PROPERTIES, *_DECIDING), "a server")
     if "flavor" not in properties:
         raise resource.node.invalid("a server needs a flavor")
-    if "reservation_id" in properties:
-        raise properties["reservation_id"].invalid("reservation_id is not supported")
-    for network in _networks(properties):
-        check_vnic_type(network)
     entries = entries_of(resource, (POLICIES, *ROLE_KEYS))
+    stated = {key: entries[key].plain() for key in ROLE_KEYS if key in entries}
+    ports = PortResources()
+    if "ports" not in stated:  # else the annotation tells of them
+        ports = ports_of(properties.get("networks"), resource.path, nested)
+    hints = read_hints(_hints(properties), resource.path)
+    zone = read_zone(properties.get("availability_zone"))
+    yield from (*hints.notes, *ports.notes, *_reservation(resource))
     yield Server(
         path=resource.path,
         node=resource.node,
         description={
-            "flavor": typed_yaml.name(_known(properties["flavor"])),
-            **({"boot_from_volume": True} if _from_volume(properties) else {}),
-            **{key: entries[key].plain() for key in ROLE_KEYS if key in entries},
+            **described_size(properties["flavor"], nested, from_volume=_from_volume(properties)),
+            **({"ports": ports.ports} if ports.ports else {}),
+            **stated,
         },
-        zone=_zone(properties),
-        groups=tuple(_groups(properties)),
+        zone=zone.name,
+        host=zone.host,
+        groups=hints.groups,
+        apart_from=hints.apart_from,
+        beside=hints.beside,
     )
     yield from policies(resource, entries)
 
@@ -106,7 +114,12 @@ def _is_root_volume(mapping: Mapping[str, YamlNode]) -> bool:
     if not any(name in mapping and mapping[name].value is not None for name in _VOLUMES):
         return False
     order = mapping.get("boot_index")
-    return order is None or order.value is None or str(_known(order).value) == "0"
+    return order is None or order.value is None or _order(order) == 0
+
+
+def _order(node: YamlNode) -> object:
+    refuse_deferred(node)
+    return to_number(node.plain())
 
 
 def _entries(node: YamlNode) -> Mapping[str, YamlNode]:
@@ -117,49 +130,13 @@ def _listed(node: YamlNode | None) -> list[YamlNode]:
     return node.value if node is not None and isinstance(node.value, list) else []
 
 
-def _known(node: YamlNode) -> YamlNode:
-    later = find_deferred(node)
-    if later is not None:
-        raise node.invalid(
-            f"this decides the placement, but {later} is not known before the stack is made"
-        )
-    return node
+def _hints(properties: Mapping[str, YamlNode]) -> Iterator[tuple[str, YamlNode]]:
+    node = properties.get("scheduler_hints")
+    if node is not None and node.value is not None:
+        yield from typed_yaml.mapping(node).items()
 
 
-def _zone(properties: Mapping[str, YamlNode]) -> str | None:
-    node = properties.get("availability_zone")
-    if node is None or node.value in (None, ""):
-        return None
-    zone = typed_yaml.name(_known(node))
-    if ":" in zone:
-        raise node.invalid("a zone may not name a host; say which hosts with a fence policy")
-    return zone
-
-
-def _groups(properties: Mapping[str, YamlNode]) -> Iterator[Path]:
-    hints = properties.get("scheduler_hints")
-    if hints is None or hints.value is None:
-        return
-    for name, node in typed_yaml.mapping(hints).items():
-        if name != "group":
-            raise node.invalid(
-                f"the scheduler hint {name!r} is not supported; only group is. State a policy"
-                " in the metadata instead"
-            )
-        if not isinstance(node.value, ResourceReference):
-            raise node.invalid(
-                "the group must be a server group of this template, by get_resource:"
-                " one outside cannot be seen"
-            )
-        yield node.value.target
-
-
-def _networks(properties: Mapping[str, YamlNode]) -> Iterator[YamlNode]:
-    node = properties.get("networks")
-    if node is None or not isinstance(node.value, list):
-        return
-    for network in node.value:
-        if isinstance(network.value, dict):
-            extra = network.value.get("port_extra_properties")
-            if extra is not None:
-                yield extra
+def _reservation(resource: Resource) -> Iterator[Note]:
+    node = resource.properties.get("reservation_id")
+    if node is not None and node.value is not None:
+        yield Note(f"{resource.path.member_name().role}: its reservation_id is only for Nova")

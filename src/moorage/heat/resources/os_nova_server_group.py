@@ -14,18 +14,18 @@ from moorage.heat.numbers import to_number
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.expanded_template import ExpandedItem, Resource
-    from moorage.heat.resources import MemberExpander
+    from moorage.heat.expanded_template import ExpandedItem, Expander, Resource
     from moorage.heat.yaml_tree import YamlNode
 
 TYPES = ("OS::Nova::ServerGroup",)
+PLACED = True
 
 DEFAULT: Final = "anti-affinity"
 """What Heat takes when no policy is given."""
 MOST: Final = 10_000
 
 
-def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:  # noqa: ARG001 - nothing below
+def expand(resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:  # noqa: ARG001 - nothing below
     """The group, and the policies of its annotation.
 
     Raises:

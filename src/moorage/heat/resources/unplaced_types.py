@@ -1,84 +1,84 @@
-"""Resource types that take no place of their own on a host.
+"""Resource types that take no place of their own on a host: all that no other module understands.
 
-They are recognised and named in the answer as not placed. The list is closed on purpose: what
-is not known might need a place, and silence would be a wrong answer.
+They are named in the answer as not placed, with the reason as far as it is known. Their properties
+are not read, so that nothing in them can be wrong here.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from moorage.heat.annotation import KEY
+from moorage.heat.annotation import DECIDED, KEY
 from moorage.heat.expanded_template import UnplacedResource
+from moorage.heat.resources import UNPLACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from moorage.heat.expanded_template import ExpandedItem, Resource
-    from moorage.heat.resources import MemberExpander
+    from moorage.heat.expanded_template import ExpandedItem, Expander, Resource
+
+TYPES = (UNPLACED,)
+PLACED = False
 
 _NETWORK: Final = "networks are Neutron's to place"
 _STORAGE: Final = "storage is Cinder's to place"
-_WORDS: Final = "no more than data"
+_DATA: Final = "no more than data"
+_SCALING: Final = "it only changes the size of groups"
+_OTHER: Final = "no servers of the stack"
 
-WHY: Final[Mapping[str, str]] = {
-    "OS::Neutron::Net": _NETWORK,
-    "OS::Neutron::Subnet": _NETWORK,
-    "OS::Neutron::SubnetPool": _NETWORK,
-    "OS::Neutron::AddressScope": _NETWORK,
-    "OS::Neutron::Segment": _NETWORK,
-    "OS::Neutron::Router": _NETWORK,
-    "OS::Neutron::RouterInterface": _NETWORK,
-    "OS::Neutron::RouterGateway": _NETWORK,
-    "OS::Neutron::ExtraRoute": _NETWORK,
-    "OS::Neutron::ExtraRouteSet": _NETWORK,
-    "OS::Neutron::FloatingIP": _NETWORK,
-    "OS::Neutron::FloatingIPAssociation": _NETWORK,
-    "OS::Neutron::FloatingIPPortForward": _NETWORK,
-    "OS::Neutron::SecurityGroup": _NETWORK,
-    "OS::Neutron::SecurityGroupRule": _NETWORK,
-    "OS::Neutron::AddressGroup": _NETWORK,
-    "OS::Neutron::RBACPolicy": _NETWORK,
+REASONS: Final[Mapping[str, str]] = {
+    "OS::Neutron::": _NETWORK,
+    "OS::Quantum": _NETWORK,
+    "OS::Designate::": _NETWORK,
+    "OS::Octavia::": "what it makes is Octavia's to place",
     "OS::Nova::FloatingIP": _NETWORK,
-    "OS::Nova::FloatingIPAssociation": _NETWORK,
-    "OS::Designate::Zone": _NETWORK,
-    "OS::Designate::RecordSet": _NETWORK,
-    "OS::Cinder::Volume": _STORAGE,
-    "OS::Cinder::VolumeAttachment": _STORAGE,
-    "OS::Nova::KeyPair": _WORDS,
-    "OS::Heat::RandomString": _WORDS,
-    "OS::Heat::Value": _WORDS,
-    "OS::Heat::None": _WORDS,
-    "OS::Heat::CloudConfig": _WORDS,
-    "OS::Heat::MultipartMime": _WORDS,
-    "OS::Heat::SoftwareConfig": _WORDS,
-    "OS::Heat::SoftwareDeployment": _WORDS,
-    "OS::Heat::SoftwareDeploymentGroup": _WORDS,
-    "OS::Heat::SoftwareComponent": _WORDS,
-    "OS::Heat::StructuredConfig": _WORDS,
-    "OS::Heat::StructuredDeployment": _WORDS,
-    "OS::Heat::StructuredDeploymentGroup": _WORDS,
-    "OS::Heat::WaitCondition": _WORDS,
-    "OS::Heat::WaitConditionHandle": _WORDS,
-    "OS::Heat::Delay": _WORDS,
-    "OS::Barbican::Secret": _WORDS,
-    "OS::Barbican::SecretContainer": _WORDS,
-    "OS::Swift::Container": _STORAGE,
+    "AWS::EC2::": _NETWORK,
+    "OS::Cinder::": _STORAGE,
+    "OS::Manila::": "shares are Manila's to place",
+    "OS::Swift::": "objects are Swift's to place",
+    "AWS::EC2::Volume": _STORAGE,
+    "AWS::S3::": "objects are Swift's to place",
+    "OS::Heat::": _DATA,
+    "OS::Nova::KeyPair": _DATA,
+    "OS::Barbican::": _DATA,
+    "AWS::CloudFormation::": _DATA,
+    "OS::Heat::ScalingPolicy": _SCALING,
+    "AWS::AutoScaling::": _SCALING,
+    "OS::Aodh::": _SCALING,
+    "OS::Ceilometer::": _SCALING,
+    "OS::Keystone::": _DATA,
+    "OS::Glance::": _DATA,
+    "OS::Mistral::": _DATA,
+    "OS::Zaqar::": _DATA,
+    "OS::Zun::": "its containers are Zun's to place",
+    "OS::Trove::": "its servers are Trove's, who does not say how many",
+    "OS::Sahara::": "its servers are Sahara's, who does not say how many",
+    "OS::Senlin::": "its servers are Senlin's, who does not say how many",
+    "OS::Magnum::": "its servers are Magnum's, who does not say how many",
+    "OS::Ironic::": "it describes the machine itself",
+    "OS::Blazar::": "a lease is a request of its own",
 }
-"""Type -> why it is not placed."""
-
-TYPES = tuple(WHY)
+"""Beginning of a type's name -> why it is not placed; the longest one counts."""
 
 
-def expand(resource: Resource, nested: MemberExpander) -> Iterator[ExpandedItem]:  # noqa: ARG001 - nothing below
+def expand(resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:  # noqa: ARG001 - nothing below
     """Nothing to place.
 
     Raises:
         InvalidDescription: it carries policies, which would have no members.
     """
-    if KEY in resource.metadata:
-        raise resource.metadata[KEY].invalid(
-            f"{resource.type} has no place, so policies here speak about nobody;"
-            " write them on a server, a server group or a resource group"
-        )
-    yield UnplacedResource(resource.path, resource.type, WHY[resource.type])
+    annotation = resource.metadata.get(KEY)
+    if annotation is not None and annotation.value != {}:
+        entries = annotation.value if isinstance(annotation.value, dict) else {"": annotation}
+        if entries.keys() - {DECIDED}:
+            raise annotation.invalid(
+                f"{resource.type} has no place, so policies here speak about nobody;"
+                " write them on a server, a server group or a resource group"
+            )
+    yield UnplacedResource(resource.path, resource.type, reason(resource.type))
+
+
+def reason(type_name: str) -> str:
+    """Why resources of a type are not placed."""
+    known = [beginning for beginning in REASONS if type_name.startswith(beginning)]
+    return REASONS[max(known, key=len)] if known else _OTHER

@@ -131,6 +131,15 @@ MOST_COUNTED: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
+class TemplateRequest:
+    """A template, and whether and how its decision is written into it."""
+
+    source: Source
+    binding: Binding | None = Binding.HINTS
+    """How the written template takes the places; None: it is not written."""
+
+
+@dataclass(frozen=True, slots=True)
 class PlacedTemplate:
     """A compiled template, its ensemble and decision, and the template annotated with them.
 
@@ -150,11 +159,10 @@ class PlacedTemplate:
 def place_template(
     env: UseCaseEnvironment,
     caller: Caller,
-    source: Source,
+    request: TemplateRequest,
     options: DecisionOptions,
     identity: RequestIdentity,
     *,
-    binding: Binding | None = Binding.HINTS,
     dry_run: bool = False,
 ) -> PlacedTemplate:
     """Create an ensemble from a Heat template, decide it and hold the places.
@@ -162,22 +170,13 @@ def place_template(
     The time limit of the decision includes reading the template. How many more members fit is
     counted for the roles of scaling groups, too.
 
-    Args:
-        env: what use cases need.
-        caller: who asks.
-        source: the template with its files.
-        options: how to decide.
-        identity: the request.
-        binding: how the written template takes the places; None: it is not written.
-        dry_run: whether to decide without holding places.
-
     Raises:
         InvalidDescription: the template is not valid; the error has path and line.
         Contradiction, Infeasible, LimitExceeded, Busy: as for any ensemble.
     """
     time_limit = time_limit_within(env.limits, options.time_limit)
     with deadline.within(env.stopwatch, time_limit / SECOND):
-        compiled, emission = _read(source, binding)
+        compiled, emission = _read(request)
         try:
             with deadline.leaving(len(compiled.keys) * _ANNOTATING):
                 made = create_ensemble(
@@ -192,18 +191,16 @@ def place_template(
             raise compiled.with_location(error) from error
     assert made.decision is not None, "it was asked for"
     if dry_run:
-        return _unwritten(source, compiled, made.ensemble, made.decision, dry_run=True)
+        return _unwritten(request.source, compiled, made.ensemble, made.decision, dry_run=True)
     with deadline.over():
-        return _placed(env, source, compiled, emission, made.ensemble, made.decision, binding)
+        return _placed(env, request, compiled, emission, made.ensemble, made.decision)
 
 
 def match_template(
     env: UseCaseEnvironment,
     caller: Caller,
-    source: Source,
+    request: TemplateRequest,
     ensemble_id: str,
-    *,
-    binding: Binding | None = Binding.HINTS,
 ) -> PlacedTemplate:
     """Match a template's servers with an ensemble's members by name, and use its decision.
 
@@ -213,7 +210,7 @@ def match_template(
         DescriptionMismatch: the template differs from the ensemble; the fields are listed.
         HoldExpired: the ensemble has no decision with all the template's places.
     """
-    compiled, emission = _read(source, binding)
+    compiled, emission = _read(request)
     ensemble = own_ensemble(env.store, caller, ensemble_id)
     try:
         diff = differences(env.store, compiled.description, ensemble, env.limits.nova)
@@ -222,7 +219,7 @@ def match_template(
     if diff:
         raise DescriptionMismatch("the template", diff)
     decision = _usable(env, compiled, ensemble)
-    return _placed(env, source, compiled, emission, ensemble, decision, binding)
+    return _placed(env, request, compiled, emission, ensemble, decision)
 
 
 def _counting_growth(options: DecisionOptions, compiled: CompiledTemplate) -> DecisionOptions:
@@ -234,7 +231,7 @@ def _counting_growth(options: DecisionOptions, compiled: CompiledTemplate) -> De
 
 
 def _read(
-    source: Source, binding: Binding | None
+    request: TemplateRequest,
 ) -> tuple[CompiledTemplate, PreparedTemplates | None]:
     """Compile a template, and prepare its text to be written with a decision.
 
@@ -242,14 +239,11 @@ def _read(
         InvalidDescription: the template cannot be compiled or written; with path and line.
         TimeExpired: the deadline of the request passed.
     """
-    compiled = compile_template(source)
+    compiled = compile_template(request.source)
     deadline.check()
-    if binding is None:
+    if request.binding is None:
         return compiled, None
-    prepared = prepare(source, compiled)
-    if binding is Binding.FLAVORS:
-        prepared.check_flavors(compiled)
-    return compiled, prepared
+    return compiled, prepare(request.source, compiled, request.binding)
 
 
 def _usable(env: UseCaseEnvironment, compiled: CompiledTemplate, ensemble: Ensemble) -> Decision:
@@ -279,20 +273,20 @@ def _usable(env: UseCaseEnvironment, compiled: CompiledTemplate, ensemble: Ensem
 
 def _placed(
     env: UseCaseEnvironment,
-    source: Source,
+    request: TemplateRequest,
     compiled: CompiledTemplate,
     emission: PreparedTemplates | None,
     ensemble: Ensemble,
     decision: Decision,
-    binding: Binding | None,
 ) -> PlacedTemplate:
     """The template written with its decision. A host that was deleted since has no domains.
 
     Raises:
         HoldExpired: it is to be bound by flavors, and the decision has none any more.
     """
+    binding = request.binding
     if emission is None or binding is None:
-        return _unwritten(source, compiled, ensemble, decision)
+        return _unwritten(request.source, compiled, ensemble, decision)
     snapshot = env.store.snapshot()
     places = {}
     for member in compiled.keys:
