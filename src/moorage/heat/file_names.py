@@ -9,14 +9,17 @@ from __future__ import annotations
 import posixpath
 import re
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urljoin
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
 NESTED: Final = (".yaml", ".template")
 """What the type of a nested template ends with."""
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|file:/")
+_URL: Final = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<host>[^/]*)(?P<path>.*)", re.DOTALL
+)
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<host>[^/]*)(?P<path>.*)", re.DOTALL
+)
 
 
 def is_nested(type_name: object) -> bool:
@@ -26,15 +29,23 @@ def is_nested(type_name: object) -> bool:
 
 def is_url(name: str) -> bool:
     """Whether a file's name is a URL, such as Heat's client writes."""
-    return _URL.match(name) is not None
+    return _URL.fullmatch(name) is not None
+
+
+def place_in(url: str) -> str:
+    """Host and path of a URL, as one path."""
+    found = _URL.fullmatch(url)
+    return "" if found is None else f"{found['host']}{found['path']}".lstrip("/")
 
 
 def file_name(written: str, *, of: str) -> str:
     """The name of a file, as the file `of` refers to it: a URL, or relative to the root."""
     if is_url(written):
         return written
-    if is_url(of):
-        return urljoin(of, written)
+    found = _URL.fullmatch(of)
+    if found is not None:
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(found["path"]), written))
+        return f"{found['scheme']}{found['host']}{path}"
     return posixpath.normpath(posixpath.join(posixpath.dirname(of), written))
 
 

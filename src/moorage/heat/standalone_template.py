@@ -11,10 +11,9 @@ import posixpath
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from moorage.heat import typed_yaml
-from moorage.heat.file_names import find_file, is_nested, is_url
+from moorage.heat.file_names import find_file, is_nested, is_url, place_in
 from moorage.heat.parameters import given_value, is_hidden, to_default
 from moorage.heat.remarks import Remarks
 from moorage.heat.resources import members_of
@@ -84,7 +83,7 @@ def output_names(files: Iterable[str]) -> dict[str, str]:
     Of URLs only what they have not in common is kept: `file:///home/pods/pod.yaml` is `pod.yaml`.
     """
     listed = list(files)
-    places = [posixpath.dirname(_place(one)) for one in listed if is_url(one)]
+    places = [posixpath.dirname(place_in(one)) for one in listed if is_url(one)]
     common = posixpath.commonpath(places) if places else ""
     names: dict[str, str] = {}
     taken: set[str] = set()
@@ -100,15 +99,9 @@ def output_names(files: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def _place(url: str) -> str:
-    """Host and path of a URL, as one path."""
-    parts = urlsplit(url)
-    return f"{parts.netloc}{parts.path}".lstrip("/")
-
-
 def _inside(file: str, common: str) -> str:
     if is_url(file):
-        file = posixpath.relpath(_place(file), common or ".")
+        file = posixpath.relpath(place_in(file), common or ".")
     return "/".join(part for part in file.split("/") if part not in {"", ".", ".."})
 
 
