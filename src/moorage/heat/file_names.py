@@ -18,8 +18,6 @@ NESTED: Final = (".yaml", ".template")
 _URL: Final = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<host>[^/]*)(?P<path>.*)", re.DOTALL
 )
-    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<host>[^/]*)(?P<path>.*)", re.DOTALL
-)
 
 
 def is_nested(type_name: object) -> bool:
