@@ -206,6 +206,7 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
             ("created", ensemble.created_at),
             ("decision", _decided(decision, members) if decision else "none"),
             *(("stays", line) for line in stays(members)),
+            *(("headroom", line) for line in headroom_lines(ensemble)),
         ]
     )
     roles = [
@@ -231,6 +232,12 @@ def described(ensemble: Ensemble, members: Sequence[Member]) -> RenderableType:
     if notes:
         parts += ["", *notes]
     return stack(*parts)
+
+
+def headroom_lines(ensemble: Ensemble) -> list[str]:
+    """A line about places held for more members, if there are any: `worker 4, master 1`."""
+    counts = [f"{role} {count}" for role, count in ensemble.headroom.items()]
+    return [", ".join(counts)] if counts else []
 
 
 def _image(role: Role) -> str:

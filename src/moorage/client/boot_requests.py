@@ -25,6 +25,11 @@ ENSEMBLE: Final = "moorage:ensemble"
 MEMBER: Final = "moorage:member"
 
 
+def server_name(ensemble: str, member: str) -> str:
+    """The name of a member's server: `hadoop-worker-0` for `worker[0]` of hadoop."""
+    return f"{ensemble}-{member.replace('[', '-').removesuffix(']')}"[:255]
+
+
 @dataclass(frozen=True, slots=True)
 class RoleRequest:
     """What the servers of one role have in common."""
@@ -38,8 +43,8 @@ class RoleRequest:
     def server(self, ensemble: Ensemble, member: str, claim_id: str) -> dict[str, Any]:
         """The request that creates a member's server."""
         marks = {**server_metadata(ensemble.id, member), CLAIM: claim_id}
-        name = f"{ensemble.name}-{member.replace('[', '-').removesuffix(']')}"
-        return {**self.fields, "name": name[:255], "metadata": {**self.metadata, **marks}}
+        name = server_name(ensemble.name, member)
+        return {**self.fields, "name": name, "metadata": {**self.metadata, **marks}}
 
     def described(self) -> dict[str, Any]:
         """The server as a claim describes it."""

@@ -12,6 +12,7 @@ from moorage.client.resource import Answer, Resource, answer, converted
 from moorage.wire.claims import Claim
 from moorage.wire.decisions import Decision
 from moorage.wire.ensembles import Ensemble, OneEnsemble
+from moorage.wire.growth import Extended, Headroom, Shrunk
 from moorage.wire.members import Added, Member
 
 if TYPE_CHECKING:
@@ -128,6 +129,27 @@ class Ensembles(Resource):
     def delete(self, ensemble_id: str, generation: int) -> None:
         """Delete it and release its holds, if its generation is unchanged."""
         self._delete(f"/{ensemble_id}", generation=generation)
+
+    def extend(
+        self, ensemble_id: str, extension: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Answer[Extended]:
+        """Decide more members beside those that there are."""
+        path, body = f"/{ensemble_id}/extend", {"extend": extension}
+        return self._send("POST", path, body, Extended, "extend", dry_run=dry_run)
+
+    def shrink(
+        self, ensemble_id: str, reduction: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Answer[Shrunk]:
+        """Take members out so that the policies keep holding."""
+        path, body = f"/{ensemble_id}/shrink", {"shrink": reduction}
+        return self._send("POST", path, body, Shrunk, "shrink", dry_run=dry_run)
+
+    def headroom(
+        self, ensemble_id: str, role: str, count: int, *, dry_run: bool = False
+    ) -> Answer[Headroom]:
+        """Hold places for so many more members of a role, until another number is set."""
+        path, body = f"/{ensemble_id}/headroom", {"headroom": {"role": role, "count": count}}
+        return self._send("PUT", path, body, Headroom, "headroom", dry_run=dry_run)
 
     def survivability(self, ensemble_id: str) -> Answer[dict[str, Any]]:
         """How many members survive the loss of one domain, by level."""

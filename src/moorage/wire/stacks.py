@@ -21,6 +21,16 @@ class StackBody(Struct, frozen=True, forbid_unknown_fields=True):
     name: Name
     template: Annotated[str, Meta(max_length=4_000_000)]
     environment: _Environment | None = None
+    environment_files: Annotated[
+        list[_File],
+        Meta(
+            max_length=100,
+            description=(
+                "Names of environments among the files, of which later ones win; `environment` is"
+                " not read then"
+            ),
+        ),
+    ] = []
     parameters: dict[Name, Any] = {}
     files: dict[_File, Annotated[str, Meta(max_length=4_000_000)]] = {}
     servers: Annotated[

@@ -25,6 +25,7 @@ def put(call: Call) -> Reply:
         Source(
             template=body.template,
             environment=body.environment,
+            environment_files=tuple(body.environment_files),
             parameters=body.parameters,
             files=body.files,
             name=body.name,
