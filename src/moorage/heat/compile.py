@@ -101,8 +101,15 @@ class CompiledTemplate:
         return error
 
 
-def compile_template(source: Source, *, may_be_empty: bool = False) -> CompiledTemplate:
-    """Read, expand and describe a template; one without servers only if `may_be_empty`.
+def compile_template(
+    source: Source, *, may_be_empty: bool = False, may_lack: bool = False
+) -> CompiledTemplate:
+    """Read, expand and describe a template.
+
+    Args:
+        source: the template with its environment, files and parameters.
+        may_be_empty: whether it may have no servers.
+        may_lack: whether its parameters may lack values, on which no place hangs then.
 
     Raises:
         InvalidDescription: the template is invalid or uses something unsupported; `path` and `line`
@@ -110,7 +117,7 @@ def compile_template(source: Source, *, may_be_empty: bool = False) -> CompiledT
             message with "in" and that name: a line alone would mean the root template.
     """
     try:
-        return _compiled(source, may_be_empty=may_be_empty)
+        return _compiled(source, may_be_empty=may_be_empty, may_lack=may_lack)
     except InvalidDescription as error:
         _name_file(error, source.files)
         raise
@@ -124,10 +131,10 @@ def _name_file(error: InvalidDescription, files: Collection[str]) -> None:
         error.args = (error.message,)
 
 
-def _compiled(source: Source, *, may_be_empty: bool) -> CompiledTemplate:
+def _compiled(source: Source, *, may_be_empty: bool, may_lack: bool) -> CompiledTemplate:
     root = read_template(source.template)
     environment = environment_of(source, root)
-    found, remarks = _expanded(source, root, environment)
+    found, remarks = _expanded(source, root, environment, may_lack=may_lack)
     servers = [one for one in found if isinstance(one, Server)]
     if not servers and not may_be_empty:
         raise NothingToPlace("the template has no server to place", path="resources")
@@ -186,7 +193,7 @@ def environment_of(source: Source, root: Template) -> Environment:
 
 
 def _expanded(
-    source: Source, root: Template, environment: Environment
+    source: Source, root: Template, environment: Environment, *, may_lack: bool
 ) -> tuple[list[ExpandedItem], tuple[str, ...]]:
     """The items of the whole tree of stacks, and remarks on its functions."""
     given: dict[str, YamlNode] = {
@@ -196,7 +203,7 @@ def _expanded(
             for name, value in source.parameters.items()
         },
     }
-    context = ExpansionContext(environment.defaults, source.files, source.name)
+    context = ExpansionContext(environment.defaults, source.files, source.name, may_lack)
     found: list[ExpandedItem] = []
     for one in Stack(ROOT, root, given, environment.registry, context).expand():
         found.append(one)

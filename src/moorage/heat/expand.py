@@ -48,6 +48,8 @@ class ExpansionContext:
     files: Mapping[str, str]
     """Nested templates and other files by name: relative to the root template, or URLs."""
     stack_name: str
+    may_lack: bool = False
+    """Whether the root stack's parameters may lack values."""
     templates: dict[str, Template] = field(default_factory=dict)
     """Cache of the nested templates that have been read."""
     work: Work = field(default_factory=Work)
@@ -76,7 +78,11 @@ class Stack:
             InvalidDescription: something is invalid or unsupported; with path and line.
         """
         values = read_values(
-            self.template.parameters, self.parameters, self.context.defaults, self.context.work
+            self.template.parameters,
+            self.parameters,
+            self.context.defaults,
+            self.context.work,
+            may_lack=self.context.may_lack and not self.path.steps,
         )
         yield from (Note(text) for text in (*self.template.remarks, *values.notes))
         # Heat gives a nested stack a name of its own, with a random part.

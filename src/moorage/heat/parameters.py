@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from moorage.heat.work_limit import Work
     from moorage.heat.yaml_tree import Plain, YamlNode
 
+LACKING: Final = "which has no default"
+"""What is said of a parameter without any value."""
 TYPES: Final = ("string", "number", "comma_delimited_list", "json", "boolean")
 PER_PARAMETER: Final = 5
 """What a parameter costs beside its values, measured in values."""
@@ -123,7 +125,7 @@ class _Reader:
             self._check(constraints, _converted(kind, self.name, default), kind)
         if given is None:
             if may_lack:
-                later = DeferredValue(f"the parameter {self.name}, which has no default,")
+                later = DeferredValue(f"the parameter {self.name}, {LACKING},")
                 return to_node(later, line=node.line, path=node.path)
             raise node.invalid(f"parameter {self.name} has neither a value nor a default")
         if find_deferred(given) is not None:
