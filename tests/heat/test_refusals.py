@@ -120,8 +120,8 @@ def test_the_template_itself_is_fine() -> None:
         ("flavor: m1.xlarge", "image: x", "resources.db", 22),
         (
             "flavor: m1.xlarge",
-            "flavor: f\n      availability_zone: a:b:c:d",
-            f"{DB}.availability_zone",
+            "flavor: f\n      availability_zone: {get_attr: [web, zone]}",
+            f"{DB}.availability_zone.get_attr",
             25,
         ),
         ("  db:", "  db:\n    depends_on: nobody", "resources.db.depends_on", 22),

@@ -57,7 +57,7 @@ class Place(Command):
             "-P",
             "--parameter",
             metavar="NAME=VALUE",
-            help="a parameter's value; wins over the environment",
+            help="a parameter's value; as in Heat, environment files win over it",
         ),
         Repeated(
             "--parameter-file",

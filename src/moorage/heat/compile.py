@@ -28,7 +28,7 @@ from moorage.heat.template import read_template
 from moorage.heat.yaml_tree import to_node
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from moorage.heat.expanded_template import ExpandedItem
     from moorage.heat.paths import Path
@@ -56,7 +56,7 @@ class Source:
     As in Heat, `environment` is not read where there are any.
     """
     parameters: Mapping[str, Plain] = field(default_factory=lambda: MappingProxyType({}))
-    """Passed by the caller; they override the environment."""
+    """Passed by the caller. They override `environment`, and environment files override them."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Nested templates and other files by name: relative to the root template, or URLs."""
     name: str = "stack"
@@ -158,7 +158,13 @@ def _compiled(source: Source, *, may_be_empty: bool, may_lack: bool) -> Compiled
         unplaced=tuple(one for one in found if isinstance(one, UnplacedResource)),
         # A nested template's notes come once for each of its stacks.
         notes=tuple(
-            dict.fromkeys([*(one.text for one in found if isinstance(one, Note)), *remarks])
+            dict.fromkeys(
+                [
+                    *overruled(source, environment),
+                    *(one.text for one in found if isinstance(one, Note)),
+                    *remarks,
+                ]
+            )
         ),
         locations={
             **{f"members[{i}]": first[role.name] for i, role in enumerate(roles)},
@@ -173,39 +179,45 @@ def _compiled(source: Source, *, may_be_empty: bool, may_lack: bool) -> Compiled
 
 
 def environment_of(source: Source, root: Template) -> Environment:
-    """The environment of a template, merged of all its files.
+    """The environment of a template, merged of all its files and the call's parameters.
 
     Raises:
         InvalidDescription: an environment that is missing or not valid.
     """
+    given = {
+        name: to_node(value, line=1, path=f"{CALL_PATH}.{name}")
+        for name, value in source.parameters.items()
+    }
     if not source.environment_files:
-        texts = [] if source.environment is None else [("", source.environment)]
-    else:
-        texts = []
-        for name in source.environment_files:
-            if name not in source.files:
-                raise InvalidDescription(
-                    f"the environment {name} is missing among the files", path="environment_files"
-                )
-            texts.append((name, source.files[name]))
-    files = [read_environment(text, name=name) for name, text in texts]
-    return merge_environments(files, root.parameters)
+        texts = [] if source.environment is None else [source.environment]
+        files = [read_environment(text) for text in texts]
+        alone = merge_environments(files, root.parameters, {})
+        return replace(alone, parameters={**alone.parameters, **given})
+    files = []
+    for name in source.environment_files:
+        if name not in source.files:
+            raise InvalidDescription(
+                f"the environment {name} is missing among the files", path="environment_files"
+            )
+        files.append(read_environment(source.files[name], name=name))
+    return merge_environments(files, root.parameters, given)
+
+
+def overruled(source: Source, environment: Environment) -> Iterator[str]:
+    """A note on each parameter of the call that an environment file overrules, as in Heat."""
+    for name, value in source.parameters.items():
+        there = environment.parameters.get(name)
+        if source.environment_files and there is not None and there.plain() != value:
+            yield f"parameter {name}: an environment file wins over the value of the call, in Heat"
 
 
 def _expanded(
     source: Source, root: Template, environment: Environment, *, may_lack: bool
 ) -> tuple[list[ExpandedItem], tuple[str, ...]]:
     """The items of the whole tree of stacks, and remarks on its functions."""
-    given: dict[str, YamlNode] = {
-        **environment.parameters,
-        **{
-            name: to_node(value, line=1, path=f"{CALL_PATH}.{name}")
-            for name, value in source.parameters.items()
-        },
-    }
     context = ExpansionContext(environment.defaults, source.files, source.name, may_lack)
     found: list[ExpandedItem] = []
-    for one in Stack(ROOT, root, given, environment.registry, context).expand():
+    for one in Stack(ROOT, root, environment.parameters, environment.registry, context).expand():
         found.append(one)
         if len(found) > _MAX_ITEMS:
             raise InvalidDescription("the template expands to too much", path="resources")

@@ -34,7 +34,7 @@ _LISTS: Final = ("encrypted_param_names", "event_sinks")
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What all environment files say together."""
+    """What all environment files and the call say together."""
 
     parameters: Mapping[str, YamlNode] = field(default_factory=lambda: MappingProxyType({}))
     defaults: Mapping[str, YamlNode] = field(default_factory=lambda: MappingProxyType({}))
@@ -80,19 +80,22 @@ def read_environment(text: str, *, name: str = "") -> EnvironmentFile:
 
 
 def merge_environments(
-    files: Sequence[EnvironmentFile], declared: Mapping[str, YamlNode]
+    files: Sequence[EnvironmentFile],
+    declared: Mapping[str, YamlNode],
+    given: Mapping[str, YamlNode],
 ) -> Environment:
     """The environment of several files, later ones over earlier ones.
 
     Args:
         files: the files in their order.
         declared: the parameters of the root template, whose types say how values are merged.
+        given: the parameters of the call, over which the files are merged.
 
     Raises:
         InvalidDescription: files contradict each other in a strategy, or a value cannot be merged.
     """
     merge = ParameterMerge(declared)
-    parameters: dict[str, YamlNode] = {}
+    parameters = dict(given)
     defaults: dict[str, YamlNode] = {}
     for one in files:
         parameters = merge.merged(parameters, one.parameters, one.strategies)

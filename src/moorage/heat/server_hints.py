@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -98,7 +99,7 @@ def _server(hint: str, node: YamlNode) -> Path:
     )
 
 
-_PARTS: Final = 3
+_WITH_HOST: Final = re.compile(r"[\w.-]*:[\w.-]*(:[\w.-]*)?")
 """Zone, host and hypervisor, as administrators may write them."""
 
 
@@ -114,14 +115,15 @@ def read_zone(node: YamlNode | None) -> Zone:
     """Read `zone`, `zone:host`, `zone:host:hypervisor` or `zone::hypervisor`.
 
     Raises:
-        InvalidDescription: another form, or a value that comes only later.
+        InvalidDescription: the value comes only later.
     """
     if node is None or node.value in (None, ""):
         return Zone()
     refuse_deferred(node)
-    name, *named = typed_yaml.name(node).split(":")
-    if len(named) >= _PARTS:
-        raise node.invalid("an availability zone is zone, zone:host or zone:host:hypervisor")
+    text = typed_yaml.text_property(node)
+    if _WITH_HOST.fullmatch(text) is None:
+        return Zone(text)
+    name, *named = text.split(":")
     # A host of libvirt has one hypervisor of the same name; others cannot be told apart here.
     host = next((one for one in named if one), None)
     return Zone(name or None, host)

@@ -19,7 +19,7 @@ from moorage.heat.remarks import Remarks
 from moorage.heat.resources import members_of
 from moorage.heat.template import read_template
 from moorage.heat.versions import HOT
-from moorage.heat.yaml_tree import parse, to_node
+from moorage.heat.yaml_tree import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -162,7 +162,7 @@ class _Writer:
     def _parameters(
         self, sheet: OutputTemplate, declared: Mapping[str, YamlNode]
     ) -> dict[str, Any]:
-        given = {} if sheet.file else self._given()
+        given = {} if sheet.file else self._environment.parameters
         written = dict(sheet.document[sheet.key("parameters")])
         for name, node in declared.items():
             value = given_value(name, given, self._environment.defaults)
@@ -179,13 +179,6 @@ class _Writer:
                 continue
             written[name] = {**written[name], sheet.key("default"): default}
         return written
-
-    def _given(self) -> Mapping[str, YamlNode]:
-        called = {
-            name: to_node(value, line=1, path=f"parameters.{name}")
-            for name, value in self._source.parameters.items()
-        }
-        return {**self._environment.parameters, **called}
 
     def _definition(
         self,

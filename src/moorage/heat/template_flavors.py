@@ -45,7 +45,7 @@ def described_size(
             return _size_of(found, from_volume=from_volume)
     refuse_deferred(node)
     return {
-        "flavor": typed_yaml.name(node),
+        "flavor": typed_yaml.text_property(node),
         **({"boot_from_volume": True} if from_volume else {}),
     }
 

@@ -60,6 +60,13 @@ def name(node: YamlNode) -> str:
     return text(node)
 
 
+def text_property(node: YamlNode) -> str:
+    """The text that Heat makes of a property: of a whole number or a truth value, too."""
+    if isinstance(node.value, int):
+        return str(node.value)
+    return text(node)
+
+
 def integer(node: YamlNode, *, least: int, most: int) -> int:
     """A whole number within bounds."""
     _refuse_deferred(node)
