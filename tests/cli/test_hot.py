@@ -81,3 +81,40 @@ def test_a_file_elsewhere_is_missed_where_a_place_hangs_on_it(sim: Any, template
     told = sim("hot", "place", str(template), *environment(template))
     assert told.status == 1
     assert "http://h/x is missing among the files" in told.err
+
+
+def test_an_environment_s_files_are_where_it_is(sim: Any, template: Path) -> None:
+    moved = template.parent / "envs" / "env.yaml"
+    moved.parent.mkdir()
+    moved.write_text(ENVIRONMENT.replace("lib/pod.yaml", "../lib/pod.yaml"))
+    told = sim("hot", "place", str(template), "-e", str(moved), "--dry-run")
+    assert told.status == 0, told
+    assert "lone/front[0]" in told.out
+
+
+def test_a_template_is_checked_without_a_service(sim: Any, template: Path) -> None:
+    told = sim("hot", "check", str(template), *environment(template))
+    assert told.status == 0, told
+    assert told.out.splitlines()[-1] == "OK 2 roles, 3 members, 0 policies"
+    alone = sim("hot", "check", str(template))
+    assert alone.status == 1
+    assert "lib/pod.yaml.parameters.size" in alone.out or "size" in alone.out
+
+
+def test_a_folder_is_checked_template_by_template(sim: Any, template: Path) -> None:
+    folder = template.parent
+    (folder / "net.yaml").write_text(
+        "heat_template_version: wallaby\nresources: {n: {type: OS::Neutron::Net}}\n"
+    )
+    (folder / "wrong.yaml").write_text("heat_template_version: zed\n")
+    told = sim("hot", "check", str(folder), "-P", "size=m1.small", "-f", "json")
+    assert told.status == 1
+    checks = {one["template"]: one for one in told.body["checks"]}
+    assert {name: one["outcome"] for name, one in checks.items()} == {
+        "lib/pod.yaml": "compiles",
+        "net.yaml": "no servers",
+        "pods.yaml": "refused",
+        "wrong.yaml": "refused",
+    }
+    assert checks["wrong.yaml"]["error"]["line"] == 1
+    assert "env.yaml" not in checks

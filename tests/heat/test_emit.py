@@ -1,5 +1,6 @@
 """A template written again with its decision: the same members, and nothing else changed."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,8 @@ from hypothesis import strategies as st
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import CompiledTemplate, Source, compile_template
 from moorage.heat.member_names import PASSED_PARAMETERS
-from moorage.heat.placed_template import (
-    EmittedTemplate,
-    TemplateDecision,
-    prepare,
-)
+from moorage.heat.placed_template import EmittedTemplate, prepare
+from moorage.heat.template_writer import Binding, TemplateDecision
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ENSEMBLE = "b1d7b1d7-0000-4000-8000-000000000000"
@@ -218,3 +216,134 @@ def test_where_nothing_can_be_added_says_so() -> None:
     with pytest.raises(InvalidDescription, match="computed") as caught:
         emitted(Source(text))
     assert caught.value.line == 5
+
+
+BOUND = """\
+heat_template_version: wallaby
+parameters: {size: {type: string, default: m1.small}}
+resources:
+  db: {type: OS::Nova::Server, properties: {flavor: m1.large, scheduler_hints: {mine: x}}}
+  web:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: 2
+      resource_def: {type: OS::Nova::Server, properties: {flavor: {get_param: size}}}
+  any:
+    type: OS::Heat::AutoScalingGroup
+    properties:
+      min_size: 1
+      max_size: 3
+      resource: {type: n.yaml, properties: {size: m1.small}}
+  pods:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 1, resource_def: {type: n.yaml, properties: {size: m1.small}}}
+"""
+
+
+def bound_by(binding: Binding, source: Source) -> tuple[CompiledTemplate, EmittedTemplate]:
+    compiled = compile_template(source)
+    flavors = {role.name: f"ticket-{role.name}" for role in compiled.description.roles}
+    decision = replace(decided(compiled), binding=binding, flavors=flavors)
+    return compiled, prepare(source, compiled, binding).with_decision(decision)
+
+
+def test_hints_name_the_members() -> None:
+    _, written = bound_by(Binding.HINTS, Source(BOUND, files={"n.yaml": NESTED}))
+    found = yaml.safe_load(written.template)["resources"]
+    assert found["db"]["properties"]["scheduler_hints"] == {
+        "mine": "x",
+        "moorage": f"{ENSEMBLE}/db[0]",
+    }
+    web = found["web"]["properties"]["resource_def"]["properties"]
+    assert web["scheduler_hints"] == {"moorage": f"{ENSEMBLE}/web[%index%]"}
+    (inner,) = yaml.safe_load(written.files["n.yaml"])["resources"].values()
+    assert inner["properties"]["scheduler_hints"] == {
+        "moorage": {
+            "list_join": [
+                "",
+                [
+                    f"{ENSEMBLE}/",
+                    {"get_param": "moorage_role"},
+                    "/s",
+                    {"get_param": "moorage_index"},
+                ],
+            ]
+        }
+    }
+    scaled = found["any"]["properties"]["resource"]["properties"]
+    assert scaled["moorage_index"] == "", "Heat tells a scaled member no number"
+
+
+def test_flavors_are_those_of_the_tickets_and_the_way_back_is_kept() -> None:
+    source = Source(BOUND, files={"n.yaml": NESTED})
+    compiled, written = bound_by(Binding.FLAVORS, source)
+    found = yaml.safe_load(written.template)["resources"]
+    assert found["db"]["properties"]["flavor"] == "ticket-db"
+    assert found["db"]["metadata"]["moorage"]["decided"]["flavor"] == "m1.large"
+    again = compile_template(Source(written.template, files=written.files))
+    assert again == compiled, "read again it is the template as it was"
+    written_back = bound_by(Binding.FLAVORS, Source(written.template, files=written.files))[1]
+    assert written_back.template == written.template
+
+
+def test_nothing_binds_where_nothing_is_to_bind() -> None:
+    _, written = bound_by(Binding.NONE, Source(BOUND, files={"n.yaml": NESTED}))
+    assert "scheduler_hints:\n      moorage" not in written.template
+    assert yaml.safe_load(written.template)["resources"]["db"]["properties"]["flavor"] == "m1.large"
+
+
+def test_members_that_differ_are_bound_by_the_names_of_their_roles() -> None:
+    source = Source(BOUND.replace("{get_param: size}", "m1.%index%"), files={"n.yaml": NESTED})
+    _, written = bound_by(Binding.HINTS, source)
+    web = yaml.safe_load(written.template)["resources"]["web"]["properties"]["resource_def"]
+    assert web["properties"]["scheduler_hints"] == {"moorage": f"{ENSEMBLE}/web/%index%[0]"}
+    with pytest.raises(InvalidDescription, match="not alike"):
+        bound_by(Binding.FLAVORS, source)
+
+
+def test_a_group_in_a_member_of_a_scaling_group_cannot_be_bound() -> None:
+    nested = NESTED.replace(
+        "s: {type: OS::Nova::Server, properties: {flavor: {get_param: size}}}",
+        "g: {type: OS::Heat::ResourceGroup, properties: {count: 2, resource_def:"
+        " {type: OS::Nova::Server, properties: {flavor: {get_param: size}}}}}",
+    )
+    source = Source(BOUND, files={"n.yaml": nested})
+    with pytest.raises(InvalidDescription, match="does not tell") as caught:
+        bound_by(Binding.HINTS, source)
+    assert caught.value.path == "n.yaml.resources.g"
+    bound_by(Binding.NONE, source)
+
+
+def test_instances_of_a_template_of_cloudformation_are_bound() -> None:
+    text = (
+        "HeatTemplateFormatVersion: '2012-12-12'\nResources:\n"
+        "  C: {Type: AWS::AutoScaling::LaunchConfiguration,\n"
+        "      Properties: {ImageId: i, InstanceType: f}}\n"
+        "  G: {Type: AWS::AutoScaling::AutoScalingGroup, Properties: {AvailabilityZones: [a],\n"
+        "      LaunchConfigurationName: {Ref: C}, MinSize: 2, MaxSize: 3}}\n"
+        "  I: {Type: AWS::EC2::Instance, Properties: {ImageId: i, InstanceType: f}}\n"
+    )
+    compiled, written = bound_by(Binding.HINTS, Source(text))
+    found = yaml.safe_load(written.template)["Resources"]
+    hints = {name: one["Properties"].get("NovaSchedulerHints") for name, one in found.items()}
+    assert hints == {
+        "C": [{"Key": "moorage", "Value": f"{ENSEMBLE}/G"}],
+        "G": None,
+        "I": [{"Key": "moorage", "Value": f"{ENSEMBLE}/I[0]"}],
+    }
+    assert compile_template(Source(written.template)) == compiled
+
+
+def test_files_named_by_urls_are_written_below_the_template() -> None:
+    url = "file:///home/me"
+    text = "heat_template_version: wallaby\nresources: {a: {type: 'file:///home/me/lib/p.yaml'}}\n"
+    pod = f"{NESTED}".replace("{size: {type: string}}", "{size: {type: string, default: f}}")
+    source = Source(
+        text,
+        environment_files=(f"{url}/env.yaml",),
+        files={f"{url}/lib/p.yaml": pod, f"{url}/env.yaml": "", f"{url}/x.sh": "echo\n"},
+    )
+    compiled, written = written_with(source)
+    assert set(written.files) == {"lib/p.yaml", "x.sh"}
+    again = compile_template(Source(written.template, files=written.files))
+    assert again.keys == compiled.keys

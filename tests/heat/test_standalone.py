@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import CompiledTemplate, Source, compile_template
 from moorage.heat.expanded_template import ExpandedItem, Expander, Resource
-from moorage.heat.placed_template import EmittedTemplate, TemplateDecision, prepare
+from moorage.heat.placed_template import EmittedTemplate, prepare
 from moorage.heat.resources import os_nova_server
 from moorage.heat.standalone_template import output_names
+from moorage.heat.template_writer import TemplateDecision
 
 SERVER = {"type": "OS::Nova::Server", "properties": {"flavor": {"get_param": "size"}}}
 GROUPS = {

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MAX_TYPE_ALIASES: Final = 8
 """Length limit of a chain of type aliases."""
 RESOURCES: Final = "resources"
+_OWN_TYPES: Final = ("OS::", "AWS::")
+"""Beginnings of the names of types that Heat itself has."""
 _BASE_URL: Final = "base_url"
 _HOOKS: Final = (
     *("pre-create", "pre-update", "pre-delete"),
@@ -86,9 +88,12 @@ class ResourceRegistry:
         Raises:
             InvalidDescription: not text, or mapped in a circle.
         """
-        return self._meaning(typed_yaml.text(node), resource, node, MAX_TYPE_ALIASES)
+        name = typed_yaml.text(node)
+        found = self._meaning(name, resource, node, MAX_TYPE_ALIASES)
+        return Meaning(name, self._inside(resource, ())) if found is None else found
 
-    def _meaning(self, name: str, resource: str, node: YamlNode, room: int) -> Meaning:
+    def _meaning(self, name: str, resource: str, node: YamlNode, room: int) -> Meaning | None:
+        """What a type means; None: it is mapped to nothing, and is none of Heat's own."""
         if room == 0:
             raise node.invalid(f"the resource_registry maps {node.value} in a circle")
         for path, entry in self._candidates(name, resource):
@@ -98,8 +103,12 @@ class ResourceRegistry:
             if is_nested(target):
                 return Meaning(target, self._inside(resource, path))
             if target != name:
-                return self._meaning(target, resource, node, room - 1)
-        return Meaning(name, self._inside(resource, ()))
+                found = self._meaning(target, resource, node, room - 1)
+                if found is not None:
+                    return found
+        if name.startswith(_OWN_TYPES) or is_nested(name):
+            return Meaning(name, self._inside(resource, ()))
+        return None
 
     def _candidates(
         self, name: str, resource: str

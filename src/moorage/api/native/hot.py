@@ -10,7 +10,7 @@ from moorage.api.native.decisions import decision_view
 from moorage.api.native.ensembles import ensemble_view
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Source
-from moorage.heat.placed_template import Binding
+from moorage.heat.template_writer import Binding
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.ensembles.heat_templates import (
     PlacedTemplate,

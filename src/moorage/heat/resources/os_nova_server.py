@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
-from moorage.heat.annotation import POLICIES, ROLE_KEYS, entries_of, policies
+from moorage.heat.annotation import POLICIES, ROLE_KEYS, entries_of, flavor_of, policies
 from moorage.heat.deferred_values import refuse_deferred
 from moorage.heat.expanded_template import Note, Server
 from moorage.heat.numbers import to_number
@@ -68,7 +68,11 @@ def expand(resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:
         path=resource.path,
         node=resource.node,
         description={
-            **described_size(properties["flavor"], nested, from_volume=_from_volume(properties)),
+            **described_size(
+                flavor_of(resource, properties["flavor"]),
+                nested,
+                from_volume=_from_volume(properties),
+            ),
             **({"ports": ports.ports} if ports.ports else {}),
             **stated,
         },

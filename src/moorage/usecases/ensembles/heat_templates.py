@@ -16,7 +16,8 @@ from moorage.domain.errors import DescriptionMismatch, HoldExpired, InvalidDescr
 from moorage.domain.period import SECOND
 from moorage.engine.devices.slot_requirements import describe_group
 from moorage.heat.compile import compile_template
-from moorage.heat.placed_template import Binding, TemplateDecision, prepare
+from moorage.heat.placed_template import prepare
+from moorage.heat.template_writer import Binding, TemplateDecision
 from moorage.usecases.claims.comparison import amount_differences, difference
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.writes import current_decision

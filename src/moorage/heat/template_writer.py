@@ -1,0 +1,234 @@
+"""Writes a decision into the servers of a template, and what they need into whatever makes them."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from moorage.domain.ensembles import server_metadata
+from moorage.heat.annotation import DECIDED, FLAVOR, KEY
+from moorage.heat.file_names import is_nested
+from moorage.heat.member_names import (
+    FLAVORS,
+    Numbering,
+    joined,
+)
+from moorage.heat.resources import members_of
+from moorage.heat.resources.aws_auto_scaling_launch_configuration import TYPES as CONFIGURATION
+from moorage.heat.resources.aws_ec2_instance import TYPES as INSTANCE
+from moorage.heat.resources.os_heat_instance_group import TYPES as CONFIGURED
+from moorage.heat.resources.os_heat_resource_group import INDEX
+from moorage.heat.resources.os_heat_resource_group import TYPES as NUMBERED
+from moorage.heat.resources.os_nova_server import TYPES as SERVER
+from moorage.heat.standalone_template import OutputTemplate, is_computed, resources
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from moorage.domain.ensembles import MemberName
+    from moorage.heat.member_names import Name, Naming, ServerName
+
+
+class Binding(StrEnum):
+    """How a written template makes plain Heat take the held places."""
+
+    HINTS = "hints"
+    """Each server has the hint `moorage`, for the filter in nova-api."""
+    FLAVORS = "flavors"
+    """Each server has the flavor of its role's tickets."""
+    NONE = "none"
+
+
+_VARIABLE: Final = "index_var"
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateDecision:
+    """A decision for a template; `places` has each member's domain labels by level."""
+
+    ensemble: str
+    decision: str
+    places: Mapping[MemberName, Mapping[str, str]]
+    binding: Binding = Binding.HINTS
+    flavors: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Role -> the flavor of its tickets; needed to bind by flavors."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionWriter:
+    """Writes a decision into servers, and what servers need of it into whatever makes them."""
+
+    decided: TemplateDecision
+    templates: Collection[str]
+    """Nested templates that declare the passed-down parameters, by their output names."""
+    numbering: Mapping[str, Numbering]
+
+    def write(self, sheet: OutputTemplate, naming: Naming) -> dict[str, Any]:
+        """The template with member names in its servers."""
+        found = dict(resources(sheet))
+        named = {
+            name: self._resource(sheet, naming, name, resource, found)
+            for name, resource in found.items()
+        }
+        return {**sheet.document, sheet.key("resources"): named} if named else dict(sheet.document)
+
+    def _resource(
+        self,
+        sheet: OutputTemplate,
+        naming: Naming,
+        name: str,
+        resource: dict[str, Any],
+        all_resources: Mapping[str, dict[str, Any]],
+    ) -> dict[str, Any]:
+        kind = resource[sheet.key("type")]
+        if not isinstance(kind, str):
+            return resource
+        if kind in CONFIGURATION:
+            groups = [one for one, it in all_resources.items() if _configured(sheet, it, name)]
+            if len(groups) != 1:
+                return resource
+            member = naming.grouped(groups[0], "", self._numbering(sheet, groups[0]))
+            return self._server(sheet, resource, member, kind)
+        inner = members_of(kind)
+        if inner is None:
+            member = naming.server(name, self._numbering(sheet, name))
+            return self._definition(sheet, resource, member, naming.below(name))
+        return self._group(sheet, naming, name, resource, inner)
+
+    def _group(
+        self,
+        sheet: OutputTemplate,
+        naming: Naming,
+        name: str,
+        resource: dict[str, Any],
+        inner: str,
+    ) -> dict[str, Any]:
+        """A group, with the definition of its members in property `inner`."""
+        key = sheet.key("properties")
+        properties = resource.get(key)
+        definition = properties.get(inner) if isinstance(properties, dict) else None
+        if (
+            not isinstance(properties, dict)
+            or not isinstance(definition, dict)
+            or "type" not in definition
+        ):
+            return resource
+        variable = _variable(resource[sheet.key("type")], properties)
+        member = naming.grouped(name, variable, self._numbering(sheet, name))
+        made = self._definition(sheet, definition, member, dict(naming.below_group(name, variable)))
+        return {**resource, key: {**properties, inner: made}}
+
+    def _numbering(self, sheet: OutputTemplate, name: str) -> Numbering:
+        path = ".".join(filter(None, (sheet.file, sheet.key("resources"), name)))
+        return self.numbering.get(path, Numbering.INDEX)
+
+    def _definition(
+        self,
+        sheet: OutputTemplate,
+        definition: dict[str, Any],
+        member: ServerName,
+        below: dict[str, Name],
+    ) -> dict[str, Any]:
+        """The definition of a server or nested stack with member names added."""
+        kind, key = definition[sheet.key("type")], sheet.key("properties")
+        if kind in (*SERVER, *INSTANCE):
+            return self._server(sheet, definition, member, kind)
+        if is_nested(kind):
+            file = posixpath.normpath(posixpath.join(posixpath.dirname(sheet.name), kind))
+            if file in self.templates:
+                passed: dict[str, object] = {**below}
+                if self.decided.binding is Binding.FLAVORS:
+                    passed[FLAVORS] = (
+                        {"get_param": FLAVORS} if sheet.file else dict(self.decided.flavors)
+                    )
+                return {**definition, key: {**(definition.get(key) or {}), **passed}}
+        return definition
+
+    def _server(
+        self, sheet: OutputTemplate, definition: dict[str, Any], member: ServerName, kind: str
+    ) -> dict[str, Any]:
+        key = sheet.key("properties")
+        properties = definition.get(key) or {}
+        if is_computed(properties):
+            return definition
+        written = dict(properties)
+        if kind in SERVER:
+            metadata = properties.get("metadata") or {}
+            if isinstance(metadata, dict) and not is_computed(metadata):
+                known = server_metadata(self.decided.ensemble, "")
+                written["metadata"] = {
+                    **metadata,
+                    **known,
+                    "moorage:member": joined(*member.member),
+                }
+        if self.decided.binding is Binding.HINTS:
+            _add_hint(written, joined(f"{self.decided.ensemble}/", *member.member), kind)
+        result = {**definition, key: written}
+        before = _decision_of(sheet, definition)
+        if self.decided.binding is Binding.FLAVORS:
+            flavor = "flavor" if kind in SERVER else "InstanceType"
+            result = with_decided(sheet, result, {FLAVOR: before.get(FLAVOR, written.get(flavor))})
+            written[flavor] = self._ticket_flavor(member)
+        elif FLAVOR in before:
+            flavor = "flavor" if kind in SERVER else "InstanceType"
+            written[flavor] = before[FLAVOR]
+        return result
+
+    def _ticket_flavor(self, member: ServerName) -> object:
+        if isinstance(member.role, str):
+            return self.decided.flavors[member.role]
+        return {"get_param": [FLAVORS, member.role]}
+
+
+def _decision_of(sheet: OutputTemplate, resource: dict[str, Any]) -> Mapping[str, Any]:
+    """What is known of a resource's decision, where the template was written before."""
+    found: Any = resource
+    for key in (sheet.key("metadata"), KEY, DECIDED):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _add_hint(properties: dict[str, Any], reference: Name, kind: str) -> None:
+    """Add the hint by which the filter in nova-api finds the place; left alone if computed."""
+    if kind in SERVER:
+        hints = properties.get("scheduler_hints") or {}
+        if isinstance(hints, dict) and not is_computed(hints):
+            properties["scheduler_hints"] = {**hints, "moorage": reference}
+        return
+    listed = properties.get("NovaSchedulerHints") or []
+    if isinstance(listed, list):
+        kept = [one for one in listed if not (isinstance(one, dict) and one.get("Key") == KEY)]
+        properties["NovaSchedulerHints"] = [*kept, {"Key": KEY, "Value": reference}]
+
+
+def _configured(sheet: OutputTemplate, group: dict[str, Any], name: str) -> bool:
+    """Whether a resource is a group of instances of the launch configuration of that name."""
+    properties = group.get(sheet.key("properties"))
+    if group.get(sheet.key("type")) not in CONFIGURED or not isinstance(properties, dict):
+        return False
+    return properties.get("LaunchConfigurationName") in (
+        {"Ref": name},
+        {"get_resource": name},
+    )
+
+
+def _variable(kind: str, properties: Mapping[str, Any]) -> str:
+    """A group's index variable; empty where it does not number its members."""
+    if kind not in NUMBERED:
+        return ""
+    variable = properties.get(_VARIABLE) or INDEX
+    return variable if isinstance(variable, str) else ""
+
+
+def with_decided(
+    sheet: OutputTemplate, resource: dict[str, Any], known: Mapping[str, object]
+) -> dict[str, Any]:
+    """A resource with more known of its decision."""
+    key = sheet.key("metadata")
+    metadata = dict(resource.get(key) or {})
+    annotation = metadata.get(KEY) or {}
+    metadata[KEY] = {**annotation, DECIDED: {**(annotation.get(DECIDED) or {}), **known}}
+    return {**resource, key: metadata}
