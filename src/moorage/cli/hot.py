@@ -195,6 +195,7 @@ def pictured(placed: Hot, args: argparse.Namespace) -> RenderableType:
         for one in decision.assignments
     ]
     parts: list[RenderableType] = [table(["member", "resource", *levels], rows)]
+    parts += _growth(placed)
     if placed.not_placed:
         listed = ", ".join(f"{one.path} ({one.type})" for one in placed.not_placed)
         parts += ["", f"not placed: {listed}"]
@@ -204,6 +205,16 @@ def pictured(placed: Hot, args: argparse.Namespace) -> RenderableType:
         beside = f" and {counted(len(placed.files), 'file')} beside it" if placed.files else ""
         said += f"  written to {args.emit}{beside}"
     return stack(*parts, "", said)
+
+
+def _growth(placed: Hot) -> list[RenderableType]:
+    """How far scaling groups may grow, and how many more of their members fit."""
+    lines: list[RenderableType] = []
+    for role, group in placed.scaling.items():
+        room = placed.decision.max_additional.get(role)
+        fits = "" if room is None else f", {'' if room.exact else 'at least '}{room.count} more fit"
+        lines.append(f"{role}: {group.desired} of {group.least} to {group.most}{fits}")
+    return ["", *lines] if lines else []
 
 
 def _line(placed: Hot) -> str:
