@@ -48,8 +48,8 @@ def decide_arguments(parser: argparse.ArgumentParser) -> None:
         "--additional",
         action="append",
         metavar="ROLE",
-        help="also count how many more of this role would fit (default: every role, the first"
-        f" {COUNTED} of them; in a dry run none)",
+        help="also count how many more of this role would fit; of web+db how many of each, together"
+        f" (default: every role, the first {COUNTED} of them; in a dry run none)",
     )
 
 

@@ -35,7 +35,14 @@ class DecideBody(Search, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     hold: Duration | None = None
     max_additional: Annotated[
-        list[Name], Meta(max_length=16, description="Roles to count further members of")
+        list[Name],
+        Meta(
+            max_length=16,
+            description=(
+                "Roles to count further members of; `web+db` counts how many times one more of each"
+                " fits"
+            ),
+        ),
     ] = []
     until: Until | None = None
     preemptible: Preemptible = False

@@ -477,3 +477,22 @@ def test_headroom_on_a_host_that_goes_is_given_up(service: Service, hadoop: str)
     commit_with_withdrawal(service.store, Changeset((DeleteProvider(uuid),)))
     assert headroom(service, hadoop) == {"worker": 3}
     assert len(spare_hosts(service, hadoop)) == 3
+
+
+def test_how_many_sets_of_roles_fit(service: Service, hadoop: str) -> None:
+    asked = {"max_additional": ["worker+master", "worker", "master"]}
+    body = {"extend": {"role": "worker", "count": 1, "decide": asked}}
+    # An operator: tenants are told rounded numbers.
+    answer = service.call(
+        "POST", f"{hadoop}/extend", body, caller=OPERATOR, query={"dry_run": "true"}
+    )
+    made = done(answer, "extend")
+    found = {name: one["count"] for name, one in made["max_additional"].items()}
+    assert (found["worker"], found["worker+master"]) == (7, 7)
+    grown = done(ask(service, hadoop, "extend", roles={"worker": 8, "master": 7}), "extend")
+    assert len(grown["members"]) == 15
+    for wrong in (["worker+absent"], ["worker+worker"], ["worker+"]):
+        answer = ask(
+            service, hadoop, "extend", role="worker", count=1, decide={"max_additional": wrong}
+        )
+        assert refused(answer, 400, "invalid_description")["path"] == "max_additional"

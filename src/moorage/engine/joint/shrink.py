@@ -141,25 +141,27 @@ def _value(
     return judged.excess(before), judged.penalty
 
 
-def _greedy(shrinking: Shrinking, before: Judgement) -> list[MemberName]:
+def _greedy(shrinking: Shrinking, before: Judgement) -> set[MemberName]:
     """One member after the other, each the one that does the least harm."""
     left = dict(shrinking.counts)
-    gone: list[MemberName] = []
     kinds = _kinds(shrinking)
+    waiting: dict[Hashable, list[MemberName]] = {}
+    for name in reversed(shrinking.order):
+        waiting.setdefault(kinds[name], []).append(name)
+    gone: set[MemberName] = set()
+    place = {name: at for at, name in enumerate(shrinking.order)}
     while any(left.values()):
         deadline.check()
-        tried: dict[Hashable, MemberName] = {}
-        for name in shrinking.order:
-            if left.get(name.role) and name not in gone:
-                tried.setdefault(kinds[name], name)
-        best = min(tried.values(), key=lambda name: _value(shrinking, (*gone, name), before))
-        gone.append(best)
+        first = (some[-1] for some in waiting.values() if some and left.get(some[-1].role))
+        best = min(first, key=lambda name: (_value(shrinking, gone | {name}, before), place[name]))
+        waiting[kinds[best]].pop()
+        gone.add(best)
         left[best.role] -= 1
     return gone
 
 
 def _exchanged(
-    shrinking: Shrinking, gone: list[MemberName], before: Judgement
+    shrinking: Shrinking, gone: set[MemberName], before: Judgement
 ) -> frozenset[MemberName]:
     """The choice improved by exchanges of one member, while required policies are broken."""
     chosen = frozenset(gone)

@@ -113,7 +113,7 @@ def fit_copies(
         room = count_additional(
             env.solver,
             placement_as_is(none),
-            ensemble.roles[0],
+            (ensemble.roles[0],),
             most=env.limits.additional,
             time_limit=limit,
         )

@@ -113,7 +113,7 @@ def fit_members(
     )
     began = env.stopwatch()
     room = count_additional(
-        env.solver, placement_as_is(built), role, most=env.limits.additional, time_limit=limit
+        env.solver, placement_as_is(built), (role,), most=env.limits.additional, time_limit=limit
     )
     count = room.count
     if window is None and room.exact and not _leased(env, decision):

@@ -10,7 +10,7 @@ from moorage.domain import deadline
 from moorage.domain.changes import BoundHeld
 from moorage.domain.decisions import Decision, DecisionState, DecisionStep, Solve, decision_after
 from moorage.domain.quotas import too_much_held
-from moorage.usecases.decide.max_additional import count_additional
+from moorage.usecases.decide.max_additional import count_additional, roles_of_set
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.solution import HoldEnd
 from moorage.usecases.shared.quotas import held_limit
@@ -192,7 +192,7 @@ def _additional(
             name: count_additional(
                 env.solver,
                 found,
-                roles[name],
+                [roles[one] for one in roles_of_set(name)],
                 most=limits.additional,
                 time_limit=limits.time_limit // (_SHARE * len(options.additional)),
             )

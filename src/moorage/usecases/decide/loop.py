@@ -29,6 +29,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.period import SECOND
 from moorage.usecases.decide.attempt import AttemptMaker
+from moorage.usecases.decide.max_additional import roles_of_set
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.shared.limits import hold_within, time_limit_within
 from moorage.usecases.shared.quotas import check_priority
@@ -353,10 +354,14 @@ def _written(changes: Sequence[Change]) -> tuple[Decision, Ensemble]:
 
 
 def _check_roles(ensemble: Ensemble, options: DecisionOptions) -> None:
-    """Check that `max_additional` names roles with members."""
+    """Check that `max_additional` names roles with members, in a set each one once."""
     for name in options.additional:
-        if not any(member.name.role == name for member in ensemble.members):
-            raise InvalidDescription(f"no role {name} with members", path="max_additional")
+        roles = roles_of_set(name)
+        for role in roles:
+            if not ensemble.count(role):
+                raise InvalidDescription(f"no role {role} with members", path="max_additional")
+        if len(set(roles)) < len(roles):
+            raise InvalidDescription(f"a role is named twice in {name}", path="max_additional")
 
 
 def _check_priority(env: DecideEnvironment, proposal: Proposal, options: DecisionOptions) -> None:

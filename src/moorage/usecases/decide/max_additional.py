@@ -1,4 +1,4 @@
-"""Count how many more members of a role would fit beside the placed members."""
+"""Count how many more members of a role, or sets of roles, would fit beside the placed members."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from moorage.engine.joint.problem import Verdict
 from moorage.engine.joint.proved_solve import solve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from moorage.domain.ensembles import PolicyStatement, Role
     from moorage.domain.period import Duration
@@ -37,27 +37,39 @@ class AdditionalMembers:
     exact: bool
 
 
+def roles_of_set(name: str) -> tuple[str, ...]:
+    """The roles of a set such as `web+db`; a role's name has no `+`."""
+    return tuple(name.split("+"))
+
+
 def count_additional(
-    solver: Solver, found: VerifiedPlacement, role: Role, *, most: int, time_limit: Duration
+    solver: Solver,
+    found: VerifiedPlacement,
+    roles: Sequence[Role],
+    *,
+    most: int,
+    time_limit: Duration,
 ) -> AdditionalMembers:
-    """The largest n such that n more members of the role can be placed beside the placed ones.
+    """The largest n such that n more members of each role can be placed beside the placed ones.
 
     With all placed members fixed and all required policies met, n - 1 members fit if n do: an upper
     bound per domain stays met, a lower bound is met already, and with a maximal skew of at least
     one a member can be left out of its fullest domain. So the largest n is found by doubling and
     halving. This does not hold for a maximal skew of 0 (only whole rounds fit), nor for two skew
-    policies: then every number is tried from the top, if there are at most `_MOST_TRIED`. The
-    result is not exact if there are more, if time ran out, or at `most`.
+    policies, nor for one about several of the roles, as its fullest domain may lack one of them.
+    Then every number is tried from the top, if there are at most `_MOST_TRIED`. The result is not
+    exact if there are more, if time ran out, or at `most`.
 
     `time_limit` bounds all the solves together.
     """
     try:
-        search = _Search(solver, found, role, most=most, time_limit=time_limit)
+        search = _Search(solver, found, roles, most=most, time_limit=time_limit)
     except TimeExpired:
         return AdditionalMembers(0, exact=False)
     top = min(search.ceiling, most)
     request = found.built.request
-    leaps = may_leap(request.policies, request.roles, request.members, role.name)
+    names = [role.name for role in roles]
+    leaps = may_leap(request.policies, request.roles, request.members, names)
     if leaps and top <= _MOST_TRIED:
         low = next((count for count in range(top, 0, -1) if search.fits(count)), 0)
         leaps = False
@@ -92,14 +104,14 @@ class _Search:
         self,
         solver: Solver,
         found: VerifiedPlacement,
-        role: Role,
+        roles: Sequence[Role],
         *,
         most: int,
         time_limit: Duration,
     ) -> None:
         self._solver = solver
         self._found = found
-        self._role = role
+        self._roles = roles
         self._left = time_limit
         self._terrain = _terrain_after(found)
         self.unsure = False
@@ -122,9 +134,11 @@ class _Search:
 
     def _grown(self, count: int) -> BuiltProblem:
         request = self._found.built.request
-        present = [m.index for m in request.members if m.role == self._role.name]
-        first = max(present, default=-1) + 1
-        more = tuple(MemberName(self._role.name, first + i) for i in range(count))
+        more: list[MemberName] = []
+        for role in self._roles:
+            present = [m.index for m in request.members if m.role == role.name]
+            first = max(present, default=-1) + 1
+            more += (MemberName(role.name, first + i) for i in range(count))
         grown = replace(
             request,
             members=(*request.members, *more),
@@ -136,10 +150,13 @@ class _Search:
     def _ceiling(self, most: int) -> int:
         # The free columns of devices depend on the number of members, so build with the most.
         problem = self._grown(1 if self._terrain.devices is None else most).problem
-        row = problem.roles.index(self._role.name)
-        demand = problem.demand[row]
-        free = problem.free[problem.allowed[row]][:, demand > 0]
-        return int((free // demand[demand > 0]).min(axis=1).sum()) if free.size else 0
+        rooms = []
+        for role in self._roles:
+            row = problem.roles.index(role.name)
+            demand = problem.demand[row]
+            free = problem.free[problem.allowed[row]][:, demand > 0]
+            rooms.append(int((free // demand[demand > 0]).min(axis=1).sum()) if free.size else 0)
+        return min(rooms)
 
 
 def _terrain_after(found: VerifiedPlacement) -> Terrain:
@@ -150,14 +167,22 @@ def may_leap(
     policies: Iterable[PolicyStatement],
     roles: Sequence[Role],
     members: Sequence[MemberName],
-    role: str,
+    names: Collection[str],
 ) -> bool:
-    """Whether n more members of a role may fit where n - 1 do not; see `count_additional`."""
-    skews = [
-        one
-        for one in policies
-        if one.required
-        and "max_skew" in one.parameters
-        and any(member.role == role for edge in edges(one, roles, members) for member in edge)
+    """Whether n more members of each of these roles may fit where n - 1 do not.
+
+    See `count_additional`.
+    """
+    skews = [one for one in policies if one.required and "max_skew" in one.parameters]
+    concerned = [
+        {member.role for edge in edges(one, roles, members) for member in edge} & set(names)
+        for one in skews
     ]
-    return len(skews) > 1 or any(one.parameters["max_skew"] == 0 for one in skews)
+    return (
+        any(len(some) > 1 for some in concerned)
+        or any(sum(name in some for some in concerned) > 1 for name in names)
+        or any(
+            some and one.parameters["max_skew"] == 0
+            for one, some in zip(skews, concerned, strict=True)
+        )
+    )

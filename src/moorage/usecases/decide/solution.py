@@ -48,7 +48,8 @@ class DecisionOptions:
     objective: Objective = Objective.SPREAD
     seed: int = 0
     additional: tuple[str, ...] = ()
-    """Roles for which `max_additional` is counted."""
+    """Roles for which `max_additional` is counted, and sets of roles: `web+db` counts how many
+    times one more of each fits."""
     as_before: bool = False
     """Continue the former decision: hold until its hold ends, if it is held, else for `hold`."""
     until: Instant | None = None

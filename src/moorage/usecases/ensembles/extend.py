@@ -283,7 +283,7 @@ def _largest_step(
     most = count
     if first is not None:
         most = min(count, least + first.max_additional[role] + max(spares - least, 0))
-    elif not may_leap(ensemble.policies, ensemble.roles, members, role):
+    elif not may_leap(ensemble.policies, ensemble.roles, members, [role]):
         most = least  # to be refused, with the reasons
     fits = (
         step

@@ -176,7 +176,7 @@ def max_additional(
     found = solve_and_verify(env.solver, built, time_limit=limit, seed=0)
     if found is None:
         return 0  # the placed members break a required policy, so no member can be added
-    return count_additional(env.solver, found, role, most=most, time_limit=limit).count
+    return count_additional(env.solver, found, (role,), most=most, time_limit=limit).count
 
 
 # --- capacity ---------------------------------------------------------------------------------
