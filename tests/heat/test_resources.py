@@ -363,3 +363,20 @@ def test_a_template_of_cloudformation_is_read() -> None:
     with pytest.raises(InvalidDescription, match="out of range") as caught:
         compile_template(Source(CFN, parameters={"Size": 9}))
     assert caught.value.line == 3
+
+
+def test_headroom_is_kept_for_what_a_scaling_group_may_still_get() -> None:
+    text = """
+        web:
+          type: OS::Heat::AutoScalingGroup
+          metadata: {{moorage: {{headroom: {headroom}, scaling: largest}}}}
+          properties:
+            min_size: {size}
+            max_size: 5
+            resource: {{type: OS::Nova::Server, properties: {{flavor: f}}}}
+        """
+    assert compiled(text.format(headroom=3, size=2)).headroom == {"web": 3}
+    for headroom, size in ((4, 2), (1, 0), ("x", 2)):
+        with pytest.raises(InvalidDescription) as caught:
+            compiled(text.format(headroom=headroom, size=size))
+        assert caught.value.path == "resources.web.metadata.moorage.headroom"

@@ -89,6 +89,11 @@ class CompiledTemplate:
     """
     environment: Environment = field(default_factory=Environment, compare=False, repr=False)
 
+    @property
+    def headroom(self) -> Mapping[str, int]:
+        """Role -> how many more of its members the template wants places kept for."""
+        return {role: one.headroom for role, one in self.scaling.items() if one.headroom}
+
     def with_location(self, error: InvalidDescription) -> InvalidDescription:
         """Add the template's path and line to an error about the description."""
         first, _, rest = (error.path or "").partition(".")

@@ -55,6 +55,8 @@ class ScalingGroup:
     most: int
     desired: int
     """Its members at first: those that are placed."""
+    headroom: int = 0
+    """How many more of each of its roles to keep places for."""
 
 
 @dataclass(frozen=True, slots=True)

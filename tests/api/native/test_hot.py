@@ -207,3 +207,66 @@ def test_parameters_may_not_nest_without_end(service: Service, shop_hot: dict[st
         deep = [deep]
     error = refused(place(service, {**shop_hot, "parameters": {"flavors": deep}}))
     assert error["code"] == "ensemble.invalid_description"
+
+
+SCALED = """\
+heat_template_version: wallaby
+resources:
+  web:
+    type: OS::Heat::AutoScalingGroup
+    metadata: {{moorage: {{headroom: {headroom}}}}}
+    properties:
+      min_size: 2
+      max_size: 4000
+      resource: {{type: OS::Nova::Server, properties: {{flavor: m1.small}}}}
+"""
+
+
+def test_a_scaling_group_tells_how_many_more_fit(service: Service) -> None:
+    body = place(service, {"template": SCALED.format(headroom=0)}).json
+    assert body["scaling"] == {"web": {"path": "web", "least": 2, "most": 4000, "desired": 2}}
+    assert body["decision"]["max_additional"]["web"]["count"] > 0
+
+
+def test_headroom_is_kept_or_nothing_is(service: Service) -> None:
+    body = place(service, {"template": SCALED.format(headroom=1)}).json
+    assert body["ensemble"]["headroom"] == {"web": 1}
+    before = service.call("GET", "/ensembles").json["ensembles"]
+    answer = place(service, {"template": SCALED.format(headroom=3000), "name": "large"})
+    assert answer.status_code >= 400
+    assert service.call("GET", "/ensembles").json["ensembles"] == before
+
+
+def test_a_template_is_bound_as_it_is_asked(service: Service) -> None:
+    template = SCALED.format(headroom=0)
+    hints = place(service, {"template": template}).json
+    assert f"moorage: {hints['ensemble']['id']}/web\n" in hints["template"]
+    flavors = place(service, {"template": template, "bind": "flavors", "name": "a"}).json
+    assert f"flavor: moorage-a-web-{flavors['decision']['id'][:8]}\n" in flavors["template"]
+    none = place(service, {"template": template, "bind": "none", "name": "b"}).json
+    assert "scheduler_hints" not in none["template"]
+    kept = place(service, {"template": template, "emit": False, "name": "c"}).json
+    assert kept["template"] == template
+    wrong = place(service, {"template": template, "bind": "wires"})
+    assert wrong.status_code == 400
+
+
+def test_a_template_that_cannot_be_written_can_be_placed(service: Service) -> None:
+    template = (
+        "heat_template_version: wallaby\nparameters: {m: {type: json, default: {}}}\nresources:\n"
+        "  s: {type: OS::Nova::Server, metadata: {get_param: m}, properties: {flavor: m1.small}}\n"
+    )
+    assert "computed" in refused(place(service, {"template": template}))["detail"]
+    assert place(service, {"template": template, "emit": False}).status_code == 201
+
+
+def test_environments_are_among_the_files(service: Service) -> None:
+    template = (
+        "heat_template_version: wallaby\nparameters: {size: {type: string}}\nresources:\n"
+        "  s: {type: OS::Nova::Server, properties: {flavor: {get_param: size}}}\n"
+    )
+    files = {"a.yaml": "parameters: {size: nope}", "b.yaml": "parameters: {size: m1.small}"}
+    body = {"template": template, "files": files, "environment_files": ["a.yaml", "b.yaml"]}
+    assert place(service, body).status_code == 201
+    missing = {**body, "environment_files": ["c.yaml"]}
+    assert "c.yaml" in refused(place(service, missing))["detail"]

@@ -6,6 +6,7 @@ names and tells them no number, so no index variable is replaced; here they coun
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.ensembles import MAX_MEMBERS
@@ -68,18 +69,22 @@ def scaled(
     Raises:
         InvalidDescription: sizes that are absurd or contradict each other, or what a member raises.
     """
+    entries = entries_of(resource, (POLICIES, SCALING, HEADROOM))
     group = _sizes(resource, sizes)
+    if HEADROOM in entries:
+        group = replace(group, headroom=_headroom(entries[HEADROOM], group))
     yield group
     for number in range(group.desired):
         yield from nested.member(resource, number, definition)
-    entries = entries_of(resource, (POLICIES, SCALING, HEADROOM))
-    if HEADROOM in entries:
-        raise entries[HEADROOM].invalid(
-            "headroom cannot be said in a template; set it on the ensemble"
-        )
     if SCALING in entries:
         typed_yaml.choice(entries[SCALING], ("all", "largest"))
     yield from policies(resource, entries)
+
+
+def _headroom(node: YamlNode, group: ScalingGroup) -> int:
+    if not group.desired:
+        raise node.invalid("there is no headroom beside a group that has no members")
+    return typed_yaml.integer(node, least=0, most=group.most - group.desired)
 
 
 def _sizes(resource: Resource, names: tuple[str, str, str]) -> ScalingGroup:

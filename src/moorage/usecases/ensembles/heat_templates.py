@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline
 from moorage.domain.decisions import DecisionState
-from moorage.domain.errors import DescriptionMismatch, HoldExpired, InvalidDescription
+from moorage.domain.errors import (
+    DescriptionMismatch,
+    HoldExpired,
+    InvalidDescription,
+    MoorageError,
+)
 from moorage.domain.period import SECOND
 from moorage.engine.devices.slot_requirements import describe_group
 from moorage.heat.compile import compile_template
@@ -22,6 +27,8 @@ from moorage.usecases.claims.comparison import amount_differences, difference
 from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.writes import current_decision
 from moorage.usecases.ensembles.create import create_ensemble
+from moorage.usecases.ensembles.delete import delete_ensemble
+from moorage.usecases.ensembles.headroom import set_headroom
 from moorage.usecases.ensembles.policies import policy_meaning
 from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.host_labels import domains_of, label
@@ -171,9 +178,11 @@ def place_template(
     The time limit of the decision includes reading the template. How many more members fit is
     counted for the roles of scaling groups, too.
 
+    Headroom of scaling groups is kept once the members are placed; a dry run does not try it.
+
     Raises:
         InvalidDescription: the template is not valid; the error has path and line.
-        Contradiction, Infeasible, LimitExceeded, Busy: as for any ensemble.
+        Contradiction, Infeasible, LimitExceeded, Busy: as for any ensemble; nothing is held.
     """
     time_limit = time_limit_within(env.limits, options.time_limit)
     with deadline.within(env.stopwatch, time_limit / SECOND):
@@ -191,10 +200,13 @@ def place_template(
         except InvalidDescription as error:
             raise compiled.with_location(error) from error
     assert made.decision is not None, "it was asked for"
+    ensemble = made.ensemble
+    if not dry_run:
+        ensemble = _with_headroom(env, caller, compiled, ensemble)
     if dry_run:
         return _unwritten(request.source, compiled, made.ensemble, made.decision, dry_run=True)
     with deadline.over():
-        return _placed(env, request, compiled, emission, made.ensemble, made.decision)
+        return _placed(env, request, compiled, emission, ensemble, made.decision)
 
 
 def match_template(
@@ -221,6 +233,23 @@ def match_template(
         raise DescriptionMismatch("the template", diff)
     decision = _usable(env, compiled, ensemble)
     return _placed(env, request, compiled, emission, ensemble, decision)
+
+
+def _with_headroom(
+    env: UseCaseEnvironment, caller: Caller, compiled: CompiledTemplate, ensemble: Ensemble
+) -> Ensemble:
+    """The ensemble with the headroom that its template asks for; without it, it is deleted.
+
+    Raises:
+        Infeasible, LimitExceeded, QuotaExceeded, Busy: there are no places to keep.
+    """
+    for role, count in compiled.headroom.items():
+        try:
+            ensemble = set_headroom(env, caller, ensemble.id, role, count).ensemble
+        except MoorageError:
+            delete_ensemble(env, caller, ensemble.id, None)
+            raise
+    return ensemble
 
 
 def _counting_growth(options: DecisionOptions, compiled: CompiledTemplate) -> DecisionOptions:
