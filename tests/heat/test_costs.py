@@ -8,8 +8,9 @@ import pytest
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Source, compile_template
-from moorage.heat.placed_template import TemplateDecision, prepare
+from moorage.heat.placed_template import prepare
 from moorage.heat.standalone_template import output_names
+from moorage.heat.template_writer import TemplateDecision
 from moorage.heat.work_limit import MAX_WORK
 from moorage.heat.yaml_tree import MAX_HANDLES, parse, to_node
 

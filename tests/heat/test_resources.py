@@ -380,3 +380,27 @@ def test_headroom_is_kept_for_what_a_scaling_group_may_still_get() -> None:
         with pytest.raises(InvalidDescription) as caught:
             compiled(text.format(headroom=headroom, size=size))
         assert caught.value.path == "resources.web.metadata.moorage.headroom"
+
+
+def test_a_reference_is_not_empty_whatever_it_is() -> None:
+    one = compiled(
+        """
+        sg: {type: OS::Nova::ServerGroup}
+        a: {type: pod.yaml, properties: {group: {get_resource: sg}}}
+        b: {type: pod.yaml}
+        """,
+        {
+            "pod.yaml": """\
+                heat_template_version: wallaby
+                parameters: {group: {type: string, default: ''}}
+                conditions: {grouped: {not: {equals: [{get_param: group}, '']}}}
+                resources:
+                  s:
+                    type: OS::Nova::Server
+                    properties:
+                      flavor: f
+                      scheduler_hints: {if: [grouped, {group: {get_param: group}}, {}]}
+                """
+        },
+    )
+    assert policies(one) == {"sg": ("anti-affinity", ["a/s"])}

@@ -74,7 +74,7 @@ class PreparedTemplates:
         """Write the templates with a decision."""
         named = [one for one in self.nested if not one.is_cfn]
         writing = DecisionWriter(decided, {one.name for one in named}, self.numbering)
-        root = writing.write(self.root, AT_ROOT)
+        root = writing.write(self.root, AT_ROOT, self.members)
         key = self.root.key("resources")
         for name, members in self.members.items():
             root[key][name] = _with_annotation(self.root, root[key][name], members, decided)
@@ -82,7 +82,9 @@ class PreparedTemplates:
         files = {one.name: _yaml_text(one.document) for one in self.nested if one.is_cfn}
         files |= {
             one.name: _yaml_text(
-                _with_passed_parameters(writing.write(one, NESTED), decided.binding)
+                _with_passed_parameters(
+                    writing.write(one, NESTED, dict(resources(one))), decided.binding
+                )
             )
             for one in named
         }

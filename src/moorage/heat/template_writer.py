@@ -66,11 +66,12 @@ class DecisionWriter:
     """Nested templates that declare the passed-down parameters, by their output names."""
     numbering: Mapping[str, Numbering]
 
-    def write(self, sheet: OutputTemplate, naming: Naming) -> dict[str, Any]:
-        """The template with member names in its servers."""
+    def write(self, sheet: OutputTemplate, naming: Naming, some: Collection[str]) -> dict[str, Any]:
+        """The template with the decision in those resources that have members."""
         found = dict(resources(sheet))
+        placed = {name: one for name, one in found.items() if name in some}
         named = {
-            name: self._resource(sheet, naming, name, resource, found)
+            name: self._resource(sheet, naming, name, resource, placed)
             for name, resource in found.items()
         }
         return {**sheet.document, sheet.key("resources"): named} if named else dict(sheet.document)
@@ -81,17 +82,19 @@ class DecisionWriter:
         naming: Naming,
         name: str,
         resource: dict[str, Any],
-        all_resources: Mapping[str, dict[str, Any]],
+        placed: Mapping[str, dict[str, Any]],
     ) -> dict[str, Any]:
         kind = resource[sheet.key("type")]
         if not isinstance(kind, str):
             return resource
         if kind in CONFIGURATION:
-            groups = [one for one, it in all_resources.items() if _configured(sheet, it, name)]
+            groups = [one for one, it in placed.items() if _configured(sheet, it, name)]
             if len(groups) != 1:
                 return resource
             member = naming.grouped(groups[0], "", self._numbering(sheet, groups[0]))
             return self._server(sheet, resource, member, kind)
+        if name not in placed:
+            return resource
         inner = members_of(kind)
         if inner is None:
             member = naming.server(name, self._numbering(sheet, name))

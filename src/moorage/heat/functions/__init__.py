@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
 from moorage.heat.conditions import Conditions, refuse_function
-from moorage.heat.deferred_values import NotKnownYet, UnevaluatedValue
+from moorage.heat.deferred_values import NotKnownYet, ResourceReference, UnevaluatedValue
 from moorage.heat.functions import (
     lists,
     maps,
@@ -155,6 +155,12 @@ class _Resolver:
 
 def _equals(call: Call) -> YamlNode:
     first, second = call.parts("value", "value")
+    if any(
+        isinstance(one.value, ResourceReference) and other.value in ("", None)
+        for one, other in ((first, second), (second, first))
+    ):
+        same = False  # whatever the id is, it is not empty
+        return call.value(same)
     return call.value(call.known(first) == call.known(second))
 
 
