@@ -81,6 +81,8 @@ class Expansion:
     """Paths of resources that are not placed."""
     scaling: frozenset[str] = frozenset()
     """Paths of scaling groups."""
+    grouping: frozenset[str] = frozenset()
+    """Paths of server groups, with members or without."""
 
 
 def as_hints(hints: Mapping[str, Any]) -> str:

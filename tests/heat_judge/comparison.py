@@ -46,7 +46,7 @@ def compare_all(cases: Sequence[Case], answers: Iterable[Mapping[str, Any]]) -> 
 def compare(case: Case, heat: Expansion) -> Compared:
     """The case compared with what Heat made of it."""
     with tempfile.TemporaryDirectory() as scratch:
-        ours = moorage_side.expand(case, heat.scaling, Path(scratch))
+        ours = moorage_side.expand(case, heat, Path(scratch))
     if ours.outcome == "broken":
         return Compared(case, heat, ours, "broken", (ours.reason,))
     if heat.outcome == "refused":

@@ -7,6 +7,7 @@ gets a value that its type, its constraints and its name allow, the same for bot
 from __future__ import annotations
 
 import json
+import os
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-ENDINGS: Final = frozenset({"", ".yaml", ".yml", ".template", ".json", ".hot"})
+ENDINGS: Final = frozenset({"", ".yaml", ".yml", ".template", ".json", ".hot", ".env"})
 LONGEST: Final = 2_000_000
 """Bytes of a file that is looked at."""
 VERSIONS: Final = ("heat_template_version", "HeatTemplateFormatVersion", "AWSTemplateFormatVersion")
 SECTIONS: Final = ("parameters", "Parameters")
+ENVIRONMENT: Final = ("resource_registry", "parameter_defaults", "parameters")
 
 # The first that matches a parameter's name, and that its constraints allow, is its value.
 BY_NAME: Final[tuple[tuple[str, str], ...]] = (
@@ -83,27 +85,68 @@ _Loader.add_multi_constructor("", _Loader.construct_unknown)
 
 
 def cases(folder: Path) -> Iterator[Case]:
-    """Every template below a folder."""
+    """Every template below a folder, with the environment that belongs to it.
+
+    That is one beside it with its name (`web.env`, `web.env.yaml`, `web_env.yaml`), else the first
+    of the folder that maps a type of the template's own making.
+    """
+    templates: list[tuple[Path, dict[str, Any]]] = []
+    environments: dict[Path, dict[str, Any]] = {}
     for path in sorted(folder.rglob("*")):
-        if path.suffix.lower() not in ENDINGS or not path.is_file() or ".git" in path.parts:
+        if path.suffix.lower() not in ENDINGS or ".git" in path.parts:
             continue
-        if path.stat().st_size > LONGEST:
+        if not path.is_file() or path.stat().st_size > LONGEST:
             continue
         top = _mapping(path)
-        if top is None or not any(word in top for word in VERSIONS):
+        if top is None:
             continue
+        if any(word in top for word in VERSIONS):
+            templates.append((path, top))
+        elif any(isinstance(top.get(word), dict) for word in ENVIRONMENT):
+            environments[path] = top
+    mapped: dict[str, Path] = {}
+    for path, top in environments.items():
+        for name in _entries(top, "resource_registry"):
+            mapped.setdefault(name, path)
+    for path, top in templates:
+        chosen = _environment(path, top, environments, mapped)
+        given = {} if chosen is None else environments[chosen]
+        known = {*_entries(given, "parameters"), *_entries(given, "parameter_defaults")}
         yield Case(
             label=str(path.relative_to(folder)),
             template=path.name,
             folder=path.parent,
-            parameters=values(top),
+            environments=() if chosen is None else (os.path.relpath(chosen, path.parent),),
+            parameters={name: one for name, one in values(top).items() if name not in known},
         )
+
+
+def _environment(
+    path: Path,
+    top: Mapping[str, Any],
+    environments: Mapping[Path, Mapping[str, Any]],
+    mapped: Mapping[str, Path],
+) -> Path | None:
+    for ending in (".env", ".env.yaml", "_env.yaml", "-env.yaml"):
+        beside = path.with_name(path.stem + ending)
+        if beside in environments:
+            return beside
+    for resource in _entries(top, "resources").values():
+        kind = resource.get("type") if isinstance(resource, dict) else None
+        if isinstance(kind, str) and kind in mapped and not kind.startswith(("OS::Nova", "AWS::")):
+            return mapped[kind]
+    return None
+
+
+def _entries(top: Mapping[str, Any], section: str) -> dict[str, Any]:
+    found = top.get(section)
+    return found if isinstance(found, dict) else {}
 
 
 def _mapping(path: Path) -> dict[str, Any] | None:
     try:
         text = path.read_text(encoding="utf-8")
-        if not any(word in text for word in VERSIONS):
+        if not any(word in text for word in (*VERSIONS, *ENVIRONMENT)):
             return None
         top = yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError):

@@ -176,8 +176,8 @@ def _database() -> None:
 
 def _without_services() -> None:
     """Answer what Heat asks of other services, as if everything named existed."""
-    from heat.engine import constraints, resource, translation
-    from heat.engine.clients import client_plugin
+    from heat.engine import constraints, resource, stk_defn, translation
+    from heat.engine.clients import client_plugin, microversion_mixin
     from heat.engine.clients.os import nova
     from heat.engine.resources.openstack.nova import flavor, server, server_group
 
@@ -192,6 +192,8 @@ def _without_services() -> None:
 
     constraints.BaseCustomConstraint.validate = exists
     translation.resolve_and_find = _resolved
+    resource.Resource.validate_external = nothing
+    stk_defn.StackDefinition.get_availability_zones = lambda _self: ["nova"]
     resource.Resource.is_service_available = classmethod(lambda cls, context: (True, None))
     server.Server._validate_image_flavor = nothing
     nova.NovaClientPlugin.is_version_supported = exists
@@ -207,7 +209,8 @@ def _without_services() -> None:
         ("flavor", flavor.NovaFlavor),
     ):
         type_.get_reference_id = _id(word)
-    client_plugin.ClientPlugin.client = lambda _self, version=None: mock.MagicMock()
+    for plugin in (client_plugin.ClientPlugin, microversion_mixin.MicroversionMixin):
+        plugin.client = lambda _self, version=None: mock.MagicMock()
 
 
 def _resolved(value: Any, *_: object, **__: object) -> Any:
@@ -253,7 +256,7 @@ def _walk(stack: Any, at: list[str], scaling: list[str]) -> Iterator[tuple[list[
     """Every resource of the tree with its path; a member of a scaling group is called `*`."""
     from heat.engine.resources import stack_resource
     from heat.engine.resources.aws.ec2 import instance
-    from heat.engine.resources.openstack.heat import instance_group
+    from heat.engine.resources.openstack.heat import instance_group, software_deployment
     from heat.engine.resources.openstack.nova import server, server_group
 
     unnamed = bool(scaling) and "/".join(at) in scaling
@@ -265,6 +268,9 @@ def _walk(stack: Any, at: list[str], scaling: list[str]) -> Iterator[tuple[list[
             yield path, resource, "server"
         elif isinstance(resource, server_group.ServerGroup):
             yield path, resource, "group"
+        elif isinstance(resource, software_deployment.SoftwareDeploymentGroup):
+            # Deployments on servers that exist already, known only then.
+            yield path, resource, "other"
         elif isinstance(resource, stack_resource.StackResource):
             if isinstance(resource, instance_group.InstanceGroup):
                 scaling.append("/".join(path))

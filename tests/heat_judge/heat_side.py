@@ -85,4 +85,5 @@ def read_answer(answer: Mapping[str, Any]) -> Expansion:
         groups=tuple(sorted(groups, key=str)),
         others=tuple(sorted(answer["others"])),
         scaling=frozenset(answer["scaling"]),
+        grouping=frozenset(names.values()),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tests.heat_judge.case import Case, Expansion, Group, Server, as_hints
 from tests.heat_judge.heat_side import GROUP
 
-from moorage.client.hot_files import gather, merged, read_file
+from moorage.client.hot_files import gather, read_file
 from moorage.domain.describe import NOVA_SHORTHAND
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import CompiledTemplate, Source, compile_template
@@ -24,10 +24,11 @@ ZONE: Final = "fence"
 GROUPS: Final = frozenset(kind for kind, _ in NOVA_SHORTHAND.values())
 
 
-def expand(case: Case, scaling: frozenset[str], scratch: Path) -> Expansion:
-    """The case as Moorage reads it; members of the groups at `scaling` are called `*`.
+def expand(case: Case, heat: Expansion, scratch: Path) -> Expansion:
+    """The case as Moorage reads it; members of Heat's scaling groups are called `*`.
 
-    Files are read by the client's own code, from the case's folder or written to `scratch`.
+    Policies beside Heat's server groups are left out: Heat knows nothing of them. Files are read
+    by the client's own code, from the case's folder or written to `scratch`.
     """
     try:
         compiled = compile_template(source(case, scratch))
@@ -38,7 +39,7 @@ def expand(case: Case, scaling: frozenset[str], scratch: Path) -> Expansion:
         return Expansion("refused", f"{error.message}{where}")
     except Exception as error:  # noqa: BLE001 - any other error is a defect, and is counted
         return Expansion("broken", f"{type(error).__name__}: {error}")
-    return _read(compiled, scaling)
+    return _read(compiled, heat.scaling, heat.grouping)
 
 
 def source(case: Case, scratch: Path) -> Source:
@@ -56,17 +57,18 @@ def source(case: Case, scratch: Path) -> Source:
             path.write_text(text, encoding="utf-8")
     path = folder / case.template
     text = read_file(path)
-    named = [(str(folder / name), read_file(folder / name)) for name in case.environments]
-    environment = named[0][1] if len(named) == 1 else merged(named)
+    gathered = gather(path, text, [folder / name for name in case.environments])
     return Source(
         template=text,
-        environment=environment,
+        environment_files=gathered.environments,
         parameters=case.parameters,
-        files=gather(path, text, environment),
+        files=gathered.files,
     )
 
 
-def _read(compiled: CompiledTemplate, scaling: frozenset[str]) -> Expansion:
+def _read(
+    compiled: CompiledTemplate, scaling: frozenset[str], grouping: frozenset[str]
+) -> Expansion:
     keys = {member: _starred(key, scaling) for member, key in compiled.keys.items()}
     roles = {role.name: role for role in compiled.description.roles}
     zones: dict[MemberName, str] = {}
@@ -76,8 +78,7 @@ def _read(compiled: CompiledTemplate, scaling: frozenset[str]) -> Expansion:
         members = _members(policy, keys)
         if policy.type == ZONE and policy.name.startswith("zone-"):
             zones |= dict.fromkeys(members, policy.name.removeprefix("zone-"))
-        elif policy.type in GROUPS:
-            name = _starred(policy.name, scaling)
+        elif policy.type in GROUPS and (name := _starred(policy.name, scaling)) in grouping:
             for member in members:
                 hints[member]["group"] = GROUP + name
             groups.append(
