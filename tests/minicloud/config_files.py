@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.minicloud.layout import ENVIRONMENT, PASSWORD, Layout
+from tests.minicloud.layout import ENVIRONMENT, PASSWORD, ROOT, Layout
 
 Sections = Mapping[str, Mapping[str, str | tuple[str, ...]]]
 """Section -> key -> its value, or several that are written one after the other."""
@@ -196,8 +196,8 @@ def compute(layout: Layout, host: str) -> Path:
     return write(layout.folder(host) / "nova.conf", sections)
 
 
-def heat(layout: Layout) -> Path:
-    """For heat-api, heat-engine and heat-manage."""
+def heat(layout: Layout, options: Mapping[str, str] | None = None) -> Path:
+    """For heat-api, heat-engine and heat-manage; with options of Moorage's plug-in."""
     folder = layout.folder("heat")
     etc = ENVIRONMENT / "etc" / "heat"
     signs_in = account(layout, "heat")
@@ -218,6 +218,7 @@ def heat(layout: Layout) -> Path:
                 "enable_stack_abandon": "true",
                 "enable_stack_adopt": "true",
                 "stack_scheduler_hints": "true",
+                "plugin_dirs": str(ROOT / "src/moorage/heat_plugin/resource_types"),
                 "periodic_interval": "10",
                 "error_wait_time": "10",
             },
@@ -228,7 +229,7 @@ def heat(layout: Layout) -> Path:
                 for name, value in signs_in.items()
                 if name in {"auth_type", "auth_url", "username", "password", "user_domain_id"}
             },
-            "moorage": {"stacks": "enforce"},
+            "moorage": {"stacks": "enforce", **(options or {})},
             "clients_keystone": {"auth_uri": layout.url("keystone")},
             "paste_deploy": {"api_paste_config": str(etc / "api-paste.ini")},
             "oslo_concurrency": {"lock_path": str(folder / "locks")},

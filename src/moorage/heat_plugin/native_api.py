@@ -82,6 +82,24 @@ class NativeApi:
         """
         self._call("POST", f"/decisions/{decision_id}/confirm")
 
+    def extend(self, ensemble_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Decide more members of an ensemble.
+
+        Raises:
+            Refused, Unanswered: as above.
+        """
+        answer = self._call("POST", f"/ensembles/{ensemble_id}/extend", {"extend": body})
+        return dict(answer["extend"])
+
+    def shrink(self, ensemble_id: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+        """Take members out of an ensemble so that its policies keep holding; who they are.
+
+        Raises:
+            Refused, Unanswered: as above.
+        """
+        answer = self._call("POST", f"/ensembles/{ensemble_id}/shrink", {"shrink": body})
+        return list(answer["shrink"]["victims"])
+
     def _call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         try:
             answer = self._request(method, path, body)

@@ -1,0 +1,1 @@
+"""The folder for Heat's option `plugin_dirs`."""
