@@ -347,3 +347,43 @@ def test_files_named_by_urls_are_written_below_the_template() -> None:
     assert set(written.files) == {"lib/p.yaml", "x.sh"}
     again = compile_template(Source(written.template, files=written.files))
     assert again.keys == compiled.keys
+
+
+def test_computed_hints_are_merged_with_the_member_s() -> None:
+    text = (
+        "heat_template_version: wallaby\nparameters: {one: {type: json, default: {mine: x}}}\n"
+        "resources:\n  s:\n    type: OS::Nova::Server\n"
+        "    properties: {flavor: f, scheduler_hints: {get_param: one}}\n"
+    )
+    compiled, written = written_with(Source(text))
+    hints = yaml.safe_load(written.template)["resources"]["s"]["properties"]["scheduler_hints"]
+    assert hints == {"map_merge": [{"get_param": "one"}, {"moorage": f"{ENSEMBLE}/s[0]"}]}
+    assert written.notes == ()
+    again, rewritten = written_with(Source(written.template))
+    assert (again, rewritten) == (compiled, written)
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        "type: OS::Nova::Server, properties: {flavor: f, scheduler_hints: {get_param: one}}",
+        (
+            "type: OS::Heat::ResourceChain, properties: {resources: [OS::Nova::Server],"
+            " resource_properties: {flavor: f}}"
+        ),
+        (
+            "type: OS::Heat::ResourceGroup, properties: {resource_def: {type: OS::Heat::ResourceGroup,"
+            " properties: {resource_def: {type: OS::Nova::Server, properties: {flavor: f}}}}}"
+        ),
+    ],
+)
+def test_what_cannot_be_bound_is_told(resource: str) -> None:
+    text = (
+        "heat_template_version: 2015-04-30\nparameters: {one: {type: json, default: {a: b}}}\n"
+        f"resources: {{s: {{{resource}}}}}\n"
+    )
+    compiled, written = written_with(Source(text))
+    assert compile_template(Source(written.template)).keys == compiled.keys
+    (note,) = written.notes
+    assert note.startswith("not bound: s")
+    assert bound_by(Binding.NONE, Source(text))[1].notes == ()

@@ -82,6 +82,8 @@ class CompiledTemplate:
     """Paths in the templates of definitions whose members are not alike: each is its own role."""
     unnumbered: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     """Paths of definitions whose members have other numbers here than in the stack."""
+    definitions: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """Role -> the path in the templates of the resource that defines its members."""
     nameless: YamlNode | None = field(default=None, compare=False, repr=False)
     """A definition of servers whose role has the number of a scaling group's member in its name.
 
@@ -93,6 +95,11 @@ class CompiledTemplate:
     def headroom(self) -> Mapping[str, int]:
         """Role -> how many more of its members the template wants places kept for."""
         return {role: one.headroom for role, one in self.scaling.items() if one.headroom}
+
+    def node_of(self, role: str) -> YamlNode:
+        """The node that defines a role's first member."""
+        names = [one.name for one in self.description.roles]
+        return self.locations[f"members[{names.index(role)}]"]
 
     def with_location(self, error: InvalidDescription) -> InvalidDescription:
         """Add the template's path and line to an error about the description."""
@@ -141,10 +148,11 @@ def _compiled(source: Source, *, may_be_empty: bool, may_lack: bool) -> Compiled
     environment = environment_of(source, root)
     found, remarks = _expanded(source, root, environment, may_lack=may_lack)
     servers = [one for one in found if isinstance(one, Server)]
-    if not servers and not may_be_empty:
+    present = [one for one in servers if not one.absent]
+    if not present and not may_be_empty:
         raise NothingToPlace("the template has no server to place", path="resources")
-    if len(servers) > MAX_MEMBERS:
-        raise servers[MAX_MEMBERS].node.invalid(f"more than {MAX_MEMBERS} servers")
+    if len(present) > MAX_MEMBERS:
+        raise present[MAX_MEMBERS].node.invalid(f"more than {MAX_MEMBERS} servers")
     separate = unlike_definitions(servers)
     names, unnumbered = _names(servers, separate)
     roles = _roles(servers, names)
@@ -158,7 +166,7 @@ def _compiled(source: Source, *, may_be_empty: bool, may_lack: bool) -> Compiled
         description=EnsembleDescription(
             name=source.name, roles=roles, policies=tuple(one for one, _ in policies)
         ),
-        keys=MappingProxyType({names[one.path]: str(one.path) for one in servers}),
+        keys=MappingProxyType({names[one.path]: str(one.path) for one in present}),
         scaling=_scaling(names, growing),
         unplaced=tuple(one for one in found if isinstance(one, UnplacedResource)),
         # A nested template's notes come once for each of its stacks.
@@ -178,7 +186,8 @@ def _compiled(source: Source, *, may_be_empty: bool, may_lack: bool) -> Compiled
         files=frozenset(source.files),
         separate=separate,
         unnumbered=unnumbered,
-        nameless=_nameless(servers, separate, growing),
+        definitions={names[one.path].role: one.definition for one in reversed(present)},
+        nameless=_nameless(present, separate, growing),
         environment=environment,
     )
 
@@ -239,7 +248,7 @@ def unlike_definitions(servers: Sequence[Server]) -> frozenset[str]:
     for server in servers:
         alike = first.setdefault(server.path.member_name().role, server)
         if server.description != alike.description:
-            found.add(server.node.path)
+            found.add(server.definition)
     return frozenset(found)
 
 
@@ -254,14 +263,14 @@ def _names(
     next_index: Counter[str] = Counter()
     unnumbered = set()
     for server in servers:
-        if server.node.path in separate:
+        if server.definition in separate:
             names[server.path] = server.path.own_name()
             continue
         name = server.path.member_name()
         names[server.path] = MemberName(name.role, next_index[name.role])
         next_index[name.role] += 1
         if names[server.path] != name:
-            unnumbered.add(server.node.path)
+            unnumbered.add(server.definition)
     return names, frozenset(unnumbered)
 
 
@@ -285,7 +294,7 @@ def _nameless(
         numbered = [one.parent for one in server.path.above() if one.steps and one.steps[-1].index]
         if server.path.steps[-1].index:
             numbered.insert(0, server.path.parent)
-        inner = 0 if server.node.path in separate else 1
+        inner = 0 if server.definition in separate else 1
         if any(one in scaling for one in numbered[inner:]):
             return server.node
     return None
@@ -294,9 +303,10 @@ def _nameless(
 def _roles(
     servers: Sequence[Server], names: Mapping[Path, MemberName]
 ) -> tuple[RoleDescription, ...]:
-    counts = Counter(names[one.path].role for one in servers)
     first = {names[one.path].role: one for one in reversed(servers)}
-    return tuple(replace(_role(first[name], name), count=counts[name]) for name in counts)
+    counts = Counter(names[one.path].role for one in servers if not one.absent)
+    in_order = dict.fromkeys(names[one.path].role for one in servers)
+    return tuple(replace(_role(first[name], name), count=counts[name]) for name in in_order)
 
 
 def _role(server: Server, name: str) -> RoleDescription:

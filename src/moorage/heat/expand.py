@@ -111,7 +111,8 @@ class Stack:
             self.context.work.spend(node.size + PER_RESOURCE, node)
             definition = _definition(node, scope, conditions)
             if definition is not None:
-                yield from self._resource(self.path / name, node, definition, self.registry)
+                place = self._place(name)
+                yield from self._resource(self.path / name, node, definition, self.registry, place)
 
     def member(
         self, group: Resource, number: int, definition: Mapping[str, YamlNode]
@@ -120,7 +121,9 @@ class Stack:
         size = sum(one.size for one in definition.values())
         self.context.work.spend(size + PER_RESOURCE, group.node)
         registry = self.registry.below(group.path.steps[-1].name)
-        return self._resource(group.path.member(number), group.node, definition, registry)
+        return self._resource(
+            group.path.member(number), group.node, definition, registry, group.definition
+        )
 
     def stack_in(
         self, resource: Resource, text: YamlNode, parameters: Mapping[str, YamlNode]
@@ -147,6 +150,11 @@ class Stack:
                 if found is not None:
                     yield found
 
+    def _place(self, name: str) -> str:
+        """The path of a resource in this stack's template."""
+        section = "Resources" if self.template.version.is_cfn else "resources"
+        return ".".join(filter(None, (self.template.file, section, name)))
+
     def _referred(self, path: Path) -> Resource | None:
         there = self.context.scopes.get(path.parent)
         if there is None:
@@ -159,7 +167,9 @@ class Stack:
         self.context.work.spend(node.size + PER_RESOURCE, node)
         type_name = str(definition["type"].value)
         properties = _fields(definition.get("properties"))
-        return Resource(path.parent, path, type_name, node, properties, _metadata(definition))
+        return Resource(
+            path.parent, path, type_name, node, node.path, properties, _metadata(definition)
+        )
 
     def _resource(
         self,
@@ -167,6 +177,7 @@ class Stack:
         node: YamlNode,
         definition: Mapping[str, YamlNode],
         registry: ResourceRegistry,
+        place: str,
     ) -> Iterator[ExpandedItem]:
         type_node = definition["type"]
         type_name = typed_yaml.text(type_node)
@@ -190,7 +201,7 @@ class Stack:
         kind = resource_type(meaning.target, type_node)
         properties = _fields(definition.get("properties")) if kind.PLACED else {}
         metadata = _metadata(definition)
-        resource = Resource(self.path, path, meaning.target, node, properties, metadata)
+        resource = Resource(self.path, path, meaning.target, node, place, properties, metadata)
         yield from kind.expand(resource, self)
 
     def _nested(

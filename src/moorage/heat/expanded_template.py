@@ -22,6 +22,8 @@ class Server:
     path: Path
     node: YamlNode
     """Its definition, for errors."""
+    definition: str
+    """Path of the resource in its template that defines it: its own, or its group's."""
     description: Mapping[str, object]
     """Flavor, traits, aggregates and tags, in the words of an ensemble's `members` entry."""
     zone: str | None = None
@@ -33,6 +35,8 @@ class Server:
     """Servers of its hint `different_host`."""
     beside: tuple[Path, ...] = ()
     """Servers of its hint `same_host`."""
+    absent: bool = False
+    """Whether it only describes the role of a group that has no member now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,11 @@ class Resource:
     path: Path
     type: str
     node: YamlNode
+    definition: str
+    """Path in its template of the resource that defines it: its own, or its group's.
+
+    A node's own path does not tell: that of an alias is where the anchor is.
+    """
     properties: Mapping[str, YamlNode] = field(default_factory=dict)
     metadata: Mapping[str, YamlNode] = field(default_factory=dict)
 

@@ -54,6 +54,8 @@ class EmittedTemplate:
 
     template: str
     files: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+    """Roles whose servers could not be bound to their places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class PreparedTemplates:
     """Notes for users of the templates."""
     members: Mapping[str, tuple[MemberName, ...]]
     """Resource of the root template -> the members at and below it."""
+    definitions: Mapping[str, str]
+    """Role -> the path of the definition of its servers."""
     numbering: Mapping[str, Numbering]
     """Path of a definition -> how its members are named, if not by their index."""
 
@@ -88,7 +92,9 @@ class PreparedTemplates:
             )
             for one in named
         }
-        return EmittedTemplate(_yaml_text(root), {**self.files, **files})
+        unbound = [role for role, path in self.definitions.items() if path not in writing.bound]
+        notes = () if decided.binding is Binding.NONE or not unbound else (_note(unbound),)
+        return EmittedTemplate(_yaml_text(root), {**self.files, **files}, notes)
 
 
 def prepare(
@@ -114,11 +120,23 @@ def prepare(
         files=alone.files,
         notes=alone.notes,
         members={name: tuple(sorted(members)) for name, members in inside.items()},
+        definitions=compiled.definitions,
         numbering={
             **dict.fromkeys(compiled.unnumbered, Numbering.ANY),
             **dict.fromkeys(compiled.separate, Numbering.SEPARATE),
         },
     )
+
+
+def _note(roles: list[str]) -> str:
+    told = ", ".join(roles[:_TOLD]) + (", …" if len(roles) > _TOLD else "")
+    return (
+        f"not bound: {told}: what makes these servers cannot be written so, and plain Heat creates"
+        " them anywhere"
+    )
+
+
+_TOLD: Final = 10
 
 
 def _check_binding(compiled: CompiledTemplate, binding: Binding) -> None:
@@ -128,8 +146,9 @@ def _check_binding(compiled: CompiledTemplate, binding: Binding) -> None:
             " Heat does not tell, so they cannot be bound to their places"
         )
     if binding is Binding.FLAVORS:
-        for path, node in compiled.locations.items():
-            if node.path in compiled.separate and path.startswith("members"):
+        for role, path in compiled.definitions.items():
+            if path in compiled.separate:
+                node = compiled.node_of(role)
                 raise node.invalid(
                     "the members of this group are not alike, so no one flavor can be written;"
                     " bind by hints"

@@ -24,6 +24,7 @@ from moorage.heat.resources.os_heat_resource_group import INDEX
 from moorage.heat.resources.os_heat_resource_group import TYPES as NUMBERED
 from moorage.heat.resources.os_nova_server import TYPES as SERVER
 from moorage.heat.standalone_template import OutputTemplate, is_computed, resources
+from moorage.heat.versions import HOT, VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -65,6 +66,8 @@ class DecisionWriter:
     templates: Collection[str]
     """Nested templates that declare the passed-down parameters, by their output names."""
     numbering: Mapping[str, Numbering]
+    bound: set[str] = field(default_factory=set)
+    """Paths of the definitions whose servers have been bound so far."""
 
     def write(self, sheet: OutputTemplate, naming: Naming, some: Collection[str]) -> dict[str, Any]:
         """The template with the decision in those resources that have members."""
@@ -92,13 +95,13 @@ class DecisionWriter:
             if len(groups) != 1:
                 return resource
             member = naming.grouped(groups[0], "", self._numbering(sheet, groups[0]))
-            return self._server(sheet, resource, member, kind)
+            return self._server(sheet, resource, member, _path(sheet, groups[0]))
         if name not in placed:
             return resource
         inner = members_of(kind)
         if inner is None:
             member = naming.server(name, self._numbering(sheet, name))
-            return self._definition(sheet, resource, member, naming.below(name))
+            return self._definition(sheet, resource, member, naming.below(name), name)
         return self._group(sheet, naming, name, resource, inner)
 
     def _group(
@@ -121,12 +124,13 @@ class DecisionWriter:
             return resource
         variable = _variable(resource[sheet.key("type")], properties)
         member = naming.grouped(name, variable, self._numbering(sheet, name))
-        made = self._definition(sheet, definition, member, dict(naming.below_group(name, variable)))
+        made = self._definition(
+            sheet, definition, member, dict(naming.below_group(name, variable)), name
+        )
         return {**resource, key: {**properties, inner: made}}
 
     def _numbering(self, sheet: OutputTemplate, name: str) -> Numbering:
-        path = ".".join(filter(None, (sheet.file, sheet.key("resources"), name)))
-        return self.numbering.get(path, Numbering.INDEX)
+        return self.numbering.get(_path(sheet, name), Numbering.INDEX)
 
     def _definition(
         self,
@@ -134,11 +138,15 @@ class DecisionWriter:
         definition: dict[str, Any],
         member: ServerName,
         below: dict[str, Name],
+        name: str,
     ) -> dict[str, Any]:
-        """The definition of a server or nested stack with member names added."""
+        """The definition of a server or nested stack with member names added.
+
+        `name` is that of the resource which it is, or whose members it defines.
+        """
         kind, key = definition[sheet.key("type")], sheet.key("properties")
         if kind in (*SERVER, *INSTANCE):
-            return self._server(sheet, definition, member, kind)
+            return self._server(sheet, definition, member, _path(sheet, name))
         if is_nested(kind):
             file = posixpath.normpath(posixpath.join(posixpath.dirname(sheet.name), kind))
             if file in self.templates:
@@ -151,9 +159,10 @@ class DecisionWriter:
         return definition
 
     def _server(
-        self, sheet: OutputTemplate, definition: dict[str, Any], member: ServerName, kind: str
+        self, sheet: OutputTemplate, definition: dict[str, Any], member: ServerName, path: str
     ) -> dict[str, Any]:
-        key = sheet.key("properties")
+        """The definition at a path of the template with its member's name, bound."""
+        key, kind = sheet.key("properties"), definition[sheet.key("type")]
         properties = definition.get(key) or {}
         if is_computed(properties):
             return definition
@@ -167,16 +176,18 @@ class DecisionWriter:
                     **known,
                     "moorage:member": joined(*member.member),
                 }
-        if self.decided.binding is Binding.HINTS:
-            _add_hint(written, joined(f"{self.decided.ensemble}/", *member.member), kind)
         result = {**definition, key: written}
+        flavor = "flavor" if kind in SERVER else "InstanceType"
         before = _decision_of(sheet, definition)
-        if self.decided.binding is Binding.FLAVORS:
-            flavor = "flavor" if kind in SERVER else "InstanceType"
+        if self.decided.binding is Binding.HINTS:
+            reference = joined(f"{self.decided.ensemble}/", *member.member)
+            if _add_hint(sheet, written, reference, kind):
+                self.bound.add(path)
+        elif self.decided.binding is Binding.FLAVORS:
+            self.bound.add(path)
             result = with_decided(sheet, result, {FLAVOR: before.get(FLAVOR, written.get(flavor))})
             written[flavor] = self._ticket_flavor(member)
-        elif FLAVOR in before:
-            flavor = "flavor" if kind in SERVER else "InstanceType"
+        if self.decided.binding is not Binding.FLAVORS and FLAVOR in before:
             written[flavor] = before[FLAVOR]
         return result
 
@@ -194,17 +205,40 @@ def _decision_of(sheet: OutputTemplate, resource: dict[str, Any]) -> Mapping[str
     return found if isinstance(found, dict) else {}
 
 
-def _add_hint(properties: dict[str, Any], reference: Name, kind: str) -> None:
-    """Add the hint by which the filter in nova-api finds the place; left alone if computed."""
+def _path(sheet: OutputTemplate, name: str) -> str:
+    """The path of a resource, as errors have it."""
+    return ".".join(filter(None, (sheet.file, sheet.key("resources"), name)))
+
+
+def _add_hint(
+    sheet: OutputTemplate, properties: dict[str, Any], reference: Name, kind: str
+) -> bool:
+    """Add the hint by which the filter in nova-api finds the place; whether that can be done.
+
+    Hints that a function computes are merged with it, where the template's version can do that.
+    """
     if kind in SERVER:
         hints = properties.get("scheduler_hints") or {}
+        added = {KEY: reference}
         if isinstance(hints, dict) and not is_computed(hints):
-            properties["scheduler_hints"] = {**hints, "moorage": reference}
-        return
+            properties["scheduler_hints"] = {**hints, **added}
+            return True
+        if "map_merge" not in VERSIONS[str(sheet.document[HOT])].functions:
+            return False
+        merged = hints.get("map_merge") if isinstance(hints, dict) else None
+        if isinstance(merged, list) and isinstance(merged[-1], dict) and KEY in merged[-1]:
+            hints = {"map_merge": merged[:-1]} if len(merged) > _PAIR else merged[0]
+        properties["scheduler_hints"] = {"map_merge": [hints, added]}
+        return True
     listed = properties.get("NovaSchedulerHints") or []
-    if isinstance(listed, list):
-        kept = [one for one in listed if not (isinstance(one, dict) and one.get("Key") == KEY)]
-        properties["NovaSchedulerHints"] = [*kept, {"Key": KEY, "Value": reference}]
+    if not isinstance(listed, list):
+        return False
+    kept = [one for one in listed if not (isinstance(one, dict) and one.get("Key") == KEY)]
+    properties["NovaSchedulerHints"] = [*kept, {"Key": KEY, "Value": reference}]
+    return True
+
+
+_PAIR: Final = 2
 
 
 def _configured(sheet: OutputTemplate, group: dict[str, Any], name: str) -> bool:

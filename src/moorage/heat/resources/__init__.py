@@ -8,11 +8,15 @@ policy or looks at a fleet. Types of no module have no place (`unplaced_types`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
+
+from moorage.domain.errors import InvalidDescription
+from moorage.heat.expanded_template import Server
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -45,6 +49,21 @@ def refuse_unknown(properties: Mapping[str, YamlNode], known: Collection[str], k
     for name, node in properties.items():
         if name not in known:
             raise node.invalid(f"{kind} has no property {name!r}")
+
+
+def absent_member(
+    group: Resource, nested: Expander, definition: Mapping[str, YamlNode]
+) -> Iterator[ExpandedItem]:
+    """The servers of a group's first member, of a group that has none now.
+
+    They describe its roles: it may grow, and its policies may speak about it. Nothing, if the
+    definition is not valid or not supported: it is of no use yet.
+    """
+    try:
+        found = [*nested.member(group, 0, definition)]
+    except InvalidDescription:
+        return
+    yield from (replace(one, absent=True) for one in found if isinstance(one, Server))
 
 
 @cache

@@ -37,6 +37,7 @@ def expand(resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:
     yield Server(
         path=resource.path,
         node=resource.node,
+        definition=resource.definition,
         description={
             **described_size(flavor_of(resource, properties["InstanceType"]), nested),
             **{key: entries[key].plain() for key in ROLE_KEYS if key in entries},

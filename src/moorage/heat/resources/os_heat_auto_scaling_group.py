@@ -15,7 +15,7 @@ from moorage.heat.annotation import POLICIES, entries_of, policies
 from moorage.heat.deferred_values import refuse_deferred
 from moorage.heat.expanded_template import ScalingGroup
 from moorage.heat.numbers import to_number
-from moorage.heat.resources import refuse_unknown
+from moorage.heat.resources import absent_member, refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -76,6 +76,8 @@ def scaled(
     yield group
     for number in range(group.desired):
         yield from nested.member(resource, number, definition)
+    if not group.desired:
+        yield from absent_member(resource, nested, definition)
     if SCALING in entries:
         typed_yaml.choice(entries[SCALING], ("all", "largest"))
     yield from policies(resource, entries)

@@ -14,7 +14,7 @@ from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
 from moorage.heat.deferred_values import DeferredValue, refuse_deferred
 from moorage.heat.numbers import to_number
-from moorage.heat.resources import refuse_unknown
+from moorage.heat.resources import absent_member, refuse_unknown
 from moorage.heat.yaml_tree import collection_node, to_node
 
 if TYPE_CHECKING:
@@ -53,7 +53,10 @@ def expand(resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:
     )
     variable = index_variable(properties)
     unchanged = _numbered(definition, variable, "0") == definition
-    for number in _numbers(properties):
+    numbers = [*_numbers(properties)]
+    if not numbers:
+        yield from absent_member(resource, nested, _numbered(definition, variable, "0"))
+    for number in numbers:
         member = definition if unchanged else _numbered(definition, variable, str(number))
         yield from nested.member(resource, number, member)
     yield from policies(resource, entries_of(resource, (POLICIES,)))

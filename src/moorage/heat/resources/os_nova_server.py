@@ -67,6 +67,7 @@ def expand(resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:
     yield Server(
         path=resource.path,
         node=resource.node,
+        definition=resource.definition,
         description={
             **described_size(
                 flavor_of(resource, properties["flavor"]),

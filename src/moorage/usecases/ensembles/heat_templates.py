@@ -193,7 +193,7 @@ def place_template(
                     env,
                     caller,
                     compiled.description,
-                    _counting_growth(options, compiled),
+                    counting_growth(options, compiled),
                     identity,
                     dry_run=dry_run,
                 )
@@ -252,9 +252,9 @@ def _with_headroom(
     return ensemble
 
 
-def _counting_growth(options: DecisionOptions, compiled: CompiledTemplate) -> DecisionOptions:
+def counting_growth(options: DecisionOptions, compiled: CompiledTemplate) -> DecisionOptions:
     """The options, which also count how many more members of scaling roles fit."""
-    described = {role.name for role in compiled.description.roles}
+    described = {role.name for role in compiled.description.roles if role.count}
     scaling = [role for role in compiled.scaling if role in described][:MOST_COUNTED]
     counted = tuple(dict.fromkeys((*options.additional, *scaling)))
     return replace(options, additional=counted)
@@ -333,7 +333,7 @@ def _placed(
             ensemble.id, decision.id, MappingProxyType(places), binding, MappingProxyType(flavors)
         )
     )
-    notes = (*compiled.notes, *emission.notes)
+    notes = (*compiled.notes, *emission.notes, *emitted.notes)
     return PlacedTemplate(compiled, ensemble, decision, emitted.template, emitted.files, notes)
 
 
