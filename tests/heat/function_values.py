@@ -231,6 +231,55 @@ VALUES = {
         ("{if: [large, a, b, c]}", REFUSED),
         ("{if: [nope, a, b]}", REFUSED),
         ("{if: [3, a, b]}", REFUSED),
+        ("{yaql: {expression: '$.data.x + 1', data: {x: 1}}}", 2),
+        ("{yaql: {expression: '$.data', data: {get_param: zones}}}", ["az1", "az2"]),
+        ("{yaql: {expression: '$.data'}}", {}),
+        ("{yaql: {expression: '$.data', data: null}}", None),
+        (
+            (
+                "{yaql: {expression: '$.data.where($ != null).reduce($1 + $2, [])',"
+                " data: [[1], null]}}"
+            ),
+            [1],
+        ),
+        (
+            (
+                "{yaql: {expression: 'coalesce($.data, []).flatten().distinct()',"
+                " data: [[1, 2], [2]]}}"
+            ),
+            [1, 2],
+        ),
+        (
+            (
+                "{yaql: {expression: '$.data.toDict($.n, $.v)',"
+                " data: [{n: a, v: 1}, {n: b, v: [2]}]}}"
+            ),
+            {"a": 1, "b": [2]},
+        ),
+        (
+            (
+                "{yaql: {expression: 'dict($.data.items().select([$[0].replace(a, b), 1]))',"
+                " data: {ab: 0}}}"
+            ),
+            {"bb": 1},
+        ),
+        ("{yaql: {expression: '$.data.keys().orderBy($)', data: {b: 1, a: 2}}}", ["a", "b"]),
+        ('{yaql: {expression: \'$.data.replace("a", "xy", 1)\', data: aa}}', "xya"),
+        ("{yaql: {expression: '$.data.replace({a => b, b => c})', data: ab}}", "cc"),
+        ("{yaql: {expression: 'round($.data, 1)', data: 2.25}}", 2.2),
+        (
+            "{yaql: {expression: '$.data.groupBy($ mod 2)', data: [1, 2, 3]}}",
+            [[1, [1, 3]], [0, [2]]],
+        ),
+        ("{yaql: {expression: 'switch($.data = 1 => one, true => other)', data: 2}}", "other"),
+        ("{yaql: {expression: 'let(x => $.data) -> $x.len()', data: abc}}", 3),
+        ("{yaql: {expression: '$.data.x', data: {}}}", REFUSED),
+        ("{yaql: {expression: '$.data['}}", REFUSED),
+        ("{yaql: {expression: 'range(1000)'}}", REFUSED),
+        ("{yaql: {expression: 3}}", REFUSED),
+        ("{yaql: {data: 3}}", REFUSED),
+        ("{yaql: {expression: '1', more: 3}}", REFUSED),
+        ("{yaql: '1'}", REFUSED),
         ("{Ref: name}", REFUSED),
         ("{'Fn::Select': ['0', [a]]}", REFUSED),
         ("{equals: [a, a]}", {"equals": ["a", "a"]}),

@@ -4,8 +4,9 @@ import pytest
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import CompiledTemplate, Source, compile_template
-from moorage.heat.functions import MAX_DEPTH
-from moorage.heat.placed_template import TemplateDecision, prepare
+from moorage.heat.conditions import MAX_DEPTH
+from moorage.heat.placed_template import prepare
+from moorage.heat.template_writer import TemplateDecision
 
 TEMPLATE = """\
 heat_template_version: wallaby
@@ -60,20 +61,31 @@ def test_conditions_choose_resources_and_values(
 @pytest.mark.parametrize(
     ("before", "after", "path", "said"),
     [
-        ("[{get_param: kind}, large]", "[a]", "conditions.large.equals", "two values"),
-        ("{equals: [{get_param: kind}, large]}", "extra", "conditions.extra.or[0]", "asks for"),
+        ("[{get_param: kind}, large]", "[a]", "conditions.large.equals", r"\[value, value\]"),
+        ("{equals: [{get_param: kind}, large]}", "extra", "conditions.large", "neither true"),
         (
             "{equals: [{get_param: kind}, large]}",
-            "{equals: [{if: [large, a, b]}, a]}",
-            "conditions.large.equals[0].if[0]",
+            "{not: extra}",
+            "conditions.extra.or[0]",
             "asks for itself",
         ),
-        ("{not: large}]}", "{yaql: large}]}", "conditions.never.and[1].yaql", "not supported"),
+        (
+            "[{get_param: kind}, large]",
+            "[{if: [large, a, b]}, a]",
+            "conditions.large.equals[0]",
+            "if cannot be used in a condition",
+        ),
+        (
+            "[large, {not: large}]",
+            "[{yaql: large}, large]",
+            "conditions.never.and[0].yaql",
+            "a map",
+        ),
         (
             "{get_param: spare}]",
             "{get_param: kind}]",
             "conditions.extra.or[1].get_param",
-            "true or",
+            "no condition 'small'",
         ),
         ("{get_param: spare}]", "nope]", "conditions.extra.or[1]", "no condition 'nope'"),
         ("[large, {get_param: spare}]", "[large]", "conditions.extra.or", "at least 2"),
@@ -87,8 +99,8 @@ def test_conditions_choose_resources_and_values(
         (
             "[{get_param: kind}, large]",
             "[{get_attr: [web, name]}, large]",
-            "conditions.large.equals[0].get_attr",
-            "not known before",
+            "conditions.large.equals[0]",
+            "get_attr cannot be used in a condition",
         ),
     ],
 )
@@ -104,8 +116,10 @@ def test_what_cannot_be_judged_names_its_place(
 
 def test_a_long_chain_of_conditions_is_refused_not_followed() -> None:
     links = MAX_DEPTH + 1
-    chain = "".join(f"  c{i}: c{i + 1}\n" for i in range(links)) + f"  c{links}: true\n"
+    chain = "".join(f"  c{i}: {{not: c{i + 1}}}\n" for i in range(links)) + f"  c{links}: true\n"
     text = TEMPLATE.replace("conditions:\n", f"conditions:\n{chain}")
+    compile_template(Source(text))  # nothing asks for them
+    text = text.replace("condition: extra", "condition: c0")
     with pytest.raises(InvalidDescription, match="more than 20 deep"):
         compile_template(Source(text))
 
@@ -160,7 +174,7 @@ def test_an_autoscaling_group_begins_with_what_is_desired(sizes: str, members: i
         TemplateDecision("e", "d", {member: {} for member in compiled.keys})
     )
     assert compile_template(Source(written.template)) == compiled
-    assert ("web[]" in written.template) == (members > 0)
+    assert ("moorage:member: web\n" in written.template) == (members > 0)
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,17 @@ def test_a_reference_alone_stays_a_reference(text: str) -> None:
     assert str(reference.target) == "nested/web"
 
 
+def test_an_id_is_never_empty() -> None:
+    around = scope()
+    parameters = {**around.parameters, "group": value("{get_resource: web}")}
+    conditions = conditions_of(Scope(ROOT, around.version, parameters, around.resources))
+    for text in ("''", "null"):
+        assert not conditions.holds(parse(f"{{equals: [{{get_param: group}}, {text}]}}"))
+        assert conditions.holds(parse(f"{{not: {{equals: [{text}, {{get_param: group}}]}}}}"))
+    with pytest.raises(NotKnownYet, match="the id of nested/web"):
+        conditions.holds(parse("{equals: [{get_param: group}, a-name]}"))
+
+
 def test_values_and_lists_know_what_is_later_in_them() -> None:
     assert find_deferred(value("[1, {a: {get_resource: web}}]")) is not None
     assert find_deferred(value("[1, {a: b}]")) is None

@@ -20,7 +20,7 @@ from moorage.domain.errors import MoorageError
 from moorage.heat.scalars import unwritable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from moorage.heat.yaml_tree import Plain
 
@@ -30,7 +30,7 @@ MAX_VALUE: Final = 10_000
 """Size of a value in an expression: its elements, and those of all collections in it."""
 _OPTIONS: Final = {"yaql.limitIterators": 200, "yaql.memoryQuota": 10_000}
 """Heat's defaults."""
-_PER_CALL: Final = 10
+_PER_CALL: Final = 40
 """What the call of a function costs, in values of a template."""
 _SIZE_PER_VALUE: Final = 20
 _SQUARE_PER_VALUE: Final = 400
@@ -203,6 +203,16 @@ def _replace_each(
     return string
 
 
+def _list_times(left: Sequence[object], right: int, engine: object) -> object:  # noqa: ARG001 - as the library hands it in
+    if len(left) * right > MAX_VALUE:
+        raise YaqlError(f"a value of more than {MAX_VALUE} elements")
+    return left * right  # type: ignore[operator] # what a list is to the library can be multiplied
+
+
+def _times_list(left: int, right: Sequence[object], engine: object) -> object:
+    return _list_times(right, left, engine)
+
+
 def _round(number: float, ndigits: int = 0) -> float:
     if abs(ndigits) > _MOST_DIGITS:
         raise YaqlError("so many digits")
@@ -213,6 +223,8 @@ _BOUNDED: Final[Mapping[tuple[str, str], Callable[..., object]]] = {
     ("replace", "replace"): _replace,
     ("replace", "replace_with_dict"): _replace_each,
     ("round", "round_"): _round,
+    ("#operator_*", "list_by_int"): _list_times,
+    ("#operator_*", "int_by_list"): _times_list,
 }
 """Names of functions, in the language and in the library -> bounded ones that do the same."""
 
