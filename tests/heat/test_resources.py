@@ -404,3 +404,26 @@ def test_a_reference_is_not_empty_whatever_it_is() -> None:
         },
     )
     assert policies(one) == {"sg": ("anti-affinity", ["a/s"])}
+
+
+def test_a_group_without_members_keeps_the_roles_that_it_may_get() -> None:
+    one = compiled(
+        """
+        s: {type: OS::Nova::Server, properties: {flavor: f}}
+        pods:
+          type: OS::Heat::ResourceGroup
+          properties: {count: 0, resource_def: {type: pod.yaml}}
+        """,
+        {
+            "pod.yaml": """\
+                heat_template_version: wallaby
+                resources:
+                  sg: {type: OS::Nova::ServerGroup}
+                  in:
+                    type: OS::Nova::Server
+                    properties: {flavor: f, scheduler_hints: {group: {get_resource: sg}}}
+                """
+        },
+    )
+    assert counts(one) == {"s": 1, "pods/in": 0}
+    assert list(one.keys.values()) == ["s"]

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from moorage.domain.errors import InvalidDescription
-from moorage.heat.expanded_template import Server
+from moorage.heat.expanded_template import Server, ServerGroup
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -54,7 +54,7 @@ def refuse_unknown(properties: Mapping[str, YamlNode], known: Collection[str], k
 def absent_member(
     group: Resource, nested: Expander, definition: Mapping[str, YamlNode]
 ) -> Iterator[ExpandedItem]:
-    """The servers of a group's first member, of a group that has none now.
+    """The servers and server groups of a group's first member, of a group that has none now.
 
     They describe its roles: it may grow, and its policies may speak about it. Nothing, if the
     definition is not valid or not supported: it is of no use yet.
@@ -63,7 +63,11 @@ def absent_member(
         found = [*nested.member(group, 0, definition)]
     except InvalidDescription:
         return
-    yield from (replace(one, absent=True) for one in found if isinstance(one, Server))
+    for one in found:
+        if isinstance(one, Server):
+            yield replace(one, absent=True)
+        elif isinstance(one, ServerGroup):
+            yield one
 
 
 @cache
