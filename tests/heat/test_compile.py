@@ -283,3 +283,25 @@ def test_an_annotation_tells_of_the_image_and_of_ports() -> None:
     assert role.image_properties == {"hw_cpu_policy": "dedicated", "hw_numa_nodes": "2"}
     (group,) = role.groups
     assert (group.name, dict(group.resources)) == ("data", {"NET_BW_EGR_KILOBIT_PER_SEC": 9})
+
+
+@pytest.mark.parametrize("size", ["count: 0", "min_size: 0, max_size: 3"])
+def test_a_group_without_members_is_a_role_of_none(size: str) -> None:
+    scales = "min_size" in size
+    kind, definition = (
+        ("AutoScalingGroup", "resource") if scales else ("ResourceGroup", "resource_def")
+    )
+    text = f"""
+heat_template_version: 2018-08-31
+resources:
+  one: {{type: OS::Nova::Server, properties: {{flavor: f}}}}
+  many:
+    type: OS::Heat::{kind}
+    metadata: {{moorage: {{policies: [{{type: anti-affinity}}]}}}}
+    properties: {{{size}, {definition}: {{type: OS::Nova::Server, properties: {{flavor: f}}}}}}
+"""
+    found = compile_template(Source(text))
+    assert {role.name: role.count for role in found.description.roles} == {"one": 1, "many": 0}
+    assert list(map(str, found.keys)) == ["one[0]"]
+    assert [str(one) for one in found.description.policies[0].members] == ["many"]
+    assert list(found.scaling) == (["many"] if scales else [])

@@ -257,6 +257,9 @@ class Ensemble:
     """Of a Heat stack's ensemble: role -> where its members are in the stack, such as `web/*`, in
     which `*` stands for the index. None: it is no stack's."""
 
+    scaling: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """Of a stack's ensemble: role of an autoscaling group -> its least, desired and largest size by
+    the last template."""
     headroom: tuple[Member, ...] = ()
     """Spares: a place is held for each, for a member that its role does not have yet."""
     size_changes: tuple[SizeChange, ...] = ()

@@ -345,3 +345,67 @@ def test_wrong_stacks_are_refused_by_their_place(
 def test_an_id_is_a_uuid(service: Service) -> None:
     answer = service.call("PUT", "/stacks/shop", stack({"web": group(1)}))
     assert refused(answer, 400, "invalid_description")["path"] == "id"
+
+
+def test_headroom_of_a_scaling_group_is_kept_and_its_growth_is_counted(service: Service) -> None:
+    asg = scaling(2, APART)
+    asg["metadata"]["moorage"]["headroom"] = 3
+    made = put(service, {"asg": asg})
+    assert made["ensemble"]["headroom"] == {"asg": 3}
+    assert made["max_additional"]["asg"]["count"] >= 3
+    assert put(service, {"asg": asg})["changed"] is False
+    grown = service.call(
+        "POST", f"/ensembles/{STACK}/extend", {"extend": {"role": "asg", "size": 4}}
+    )
+    assert grown.json["extend"]["from_headroom"] == 2
+    asg["properties"]["desired_capacity"] = 4
+    again = put(service, {"asg": asg})
+    assert (sorted(again["keys"]), again["ensemble"]["headroom"]) == (
+        [f"asg[{n}]" for n in range(4)],
+        {"asg": 3},
+    )
+
+
+def test_a_stack_is_made_though_there_is_no_room_for_its_headroom(service: Service) -> None:
+    asg = scaling(6, APART)
+    asg["metadata"]["moorage"]["headroom"] = 3
+    body = stack({"asg": asg, "full": group(3, "m1.2xlarge")})
+    made = service.call("PUT", PATH, body)
+    assert made.status_code == 200, made.text
+    assert made.json["stack"]["ensemble"]["headroom"] == {}
+    assert "no headroom for 3 more of asg" in made.json["stack"]["notes"][-1]
+
+
+def test_a_scaling_group_shrinks_to_the_servers_that_heat_has(service: Service) -> None:
+    put(service, {"asg": scaling(4)})
+    servers = claimed(service, [f"asg[{n}]" for n in range(4)])
+    names = {"asg/777": servers["asg[0]"], "asg/q2w3": servers["asg[2]"]}
+    made = put(service, {"asg": scaling(2)}, servers=names)
+    assert sorted(made["keys"]) == ["asg[0]", "asg[2]"]
+
+
+def test_a_scaling_group_may_begin_empty(service: Service) -> None:
+    made = put(
+        service,
+        {"asg": scaling(0, APART), "web": group(0, "m1.small", RACKS), "db": server("m1.small")},
+    )
+    assert made["keys"] == {"db[0]": "db"}
+    found = {one["name"]: one["count"] for one in made["ensemble"]["members"]}
+    assert found == {"asg": 0, "web": 0, "db": 1}
+    body = {"extend": {"role": "asg", "count": 2}}
+    grown = service.call("POST", f"/ensembles/{STACK}/extend", body)
+    assert grown.status_code == 200, grown.text
+    assert len({hosts(service)[f"asg[{n}]"] for n in range(2)}) == 2
+
+
+def test_a_scaling_group_keeps_the_size_to_which_it_was_scaled(service: Service) -> None:
+    put(service, {"asg": scaling(2, APART)})
+    body = {"extend": {"role": "asg", "count": 2}}
+    assert service.call("POST", f"/ensembles/{STACK}/extend", body).status_code == 200
+    other = put(service, {"asg": scaling(2, APART), "db": server("m1.small")})
+    assert len(other["keys"]) == 5, "an update of something else"
+    wished = put(service, {"asg": scaling(3, APART)})
+    assert len(wished["keys"]) == 3, "an update that says how many"
+    named = {f"asg/x{n}": running(service, f"h{n + 1}") for n in range(4)}
+    more = put(service, {"asg": scaling(3)}, servers=named)
+    assert len(more["keys"]) == 4, "it has grown without asking"

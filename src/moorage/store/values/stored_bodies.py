@@ -146,6 +146,7 @@ ENSEMBLE: Final = record(
     additions=each(each(PLAIN)),
     template=optional(each(PLAIN)),
     paths=optional(table(PLAIN)),
+    scaling=table(each(PLAIN)),
     headroom=_MEMBERS,
     size_changes=each(record(SizeChange, members=_MEMBERS)),
 )

@@ -140,7 +140,7 @@ def run_decision(
     Raises:
         Infeasible: no placement meets the request; the explanation is stored, unless this is a dry
             run, or no client reads it.
-        InvalidDescription: `max_additional` names no role with members, or the stay has ended.
+        InvalidDescription: `max_additional` names no role, or the stay has ended.
         LimitExceeded: the hold, or the project's held places.
         QuotaExceeded: the priority, or the held places.
         HoldExpired: the hold that is to be kept has lapsed meanwhile.
@@ -354,12 +354,13 @@ def _written(changes: Sequence[Change]) -> tuple[Decision, Ensemble]:
 
 
 def _check_roles(ensemble: Ensemble, options: DecisionOptions) -> None:
-    """Check that `max_additional` names roles with members, in a set each one once."""
+    """Check that `max_additional` names roles, in a set each one once."""
+    known = {role.name for role in ensemble.roles}
     for name in options.additional:
         roles = roles_of_set(name)
         for role in roles:
-            if not ensemble.count(role):
-                raise InvalidDescription(f"no role {role} with members", path="max_additional")
+            if role not in known:
+                raise InvalidDescription(f"no role {role}", path="max_additional")
         if len(set(roles)) < len(roles):
             raise InvalidDescription(f"a role is named twice in {name}", path="max_additional")
 

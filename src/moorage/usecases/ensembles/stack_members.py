@@ -18,18 +18,29 @@ from moorage.usecases.decide.member_places import MemberStatus
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from moorage.heat.expanded_template import ScalingGroup
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.ports import Ids
 
 ANY: Final = "*"
 """Stands for the index in a path."""
 _DIGITS: Final = 6
-"""Digits of the longest index; Heat's random names are longer."""
+"""Digits of the longest index."""
 
 
-def role_paths(keys: Mapping[MemberName, str]) -> Mapping[str, str]:
-    """Role -> the path of its members, with `*` for the index."""
-    return MappingProxyType({name.role: _role_path(name, path) for name, path in keys.items()})
+def role_paths(
+    keys: Mapping[MemberName, str], scaling: Mapping[str, ScalingGroup]
+) -> Mapping[str, str]:
+    """Role -> the path of its members, with `*` for the index.
+
+    A scaling group's role has one even if it has no member by the template.
+    """
+    empty = {
+        role: f"{group.path}/{ANY}{role.removeprefix(str(group.path))}"
+        for role, group in scaling.items()
+    }
+    found = {name.role: _role_path(name, path) for name, path in keys.items()}
+    return MappingProxyType(empty | found)
 
 
 def _role_path(name: MemberName, path: str) -> str:
@@ -42,6 +53,17 @@ def _role_path(name: MemberName, path: str) -> str:
         if steps[place] == str(name.index) and rest == name.role:
             return "/".join((*steps[:place], ANY, *steps[place + 1 :]))
     return path
+
+
+def unnumbered_roles(
+    paths: Mapping[str, str], scaling: Mapping[str, ScalingGroup]
+) -> frozenset[str]:
+    """The roles whose index is that of a scaling group's member, which Heat does not number."""
+    return frozenset(
+        role
+        for role, path in paths.items()
+        if role in scaling and path.startswith(f"{scaling[role].path}/{ANY}")
+    )
 
 
 def member_path(paths: Mapping[str, str], name: MemberName) -> str:
@@ -58,8 +80,12 @@ class StackServers:
     """Role of an autoscaling group -> its servers."""
 
     @classmethod
-    def of(cls, paths: Mapping[str, str], servers: Mapping[str, str]) -> StackServers:
+    def of(
+        cls, paths: Mapping[str, str], scaling: frozenset[str], servers: Mapping[str, str]
+    ) -> StackServers:
         """The servers at these paths in the stack; `paths` are those of the roles.
+
+        Members of roles in `scaling` have random names in their paths.
 
         Raises:
             InvalidDescription: a server is named twice.
@@ -74,18 +100,14 @@ class StackServers:
             if found is None:
                 continue
             role, step = found
-            if step.isdecimal() and len(step) <= _DIGITS:
-                numbered[MemberName(role, int(step))] = server
-            else:
+            if role in scaling:
                 unnumbered[role].append(server)
+            elif step.isdecimal() and len(step) <= _DIGITS:
+                numbered[MemberName(role, int(step))] = server
         return cls(
             MappingProxyType(numbered),
-            MappingProxyType({role: tuple(some) for role, some in unnumbered.items()}),
+            MappingProxyType({role: tuple(unnumbered[role]) for role in scaling}),
         )
-
-    def named(self, role: str) -> frozenset[str]:
-        """The servers of an autoscaling group."""
-        return frozenset(self.unnumbered.get(role, ()))
 
 
 def _role_and_step(role_of: Mapping[str, str], path: str) -> tuple[str, str] | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from moorage.domain.ensembles import MemberName
 from moorage.usecases.decide.member_places import (
     MemberStatus,
     bookings_of,
@@ -19,14 +20,16 @@ from moorage.usecases.ensembles.stack_members import (
     StackServers,
     members_after,
     role_paths,
+    unnumbered_roles,
     with_servers,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from moorage.domain.ensembles import Ensemble, Member, MemberName, PolicyStatement, Role
+    from moorage.domain.ensembles import Ensemble, Member, PolicyStatement, Role
     from moorage.engine.state.snapshot import Snapshot
+    from moorage.heat.compile import CompiledTemplate
     from moorage.usecases.decide.member_places import MemberPlaces
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Store
@@ -54,28 +57,37 @@ def stack_update(
     env: UseCaseEnvironment,
     stored: Ensemble | None,
     described: Ensemble,
-    keys: Mapping[MemberName, str],
+    compiled: CompiledTemplate,
     servers: Mapping[str, str],
     snapshot: Snapshot,
 ) -> StackUpdate:
     """The update that makes an ensemble as described by its template.
 
-    `keys` are the members by the template with their paths in the stack; `servers` are the paths
-    at which Heat has servers. If nothing is stored, the new ensemble gets what `described` has.
+    `servers` are the paths at which Heat has servers. If nothing is stored, the new ensemble gets
+    what `described` has.
 
     Raises:
         InvalidDescription: a server is named twice.
     """
-    paths = role_paths(keys)
-    sorted_servers = StackServers.of(paths, servers)
+    keys = compiled.keys
+    paths = role_paths(keys, compiled.scaling)
+    sorted_servers = StackServers.of(paths, unnumbered_roles(paths, compiled.scaling), servers)
     base = replace(described, members=()) if stored is None else stored
     before = locate_members(snapshot, base)
-    judged = replace(base, policies=described.policies)
-    leaving = {
-        role: _leaving(judged, role, sum(one.role == role for one in keys), some, snapshot)
-        for role, some in sorted_servers.unnumbered.items()
+    scaling = {
+        role: (one.least, one.desired, one.most)
+        for role, one in compiled.scaling.items()
+        if role in sorted_servers.unnumbered
     }
-    members = members_after(env.ids, base.members, keys, leaving)
+    judged = replace(base, policies=described.policies)
+    wanted = [name for name in keys if name.role not in scaling]
+    leaving = {}
+    for role, sizes in scaling.items():
+        some = sorted_servers.unnumbered[role]
+        size = _size(base, described, role, sizes, len(some), before)
+        wanted += (MemberName(role, index) for index in range(size))
+        leaving[role] = _leaving(judged, role, size, some, snapshot)
+    members = members_after(env.ids, base.members, wanted, leaving)
     hosts, notes = _hosts(env.store, snapshot, base.project_id, servers)
     after = replace(
         base,
@@ -84,6 +96,7 @@ def stack_update(
         policies=described.policies,
         members=with_servers(members, sorted_servers, before, hosts),
         paths=paths,
+        scaling=MappingProxyType(scaling),
     )
     changed = frozenset() if stored is None else _changed_roles(stored, after)
     as_before = {role.name for role in after.roles} - changed
@@ -106,6 +119,31 @@ def stack_update(
         differs=bool(changed or restated) or _differs(base, after),
         notes=(*notes, *_kept_servers(after, before, changed)),
     )
+
+
+def _size(
+    stored: Ensemble,
+    described: Ensemble,
+    role: str,
+    sizes: tuple[int, int, int],
+    servers: int,
+    places: MemberPlaces,
+) -> int:
+    """How many members an autoscaling group has after an update.
+
+    As in Heat, a group that the update does not change keeps its present size, to which it was
+    scaled. One that is changed gets its desired size; without a desired one, which cannot be told
+    from one that is the least size, it keeps its present size too, within the bounds.
+    """
+    least, desired, most = sizes
+    if not any(one.name == role for one in stored.roles):
+        return max(desired, min(servers, most))
+    same = _description(stored.role(role)) == _description(described.role(role))
+    if desired != least and not (same and stored.scaling.get(role) == sizes):
+        return desired
+    placed = sum(name.role == role for name in places.places)
+    present = max(servers, placed, min(stored.count(role), desired))
+    return min(max(present, least), most)
 
 
 def _leaving(

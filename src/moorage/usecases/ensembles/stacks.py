@@ -17,9 +17,12 @@ from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.errors import (
     ConcurrentUpdate,
     DuplicateName,
+    Infeasible,
     InUse,
     InvalidDescription,
+    LimitExceeded,
     NotFound,
+    WrongState,
 )
 from moorage.domain.period import SECOND
 from moorage.domain.quotas import QuotaName
@@ -42,6 +45,8 @@ from moorage.usecases.decide.writes import (
 )
 from moorage.usecases.ensembles.create import ensemble_from_description
 from moorage.usecases.ensembles.delete import delete_ensemble
+from moorage.usecases.ensembles.headroom import headroom_of, set_headroom
+from moorage.usecases.ensembles.heat_templates import counting_growth
 from moorage.usecases.ensembles.names import (
     check_unique_name,
     reclaimed_name_condition,
@@ -114,6 +119,9 @@ def put_stack(
     the options is renewed. New and changed policies must hold for present members too; servers of
     a new ensemble are accepted where they stand.
 
+    How many more fit is counted for autoscaling groups. Headroom that the template asks for is kept
+    afterwards, if there is room; a note says where there is none.
+
     Raises:
         InvalidDescription: the template is not valid, with path and line; or `servers` are not.
         UnknownName, UnknownPolicy, Contradiction: as for any ensemble.
@@ -134,9 +142,10 @@ def put_stack(
             )
         except InvalidDescription as error:
             raise compiled.with_location(error) from error
-    if result.changed or dry_run:
+    if dry_run:
         return result
-    return _renewed(env, caller, result, options)
+    result = _with_headroom(env, caller, compiled, result)
+    return result if result.changed else _renewed(env, caller, result, options)
 
 
 def show_stack(env: UseCaseEnvironment, caller: Caller, stack_id: str) -> StackResult:
@@ -196,7 +205,7 @@ def _flow(
     described = ensemble_from_description(
         env, caller, compiled.description, RequestIdentity(stack.id)
     )
-    update = stack_update(env, stored, described, compiled.keys, stack.servers, snapshot)
+    update = stack_update(env, stored, described, compiled, stack.servers, snapshot)
     ensemble = update.ensemble
     result = StackResult(
         ensemble, None, compiled.unplaced, (*compiled.notes, *update.notes), dry_run=dry_run
@@ -210,7 +219,7 @@ def _flow(
         return _as_it_is(env, result, update, decision, dry_run=dry_run)
     if not ensemble.members:
         return _emptied(env, result, update, snapshot.taken_at, dry_run=dry_run)
-    options = stack.options or DecisionOptions()
+    options = counting_growth(stack.options or DecisionOptions(), compiled)
     if decision is not None:
         options = options_for_joining(options, decision, snapshot.taken_at)
     request = DecisionRequest(
@@ -324,6 +333,24 @@ def _emptied(
     return replace(
         result, ensemble=ensemble, decision=current_decision(env.store, ensemble), changed=True
     )
+
+
+def _with_headroom(
+    env: UseCaseEnvironment, caller: Caller, compiled: CompiledTemplate, result: StackResult
+) -> StackResult:
+    """The same result, with the headroom that the template asks for."""
+    for role, count in compiled.headroom.items():
+        ensemble = result.ensemble
+        if ensemble is None or headroom_of(ensemble).get(role, 0) == count:
+            continue
+        try:
+            ensemble = set_headroom(env, caller, ensemble.id, role, count).ensemble
+        except (Infeasible, LimitExceeded, WrongState) as error:
+            note = f"no headroom for {count} more of {role}: {error.message}"
+            result = replace(result, notes=(*result.notes, note))
+        else:
+            result = replace(result, ensemble=ensemble, changed=True)
+    return result
 
 
 def _renewed(
