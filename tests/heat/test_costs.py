@@ -1,6 +1,7 @@
 """What a template costs: time linear in its text and in what it expands to, and bounded."""
 
 import sys
+import tracemalloc
 from collections.abc import Callable
 from types import FrameType, MappingProxyType
 
@@ -8,10 +9,15 @@ import pytest
 
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import Source, compile_template
+from moorage.heat.deferred_values import refuse_deferred
+from moorage.heat.functions import resolve
+from moorage.heat.paths import ROOT
 from moorage.heat.placed_template import prepare
+from moorage.heat.scope import Scope
 from moorage.heat.standalone_template import output_names
 from moorage.heat.template_writer import TemplateDecision
-from moorage.heat.work_limit import MAX_WORK
+from moorage.heat.versions import VERSIONS
+from moorage.heat.work_limit import MAX_WORK, Work
 from moorage.heat.yaml_tree import MAX_HANDLES, parse, to_node
 
 HEAD = "heat_template_version: wallaby\n"
@@ -194,3 +200,66 @@ def test_parameters_of_every_nested_stack_are_paid_for() -> None:
     source = stacks(2_000)
     with pytest.raises(InvalidDescription, match=f"more than {MAX_WORK} values"):
         compile_template(Source(source.template.replace("{p: b}", "{}"), files={"n.yaml": nested}))
+
+
+def resolved(text: str, done: int = 0) -> Work:
+    """The work of resolving the functions in a text, after some that is done already."""
+    node = parse(text)
+    work = Work(done)
+    refuse_deferred(resolve(node, Scope(ROOT, VERSIONS["wallaby"], {}, {}, work=work)))
+    return work
+
+
+LIST = "[" + ", ".join(f"v{i}" for i in range(4_000)) + "]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{repeat: {template: x, for_each: {"
+        + ", ".join(f"'%{i}%': [a, b, c, d]" for i in range(12))
+        + "}}}",
+        "{repeat: {template: '" + "%i%" * 10_000 + "', for_each: {'%i%': ['" + "x" * 900 + "']}}}",
+        "a0: &a0 {list_concat: [[x], [y]]}\n"
+        + "".join(f"a{i}: &a{i} {{list_concat: [*a{i - 1}, *a{i - 1}]}}\n" for i in range(1, 20)),
+        "{list_concat_unique: [&l " + LIST + "," + LIST.replace("v", "w") + "]}",
+        "{filter: [" + LIST + ", " + LIST.replace("v", "w") + "]}",
+        "{str_replace: {template: " + "a" * 50_000 + ", params: {a: " + "b" * 1_000 + "}}}",
+        "{str_replace: {template: " + "a" * 300_000 + ", params: {a: b}}}",
+        "{str_split: [a, " + "a" * 300_000 + "]}",
+        "{list_join: ['', [&t '" + "x" * 300_000 + "', *t, *t, *t, *t, *t, *t]]}",
+        "{map_merge: [{a: &m {" + ", ".join(f"k{i}: 1" for i in range(20_000)) + "}}, "
+        "{b: *m, c: *m, d: *m, e: *m, f: *m, g: *m, h: *m, i: *m, j: *m, k: *m}]}",
+        "{digest: [md5, " + "x" * 2_100_000 + "]}",
+    ],
+    ids=range(11),
+)
+def test_functions_that_multiply_what_they_get_end_with_one_error(text: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidDescription, match=r"more than|longer than|too often"):
+            resolved(text, MAX_WORK - 500_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 300_000_000
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "{list_concat: [LIST, LIST]}",
+        "{repeat: {template: '%i%', for_each: {'%i%': LIST}}}",
+        "{list_join: [',', LIST]}",
+        "{contains: [x, LIST]}",
+        "{filter: [[x], LIST]}",
+        "{str_replace: {template: 'a%i%', params: {'%i%': LIST}}}",
+    ],
+)
+def test_a_function_costs_as_much_as_it_is_given(call: str) -> None:
+    def steps_for(number: int) -> int:
+        text = call.replace("LIST", "[" + ", ".join(f"v{i}" for i in range(number)) + "]")
+        return steps(lambda: resolved(text))
+
+    steps_for(30)  # what is made once is made
+    assert steps_for(30 * FACTOR) < 1.5 * FACTOR * steps_for(30)
