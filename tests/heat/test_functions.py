@@ -219,6 +219,20 @@ def test_an_id_is_never_empty() -> None:
         conditions.holds(parse("{equals: [{get_param: group}, a-name]}"))
 
 
+def test_one_condition_may_be_enough_whatever_comes_later() -> None:
+    around = scope()
+    parameters = {**around.parameters, "later": value("{get_attr: [web, name]}")}
+    conditions = conditions_of(
+        Scope(ROOT, around.version, parameters, around.resources, around.conditions)
+    )
+    later = "{equals: [{get_param: later}, a]}"
+    assert conditions.holds(parse(f"{{or: [{later}, small]}}"))
+    assert not conditions.holds(parse(f"{{and: [{later}, large]}}"))
+    for text in (f"{{or: [{later}, large]}}", f"{{and: [{later}, small]}}", f"{{not: {later}}}"):
+        with pytest.raises(NotKnownYet, match="name of nested/web"):
+            conditions.holds(parse(text))
+
+
 def test_values_and_lists_know_what_is_later_in_them() -> None:
     assert find_deferred(value("[1, {a: {get_resource: web}}]")) is not None
     assert find_deferred(value("[1, {a: b}]")) is None

@@ -174,11 +174,25 @@ def _not(call: Call) -> YamlNode:
 
 
 def _and(call: Call) -> YamlNode:
-    return call.value(all(_truth(call, one) for one in _several(call)))
+    return call.value(not _some(call, wanted=False))
 
 
 def _or(call: Call) -> YamlNode:
-    return call.value(any(_truth(call, one) for one in _several(call)))
+    return call.value(_some(call, wanted=True))
+
+
+def _some(call: Call, *, wanted: bool) -> bool:
+    """Whether one of the conditions has this truth, whatever is known only later about others."""
+    later: Waiting | NotKnownYet | None = None
+    for one in _several(call):
+        try:
+            if _truth(call, one) is wanted:
+                return True
+        except (Waiting, NotKnownYet) as error:
+            later = later or error
+    if later is not None:
+        raise later
+    return False
 
 
 def _several(call: Call) -> list[YamlNode]:
