@@ -221,6 +221,7 @@ def heat(layout: Layout, options: Mapping[str, str] | None = None) -> Path:
                 "plugin_dirs": str(ROOT / "src/moorage/heat_plugin/resource_types"),
                 "periodic_interval": "10",
                 "error_wait_time": "10",
+                "action_retry_limit": "1",
             },
             "database": {"connection": layout.database("heat")},
             "keystone_authtoken": _authtoken(layout, "heat"),

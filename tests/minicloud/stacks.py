@@ -10,7 +10,7 @@ from tests.minicloud import config_files
 from tests.minicloud.cloud import Cloud
 from tests.minicloud.tenant import Json, Operator, Tenant, eventually
 
-APART: Json = {"type": "anti_affinity", "members": "*", "level": "host"}
+APART: Json = {"type": "anti_affinity", "level": "host"}
 
 
 def server(flavor: str = "m1.small", **properties: Json) -> Json:

@@ -1,0 +1,97 @@
+"""Stacks of a real Heat while Moorage is away or heat-engine dies, and by the operator's options."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.minicloud.stacks import APART, Stacks, group, heat_with, server, template
+from tests.minicloud.tenant import Json, Operator, Tenant, eventually
+
+PLAIN = template(web=group(2, server()))
+TOO_MANY = template(web=group(4, server(), APART))
+AWAY = "Moorage, which decides where its servers go, does not answer; try again"
+
+
+@pytest.fixture
+def stacks(demo: Tenant) -> Iterator[Stacks]:
+    with Stacks(demo) as made:
+        yield made
+
+
+def test_moorage_away_before_the_decision(operator: Operator, demo: Tenant, stacks: Stacks) -> None:
+    operator.cloud.program("moorage").kill()
+    try:
+        stack = stacks.create(PLAIN)
+        assert stacks.reaches(stack, "CREATE_FAILED") == AWAY
+    finally:
+        operator.cloud.start("moorage")
+    assert list(demo.nova.servers(details=False)) == []
+    stacks.update(stack, PLAIN)
+    stacks.reaches(stack, "UPDATE_COMPLETE")
+    assert set(stacks.members(stack)) == {"web/0", "web/1"}
+
+
+def test_moorage_away_after_the_decision(operator: Operator, stacks: Stacks) -> None:
+    """The servers fail, as they have no places; an update makes them."""
+    stack = stacks.create(template(web=group(2, server()), wait=_wait(8), last=_last()))
+    eventually(lambda: stacks.decided(stack) is not None, "it is decided")
+    eventually(lambda: len(stacks.servers(stack)) == 2, "the first are there")
+    operator.cloud.program("moorage").kill()
+    try:
+        stacks.reaches(stack, "CREATE_FAILED")
+    finally:
+        operator.cloud.start("moorage")
+    stacks.update(stack, template(web=group(2, server()), last=server()))
+    stacks.reaches(stack, "UPDATE_COMPLETE")
+    assert set(stacks.members(stack)) == {"web/0", "web/1", "last"} == set(stacks.servers(stack))
+
+
+def _wait(seconds: int) -> Json:
+    """A resource that takes so long."""
+    return {"type": "OS::Heat::TestResource", "properties": {"wait_secs": seconds}}
+
+
+def _last() -> Json:
+    """A server that comes after it."""
+    return {**server(), "depends_on": "wait"}
+
+
+def test_the_engine_is_killed_in_the_middle(operator: Operator, stacks: Stacks) -> None:
+    """What it held is taken by an update; nothing is doubled."""
+    described = template(web=group(2, server()), wait=_wait(20), last=_last())
+    stack = stacks.create(described)
+    eventually(lambda: len(stacks.servers(stack)) == 2, "the first are there")
+    operator.cloud.program("heat-engine").kill()
+    operator.cloud.start("heat-engine")
+    final = template(web=group(2, server()), last=server())
+    stacks.update(stack, final)
+    stacks.reaches(stack, "UPDATE_COMPLETE")
+    servers = stacks.servers(stack)
+    assert {path: one["server_id"] for path, one in stacks.members(stack).items()} == servers
+    assert set(servers) == {"web/0", "web/1", "last"}
+
+
+@pytest.mark.parametrize(
+    ("options", "described", "state", "told"),
+    [
+        ({"stacks": "off"}, PLAIN, "CREATE_COMPLETE", None),
+        ({"stacks": "annotated"}, PLAIN, "CREATE_COMPLETE", None),
+        ({"stacks": "annotated"}, TOO_MANY, "CREATE_FAILED", "Moorage: "),
+        ({"stacks": "advise"}, PLAIN, "CREATE_COMPLETE", "Moorage would place all"),
+        ({"stacks": "advise"}, TOO_MANY, "CREATE_COMPLETE", "Moorage would refuse this: "),
+    ],
+)
+def test_what_the_operator_set(
+    operator: Operator,
+    stacks: Stacks,
+    options: dict[str, str],
+    described: Json,
+    state: str,
+    told: str | None,
+) -> None:
+    with heat_with(operator.cloud, **options):
+        stack = stacks.create(described)
+        stacks.reaches(stack, state)
+        events = [one for one in stacks.events(stack) if one.startswith("Moorage")]
+        assert bool(events) is (told is not None), events
+        assert all(one.startswith(str(told)) for one in events), events
+        assert stacks.decided(stack) is None
