@@ -30,7 +30,7 @@ hosts:
 """
 RACK = Level(DEFAULT_TREE, "rack")
 REQUEST = "dddddddd-0000-4000-8000-00000000000d"
-HADOOP = {
+HADOOP: dict[str, Any] = {
     "name": "hadoop",
     "members": [
         {"name": "master", "count": 2, "resources": {"VCPU": 4}},
@@ -59,7 +59,7 @@ def hadoop(service: Service) -> str:
     return f"/ensembles/{made.json['ensemble']['id']}"
 
 
-def ask(service: Service, path: str, verb: str, *, dry: bool = False, **body: object) -> Any:
+def ask(service: Service, path: str, verb: str, *, dry: bool = False, **body: Any) -> Any:
     query = {"dry_run": "true"} if dry else None
     return service.call("POST", f"{path}/{verb}", {verb: body}, query=query)
 
@@ -225,7 +225,7 @@ hosts:
 
 
 def test_a_request_is_carried_out_once(service: Service, hadoop: str) -> None:
-    asked = {"role": "worker", "count": 2, "id": REQUEST}
+    asked: dict[str, Any] = {"role": "worker", "count": 2, "id": REQUEST}
     first, again = (done(ask(service, hadoop, "extend", **asked), "extend") for _ in range(2))
     assert first["members"] == again["members"] == ["worker[12]", "worker[13]"]
     assert counts(service, hadoop)["worker"] == 14
@@ -339,7 +339,7 @@ def test_the_first_member_of_a_group_that_was_never_decided(service: Service) ->
     ],
 )
 def test_wrong_requests_are_refused_by_their_place(
-    service: Service, hadoop: str, verb: str, body: dict[str, object], path: str
+    service: Service, hadoop: str, verb: str, body: dict[str, Any], path: str
 ) -> None:
     before = service.call("GET", hadoop).json
     error = refused(ask(service, hadoop, verb, **body), 400, "invalid_description")
@@ -460,7 +460,7 @@ def test_headroom_that_breaks_a_policy_by_now_gets_other_places(
     away = min(spare_hosts(service, hadoop))
     rack = domains_of(service.store.snapshot().topology, away)[RACK]
     fence = {"name": "no-rack", "type": "ban", "members": ["worker"], "domains": [rack]}
-    even = {"headers": {"If-Match": "*"}, "caller": OPERATOR}
+    even: dict[str, Any] = {"headers": {"If-Match": "*"}, "caller": OPERATOR}
     service.call("DELETE", f"{hadoop}/policies/racks", **even)
     answer = service.call("PUT", f"{hadoop}/policies/no-rack", {"policy": fence}, **even)
     assert answer.status_code == 200, answer.text

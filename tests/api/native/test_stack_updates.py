@@ -27,19 +27,18 @@ from moorage.testing.service import TENANT, Service
 from moorage.usecases.claims.place_returns import commit_with_returns
 
 FLAVORS = ("m1.small", "m1.medium")
-POLICIES = ((), (APART,), (RACKS,), (APART, RACKS))
+POLICIES: tuple[tuple[Mapping[str, Any], ...], ...] = ((), (APART,), (RACKS,), (APART, RACKS))
 
 
 @st.composite
 def templates(draw: st.DrawFn) -> dict[str, Any]:
     """Resources of a template, and how many members each role has by it."""
     found: dict[str, Any] = {}
-    for name, sized in (("web", group), ("asg", scaling)):
-        count = draw(st.integers(-2, 4))
+    if draw(st.booleans()):
         policies = draw(st.sampled_from(POLICIES))
-        flavor = (draw(st.sampled_from(FLAVORS)),) if name == "web" else ()
-        if count >= 0:
-            found[name] = sized(count, *flavor, *policies)
+        found["web"] = group(draw(st.integers(0, 4)), draw(st.sampled_from(FLAVORS)), *policies)
+    if draw(st.booleans()):
+        found["asg"] = scaling(draw(st.integers(0, 4)), *draw(st.sampled_from(POLICIES)))
     if draw(st.booleans()):
         found["db"] = server(draw(st.sampled_from(FLAVORS)))
     return found
@@ -47,12 +46,13 @@ def templates(draw: st.DrawFn) -> dict[str, Any]:
 
 def sizes(resources: Mapping[str, Any]) -> Counter[str]:
     """Role -> its members by a template, for roles with any."""
-    counts = {
-        "web": lambda one: one["properties"]["count"],
-        "asg": lambda one: one["properties"]["desired_capacity"],
-        "db": lambda _: 1,
-    }
-    return Counter({name: counts[name](one) for name, one in resources.items()})
+    fields = {"web": "count", "asg": "desired_capacity"}
+    return Counter(
+        {
+            name: one["properties"][fields[name]] if name in fields else 1
+            for name, one in resources.items()
+        }
+    )
 
 
 @dataclass
