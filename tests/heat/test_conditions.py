@@ -77,7 +77,7 @@ def test_conditions_choose_resources_and_values(
         ),
         (
             "[large, {not: large}]",
-            "[{yaql: large}, large]",
+            "[{yaql: large}, {not: large}]",
             "conditions.never.and[0].yaql",
             "a map",
         ),
