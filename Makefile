@@ -32,7 +32,7 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
            --no-header --no-annotate --no-emit-index-url --quiet --constraint requirements/chosen.in
 
 .DEFAULT_GOAL := help
-.PHONY: help install keystone minicloud minicloud-test minicloud-stop nova-functional demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors nightly docs docs-serve lock changelog wheel clean
+.PHONY: help install keystone minicloud minicloud-test minicloud-stop nova-functional demo demo-leases serve test lint bench-placement bench-time bench-month bench-http bench-joint format types imports unit soak crash schedules mutants fuzz-placement fuzz-doors heat-judge heat-survey nightly docs docs-serve lock changelog wheel clean
 
 help:  ## this list
 	@echo "Moorage: first 'make demo' to see it work, 'make test' for everything CI does."
@@ -187,6 +187,12 @@ fuzz-doors: install  ## hostile requests to all APIs of one service, for an hour
 	$(BIN)/python -m tests.fuzz.doors --seed $(or $(SEED),1) --seconds $(or $(SECONDS),3600) \
 	  --database $(or $(DATABASE),sqlite) --report $(or $(REPORT),.cache/doors.md)
 
+heat-judge: install $(MINICLOUD)  ## templates made from seeds, read by Heat's own engine and by Moorage: they must mean the same (SEED=1 COUNT=3000)
+	$(BIN)/python -m tests.heat_judge generated --seed $(or $(SEED),1) --count $(or $(COUNT),3000)
+
+heat-survey: install $(MINICLOUD)  ## the templates of folders: how many Heat accepts, Moorage compiles, and why not (FOLDERS="templates")
+	$(BIN)/python -m tests.heat_judge survey $(or $(FOLDERS),tests/heat_judge/templates)
+
 # What is too long for every push: run it before a release, and before an issue is closed.
 nightly: install $(MINICLOUD) $(NOVAS_TESTS)  ## everything long: hostile requests, the reference's answers, soak, kills, months of leases (SECONDS=1800 each)
 	$(MAKE) --no-print-directory fuzz-doors SECONDS=$(or $(SECONDS),1800) REPORT=.cache/doors.md
@@ -195,6 +201,7 @@ nightly: install $(MINICLOUD) $(NOVAS_TESTS)  ## everything long: hostile reques
 	$(MAKE) --no-print-directory soak SECONDS=$(or $(SECONDS),1800)
 	$(MAKE) --no-print-directory crash
 	$(MAKE) --no-print-directory schedules
+	$(MAKE) --no-print-directory heat-judge
 	$(MAKE) --no-print-directory minicloud-test
 	$(MAKE) --no-print-directory nova-functional
 	MOORAGE_HYPOTHESIS=nightly $(MAKE) --no-print-directory unit ARGS=--nightly

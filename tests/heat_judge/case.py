@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 Outcome = Literal["expanded", "refused", "broken"]
+GROUP: Final = "group:"
+SERVER: Final = "server:"
+FLAVOR: Final = "flavor:"
+"""What ids of resources of the tree begin with; the path follows (but for flavors)."""
+COMPARED: Final = ("group", "different_host", "same_host")
+"""The hints that Moorage follows; others are Nova's alone."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,7 @@ class Expansion:
 
     outcome: Outcome
     reason: str = ""
+    """Of the refusal. Of Heat's expansion: why it would refuse later, when creating it."""
     servers: tuple[Server, ...] = ()
     groups: tuple[Group, ...] = ()
     others: tuple[str, ...] = ()
@@ -86,6 +93,12 @@ class Expansion:
 
 
 def as_hints(hints: Mapping[str, Any]) -> str:
-    """Hints in the form that is compared; what is empty is no hint."""
-    given = {key: value for key, value in hints.items() if value not in (None, "", [], {})}
-    return json.dumps(given, sort_keys=True)
+    """Hints in the form that is compared: those that are followed, and name what is in the tree."""
+    found: dict[str, list[str]] = {}
+    for name in COMPARED:
+        value = hints.get(name)
+        listed = value if isinstance(value, list) else [value]
+        known = [str(one) for one in listed if str(one).startswith((GROUP, SERVER))]
+        if known:
+            found[name] = sorted(known)
+    return json.dumps(found)

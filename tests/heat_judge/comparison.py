@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from tests.heat_judge.case import Case, Expansion
 
-Verdict = Literal["same", "differs", "refused", "broken", "invalid"]
+Verdict = Literal["same", "differs", "refused", "late", "broken", "invalid"]
+"""`late`: not the same, but Heat would refuse it, too, when it creates a nested stack."""
 SHOWN: Final = 6
 """Differences of a case that are told."""
 
@@ -52,9 +53,10 @@ def compare(case: Case, heat: Expansion) -> Compared:
     if heat.outcome == "refused":
         return Compared(case, heat, ours, "invalid")
     if ours.outcome == "refused":
-        return Compared(case, heat, ours, "refused", (ours.reason,))
+        return Compared(case, heat, ours, "late" if heat.reason else "refused", (ours.reason,))
     found = tuple(differences(heat, ours))
-    return Compared(case, heat, ours, "differs" if found else "same", found)
+    different: Verdict = "late" if heat.reason else "differs"
+    return Compared(case, heat, ours, different if found else "same", found)
 
 
 def differences(heat: Expansion, ours: Expansion) -> Iterator[str]:

@@ -1,10 +1,10 @@
 """Heat's own reading of templates: what its engine would create, without a cloud.
 
-    .cache/minicloud/bin/python tests/heat_judge/engine.py
+    .cache/minicloud/bin/python -m tests.heat_judge.engine
 
-Runs in the environment of the small cloud and imports nothing of this project. Reads a case as a
-line of JSON from stdin and answers it with a line on stdout: whether Heat accepts the template and
-why not, and the servers and server groups of the whole tree of stacks.
+Runs in the environment of the small cloud and imports nothing of Moorage. Reads a case as a line of
+JSON from stdin and answers it with a line on stdout: whether Heat accepts the template and why not,
+and the servers and server groups of the whole tree of stacks.
 
 What is Heat's own: heatclient's reading of the files, heat-api's of the request, the engine's
 parsing and validation of a new stack, and each resource's own child template. What is not there:
@@ -24,22 +24,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
 
+from tests.heat_judge.engine_tree import TooLongError, Tree, place
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 LONGEST: Final = 120
 """Seconds for one case."""
 WORDS: Final = 600
 """Characters of a reason that are kept."""
-MOST: Final = 20_000
-"""Resources of a tree that are listed."""
-ANY: Final = "*"
-"""Stands for the random name of a scaling group's member."""
-HINTS_AS_LIST: Final = "NovaSchedulerHints"
-
-
-class TooLongError(Exception):
-    """The case took too long."""
 
 
 def main() -> None:
@@ -104,7 +97,7 @@ class Engine:
         try:
             with tempfile.TemporaryDirectory() as scratch:
                 stack = self._stack(case, _folder(case, Path(scratch)))
-            return {"valid": True, **_listed(stack)}
+            return {"valid": True, **Tree().listed(stack)}
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
             return {
                 "valid": False,
@@ -119,6 +112,7 @@ class Engine:
         from heat.api.openstack.v1.stacks import InstantiationData
         from heatclient.common import template_utils
         from heatclient.common import utils as client_utils
+        from oslo_serialization import jsonutils
 
         named: list[str] = []
         paths = [str(folder / name) for name in case.get("environments", ())]
@@ -139,7 +133,7 @@ class Engine:
             **({"environment_files": named} if named else {}),
         }
         # Through JSON, as from client to service.
-        request = InstantiationData(json.loads(json.dumps(data, default=str)))
+        request = InstantiationData(json.loads(jsonutils.dumps(data)))
         return self._service._parse_template_and_validate_stack(
             self._context,
             request.stack_name(),
@@ -184,13 +178,11 @@ def _without_services() -> None:
     def exists(*_: object, **__: object) -> bool:
         return True
 
-    def itself(value: Any, *_: object, **__: object) -> Any:
-        return value
-
     def nothing(*_: object, **__: object) -> None:
         return None
 
     constraints.BaseCustomConstraint.validate = exists
+    nova.FlavorConstraint.validate = lambda _self, value, *_: bool(value)
     translation.resolve_and_find = _resolved
     resource.Resource.validate_external = nothing
     stk_defn.StackDefinition.get_availability_zones = lambda _self: ["nova"]
@@ -220,100 +212,7 @@ def _resolved(value: Any, *_: object, **__: object) -> Any:
 
 
 def _id(word: str) -> Callable[[Any], str]:
-    return lambda resource: f"{word}:{_place(resource)}"
-
-
-def _place(resource: Any) -> str:
-    """Where it stands, with the names that members of scaling groups happen to have."""
-    above: list[str] = getattr(resource.stack, "judge_place", [])
-    return "/".join([*above, resource.name])
-
-
-def _listed(stack: Any) -> dict[str, Any]:
-    servers: list[dict[str, Any]] = []
-    groups: list[dict[str, Any]] = []
-    scaling: list[str] = []
-    others: list[str] = []
-    for path, resource, kind in _walk(stack, [], scaling):
-        where = "/".join(path)
-        if kind == "server":
-            servers.append({"path": where, **_server(resource)})
-        elif kind == "group":
-            groups.append({"path": where, "id": f"group:{_place(resource)}", **_group(resource)})
-        else:
-            others.append(where)
-        if len(servers) + len(others) > MOST:
-            raise TooLongError(f"more than {MOST} resources")
-    return {
-        "servers": sorted(servers, key=lambda one: json.dumps(one, sort_keys=True)),
-        "groups": sorted(groups, key=lambda one: str(one["path"])),
-        "scaling": sorted(set(scaling)),
-        "others": sorted(others),
-    }
-
-
-def _walk(stack: Any, at: list[str], scaling: list[str]) -> Iterator[tuple[list[str], Any, str]]:
-    """Every resource of the tree with its path; a member of a scaling group is called `*`."""
-    from heat.engine.resources import stack_resource
-    from heat.engine.resources.aws.ec2 import instance
-    from heat.engine.resources.openstack.heat import instance_group, software_deployment
-    from heat.engine.resources.openstack.nova import server, server_group
-
-    unnamed = bool(scaling) and "/".join(at) in scaling
-    for name, resource in stack.resources.items():
-        path = [*at, ANY if unnamed else name]
-        if resource.external_id is not None:
-            yield path, resource, "external"
-        elif isinstance(resource, server.Server | instance.Instance):
-            yield path, resource, "server"
-        elif isinstance(resource, server_group.ServerGroup):
-            yield path, resource, "group"
-        elif isinstance(resource, software_deployment.SoftwareDeploymentGroup):
-            # Deployments on servers that exist already, known only then.
-            yield path, resource, "other"
-        elif isinstance(resource, stack_resource.StackResource):
-            if isinstance(resource, instance_group.InstanceGroup):
-                scaling.append("/".join(path))
-            try:
-                template, parameters = resource.child_template(), resource.child_params()
-            except NotImplementedError:
-                yield path, resource, "other"
-                continue
-            nested = resource._parse_nested_stack(f"{stack.name}-{name}", template, parameters)
-            # Values of resources that do not exist yet are missing inside, as in Heat's preview.
-            nested.strict_validate = False
-            nested.judge_place = [*getattr(stack, "judge_place", []), name]
-            nested._update_all_resource_data(for_resources=True, for_outputs=True)
-            yield from _walk(nested, path, scaling)
-        else:
-            yield path, resource, "other"
-
-
-def _server(resource: Any) -> dict[str, Any]:
-    properties = resource.properties
-    if resource.PROPERTIES[0] == "ImageId":
-        hints = properties[HINTS_AS_LIST] or []
-        return {
-            "flavor": properties["InstanceType"],
-            "zone": properties["AvailabilityZone"],
-            "image": properties["ImageId"],
-            "hints": {one["Key"]: one["Value"] for one in hints},
-        }
-    hints = properties["scheduler_hints"] or {}
-    return {
-        "flavor": properties["flavor"],
-        "zone": properties["availability_zone"],
-        "image": properties["image"],
-        "hints": dict(hints),
-    }
-
-
-def _group(resource: Any) -> dict[str, Any]:
-    rules = resource.properties["rules"] or {}
-    return {
-        "policies": list(resource.properties["policies"] or []),
-        "max_per_host": rules.get("max_server_per_host"),
-    }
+    return lambda resource: f"{word}:{place(resource)}"
 
 
 if __name__ == "__main__":

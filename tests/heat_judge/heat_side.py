@@ -9,18 +9,14 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.heat_judge.case import Case, Expansion, Group, Server, as_hints
+from tests.heat_judge.case import FLAVOR, GROUP, SERVER, Case, Expansion, Group, Server, as_hints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 ROOT: Final = Path(__file__).parents[2]
 PYTHON: Final = ROOT / ".cache/minicloud/bin/python"
-ENGINE: Final = Path(__file__).with_name("engine.py")
-GROUP: Final = "group:"
-SERVER: Final = "server:"
-FLAVOR: Final = "flavor:"
-"""What the ids of resources that do not exist yet begin with; the path follows."""
+ENGINE: Final = "tests.heat_judge.engine"
 
 
 def ask(cases: Sequence[Case], *, processes: int = 1) -> Iterator[Mapping[str, Any]]:
@@ -33,7 +29,8 @@ def ask(cases: Sequence[Case], *, processes: int = 1) -> Iterator[Mapping[str, A
 
 def _answers(cases: Sequence[Case]) -> Iterator[Mapping[str, Any]]:
     with subprocess.Popen(
-        [str(PYTHON), "-P", str(ENGINE)],
+        [str(PYTHON), "-m", ENGINE],
+        cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -58,16 +55,18 @@ def read_answer(answer: Mapping[str, Any]) -> Expansion:
     """The engine's answer in the form that is compared."""
     if not answer["valid"]:
         return Expansion("refused", answer["why"])
-    names = {one["id"]: one["path"] for one in answer["groups"]}
+    names = {
+        **{one["id"]: GROUP + one["path"] for one in answer["groups"]},
+        **{one["id"]: SERVER + one["path"] for one in answer["servers"]},
+    }
     servers = []
     members: dict[str, list[str]] = defaultdict(list)
     for one in answer["servers"]:
-        hints = dict(one["hints"])
-        group = str(hints.get("group"))
-        if group in names:
-            members[group].append(one["path"])
-            hints["group"] = GROUP + names[group]
+        hints = {name: _named(value, names) for name, value in one["hints"].items()}
+        members[str(one["hints"].get("group"))].append(one["path"])
         flavor = None if one["flavor"] is None else str(one["flavor"])
+        if flavor is not None and flavor.startswith(FLAVOR):
+            flavor = FLAVOR
         servers.append(Server(one["path"], flavor, str(one["zone"] or ""), as_hints(hints)))
     groups = [
         Group(
@@ -81,9 +80,17 @@ def read_answer(answer: Mapping[str, Any]) -> Expansion:
     ]
     return Expansion(
         "expanded",
+        reason=answer["late"] or "",
         servers=tuple(sorted(servers, key=str)),
         groups=tuple(sorted(groups, key=str)),
         others=tuple(sorted(answer["others"])),
         scaling=frozenset(answer["scaling"]),
-        grouping=frozenset(names.values()),
+        grouping=frozenset(one["path"] for one in answer["groups"]),
     )
+
+
+def _named(value: Any, names: Mapping[str, str]) -> Any:
+    """The value with the ids in it by the paths of their resources."""
+    if isinstance(value, list):
+        return [_named(one, names) for one in value]
+    return names.get(str(value), value)

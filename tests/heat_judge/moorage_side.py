@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from tests.heat_judge.case import Case, Expansion, Group, Server, as_hints
-from tests.heat_judge.heat_side import GROUP
+from tests.heat_judge.case import FLAVOR, GROUP, SERVER, Case, Expansion, Group, Server, as_hints
 
 from moorage.client.hot_files import gather, read_file
 from moorage.domain.describe import NOVA_SHORTHAND
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import MemberName, PolicyStatement
 
-NOTHING: Final = "the template has no server to place"
-ZONE: Final = "fence"
+FENCE: Final = "fence"
 GROUPS: Final = frozenset(kind for kind, _ in NOVA_SHORTHAND.values())
+BETWEEN: Final = re.compile(r"(.+\[\d+\])-(apart-from|beside)-(.+\[\d+\])", re.DOTALL)
+"""What policies between two servers are called that come of a hint."""
+HINTS: Final = {"apart-from": "different_host", "beside": "same_host"}
 
 
 def expand(case: Case, heat: Expansion, scratch: Path) -> Expansion:
     """The case as Moorage reads it; members of Heat's scaling groups are called `*`.
 
-    Policies beside Heat's server groups are left out: Heat knows nothing of them. Files are read
-    by the client's own code, from the case's folder or written to `scratch`.
+    Policies of the template's metadata are left out: Heat knows nothing of them. Files are read by
+    the client's own code, from the case's folder or written to `scratch`.
     """
     try:
-        compiled = compile_template(source(case, scratch))
+        compiled = compile_template(source(case, scratch), may_be_empty=True)
     except InvalidDescription as error:
-        if error.message == NOTHING:
-            return Expansion("expanded")
         where = "" if error.line is None else f" ({error.path}, line {error.line})"
         return Expansion("refused", f"{error.message}{where}")
     except Exception as error:  # noqa: BLE001 - any other error is a defect, and is counted
@@ -57,12 +57,12 @@ def source(case: Case, scratch: Path) -> Source:
             path.write_text(text, encoding="utf-8")
     path = folder / case.template
     text = read_file(path)
-    gathered = gather(path, text, [folder / name for name in case.environments])
+    found = gather(path, text, [folder / name for name in case.environments])
     return Source(
         template=text,
-        environment_files=gathered.environments,
+        environment_files=found.environments,
         parameters=case.parameters,
-        files=gathered.files,
+        files=found.files,
     )
 
 
@@ -70,27 +70,41 @@ def _read(
     compiled: CompiledTemplate, scaling: frozenset[str], grouping: frozenset[str]
 ) -> Expansion:
     keys = {member: _starred(key, scaling) for member, key in compiled.keys.items()}
+    by_text = {str(member): member for member in keys}
     roles = {role.name: role for role in compiled.description.roles}
     zones: dict[MemberName, str] = {}
     hints: dict[MemberName, dict[str, object]] = defaultdict(dict)
     groups: list[Group] = []
     for policy in compiled.description.policies:
         members = _members(policy, keys)
-        if policy.type == ZONE and policy.name.startswith("zone-"):
-            zones |= dict.fromkeys(members, policy.name.removeprefix("zone-"))
+        if not members:
+            # Of a scaling group without members so far.
+            continue
+        between = BETWEEN.fullmatch(policy.name)
+        if policy.type == FENCE and policy.name.startswith(("zone-", "host-")):
+            kind, _, name = policy.name.partition("-")
+            for member in members:
+                zones[member] = zones.get(member, "") + (":" if kind == "host" else "") + name
+        elif between is not None and between[1] in by_text and between[3] in by_text:
+            hint, target = HINTS[between[2]], SERVER + keys[by_text[between[3]]]
+            of = hints[by_text[between[1]]]
+            found = of.setdefault(hint, [])
+            assert isinstance(found, list)
+            found.append(target)
         elif policy.type in GROUPS and (name := _starred(policy.name, scaling)) in grouping:
             for member in members:
                 hints[member]["group"] = GROUP + name
-            groups.append(
-                Group(
-                    name,
-                    ("" if policy.weight is None else "soft-") + policy.type,
-                    _whole(policy.parameters.get("max_per_domain")),
-                    tuple(sorted(keys[member] for member in members)),
-                )
-            )
+            kind = ("" if policy.weight is None else "soft-") + policy.type
+            limit = policy.parameters.get("max_per_domain")
+            inside = tuple(sorted(keys[member] for member in members))
+            groups.append(Group(name, kind, limit if isinstance(limit, int) else None, inside))
     servers = [
-        Server(key, roles[member.role].flavor, zones.get(member, ""), as_hints(hints[member]))
+        Server(
+            key,
+            roles[member.role].flavor or FLAVOR,
+            zones.get(member, ""),
+            as_hints(hints[member]),
+        )
         for member, key in keys.items()
     ]
     return Expansion(
@@ -105,10 +119,6 @@ def _members(policy: PolicyStatement, every: Iterable[MemberName]) -> list[Membe
     wanted = {one.role for one in policy.members} - {None}
     exact = {one.member for one in policy.members} - {None}
     return [one for one in every if one.role in wanted or one in exact]
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) else None
 
 
 def _starred(path: str, scaling: frozenset[str]) -> str:
