@@ -83,7 +83,9 @@ def test_a_refusal_is_the_stacks_reason(cloud: Cloud) -> None:
     stack = cloud.stack(template(500))
     with pytest.raises(StackRefused, match=r"^Moorage: .*web") as refused:
         cloud.decisions().before(stack, "CREATE")
-    assert len(str(refused.value)) < 2_000
+    told = str(refused.value)
+    assert "; see explanation " in told
+    assert len(told) < 2_000
     assert cloud.shown(stack) is None
     assert stack.events == []
 

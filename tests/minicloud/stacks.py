@@ -10,7 +10,7 @@ from tests.minicloud import config_files
 from tests.minicloud.cloud import Cloud
 from tests.minicloud.tenant import Json, Operator, Tenant, eventually
 
-APART: Json = {"type": "anti_affinity", "level": "host"}
+APART: Json = {"type": "anti-affinity", "level": "host"}
 
 
 def server(flavor: str = "m1.small", **properties: Json) -> Json:
@@ -97,8 +97,8 @@ class Stacks:
         return str(self.shown(stack).get("stack_status_reason"))
 
     def events(self, stack: str) -> list[str]:
-        """The reasons of all events."""
-        found = self._heat.get(f"{self._path(stack)}/events?nested_depth=5").json()["events"]
+        """The reasons of the stack's events and of its resources'."""
+        found = self._heat.get(f"{self._path(stack)}/events").json()["events"]
         return [str(one["resource_status_reason"]) for one in found]
 
     def servers(self, stack: str) -> dict[str, str]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from keystoneauth1 import exceptions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from moorage.heat_plugin.options import Settings
 
 SERVICE_TYPE: Final = "ensemble"
@@ -142,8 +144,21 @@ def _json(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - as above
 
 
 def _detail(answer: Any) -> str:  # noqa: ANN401 - as above
-    """The sentence of an error."""
+    """The sentence of an error, and what its explanation names."""
     try:
-        return str(answer.json()["errors"][0]["detail"])
-    except (ValueError, LookupError, TypeError):
+        error = answer.json()["errors"][0]
+        return "; ".join([str(error["detail"]), *_explained(error.get("explanation") or {})])
+    except (ValueError, LookupError, TypeError, AttributeError):
         return f"Moorage answered {answer.status_code}"
+
+
+def _explained(explanation: Mapping[str, Any]) -> Iterator[str]:
+    """What is needed, what there is, and where to read more, in words."""
+    for one in explanation.get("conflict") or ():
+        subject = next(iter(one.values()))
+        if "needs" in one:
+            yield f"{subject} needs {one['needs']}"
+        elif "have" in one:
+            yield f"{subject}: {one['have']}"
+    if "id" in explanation:
+        yield f"see explanation {explanation['id']}"
