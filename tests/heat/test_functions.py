@@ -1,8 +1,12 @@
 """Every function of every version: values as Heat's, what is known later, and what is refused."""
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.heat.function_values import CONDITIONS, PARAMETERS, REFUSED, TRUTHS, VALUES
 
 from moorage.domain.errors import InvalidDescription
@@ -17,8 +21,8 @@ from moorage.heat.functions import conditions_of, resolve
 from moorage.heat.paths import ROOT
 from moorage.heat.scope import Scope
 from moorage.heat.typed_yaml import mapping
-from moorage.heat.versions import VERSIONS, version_of
-from moorage.heat.yaml_tree import YamlNode, parse
+from moorage.heat.versions import VERSIONS, Version, version_of
+from moorage.heat.yaml_tree import Plain, YamlNode, parse, to_node
 
 CALLS = [(version, *case) for version, cases in VALUES.items() for case in cases]
 AWS = version_of(parse("AWSTemplateFormatVersion: '2010-09-09'"))
@@ -321,3 +325,40 @@ def test_a_version_may_be_written_as_a_date(text: str, said: str) -> None:
 def test_a_template_without_one_known_version_is_refused(text: str, said: str) -> None:
     with pytest.raises(InvalidDescription, match=said):
         version_of(parse(text))
+
+
+NAMES = sorted(VERSIONS["wallaby"].functions | VERSIONS["2013-05-23"].functions | AWS.functions)
+WORDS = st.sampled_from(
+    (
+        *("", "a", "web", "name", "zones", "flavors", "large", "md5", "%i%", "template", "params"),
+        *("for_each", "data", "expression", "keys", "values", "host", "port", "$.data", "[1]"),
+    )
+)
+LEAVES = WORDS | st.sampled_from([None, True, 0, 1, -1, 2.5, 10**30])
+ANYTHING = st.recursive(
+    LEAVES,
+    lambda below: (
+        st.lists(below, max_size=4)
+        | st.dictionaries(WORDS, below, max_size=3)
+        | st.tuples(st.sampled_from(NAMES), below).map(lambda pair: dict([pair]))
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    ANYTHING,
+    st.sampled_from([VERSIONS["wallaby"], VERSIONS["2013-05-23"], VERSIONS["2016-10-14"], AWS]),
+)
+def test_any_call_has_a_value_or_one_error(anything: Plain, version: Version) -> None:
+    around = replace(scope(), version=version)
+    node = to_node(anything, line=7, path="x")
+    try:
+        found = resolve(node, around)
+    except InvalidDescription as error:
+        assert error.line == 7  # noqa: PT017 - either outcome is right
+    else:
+        assert found.line
+        found.plain()
+    with suppress(InvalidDescription):
+        conditions_of(around).holds(node)

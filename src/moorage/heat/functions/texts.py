@@ -23,9 +23,10 @@ def json_text(value: Plain) -> str:
 
 
 def _list_join(call: Call) -> YamlNode:
-    delimiter, *lists = call.items(call.argument)
-    if not lists:
+    parts = call.items(call.argument)
+    if len(parts) < PAIR:
         raise call.invalid("takes a delimiter and a list")
+    delimiter, *lists = parts
     if len(lists) > 1 and not call.scope.version.joins_json:
         raise call.invalid(f"takes one list in version {call.scope.version.name}")
     if any(not _is_nothing(call, one) for one in lists):
