@@ -427,3 +427,22 @@ def test_a_group_without_members_keeps_the_roles_that_it_may_get() -> None:
     )
     assert counts(one) == {"s": 1, "pods/in": 0}
     assert list(one.keys.values()) == ["s"]
+
+
+def test_what_many_servers_look_at_is_bounded() -> None:
+    rules = "".join(
+        f"r{n}:\n  type: OS::Neutron::QoSMinimumBandwidthRule\n"
+        "  properties: {policy: {get_resource: q}, min_kbps: 1}\n"
+        for n in range(500)
+    )
+    ports = "".join(
+        f"p{n}: {{type: OS::Neutron::Port, properties: {{qos_policy: {{get_resource: q}}}}}}\n"
+        for n in range(50)
+    )
+    named = ", ".join(f"{{port: {{get_resource: p{n}}}}}" for n in range(50))
+    group = (
+        "g:\n  type: OS::Heat::ResourceGroup\n  properties:\n    count: 5000\n    resource_def:\n"
+        f"      type: OS::Nova::Server\n      properties: {{flavor: f, networks: [{named}]}}\n"
+    )
+    with pytest.raises(InvalidDescription, match="expands to more"):
+        compiled(f"q: {{type: OS::Neutron::QoSPolicy}}\n{rules}{ports}{group}")

@@ -36,7 +36,8 @@ MAX_DEPTH: Final = 5
 """Nested stacks below the root, as in Heat's own default."""
 PER_RESOURCE: Final = 20
 PER_STACK: Final = 60
-"""Work that a resource and a stack count besides their values, in values."""
+PER_REFERENCE: Final = 5
+"""Work that a resource, a stack and a resource that another looks at count besides values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class ExpansionContext:
     remarks: Remarks = field(default_factory=Remarks)
     scopes: dict[Path, tuple[Scope, Conditions]] = field(default_factory=dict)
     """Of the stacks that are being expanded or have been, for references to their resources."""
+    by_type: dict[tuple[Path, str], list[Resource]] = field(default_factory=dict)
+    """Cache of the resources of a type in a stack."""
     referred: dict[Path, Resource | None] = field(default_factory=dict)
     """Cache of the resources to which others refer."""
 
@@ -143,12 +146,18 @@ class Stack:
 
     def resources_beside(self, path: Path, type_name: str) -> Iterator[Resource]:
         """The resources of a type in the stack of another; see `Expander`."""
-        scope, _ = self.context.scopes[path.parent]
-        for name, node in scope.resources.items():
-            if typed_yaml.mapping(node)["type"].value == type_name:
-                found = self.resource_at(path.parent / name)
-                if found is not None:
-                    yield found
+        key = path.parent, type_name
+        if key not in self.context.by_type:
+            scope, _ = self.context.scopes[path.parent]
+            every = (
+                self.resource_at(path.parent / name)
+                for name, node in scope.resources.items()
+                if typed_yaml.mapping(node)["type"].value == type_name
+            )
+            self.context.by_type[key] = [one for one in every if one is not None]
+        for found in self.context.by_type[key]:
+            self.context.work.spend(PER_REFERENCE, found.node)
+            yield found
 
     def _place(self, name: str) -> str:
         """The path of a resource in this stack's template."""
@@ -179,6 +188,7 @@ class Stack:
         registry: ResourceRegistry,
         place: str,
     ) -> Iterator[ExpandedItem]:
+        self.context.work.spend(len(registry.wildcards), node)
         type_node = definition["type"]
         type_name = typed_yaml.text(type_node)
         external = definition.get("external_id")

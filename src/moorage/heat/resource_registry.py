@@ -66,6 +66,9 @@ class ResourceRegistry:
     types: Mapping[str, RegistryEntry] = field(default_factory=lambda: MappingProxyType({}))
     resources: RegistrySection = field(default_factory=lambda: _NOTHING)
 
+    wildcards: tuple[str, ...] = ()
+    """The types with a `*`, in the order in which they are tried."""
+
     @classmethod
     def of(cls, sections: Sequence[RegistrySection]) -> ResourceRegistry:
         """The registry of several environment files, of which later ones win entry by entry."""
@@ -77,7 +80,8 @@ class ResourceRegistry:
             if isinstance(entry, RegistryEntry):
                 _enter(types, name, entry)
         resources = together.get(RESOURCES, _NOTHING)
-        return cls(types, resources if isinstance(resources, Mapping) else _NOTHING)
+        below = resources if isinstance(resources, Mapping) else _NOTHING
+        return cls(types, below, tuple(sorted(one for one in types if one.endswith("*"))))
 
     def __bool__(self) -> bool:
         return bool(self.types or self.resources)
@@ -119,12 +123,14 @@ class ResourceRegistry:
             entry = own.get(name)
             if isinstance(entry, RegistryEntry) and entry.target is not None:
                 yield (RESOURCES, resource, name), entry
-        for key in sorted(self.types):
-            entry = self.types[key]
-            if key == name or (
-                key.endswith("*") and name.startswith(key[:-1]) and name != entry.target
-            ):
-                yield (key,), entry
+        matching = [
+            one
+            for one in self.wildcards
+            if name.startswith(one[:-1]) and name != self.types[one].target
+        ]
+        exact = [name] if name in self.types else []
+        for key in sorted({*exact, *matching}):
+            yield (key,), self.types[key]
 
     def _inside(self, resource: str, path: tuple[str, ...]) -> ResourceRegistry:
         """The registry inside a resource, without the entry at `path` that led there."""
@@ -135,12 +141,13 @@ class ResourceRegistry:
         exact = self.resources.get(resource)
         if isinstance(exact, Mapping):
             below.update(exact)
-        types = self.types
+        types, wildcards = self.types, self.wildcards
         if len(path) == 1:
             types = {key: one for key, one in types.items() if key != path[0]}
+            wildcards = tuple(one for one in wildcards if one != path[0])
         elif path:
             below.pop(path[-1], None)
-        return replace(self, types=types, resources=below)
+        return replace(self, types=types, resources=below, wildcards=wildcards)
 
     def below(self, resource: str) -> ResourceRegistry:
         """The registry inside a group of that name."""
