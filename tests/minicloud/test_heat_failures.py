@@ -1,4 +1,4 @@
-"""Stacks of a real Heat while Moorage is away or heat-engine dies, and by the operator's options."""
+"""Stacks of a real Heat while Moorage is away or heat-engine dies, and by its options."""
 
 from collections.abc import Iterator
 
