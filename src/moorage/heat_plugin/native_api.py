@@ -102,9 +102,39 @@ class NativeApi:
         answer = self._call("POST", f"/ensembles/{ensemble_id}/shrink", {"shrink": body})
         return list(answer["shrink"]["victims"])
 
-    def _call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+    def create(self, collection: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Create an object of the API.
+
+        Raises:
+            Refused, Unanswered: as above.
+        """
+        return self._call("POST", f"/{collection}", body)
+
+    def show(self, collection: str, name: str) -> dict[str, Any]:
+        """An object of the API.
+
+        Raises:
+            Refused, Unanswered: as above.
+        """
+        return self._call("GET", f"/{collection}/{name}")
+
+    def delete(self, collection: str, name: str) -> None:
+        """Delete an object of the API, if it is there, in whatever generation.
+
+        Raises:
+            Refused, Unanswered: as above.
+        """
         try:
-            answer = self._request(method, path, body)
+            self._call("DELETE", f"/{collection}/{name}", headers={"If-Match": "*"})
+        except Refused as refusal:
+            if refusal.status != HTTPStatus.NOT_FOUND:
+                raise
+
+    def _call(
+        self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        try:
+            answer = self._request(method, path, body, headers or {})
         except exceptions.ClientException as error:
             raise Unanswered(str(error)) from error
         if answer.status_code in _SUCCESS:
@@ -116,7 +146,7 @@ class NativeApi:
             raise Refused(answer.status_code, _detail(answer))
         raise Unanswered(f"status {answer.status_code}: {_detail(answer)}")
 
-    def _request(self, method: str, path: str, body: object) -> Any:  # noqa: ANN401 - requests' answer
+    def _request(self, method: str, path: str, body: object, headers: Mapping[str, str]) -> Any:  # noqa: ANN401 - requests' answer
         settings = self._settings
         where: dict[str, Any] = {
             "service_type": SERVICE_TYPE,
@@ -131,6 +161,7 @@ class NativeApi:
             method,
             endpoint_filter=where,
             raise_exc=False,
+            headers=dict(headers),
             timeout=settings.timeout,
             **how,
         )

@@ -4,7 +4,7 @@ If the plug-in cannot be loaded, this fails, and heat-engine does not start: no 
 because of a broken installation.
 """
 
-from moorage.heat_plugin import lifecycle, scaling
+from moorage.heat_plugin import ensemble_resources, lifecycle, scaling
 
 scaling.install()
 __all__ = ["lifecycle", "resource_mapping"]
@@ -13,6 +13,8 @@ __all__ = ["lifecycle", "resource_mapping"]
 def resource_mapping() -> dict[str, type]:
     """Type -> class, beside and instead of Heat's own."""
     return {
+        "OS::Moorage::Ensemble": ensemble_resources.Ensemble,
+        "OS::Moorage::Lease": ensemble_resources.Lease,
         "OS::Heat::AutoScalingGroup": scaling.AutoScalingResourceGroup,
         "AWS::AutoScaling::AutoScalingGroup": scaling.AutoScalingGroup,
     }
