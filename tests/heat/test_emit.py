@@ -373,7 +373,8 @@ def test_computed_hints_are_merged_with_the_member_s() -> None:
         ),
         (
             "type: OS::Heat::ResourceGroup, properties: {resource_def: {"
-            "type: OS::Heat::ResourceGroup, properties: {resource_def: {type: OS::Nova::Server, properties: {flavor: f}}}}}"
+            "type: OS::Heat::ResourceGroup, properties: {resource_def: {"
+            "type: OS::Nova::Server, properties: {flavor: f}}}}}"
         ),
     ],
 )
