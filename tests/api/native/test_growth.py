@@ -7,12 +7,8 @@ from typing import Any
 import pytest
 from tests.api.native.conftest import refused
 
-from moorage.domain.changes import Changeset, DeleteProvider
 from moorage.domain.period import MINUTE
-from moorage.domain.topology import DEFAULT_TREE, Level
 from moorage.testing.service import OPERATOR, OTHER, READER, Service
-from moorage.usecases.ledger.withdrawal import commit_with_withdrawal
-from moorage.usecases.shared.host_labels import domains_of
 
 FLEET = """
 fleet: hadoop
@@ -28,7 +24,6 @@ hosts:
     place:
       location: {name: "r{n}", count: 4}
 """
-RACK = Level(DEFAULT_TREE, "rack")
 REQUEST = "dddddddd-0000-4000-8000-00000000000d"
 HADOOP: dict[str, Any] = {
     "name": "hadoop",
@@ -357,126 +352,6 @@ def test_whose_ensemble_it_is(service: Service, hadoop: str) -> None:
         404,
         "not_found",
     )
-
-
-def set_headroom(service: Service, path: str, count: int, role: str = "worker") -> Any:
-    return service.call("PUT", f"{path}/headroom", {"headroom": {"role": role, "count": count}})
-
-
-def headroom(service: Service, path: str) -> Any:
-    return service.call("GET", path).json["ensemble"]["headroom"]
-
-
-def spare_hosts(service: Service, path: str) -> Counter[str]:
-    """Hosts of the headroom of the ensemble."""
-    ensemble = service.store.ensemble(path.rpartition("/")[2])
-    found = [b for _, b in service.store.bookings() if b.consumer in ensemble.spares]
-    snapshot = service.store.snapshot()
-    return Counter(snapshot.names[snapshot.row_of[one.provider]] for one in found)
-
-
-def test_headroom_is_held_until_it_is_set_otherwise(service: Service, hadoop: str) -> None:
-    made = set_headroom(service, hadoop, 4)
-    assert made.status_code == 200, made.text
-    assert made.json["headroom"]["ensemble"]["headroom"] == {"worker": 4}
-    assert (headroom(service, hadoop), counts(service, hadoop)["worker"]) == ({"worker": 4}, 12)
-    assert len(members(service, hadoop)) == 14, "spares are no members"
-    used = {one["host"] for one in members(service, hadoop).values() if one["role"] == "worker"}
-    assert len(spare_hosts(service, hadoop)) == 4
-    assert not used & set(spare_hosts(service, hadoop)), "they would keep the policies"
-    service.clock.pass_by(3000 * MINUTE)
-    assert len(spare_hosts(service, hadoop)) == 4, "it does not lapse with the decision"
-    set_headroom(service, hadoop, 1)
-    assert (headroom(service, hadoop), len(spare_hosts(service, hadoop))) == ({"worker": 1}, 1)
-    set_headroom(service, hadoop, 0)
-    assert (headroom(service, hadoop), len(spare_hosts(service, hadoop))) == ({}, 0)
-
-
-def test_an_extension_takes_from_the_headroom_first(service: Service, hadoop: str) -> None:
-    set_headroom(service, hadoop, 4)
-    neighbours = {
-        "name": "neighbours",
-        "members": [{"name": "n", "count": 4, "resources": {"VCPU": 16}}],
-        "decide": {},
-    }
-    taken = service.call("POST", "/ensembles", {"ensemble": neighbours}, caller=OTHER)
-    refused(taken, 409, "infeasible")
-    before = set(spare_hosts(service, hadoop))
-    made = done(ask(service, hadoop, "extend", role="worker", count=3), "extend")
-    assert (made["from_headroom"], headroom(service, hadoop)) == (3, {"worker": 1})
-    hosts = {members(service, hadoop)[name]["host"] for name in made["members"]}
-    assert hosts < before
-    assert made["decision"]["status"] == "held"
-    rest = done(ask(service, hadoop, "extend", role="worker", count=2), "extend")
-    assert (rest["from_headroom"], headroom(service, hadoop)) == (1, {})
-    assert racks(service, hadoop) == [5, 4, 4, 4]
-    service.clock.pass_by(90 * MINUTE)
-    assert service.store.held("project-a") == 0, "what became members lapses with them"
-
-
-def test_the_largest_step_counts_the_headroom(service: Service, hadoop: str) -> None:
-    set_headroom(service, hadoop, 4)
-    made = done(ask(service, hadoop, "extend", role="worker", count=30, least=1), "extend")
-    assert (len(made["members"]), made["from_headroom"]) == (8, 4)
-
-
-def test_headroom_that_does_not_fit_is_refused(service: Service, hadoop: str) -> None:
-    set_headroom(service, hadoop, 2)
-    before = service.call("GET", hadoop).json
-    error = refused(set_headroom(service, hadoop, 9), 409, "infeasible")
-    assert "one-per-host" in str(error["explanation"])
-    assert error["links"], "the refusal is kept"
-    assert service.call("GET", hadoop).json == before
-    dry = service.call(
-        "PUT",
-        f"{hadoop}/headroom",
-        {"headroom": {"role": "worker", "count": 3}},
-        query={"dry_run": "true"},
-    )
-    assert dry.json["headroom"]["ensemble"]["headroom"] == {"worker": 3}
-    assert service.call("GET", hadoop).json == before
-    refused(set_headroom(service, hadoop, 1, "absent"), 400, "invalid_description")
-
-
-def test_headroom_counts_for_the_quota_of_held_places(service: Service, hadoop: str) -> None:
-    quota = {"quota": {"held_units": 15}}
-    changed = service.call("PATCH", "/quotas/project-a", quota, caller=OPERATOR)
-    assert changed.status_code == 200, changed.text
-    assert set_headroom(service, hadoop, 1).status_code == 200
-    refused(set_headroom(service, hadoop, 2), 403, "quota_exceeded")
-
-
-def test_headroom_ends_with_its_ensemble(service: Service, hadoop: str) -> None:
-    set_headroom(service, hadoop, 4)
-    gone = service.call("DELETE", hadoop, headers={"If-Match": "*"})
-    assert gone.status_code == 204, gone.text
-    assert service.store.held("project-a") == 0
-
-
-def test_headroom_that_breaks_a_policy_by_now_gets_other_places(
-    service: Service, hadoop: str
-) -> None:
-    set_headroom(service, hadoop, 4)
-    away = min(spare_hosts(service, hadoop))
-    rack = domains_of(service.store.snapshot().topology, away)[RACK]
-    fence = {"name": "no-rack", "type": "ban", "members": ["worker"], "domains": [rack]}
-    even: dict[str, Any] = {"headers": {"If-Match": "*"}, "caller": OPERATOR}
-    service.call("DELETE", f"{hadoop}/policies/racks", **even)
-    answer = service.call("PUT", f"{hadoop}/policies/no-rack", {"policy": fence}, **even)
-    assert answer.status_code == 200, answer.text
-    made = done(ask(service, hadoop, "extend", role="worker", count=4), "extend")
-    hosts = [members(service, hadoop)[name]["domains"]["rack"] for name in made["members"]]
-    assert rack not in hosts
-
-
-def test_headroom_on_a_host_that_goes_is_given_up(service: Service, hadoop: str) -> None:
-    set_headroom(service, hadoop, 4)
-    host = min(spare_hosts(service, hadoop))
-    snapshot = service.store.snapshot()
-    uuid = snapshot.uuids[snapshot.names.index(host)]
-    commit_with_withdrawal(service.store, Changeset((DeleteProvider(uuid),)))
-    assert headroom(service, hadoop) == {"worker": 3}
-    assert len(spare_hosts(service, hadoop)) == 3
 
 
 def test_how_many_sets_of_roles_fit(service: Service, hadoop: str) -> None:

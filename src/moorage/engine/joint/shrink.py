@@ -9,7 +9,7 @@ judged in the same way, but another choice may be better.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import comb, prod
 from typing import TYPE_CHECKING, Final
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_TRIED: Final = 2_000
 """Choices up to which all are tried."""
+_MOST_JUDGED: Final = 500_000
+"""Members judged in all choices together, up to which all are tried."""
 _EASED: Final = frozenset(
     {"affinity", "anti-affinity", "proximity", "separation", "fence", "ban", "exclusive"}
 )
@@ -94,10 +96,12 @@ def choose_members(shrinking: Shrinking) -> ShrinkChoice:
     Raises:
         TimeExpired: the deadline of the request passed.
     """
+    shrinking = replace(shrinking, rules=_concerned(shrinking))
     pools = _pools(shrinking)
     choices = prod(comb(len(pool), count) for pool, count in pools)
     before = shrinking.judged(())
-    if choices <= MOST_TRIED:
+    every = choices <= min(MOST_TRIED, _MOST_JUDGED // (len(shrinking.placement.hosts) + 1))
+    if every:
         gone = _exhaustive(shrinking, pools, before)
     else:
         gone = _exchanged(shrinking, _greedy(shrinking, before), before)
@@ -105,7 +109,21 @@ def choose_members(shrinking: Shrinking) -> ShrinkChoice:
     broken = tuple(
         name for name, amount in after.required.items() if amount > before.required[name]
     )
-    return ShrinkChoice(tuple(sorted(gone)), broken, proved=choices <= MOST_TRIED)
+    return ShrinkChoice(tuple(sorted(gone)), broken, proved=every)
+
+
+def _concerned(shrinking: Shrinking) -> list[PolicyRule]:
+    """The policies about roles that shrink; the others stay as they are."""
+    members = list(shrinking.placement.hosts)
+    return [
+        rule
+        for rule in shrinking.rules
+        if any(
+            shrinking.counts.get(name.role)
+            for edge in edges(rule.statement, shrinking.roles, members)
+            for name in edge
+        )
+    ]
 
 
 def _pools(shrinking: Shrinking) -> list[tuple[list[MemberName], int]]:
@@ -152,8 +170,14 @@ def _greedy(shrinking: Shrinking, before: Judgement) -> set[MemberName]:
     place = {name: at for at, name in enumerate(shrinking.order)}
     while any(left.values()):
         deadline.check()
-        first = (some[-1] for some in waiting.values() if some and left.get(some[-1].role))
-        best = min(first, key=lambda name: (_value(shrinking, gone | {name}, before), place[name]))
+        first = [some[-1] for some in waiting.values() if some and left.get(some[-1].role)]
+        best, least = first[0], None
+        for name in sorted(first, key=place.__getitem__):
+            value = _value(shrinking, gone | {name}, before)
+            if least is None or value < least:
+                best, least = name, value
+            if value == (0, 0):
+                break
         waiting[kinds[best]].pop()
         gone.add(best)
         left[best.role] -= 1
