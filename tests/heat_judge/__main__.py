@@ -34,7 +34,7 @@ KEPT: Final = 310
 TOGETHER: Final = 250
 BAD: Final = ("differs", "broken", "refused")
 FAIR: Final = ("not known before the stack is made", "longer than 255 characters")
-"""Reasons that are right: places hang on an id of Nova's, or on a name that Nova has for nothing."""
+"""Reasons that are right: places hang on an id of Nova's, or on a name that it cannot have."""
 
 
 def main() -> None:
