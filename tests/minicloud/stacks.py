@@ -101,6 +101,11 @@ class Stacks:
         found = self._heat.get(f"{self._path(stack)}/events").json()["events"]
         return [str(one["resource_status_reason"]) for one in found]
 
+    def signals(self, stack: str) -> int:
+        """How many signals are done: a group takes one after the other."""
+        found = self._heat.get(f"{self._path(stack)}/events").json()["events"]
+        return sum(one["resource_status"].startswith("SIGNAL") for one in found)
+
     def servers(self, stack: str) -> dict[str, str]:
         """Path in the stack -> id."""
         found = self._heat.get(f"{self._path(stack)}/resources?nested_depth=5").json()["resources"]
