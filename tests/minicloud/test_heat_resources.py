@@ -48,4 +48,4 @@ def test_a_lease_is_a_resource(demo: Tenant, stacks: Stacks) -> None:
     stacks.delete(stack)
     stacks.reaches(stack, "gone")
     listed = demo.native("GET", "/leases")["leases"]
-    assert all(one["status"] in {"cancelled", "ended"} for one in listed), listed
+    assert all(one["status"] in {"ending", "closed"} for one in listed), listed
