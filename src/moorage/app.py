@@ -36,6 +36,7 @@ from moorage.http.system_routes import ApiVersion, SystemRoutes
 from moorage.outward.outgoing_calls import event_delivery, lease_check, outgoing_calls
 from moorage.settings import Effective, configure
 from moorage.shadow.forwarding import forwarding
+from moorage.shadow.nova_follower import NovaFollower
 from moorage.solver.pool import PoolSolver
 from moorage.solver.portfolio import Portfolio
 from moorage.store import Ledger, open_store
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from moorage.http.planner_client import Planner
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
+    from moorage.shadow.follower import Follower
     from moorage.store.watch import Watch
     from moorage.usecases.ports import Clock, Solver, Store
 
@@ -303,14 +305,13 @@ def application(config: Mapping[str, Any]) -> Application:
         env.store, expire_one, interval=_EXPIRY_SECONDS, done=health.round_done, failures=failures
     )
     _start_effects(env, settings, metrics, health, failures)
-    if config["worker"] == _FIRST:
-        _start_nova_sync(env, settings, failures)
     checks = {name: partial(monitor.check, name) for name in health.checks}
     monitoring = Monitoring(metrics, lambda: metrics.page(health.on_scrape), checks)
     planner = PlannerClient(config["planner"]) if settings.planners.processes else None
     made = assemble(settings, env, monitoring, planner)
+    follower = None
     if settings.shadow is not None:
-        made = forwarding(
+        made = shadow = forwarding(
             made,
             settings.shadow,
             settings.server.bounds,
@@ -318,6 +319,9 @@ def application(config: Mapping[str, Any]) -> Application:
             own=placement.create_app(env.store, env.ids, access=lambda *_: True),
             read=read_placement,
         )
+        follower = shadow.follower
+    if config["worker"] == _FIRST:
+        _start_nova_sync(env, settings, failures, follower)
     return made if own.traces is None else own.traces.app(made)
 
 
@@ -413,8 +417,10 @@ def _start_effects(
     _start_deliveries(env, settings, metrics, failures)
 
 
-def _start_nova_sync(env: UseCaseEnvironment, settings: Settings, failures: FailureLog) -> None:
-    """Bring flavors and topology in step with Nova, if the settings say so."""
+def _start_nova_sync(
+    env: UseCaseEnvironment, settings: Settings, failures: FailureLog, follower: Follower | None
+) -> None:
+    """Bring flavors and topology in step with Nova, in a shadow also groups, if settings say so."""
     outward = settings.outward
     if outward.nova_sync is None:
         return
@@ -428,7 +434,13 @@ def _start_nova_sync(env: UseCaseEnvironment, settings: Settings, failures: Fail
         rules=partial(_topology_rules, outward.topology_rules) if outward.topology_rules else None,
     )
     sync = NovaSync(env, _ITSELF, lists, outward.nova_sync)
-    start_scan(sync.run_round, interval=_EFFECTS_SECONDS, name="nova sync", failures=failures)
+    scan = partial(start_scan, interval=_EFFECTS_SECONDS, failures=failures)
+    scan(sync.run_round, name="nova sync")
+    if follower is not None:
+        read = partial(nova_source.read_groups_and_servers, nova)
+        created, judged = follower.created, follower.judged
+        following = NovaFollower(env, _ITSELF, read, created, judged, outward.nova_sync)
+        scan(following.run_round, name="nova groups")
 
 
 def _topology_rules(path: str) -> TopologyRules:

@@ -51,14 +51,13 @@ class Nova(Command):
         declare_database(parser)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        from moorage.client.nova_source import SERVICE, over, read_groups, read_servers
+        from moorage.client.nova_source import SERVICE, over, read_groups_and_servers
         from moorage.usecases.ensembles.group_takeover import take_over_groups, without_group
 
         url = args.source if args.source == CATALOG else args.source.rstrip("/")
         opened = trial_ledger if args.dry_run else ledger
         with progress(self.app.stderr) as tell, service(url, args, SERVICE) as wire:
-            groups = read_groups(over(wire))
-            servers = {one.uuid: one for one in read_servers(over(wire))}
+            groups, servers = read_groups_and_servers(over(wire))
             with opened(args) as store:
                 writing = Adder(tell, "comparing" if args.dry_run else "writing", len(groups))
                 outcomes = take_over_groups(

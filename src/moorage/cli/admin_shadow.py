@@ -13,8 +13,9 @@ from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator, Mapping
 
-    from moorage.shadow.report import ShadowReport
+    from moorage.shadow.report import Joint, JointCase, ShadowReport
 
 
 class Report(Command):
@@ -83,8 +84,35 @@ def _told(report: ShadowReport) -> Any:  # noqa: ANN401 - something rich
             f" had offered, {boots.first_here} on its first"
         )
         parts += [f"not offered: {one.path} {one.detail}" for one in boots.elsewhere.examples]
+    parts += _joint(report.joint)
     parts.append(
         f"content taken over {counted(report.refreshes, 'time')},"
         f" {counted(report.corrections, 'record')} corrected"
     )
     return stack(*parts)
+
+
+def _joint(joint: Joint) -> Iterator[str]:
+    """What a joint decision would have given servers of one request or group."""
+    if not joint.judged:
+        return
+    yield (
+        f"{counted(joint.judged, 'time')} several servers of one request or group: {joint.same} on"
+        f" the hosts of a joint decision, {joint.elsewhere.count} on others,"
+        f" {joint.impossible.count} without one; {joint.broken.count} break their group's policy"
+    )
+    cases = [*joint.broken.examples, *joint.elsewhere.examples, *joint.impossible.examples]
+    for one in {(each.at, each.of): each for each in cases}.values():
+        yield f"    {_case(one)}"
+
+
+def _case(one: JointCase) -> str:
+    here = _hosts(one.here) if one.here else f"none ({one.reason})"
+    broken = f"; broken there: {', '.join(one.broken)}" if one.broken else ""
+    return (
+        f"{one.of}, {counted(one.servers, 'server')}: {_hosts(one.there)}; jointly: {here}{broken}"
+    )
+
+
+def _hosts(counts: Mapping[str, int]) -> str:
+    return ", ".join(host if count == 1 else f"{count} on {host}" for host, count in counts.items())

@@ -111,6 +111,15 @@ def read_servers(get: Get) -> tuple[Server, ...]:
     return tuple(map(_server, _converted(_paged(get, path, "servers"), path, _Server)))
 
 
+def read_groups_and_servers(get: Get) -> tuple[tuple[NovaGroup, ...], dict[str, Server]]:
+    """The server groups of all projects, and after them the servers by their ids.
+
+    Raises:
+        SourceFailed: see `read_groups`.
+    """
+    return read_groups(get), {one.uuid: one for one in read_servers(get)}
+
+
 def read_flavors(get: Get) -> tuple[Row, ...]:
     """All flavors, private ones too, as Nova shows them.
 

@@ -67,7 +67,8 @@ NOVA: Final = (
         "DURATION",
         "How often the service brings its flavors in step with Nova's, and its topology by"
         " `topology_rules`, with the credentials of section [nova]; or never. `moorage admin sync"
-        " nova` does it once.",
+        " nova` does it once. A shadow with a section [nova] does it every `shadow_refresh`, or as"
+        " often as this says, and takes over Nova's server groups too.",
         show=show_interval,
     ),
     Setting(

@@ -82,13 +82,19 @@ def outward(effective: Effective) -> OutwardConfig:
         timeout=value["outward_timeout"] / SECOND,
         attempts=value["outward_attempts"],
         nova=dict(effective.nova),
-        nova_sync=value["nova_sync"],
+        nova_sync=value["nova_sync"] or _followed(effective),
         topology_rules=str(Path(rules).absolute()) if rules else None,
         deliveries=value["deliveries"],
         patience=value["delivery_patience"],
         longest_wait=value["delivery_longest_wait"],
         public_targets=public_targets(value),
     )
+
+
+def _followed(effective: Effective) -> int | None:
+    """How often a shadow follows Nova, where it may."""
+    shadow = effective.values["shadow"] and effective.nova
+    return effective.values["shadow_refresh"] if shadow else None
 
 
 def _check(text: str, source: str) -> str | None:

@@ -36,12 +36,13 @@ class BootOffers:
         while len(self._offered) > _MOST:
             self._offered.popitem(last=False)
 
-    def count(self, exchange: Exchange, boots: Boots) -> None:
-        """Count the servers that a write places, if their candidates were seen."""
+    def count(self, exchange: Exchange, boots: Boots) -> tuple[str, ...]:
+        """Count and return the servers that a write places, if their candidates were seen."""
         offers = self._offered.get(exchange.request_id)
         if offers is None or not exchange.path.startswith("/allocations"):
-            return
-        for chosen in _written(Answered(0, exchange.body).document):
+            return ()
+        written = _written(exchange)
+        for chosen in written.values():
             boots.seen += 1
             if chosen in offers:
                 boots.possible_here += 1
@@ -49,6 +50,7 @@ class BootOffers:
             else:
                 where = ", ".join(sorted(chosen))
                 note(boots.elsewhere, exchange.example(f"on {where}, of {len(offers)} offers"))
+        return tuple(written)
 
 
 def _providers(allocation_request: Mapping[str, Any]) -> frozenset[str]:
@@ -59,10 +61,16 @@ def _providers(allocation_request: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(allocations)
 
 
-def _written(body: object) -> list[frozenset[str]]:
-    """The providers of each consumer to which a write gives allocations."""
+def _written(exchange: Exchange) -> dict[str, frozenset[str]]:
+    """Each consumer to which a write gives allocations, with their providers."""
+    body = Answered(0, exchange.body).document
     if not isinstance(body, dict):
-        return []
-    sets = [body] if "allocations" in body else list(body.values())
-    found = [_providers(one) for one in sets if isinstance(one, dict)]
-    return [one for one in found if one]
+        return {}
+    one = exchange.path.rpartition("/")[2]
+    sets = {one: body} if "allocations" in body else body
+    found = {
+        consumer.lower(): _providers(each)
+        for consumer, each in sets.items()
+        if isinstance(each, dict)
+    }
+    return {consumer: providers for consumer, providers in found.items() if providers}

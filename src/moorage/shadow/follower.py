@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.errors import MoorageError
 from moorage.shadow.boot_offers import BootOffers
 from moorage.shadow.comparison import CANDIDATES, Answered, compared
+from moorage.shadow.created_servers import CreatedServers
 from moorage.shadow.exchange import READ
 from moorage.shadow.replay import OPERATOR
 from moorage.shadow.report import timestamp
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from moorage.domain.content import Content
     from moorage.shadow.exchange import Exchange
     from moorage.shadow.replay import Replay
-    from moorage.shadow.report import ReportFile, ShadowReport
+    from moorage.shadow.report import JointCase, ReportFile, ShadowReport
     from moorage.usecases.ports import Store
 
 _log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ class Traffic:
 
 @dataclass
 class Follower:
-    """Follows one service. `note` is called by any thread, everything else by its own."""
+    """Follows one service. Any thread may call `note`, `miss` and `judged`; the rest is its own."""
 
     store: Store
     replay: Replay
@@ -91,8 +92,10 @@ class Follower:
     file: ReportFile
     report: ShadowReport
     traffic: Traffic = field(default_factory=Traffic)
+    created: CreatedServers = field(default_factory=CreatedServers)
     _waiting: queue.Queue[Exchange] = field(default_factory=lambda: queue.Queue(WAITING))
     _missed: dict[str, int] = field(default_factory=dict)
+    _joint: list[JointCase] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _bytes: int = 0
     """Of the bodies that wait."""
@@ -125,6 +128,11 @@ class Follower:
         with self._lock:
             self._lost_write = self._lost_write or wrote
             self._missed[reason] = self._missed.get(reason, 0) + 1
+
+    def judged(self, case: JointCase) -> None:
+        """Have a case put into the report."""
+        with self._lock:
+            self._joint.append(case)
 
     # --- the thread -----------------------------------------------------------------------------
 
@@ -189,7 +197,9 @@ class Follower:
         if exchange.path == CANDIDATES:
             self._offers.remember(exchange, ours)
         elif exchange.writes:
-            self._offers.count(exchange, self.report.boots)
+            servers = self._offers.count(exchange, self.report.boots)
+            if servers:
+                self.created.note(exchange.request_id, servers, time.monotonic())
         if unlike is None:
             self.report.equal += 1
             return
@@ -248,6 +258,9 @@ class Follower:
             return
         with self._lock:
             missed, self._missed = self._missed, {}
+            joint, self._joint = self._joint, []
+        for case in joint:
+            self.report.joint.add(case)
         for reason, count in missed.items():
             self.report.requests += count
             self.report.not_compared[reason] = self.report.not_compared.get(reason, 0) + count

@@ -124,7 +124,7 @@ def forwarding(
     store: Store,
     own: Application,
     read: Callable[[str], Content],
-) -> Application:
+) -> Forwarding:
     """The application whose Placement API is another service's.
 
     Its follower is started; `own` is the Placement API over the ledger, and `read` reads the

@@ -52,6 +52,62 @@ class Boots(msgspec.Struct):
     """On hosts that Moorage had not offered."""
 
 
+class JointCase(msgspec.Struct):
+    """Several servers as Nova placed them, beside a joint decision of all of them."""
+
+    at: str
+    of: str
+    """Their request or their server group."""
+    servers: int
+    there: dict[str, int]
+    """Host -> how many of them."""
+    here: dict[str, int] = {}
+    """The same by the joint decision; empty: there is none."""
+    broken: list[str] = []
+    """Policies of the group that do not hold for them there."""
+    reason: str = ""
+    """Why there is no joint decision."""
+
+
+class JointKind(msgspec.Struct):
+    """Cases of one kind."""
+
+    count: int = 0
+    examples: list[JointCase] = []
+
+    def note(self, case: JointCase) -> None:
+        """Count one more, and keep it while there are few."""
+        self.count += 1
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(case)
+
+
+class Joint(msgspec.Struct):
+    """Servers of one request or one server group, which are decided jointly here."""
+
+    judged: int = 0
+    same: int = 0
+    """On the hosts that the joint decision gives."""
+    elsewhere: JointKind = msgspec.field(default_factory=JointKind)
+    """On other hosts."""
+    broken: JointKind = msgspec.field(default_factory=JointKind)
+    """There the group's policy does not hold."""
+    impossible: JointKind = msgspec.field(default_factory=JointKind)
+    """There is no joint decision that keeps the policy."""
+
+    def add(self, case: JointCase) -> None:
+        """Count a case."""
+        self.judged += 1
+        if case.broken:
+            self.broken.note(case)
+        if case.reason:
+            self.impossible.note(case)
+        elif case.here == case.there:
+            self.same += 1
+        else:
+            self.elsewhere.note(case)
+
+
 class ShadowReport(msgspec.Struct):
     """The report."""
 
@@ -65,6 +121,7 @@ class ShadowReport(msgspec.Struct):
     not_compared: dict[str, int] = {}
     """Reason -> number of requests."""
     boots: Boots = msgspec.field(default_factory=Boots)
+    joint: Joint = msgspec.field(default_factory=Joint)
     refreshes: int = 0
     """How often the content was taken over."""
     corrections: int = 0
