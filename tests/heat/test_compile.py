@@ -305,3 +305,19 @@ resources:
     assert list(map(str, found.keys)) == ["one[0]"]
     assert [str(one) for one in found.description.policies[0].members] == ["many"]
     assert list(found.scaling) == (["many"] if scales else [])
+
+
+def test_a_list_for_a_nested_template_is_joined_by_commas_and_split_again() -> None:
+    nested = f"""\
+heat_template_version: wallaby
+parameters:
+  names: {{type: comma_delimited_list}}
+resources:
+  pod:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: {{yaql: {{expression: $.data.len(), data: {{get_param: names}}}}}}
+      resource_def: {{{SERVER}}}}}
+"""
+    one = compiled("side: {type: pod.yaml, properties: {names: ['a,b', c]}}", pod=nested)
+    assert counts(one.description) == {"side/pod": 3}

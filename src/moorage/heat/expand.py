@@ -15,7 +15,7 @@ from moorage.heat.deferred_values import DeferredValue
 from moorage.heat.expanded_template import Note, Resource, UnplacedResource
 from moorage.heat.file_names import find_file, is_nested
 from moorage.heat.functions import conditions_of, resolve
-from moorage.heat.parameters import pseudo_parameters, read_values
+from moorage.heat.parameters import as_nested_parameters, pseudo_parameters, read_values
 from moorage.heat.remarks import Remarks
 from moorage.heat.resources import resource_type
 from moorage.heat.scope import Scope
@@ -228,7 +228,9 @@ class Stack:
             if text is None:
                 raise node.invalid(f"the nested template {file} is missing among the files")
             self.context.templates[file] = read_template(text, file=file)
-        yield from self._below(path, node, self.context.templates[file], properties, registry)
+        template = self.context.templates[file]
+        parameters = as_nested_parameters(template.parameters, properties)
+        yield from self._below(path, node, template, parameters, registry)
 
     def _below(
         self,

@@ -180,6 +180,31 @@ def _listed(name: str, source: YamlNode, value: Plain) -> list[Plain]:
     return [*value.split(",")] if value else []
 
 
+def as_nested_parameters(
+    declared: Mapping[str, YamlNode], properties: Mapping[str, YamlNode]
+) -> Mapping[str, YamlNode]:
+    """The properties of a nested template's resource as the parameters of its stack.
+
+    Heat joins a list with commas, so that an item with a comma in it becomes several.
+    """
+    return {name: _joined(declared.get(name), node) for name, node in properties.items()}
+
+
+def _joined(declared: YamlNode | None, node: YamlNode) -> YamlNode:
+    fields = None if declared is None else declared.value
+    kind = fields.get("type") if isinstance(fields, dict) else None
+    items = node.value
+    if kind is None or kind.value not in _LISTS or not isinstance(items, list):
+        return node
+    texts = [one.value for one in items if one.value is None or isinstance(one.value, str)]
+    if len(texts) < len(items) or find_deferred(node) is not None:
+        return node
+    return to_node(",".join(one or "" for one in texts), line=node.line, path=node.path)
+
+
+_LISTS: Final = frozenset({"comma_delimited_list", "CommaDelimitedList"})
+
+
 def _json(name: str, source: YamlNode, value: Plain) -> Plain:
     if not isinstance(value, str) or not value:
         return value
