@@ -12,7 +12,7 @@ from moorage.domain.consumers import Consumer
 from moorage.domain.nova_groups import NovaGroup
 from moorage.domain.period import SECOND
 from moorage.domain.servers import Server
-from moorage.shadow.created_servers import CreatedServers
+from moorage.shadow.boot_servers import CreatedServers
 from moorage.shadow.nova_follower import NovaFollower
 from moorage.shadow.report import Joint, JointCase
 from moorage.testing.service import OPERATOR, Service

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain.errors import MoorageError
 from moorage.shadow.boot_offers import BootOffers
+from moorage.shadow.boot_servers import CreatedServers
 from moorage.shadow.comparison import CANDIDATES, Answered, compared
-from moorage.shadow.created_servers import CreatedServers
 from moorage.shadow.exchange import READ
 from moorage.shadow.replay import OPERATOR
 from moorage.shadow.report import timestamp

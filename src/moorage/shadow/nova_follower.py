@@ -24,7 +24,7 @@ from moorage.usecases.shared.lookup import if_stored
 if TYPE_CHECKING:
     from moorage.domain.ensembles import Ensemble
     from moorage.domain.period import Duration
-    from moorage.shadow.created_servers import CreatedServers
+    from moorage.shadow.boot_servers import CreatedServers
     from moorage.shadow.report import JointCase
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller

@@ -19,7 +19,7 @@ from moorage.domain.quotas import MOST_PRIORITY
 from moorage.domain.words import shown
 from moorage.usecases.blazar import lease_request, requirements, reservables
 from moorage.usecases.blazar.largest_size import LeaseSizes, grant_largest
-from moorage.usecases.blazar.readiness import unready
+from moorage.usecases.blazar.lease_status import unready
 from moorage.usecases.decide.request import RequestIdentity
 from moorage.usecases.leases.annotations import annotate
 from moorage.usecases.leases.cancel import cancel_lease

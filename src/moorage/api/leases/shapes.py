@@ -9,7 +9,7 @@ from moorage.api.leases.dates import stamped, written
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR
 from moorage.usecases.blazar.lease_request import BEFORE_END, FLAVOR, INSTANCE, RESERVATIONS
-from moorage.usecases.blazar.readiness import NOTHING_AMISS, Unreadiness
+from moorage.usecases.blazar.lease_status import NOTHING_AMISS, Unreadiness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
