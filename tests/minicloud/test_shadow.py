@@ -47,11 +47,13 @@ def shadowed(cloud: Cloud, folder: Path) -> Iterator[Path]:
             "shadow": behind.url,
             "shadow_source": database,
             "shadow_refresh": "1h",
+            "nova_sync": "5s",
             "shadow_report": str(folder / "shadow.json"),
         }
         try:
             cloud.program("moorage").stop()
-            write(kept, {"DEFAULT": settings, "keystone_authtoken": section})
+            nova = account(cloud.layout, "moorage")
+            write(kept, {"DEFAULT": settings, "keystone_authtoken": section, "nova": nova})
             cloud.start("moorage")
             report = folder / "shadow.json"
             eventually(lambda: report.exists() and bool(read(report)["refreshes"]), "it follows")
@@ -120,6 +122,8 @@ def test_nova_works_through_a_shadow(
         [first] = demo.boot("m1.small")
         several = demo.boot("m1.small", min_count=3, max_count=3)
         demo.built(first, *several)
+        eventually(lambda: bool(read(report)["joint"]["judged"]), "the three are decided jointly")
+        joint = read(report)["joint"]
         moves.live_migrate(operator, demo, first)
         moves.resize_and_revert(operator, demo, first)
         moves.shelve(operator, demo, first)
@@ -127,6 +131,9 @@ def test_nova_works_through_a_shadow(
             demo.nova.delete_server(server)
         eventually(lambda: not any(operator.usages().values()), "all is deleted", 180)
         eventually(lambda: read(report)["boots"]["seen"] >= 4, "the boots are seen")
+        assert (joint["judged"], joint["broken"]["count"]) == (1, 0), joint
+        cases = joint["elsewhere"]["examples"]
+        assert joint["same"] == 1 or [one["servers"] for one in cases] == [3], joint
         found = read(report)
         assert found["different"] == {}, found["different"]
         assert found["boots"]["possible_here"] == found["boots"]["seen"]
