@@ -20,7 +20,7 @@ from moorage.engine.state.snapshot import Snapshot
 from moorage.testing.problems import OTHER_PROJECT, PROJECT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,6 +42,8 @@ _EMPTY_RACKS, _EMPTY_HOSTS = 0.025, 0.025
 _OWN: Final = 0.03
 """Share of the used hosts on which the ensembles' own project is alone."""
 _RARE_LOAD: Final = 0.3
+_SERVER: Final = 6
+"""VCPUs of a server that is there already, at most."""
 _UNEVEN: Final = 5.0
 """How uneven the load is: the sum of the parameters of its beta distribution."""
 
@@ -65,9 +67,9 @@ class Fleet:
     """Tree -> its levels from the top down."""
     traits: Mapping[str, Bools]
     strangers: Bools
-    """[H] whether consumers of other projects are on the host."""
+    """[H] whether consumers of other projects are on the host, and of no other."""
     relatives: Bools
-    """[H] whether consumers of the ensembles' own project are on it, of no ensemble."""
+    """[H] whether servers of the ensembles' own project, of no ensemble, are on it alone."""
     closed: Bools
     """[H] whether another ensemble keeps the host to itself."""
 
@@ -218,27 +220,26 @@ def _state(fleet: Fleet, row: int, traits: frozenset[str]) -> ProviderState:
         ),
         traits=traits,
     )
-    owners = [
-        project
-        for project, here in (
-            (OTHER_PROJECT, fleet.strangers[row]),
-            (PROJECT, fleet.relatives[row]),
-        )
-        if here
-    ]
-    amounts = _amounts(fleet, fleet.used[row])
-    # All of it is booked by the first; a second one only has to be there.
+    owner = OTHER_PROJECT if fleet.strangers[row] else PROJECT
     bookings = [
-        Booking(f"{project[0]}-{name}", name, amounts if not number else {}, Period(0))
-        for number, project in enumerate(owners)
+        Booking(f"server-{row}-{number}", name, amounts, Period(0))
+        for number, amounts in enumerate(_servers(fleet.classes, fleet.used[row]))
     ]
-    occupants = tuple(Occupant(f"{project[0]}-{name}", project) for project in owners)
+    occupants = tuple(Occupant(one.consumer, owner) for one in bookings)
     return ProviderState(provider, tuple(bookings), occupants)
 
 
-def _amounts(fleet: Fleet, row: Ints) -> Mapping[str, int]:
-    taken = zip(fleet.classes, row.tolist(), strict=True)
-    return MappingProxyType({name: amount for name, amount in taken if amount})
+def _servers(classes: tuple[str, ...], used: Ints) -> Iterator[Mapping[str, int]]:
+    """What the servers of a host take each; together all that is used of it."""
+    count = -(-int(used[0]) // _SERVER)
+    for number in range(count):
+        parts = zip(classes, used.tolist(), strict=True)
+        yield MappingProxyType(
+            {
+                name: amount * (number + 1) // count - amount * number // count
+                for name, amount in parts
+            }
+        )
 
 
 def after_a_commit(

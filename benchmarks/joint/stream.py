@@ -72,7 +72,7 @@ def with_group(fleet: Fleet, request: EnsembleRequest, hosts: Mapping[MemberName
     for member, row in hosts.items():
         resources = request.role_of(member).resources
         used[row] += [resources.get(name, 0) for name in fleet.classes]
-        strangers[row] = True
+    strangers[list(hosts.values())] = True
     for statement in request.policies:
         if statement.required and statement.type == "exclusive":
             mine = np.zeros_like(closed)
@@ -82,7 +82,8 @@ def with_group(fleet: Fleet, request: EnsembleRequest, hosts: Mapping[MemberName
             closed |= closed_to_exclusive(
                 replace(fleet, strangers=mine, relatives=mine), statement.parameters
             )
-    return replace(fleet, used=used, strangers=strangers, closed=closed)
+    relatives = fleet.relatives & ~strangers
+    return replace(fleet, used=used, strangers=strangers, relatives=relatives, closed=closed)
 
 
 def admitted(
