@@ -1,5 +1,6 @@
 """What autoscaling groups ask of a real Moorage before they grow or shrink."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from moorage.heat_plugin.group_size import (
     ScaledGroup,
     ScalingRefused,
     ask,
+    finish,
     roles_below,
 )
 from moorage.heat_plugin.native_api import NativeApi
@@ -29,7 +31,12 @@ def workers(cloud: Cloud, size: int = 2) -> tuple[Stack, ScaledGroup]:
     }
     stack = cloud.stack({"heat_template_version": "2021-04-16", "resources": {"workers": group}})
     cloud.decisions().before(stack, "CREATE")
-    return stack, ScaledGroup(stack.id, "workers", size, takes_less=False, hold=600)
+    return stack, scaled(stack, size)
+
+
+def scaled(stack: Stack, size: int) -> ScaledGroup:
+    """The group as Heat has it, before it made a server."""
+    return ScaledGroup(stack.id, "workers", size, servers=frozenset(), takes_less=False, hold=600)
 
 
 def asked(cloud: Cloud, stack: Stack, group: ScaledGroup, wanted: int, **how: Any) -> Granted:
@@ -56,6 +63,36 @@ def test_a_step_that_does_not_fit_is_refused_or_taken_in_part(cloud: Cloud) -> N
     assert f"places for {granted.size - 2} of 10 more" in str(granted.told)
     with pytest.raises(ScalingRefused):
         asked(cloud, stack, replace(group, size=granted.size), granted.size + 1)
+
+
+def test_a_signal_that_comes_again_adds_nothing_twice(cloud: Cloud) -> None:
+    """As after heat-engine died with a step half made: what that held is used, or free."""
+    stack, group = workers(cloud)
+    for wanted in (5, 5, 3):
+        assert asked(cloud, stack, group, wanted).size == wanted
+        assert len(cloud.shown(stack)["keys"]) == wanted
+    assert asked(cloud, stack, group, 1).size == 1
+    assert len(cloud.shown(stack)["keys"]) == 1
+
+
+def test_members_of_several_servers_come_and_leave_together(cloud: Cloud) -> None:
+    server = {"type": "OS::Nova::Server", "properties": {"flavor": "m1.small", "image": "i"}}
+    pod = {"heat_template_version": "2021-04-16", "resources": {"app": server, "db": server}}
+    group: dict[str, Any] = {
+        "type": "OS::Heat::AutoScalingGroup",
+        "properties": {"min_size": 2, "max_size": 9, "resource": {"type": "pod.yaml"}},
+    }
+    stack = cloud.stack({"heat_template_version": "2021-04-16", "resources": {"workers": group}})
+    stack.t.files["pod.yaml"] = json.dumps(pod)
+    cloud.decisions().before(stack, "CREATE")
+    assert asked(cloud, stack, scaled(stack, 2), 4).size == 4
+    assert len(cloud.shown(stack)["keys"]) == 8
+    granted = asked(cloud, stack, scaled(stack, 4), 1)
+    assert granted.size == 1
+    assert len(cloud.shown(stack)["keys"]) == 8, "Heat chooses who leaves"
+    api = NativeApi(cloud.settings, stack.context)
+    assert finish(api, scaled(stack, 1), granted) is None
+    assert sorted(cloud.shown(stack)["keys"]) == ["workers/app[0]", "workers/db[0]"]
 
 
 def test_a_smaller_group_loses_members(cloud: Cloud) -> None:

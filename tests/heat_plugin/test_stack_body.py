@@ -61,12 +61,14 @@ def test_servers_of_a_stack_that_is_adopted() -> None:
 def test_the_body_is_text() -> None:
     stack = Stack("shop", {}, files={"file:///pod.yaml": "a: 1", "file:///key": b"\xff"})
     stack.t.env.parameters["count"] = 3
-    body = stack_body(stack, stack, {"db": "s"})
+    body = stack_body(stack, stack, {"db": "s"}, 7200)
     assert json.loads(body["template"]) == stack.t.t
     assert json.loads(body["environment"])["parameters"] == {"count": 3}
     assert body["files"] == {"file:///pod.yaml": "a: 1", "file:///key": "\ufffd"}
     assert body["servers"] == {"db": "s"}
     assert body["decide"] == {"hold": "PT3600S"}
+    shorter = stack_body(stack, stack, {}, 1800)
+    assert shorter["decide"] == {"hold": "PT1800S"}, "as long as the operator allows"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ members stand below the group comes or leaves once for each member of the group.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ from moorage.heat_plugin.native_api import NativeApi, Refused, Unanswered
 from moorage.heat_plugin.options import ADVISE, OFF, ORDINARY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from moorage.heat_plugin.options import Settings
 
@@ -35,6 +36,9 @@ class ScaledGroup:
     path: str
     """Where it is in the root stack."""
     size: int
+    """Members that Heat does not replace."""
+    servers: frozenset[str]
+    """Their servers."""
     takes_less: bool
     """Whether it grows as far as it can where not all of a step fits."""
     hold: int
@@ -48,6 +52,8 @@ class Granted:
     size: int
     decision: str | None = None
     """To be confirmed when it has that size."""
+    leaving: tuple[str, ...] = ()
+    """Roles whose members leave when their servers are gone."""
     victims: frozenset[str] = field(default_factory=frozenset)
     """Servers that leave."""
     told: str | None = None
@@ -93,27 +99,70 @@ def roles_below(keys: Mapping[str, str], path: str) -> tuple[str, ...]:
     return tuple(role for role, numbers in found.items() if len(numbers) == counts[role])
 
 
+def finish(api: NativeApi, group: ScaledGroup, granted: Granted) -> str | None:
+    """Say that a group has the size that it was granted, and its servers; what to tell of it."""
+    try:
+        if granted.decision is not None:
+            api.confirm(granted.decision)
+        if granted.leaving:
+            _without_leftovers(api, group, granted.leaving)
+    except (Refused, Unanswered) as error:
+        return f"Moorage holds more than the group needs: {error}"
+    return None
+
+
 def _grown(api: NativeApi, group: ScaledGroup, roles: tuple[str, ...], wanted: int) -> Granted:
-    count = wanted - group.size
+    """Asked by the size, not by a count: a signal that comes again adds nothing twice."""
+    before = _without_leftovers(api, group, roles)
+    missing = {role: wanted - before[role] for role in roles if before[role] < wanted}
+    if not missing:
+        return Granted(wanted)
     body: dict[str, Any] = {"decide": {"hold": f"PT{group.hold}S"}}
     if len(roles) == 1:
-        body |= {"role": roles[0], "count": count}
-        if group.takes_less and count > 1:
+        body |= {"role": roles[0], "size": wanted}
+        if group.takes_less:
             body["least"] = 1
     else:
-        body["roles"] = dict.fromkeys(roles, count)
+        body["roles"] = missing
     answer = api.extend(group.root, body)
-    got = len(answer["members"]) // len(roles)
-    decision = (answer.get("decision") or {}).get("id")
-    told = f"Moorage holds places for {got} of {count} more: decision {decision}"
-    return Granted(group.size + got, decision, told=told)
+    short = max(missing.values()) - len(answer["members"]) if len(roles) == 1 else 0
+    size = max(wanted - short, group.size)
+    decision = answer.get("decision") or {}
+    told = (
+        f"Moorage holds places for {size - group.size} of {wanted - group.size} more:"
+        f" decision {decision.get('id')}"
+    )
+    return Granted(size, decision.get("id"), told=told)
 
 
 def _shrunk(api: NativeApi, group: ScaledGroup, roles: tuple[str, ...], wanted: int) -> Granted:
-    count = group.size - wanted
+    """The servers that leave are those that are no members any more, also after an earlier try."""
     if len(roles) > 1:
         # Which members of different roles stand in one member of the group is Heat's to know.
-        return Granted(wanted)
-    victims = api.shrink(group.root, {"role": roles[0], "count": count})
-    servers = frozenset(str(one["server_id"]) for one in victims if one["server_id"])
-    return Granted(wanted, victims=servers, told=f"Moorage chose {len(servers)} that leave")
+        return Granted(wanted, leaving=roles)
+    api.shrink(group.root, {"role": roles[0], "size": wanted})
+    members = {one["server_id"] for one in api.members(group.root)}
+    victims = group.servers - members
+    return Granted(wanted, victims=victims, told=f"Moorage chose {len(victims)} that leave")
+
+
+def _without_leftovers(
+    api: NativeApi, group: ScaledGroup, roles: Collection[str]
+) -> Mapping[str, int]:
+    """Take members out whom the group does not have, as after a try that failed; role -> size.
+
+    A member of the group that has no server yet, or lost it, may be any of those without one.
+    """
+    sizes: Counter[str] = Counter()
+    absent: dict[str, list[str]] = {role: [] for role in roles}
+    for one in api.members(group.root):
+        if one["role"] in absent:
+            sizes[one["role"]] += 1
+            if one["server_id"] not in group.servers:
+                absent[one["role"]].append(str(one["name"]))
+    for role, names in absent.items():
+        # The newest: those of a try that failed.
+        for name in names[::-1][: max(sizes[role] - group.size, 0)]:
+            api.delete(f"ensembles/{group.root}/members", name)
+            sizes[role] -= 1
+    return sizes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlencode
 
 from keystoneauth1 import exceptions
 
@@ -93,14 +94,28 @@ class NativeApi:
         answer = self._call("POST", f"/ensembles/{ensemble_id}/extend", {"extend": body})
         return dict(answer["extend"])
 
-    def shrink(self, ensemble_id: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-        """Take members out of an ensemble so that its policies keep holding; who they are.
+    def shrink(self, ensemble_id: str, body: dict[str, Any]) -> None:
+        """Take members out of an ensemble so that its policies keep holding.
 
         Raises:
             Refused, Unanswered: as above.
         """
-        answer = self._call("POST", f"/ensembles/{ensemble_id}/shrink", {"shrink": body})
-        return list(answer["shrink"]["victims"])
+        self._call("POST", f"/ensembles/{ensemble_id}/shrink", {"shrink": body})
+
+    def members(self, ensemble_id: str) -> Iterator[dict[str, Any]]:
+        """All members of an ensemble.
+
+        Raises:
+            Refused, Unanswered: as above.
+        """
+        path = f"/ensembles/{ensemble_id}/members"
+        marker: dict[str, str] = {}
+        while True:
+            page = self._call("GET", f"{path}?{urlencode(marker)}")
+            yield from page["members"]
+            if not page["members"] or not page.get("members_links"):
+                return
+            marker = {"marker": page["members"][-1]["name"]}
 
     def create(self, collection: str, body: dict[str, Any]) -> dict[str, Any]:
         """Create an object of the API.
@@ -125,7 +140,7 @@ class NativeApi:
             Refused, Unanswered: as above.
         """
         try:
-            self._call("DELETE", f"/{collection}/{name}", headers={"If-Match": "*"})
+            self._call("DELETE", f"/{collection}/{quote(name)}", headers={"If-Match": "*"})
         except Refused as refusal:
             if refusal.status != HTTPStatus.NOT_FOUND:
                 raise

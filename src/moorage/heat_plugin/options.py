@@ -35,6 +35,13 @@ OPTIONS: Final = (
         "endpoint", help="URL of Moorage's native API; by default the catalogue's type `ensemble`."
     ),
     cfg.StrOpt("interface", default="public", help="The catalogue's interface that is used."),
+    cfg.IntOpt(
+        "hold",
+        default=4 * 3600,
+        min=1,
+        help="Seconds for which places are held at most, where a stack may take longer; no more"
+        " than `longest_hold` of the service.",
+    ),
     cfg.FloatOpt("timeout", default=60, min=1, help="Seconds for each request to Moorage."),
 )
 
@@ -48,6 +55,7 @@ class Settings:
     endpoint: str | None = None
     interface: str = "public"
     timeout: float = 60
+    hold: int = 4 * 3600
     region: str | None = None
 
 
@@ -62,5 +70,6 @@ def read() -> Settings:
         endpoint=section.endpoint,
         interface=section.interface,
         timeout=section.timeout,
+        hold=section.hold,
         region=conf.get("region_name_for_services"),
     )

@@ -9,16 +9,19 @@ import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from heat.common import grouputils
+from heat.engine import stack as heat_stack
 from heat.engine.resources.aws.autoscaling import autoscaling_group as aws_group
 from heat.engine.resources.openstack.heat import autoscaling_group as heat_group
 
 from moorage.heat_plugin import options
-from moorage.heat_plugin.group_size import LARGEST, Granted, ScaledGroup, ScalingRefused, ask
-from moorage.heat_plugin.native_api import NativeApi, Refused, Unanswered
-from moorage.heat_plugin.stack_body import present_servers
+from moorage.heat_plugin.group_size import LARGEST, ScaledGroup, ScalingRefused, ask, finish
+from moorage.heat_plugin.native_api import NativeApi
+from moorage.heat_plugin.stack_body import present_servers, seconds_of_hold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from moorage.heat_plugin.options import Settings
 
 VICTIMS: Final = "moorage_victims"
 
@@ -48,22 +51,19 @@ class AskingGroup:
         settings = options.read()
         api = NativeApi(settings, self.context)
         try:
-            granted = ask(settings, api, _scaled(self), capacity)
+            granted = ask(settings, api, _scaled(self, settings), capacity)
         except ScalingRefused as refusal:
             self._add_event(self.action, self.status, str(refusal))
             raise
         if granted.told:
             self._add_event(self.action, self.status, granted.told)
-        setattr(self, VICTIMS, _member_names(self, granted))
+        setattr(self, VICTIMS, _member_names(self, granted.victims))
         try:
             super().resize(granted.size)  # type: ignore[misc]
         finally:
             setattr(self, VICTIMS, frozenset())
-        if granted.decision is not None:
-            try:
-                api.confirm(granted.decision)
-            except (Refused, Unanswered) as error:
-                self._add_event(self.action, self.status, f"the hold stays until its end: {error}")
+        if told := finish(api, _scaled(self, settings), granted):
+            self._add_event(self.action, self.status, told)
 
 
 class AutoScalingResourceGroup(AskingGroup, heat_group.AutoScalingResourceGroup):  # type: ignore[misc]
@@ -93,7 +93,7 @@ def install() -> None:
     grouputils.get_member_definitions = ordered
 
 
-def _scaled(group: Any) -> ScaledGroup:  # noqa: ANN401 - Heat's group
+def _scaled(group: Any, settings: Settings) -> ScaledGroup:  # noqa: ANN401 - Heat's group
     stack = group.stack
     above = [name for name, _ in stack.path_in_stack() if name is not None]
     annotation = (group.t.metadata() or {}).get("moorage") or {}
@@ -101,13 +101,20 @@ def _scaled(group: Any) -> ScaledGroup:  # noqa: ANN401 - Heat's group
         root=stack.root_stack_id(),
         path="/".join([*above, group.name]),
         size=grouputils.get_size(group),
+        servers=frozenset(id_ for _, id_ in _servers(group)),
         takes_less=annotation.get("scaling") == LARGEST,
-        hold=int(stack.timeout_secs()),
+        hold=seconds_of_hold(stack, settings.hold),
     )
 
 
-def _member_names(group: Any, granted: Granted) -> frozenset[str]:  # noqa: ANN401 - Heat's group
+def _servers(group: Any) -> tuple[tuple[str, str], ...]:  # noqa: ANN401 - Heat's group
+    """Path in the group and id of each of its servers, as they are now."""
+    if group.resource_id is None:
+        return ()
+    return tuple(present_servers(heat_stack.Stack.load(group.context, group.resource_id)))
+
+
+def _member_names(group: Any, victims: frozenset[str]) -> frozenset[str]:  # noqa: ANN401 - Heat's group
     """The group's members that have a server which leaves."""
-    nested = group.nested() if granted.victims else None
-    found = () if nested is None else present_servers(nested)
-    return frozenset(path.split("/")[0] for path, id_ in found if id_ in granted.victims)
+    found = _servers(group) if victims else ()
+    return frozenset(path.split("/")[0] for path, id_ in found if id_ in victims)

@@ -27,11 +27,12 @@ _ANNOTATION: Final = re.compile(r"""(["'])moorage\1\s*:|(?<![\w.:"'-])moorage\s*
 
 
 def stack_body(
-    stack: HeatStack, described: HeatStack, servers: Mapping[str, str]
+    stack: HeatStack, described: HeatStack, servers: Mapping[str, str], longest: int
 ) -> dict[str, Any]:
     """The body's `stack`: its name, and template, environment and files of `described`.
 
-    The places are to be held for as long as Heat lets the stack take.
+    The places are to be held for as long as Heat lets the stack take, and `longest` seconds at
+    most.
     """
     return {
         "name": stack.name,
@@ -40,8 +41,13 @@ def stack_body(
         "parameters": {},
         "files": {name: _file(content) for name, content in dict(described.t.files).items()},
         "servers": dict(servers),
-        "decide": {"hold": f"PT{int(stack.timeout_secs())}S"},
+        "decide": {"hold": f"PT{seconds_of_hold(stack, longest)}S"},
     }
+
+
+def seconds_of_hold(stack: HeatStack, longest: int) -> int:
+    """For how long the places of a stack are held."""
+    return min(int(stack.timeout_secs()), longest)
 
 
 def is_annotated(body: Mapping[str, Any]) -> bool:

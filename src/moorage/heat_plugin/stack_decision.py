@@ -50,7 +50,8 @@ class StackDecisions:
             return
         described = stack if described is None else described
         found = adopted_servers(stack.adopt_stack_data) if action == "ADOPT" else ()
-        body = stack_body(stack, described, dict(found or present_servers(stack)))
+        servers = dict(found or present_servers(stack))
+        body = stack_body(stack, described, servers, self._settings.hold)
         api = NativeApi(self._settings, stack.context)
         if self._settings.stacks == ADVISE:
             self._advise(api, stack, body)
