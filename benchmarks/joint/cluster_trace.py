@@ -111,7 +111,7 @@ def fleet_of(trace: Trace, machines: Sequence[str]) -> Fleet:
         used=np.zeros_like(capacity),
         domains={},
         called={},
-        trees={"location": ()},
+        trees={},
         traits={},
         strangers=nobody,
         relatives=nobody,

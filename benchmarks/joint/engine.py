@@ -187,7 +187,7 @@ def relaxed(request: EnsembleRequest, relaxation: Relaxation) -> EnsembleRequest
             ),
         )
     if change.field == "count":
-        return _with_count(request, change.name, change.after)
+        return with_count(request, change.name, change.after)
     assert change.field == "required"
     texts = change.after
     assert isinstance(texts, list)
@@ -201,7 +201,24 @@ def relaxed(request: EnsembleRequest, relaxation: Relaxation) -> EnsembleRequest
     )
 
 
-def _with_count(request: EnsembleRequest, role: str, count: object) -> EnsembleRequest:
+def without_part(request: EnsembleRequest, kind: str, name: str) -> EnsembleRequest:
+    """The request without one part of a conflict: a policy, a role's traits or its resources."""
+    if kind == "policy":
+        kept = tuple(one for one in request.policies if one.name != name)
+        return replace(request, policies=kept)
+    roles = []
+    for role in request.roles:
+        if role.name != name:
+            roles.append(role)
+        elif kind == "traits":
+            roles.append(replace(role, required=()))
+        else:
+            roles.append(replace(role, resources=MappingProxyType({})))
+    return replace(request, roles=tuple(roles))
+
+
+def with_count(request: EnsembleRequest, role: str, count: object) -> EnsembleRequest:
+    """The request with so many members of a role."""
     assert isinstance(count, int)
     mine = sorted(member for member in request.members if member.role == role)
     others = tuple(member for member in request.members if member.role != role)

@@ -1,0 +1,71 @@
+"""Schedulers that place one member at a time, and streams of groups."""
+
+import pytest
+from benchmarks.joint.checker import faults
+from benchmarks.joint.families import FAMILIES, SETS, make
+from benchmarks.joint.fleet import make_fleet
+from benchmarks.joint.one_at_a_time import SCHEDULERS, Scheduler
+from benchmarks.joint.stream import admitted, groups, with_group
+
+FLEET = make_fleet(600, load=0.75, seed=3)
+IDEAL = [one for one in SCHEDULERS if one.ideal]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "scheduler", [one for one in SCHEDULERS if one.ideal], ids=lambda one: one.name
+)
+def test_what_has_every_filter_breaks_nothing(family: str, scheduler: Scheduler) -> None:
+    placed = 0
+    for number in range(4):
+        instance = make(family, FLEET, 40, SETS["tune"] + number)
+        hosts = scheduler.place(FLEET, instance.request)
+        placed += hosts is not None
+        assert hosts is None or faults(FLEET, instance.request, hosts) == []
+    if family == "high-availability":
+        assert placed
+
+
+def test_nova_knows_hosts_but_no_racks() -> None:
+    instance = make("nested", FLEET, 40, SETS["tune"])
+    hosts = Scheduler(ideal=False, weigher="spreading").place(FLEET, instance.request)
+    assert hosts is not None
+    found = faults(FLEET, instance.request, hosts)
+    assert any(fault.startswith("near") for fault in found)
+    assert not any(fault.startswith("apart") for fault in found)
+
+
+def test_spreading_takes_the_emptiest_packing_the_fullest_and_first_fit_the_first() -> None:
+    instance = make("mixed", FLEET, 20, SETS["tune"])
+    first, demand = instance.request.members[0], instance.request.roles[0].resources
+    room = (FLEET.free / FLEET.capacity.max(axis=0)).sum(axis=1)
+    fits = (FLEET.free >= [demand[name] for name in FLEET.classes]).all(axis=1)
+    taken = {}
+    for weigher in ("spreading", "packing", "first"):
+        hosts = Scheduler(ideal=False, weigher=weigher).place(FLEET, instance.request)
+        assert hosts is not None
+        taken[weigher] = hosts[first]
+    assert room[taken["spreading"]] == room[fits].max()
+    assert room[taken["packing"]] == room[fits].min()
+    assert taken["first"] == fits.argmax()
+
+
+def test_a_placed_group_takes_its_room_and_closes_its_exclusive_domains() -> None:
+    instance = make("exclusive", FLEET, 20, SETS["tune"])
+    assert instance.planted is not None
+    after = with_group(FLEET, instance.request, instance.planted)
+    quiet = {row for member, row in instance.planted.items() if member.role == "quiet"}
+    others = {row for member, row in instance.planted.items() if member.role != "quiet"}
+    assert after.closed[list(quiet)].all()
+    assert not after.closed[list(others)].any()
+    assert after.strangers[list(quiet | others)].all()
+    assert after.used.sum() > FLEET.used.sum()
+
+
+def test_a_stream_is_admitted_until_the_fleet_is_full() -> None:
+    fleet, asked = make_fleet(200, load=0.6, seed=SETS["tune"]), groups(0.6, SETS["tune"])[:12]
+    count, wrong = admitted(Scheduler(ideal=True, weigher="packing").place, fleet, asked)
+    assert 0 < count < len(asked)
+    assert wrong == 0
+    _, wrong = admitted(Scheduler(ideal=False, weigher="packing").place, fleet, asked)
+    assert wrong > 0
