@@ -196,7 +196,9 @@ def compute(layout: Layout, host: str) -> Path:
     return write(layout.folder(host) / "nova.conf", sections)
 
 
-def heat(layout: Layout, options: Mapping[str, str] | None = None) -> Path:
+def heat(
+    layout: Layout, options: Mapping[str, str] | None = None, *, convergence: str = "true"
+) -> Path:
     """For heat-api, heat-engine and heat-manage; with options of Moorage's plug-in."""
     folder = layout.folder("heat")
     etc = ENVIRONMENT / "etc" / "heat"
@@ -207,6 +209,7 @@ def heat(layout: Layout, options: Mapping[str, str] | None = None) -> Path:
             "DEFAULT": {
                 "transport_url": layout.broker,
                 "num_engine_workers": "2",
+                "convergence_engine": convergence,
                 "region_name_for_services": "RegionOne",
                 "stack_user_domain_name": STACK_DOMAIN,
                 "stack_domain_admin": STACK_ADMIN,

@@ -10,6 +10,7 @@ from tests.minicloud import config_files
 from tests.minicloud.cloud import Cloud
 from tests.minicloud.tenant import Json, Operator, Tenant, eventually
 
+SERVERS = {"OS::Nova::Server", "AWS::EC2::Instance"}
 APART: Json = {"type": "anti-affinity", "level": "host"}
 
 
@@ -120,7 +121,7 @@ class Stacks:
         return {
             path(one): one["physical_resource_id"]
             for one in found
-            if one["resource_type"] == "OS::Nova::Server" and one["physical_resource_id"]
+            if one["resource_type"] in SERVERS and one["physical_resource_id"]
         }
 
     def decided(self, stack: str) -> Json:
@@ -143,16 +144,16 @@ def places(operator: Operator, ensemble: str) -> dict[str, str]:
 
 
 @contextmanager
-def heat_with(cloud: Cloud, **options: str) -> Iterator[None]:
-    """heat-engine with other options of the plug-in's."""
-    _restart(cloud, options)
+def heat_with(cloud: Cloud, *, convergence: str = "true", **options: str) -> Iterator[None]:
+    """heat-engine with other options of the plug-in's, or its engine without convergence."""
+    _restart(cloud, options, convergence=convergence)
     try:
         yield
     finally:
-        _restart(cloud, {})
+        _restart(cloud, {}, convergence="true")
 
 
-def _restart(cloud: Cloud, options: Mapping[str, str]) -> None:
-    config_files.heat(cloud.layout, options)
+def _restart(cloud: Cloud, options: Mapping[str, str], *, convergence: str) -> None:
+    config_files.heat(cloud.layout, options, convergence=convergence)
     cloud.program("heat-engine").stop()
     cloud.start("heat-engine")

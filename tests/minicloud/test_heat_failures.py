@@ -30,6 +30,41 @@ def test_moorage_away_before_the_decision(operator: Operator, demo: Tenant, stac
     assert set(stacks.members(stack)) == {"web/0", "web/1"}
 
 
+def test_an_operator_may_let_stacks_go_on_without_an_answer(
+    operator: Operator, stacks: Stacks
+) -> None:
+    """The plug-in alone cannot reach Moorage, which Nova needs as its Placement."""
+    away = {"failure_mode": "ordinary", "endpoint": "http://127.0.0.1:9/v1"}
+    with heat_with(operator.cloud, **away):
+        stack = stacks.create(PLAIN)
+        stacks.reaches(stack, "CREATE_COMPLETE")
+        told = "Moorage does not answer: Nova finds hosts one server at a time"
+        assert told in stacks.events(stack)
+        assert stacks.decided(stack) is None
+        assert set(stacks.servers(stack)) == {"web/0", "web/1"}
+
+
+def test_the_engine_without_convergence_asks_too(operator: Operator, stacks: Stacks) -> None:
+    """Heat calls lifecycle plug-ins itself there."""
+    with heat_with(operator.cloud, convergence="false"):
+        refused = stacks.create(TOO_MANY)
+        assert stacks.reaches(refused, "CREATE_FAILED").startswith("Moorage: ")
+        assert stacks.servers(refused) == {}
+        stack = stacks.create(PLAIN)
+        stacks.reaches(stack, "CREATE_COMPLETE")
+        servers = stacks.servers(stack)
+        assert {path: one["server_id"] for path, one in stacks.members(stack).items()} == servers
+        assert stacks.decided(stack)["decision"]["status"] == "closed", "it is confirmed"
+        stacks.update(stack, TOO_MANY)
+        assert stacks.reaches(stack, "UPDATE_FAILED").startswith("Moorage: ")
+        stacks.update(stack, template(web=group(3, server())))
+        stacks.reaches(stack, "UPDATE_COMPLETE")
+        assert set(stacks.members(stack)) == {f"web/{n}" for n in range(3)}
+        stacks.delete(stack)
+        stacks.reaches(stack, "gone")
+        assert stacks.decided(stack) is None
+
+
 def test_moorage_away_after_the_decision(operator: Operator, stacks: Stacks) -> None:
     """The servers fail, as they have no places; an update makes them."""
     stack = stacks.create(template(web=group(2, server()), wait=_wait(8), last=_last()))

@@ -1,5 +1,6 @@
 """Autoscaling groups of a real Heat grow no further than fits, and shrink whom Moorage chooses."""
 
+import json
 from collections.abc import Iterator
 from functools import partial
 
@@ -21,19 +22,20 @@ def scaled(step: int, **annotation: Json) -> Json:
         "metadata": {"moorage": {"policies": [APART], **annotation}},
         "properties": {"min_size": 1, "max_size": 9, "resource": server()},
     }
-
-    def policy(adjustment: int) -> Json:
-        return {
-            "type": "OS::Heat::ScalingPolicy",
-            "properties": {
-                "adjustment_type": "change_in_capacity",
-                "auto_scaling_group_id": {"get_resource": "workers"},
-                "cooldown": 0,
-                "scaling_adjustment": adjustment,
-            },
-        }
-
     return template(workers=workers, up=policy(step), down=policy(-1))
+
+
+def policy(adjustment: int) -> Json:
+    """It changes the size of the group `workers`."""
+    return {
+        "type": "OS::Heat::ScalingPolicy",
+        "properties": {
+            "adjustment_type": "change_in_capacity",
+            "auto_scaling_group_id": {"get_resource": "workers"},
+            "cooldown": 0,
+            "scaling_adjustment": adjustment,
+        },
+    }
 
 
 def apart(operator: Operator, stacks: Stacks, stack: str) -> int:
@@ -82,3 +84,49 @@ def test_a_step_that_does_not_fit(
     eventually(lambda: any(one.startswith(told) for one in stacks.events(stack)), told)
     eventually(lambda: is_idle(stacks, stack, size), f"{size} workers")
     assert apart(operator, stacks, stack) == size
+
+
+def test_a_group_of_several_servers_each_grows_and_shrinks(stacks: Stacks) -> None:
+    """Heat chooses the member that leaves; its servers leave the ensemble too."""
+    pod = template(app=server("m1.tiny"), cache=server("m1.tiny"))
+    workers = {
+        "type": "OS::Heat::AutoScalingGroup",
+        "properties": {"min_size": 1, "max_size": 9, "resource": {"type": "pod.yaml"}},
+    }
+    described = template(workers=workers, up=policy(2), down=policy(-1))
+    stack = stacks.create(described, files={"pod.yaml": json.dumps(pod)})
+    stacks.reaches(stack, "CREATE_COMPLETE")
+    stacks.signal(stack, "up")
+    eventually(lambda: is_idle(stacks, stack, 6, 1), "three members of two servers each")
+    stacks.signal(stack, "down")
+    eventually(lambda: is_idle(stacks, stack, 4, 2), "one has left")
+
+
+def test_a_group_of_the_form_of_aws_asks_too(operator: Operator, stacks: Stacks) -> None:
+    config = {
+        "type": "AWS::AutoScaling::LaunchConfiguration",
+        "properties": {"ImageId": "tiny", "InstanceType": "m1.small"},
+    }
+    workers = {
+        "type": "AWS::AutoScaling::AutoScalingGroup",
+        "metadata": {"moorage": {"policies": [APART]}},
+        "properties": {
+            "AvailabilityZones": ["nova"],
+            "LaunchConfigurationName": {"get_resource": "config"},
+            "MinSize": "2",
+            "MaxSize": "9",
+        },
+    }
+    described = template(config=config, workers=workers, up=policy(1), down=policy(-1))
+    stack = stacks.create(described)
+    stacks.reaches(stack, "CREATE_COMPLETE")
+    stacks.signal(stack, "up")
+    eventually(partial(is_idle, stacks, stack, 3, 1), "3 workers")
+    assert apart(operator, stacks, stack) == 3
+    stacks.signal(stack, "up")
+    eventually(
+        lambda: any(one.startswith("Moorage: ") for one in stacks.events(stack)), "it is refused"
+    )
+    stacks.signal(stack, "down")
+    eventually(lambda: is_idle(stacks, stack, 2), "one has left")
+    assert apart(operator, stacks, stack) == 2

@@ -53,6 +53,12 @@ def test_what_does_not_fit_fails_before_any_resource(demo: Tenant, stacks: Stack
     assert stacks.decided(stack) is None
 
 
+def test_a_stack_with_a_long_timeout_is_held_as_long_as_is_allowed(stacks: Stacks) -> None:
+    stack = stacks.create(template(web=server()), timeout_mins=600)
+    stacks.reaches(stack, "CREATE_COMPLETE")
+    assert set(stacks.members(stack)) == {"web"} == set(stacks.servers(stack))
+
+
 def test_an_update_is_one_changed_decision(operator: Operator, stacks: Stacks) -> None:
     stack = stacks.create(template(web=group(1, server(), APART)))
     stacks.reaches(stack, "CREATE_COMPLETE")
