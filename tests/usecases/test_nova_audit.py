@@ -6,13 +6,14 @@ from uuid import UUID
 import pytest
 
 from moorage.domain.audit import Finding, FindingKind, NovaView
-from moorage.domain.changes import Changeset, PutTraits, ReplaceAllocations
+from moorage.domain.changes import Changeset, PutTraits, ReplaceAllocations, UpdateProvider
 from moorage.domain.nova_hosts import NovaHost
 from moorage.domain.period import HOUR, MINUTE
 from moorage.domain.servers import Server
 from moorage.testing.service import OPERATOR, Service
 from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.ledger.audit import audit
+from moorage.usecases.ledger.hypervisor_rows import hypervisor_rows
 from moorage.usecases.ledger.nova_audit import DISABLED
 
 FLEET = """
@@ -111,3 +112,48 @@ def test_services_that_are_disabled_or_down(service: Service) -> None:
     service.store.commit(Changeset((PutTraits(uuid, frozenset({DISABLED}), provider.generation),)))
     assert found(service, hosts=(off,)) == []
     assert found(service, hosts=(NovaHost("elsewhere", enabled=False, up=False),)) == []
+
+
+def renamed(service: Service, old: str, new: str) -> str:
+    """The UUID of a host that is renamed in Placement."""
+    snapshot = service.store.snapshot()
+    row = next(one for one in snapshot.roots.tolist() if snapshot.names[one] == old)
+    service.store.commit(Changeset((UpdateProvider(snapshot.uuids[row], new),)))
+    return str(snapshot.uuids[row])
+
+
+def test_a_host_that_is_renamed_in_placement_is_known_by_its_uuid(service: Service) -> None:
+    _, decision = held(service)
+    boot(service, decision, 0)
+    service.clock.pass_by(HOUR)
+    name = host_of(service, SERVERS[0])
+    assert name is not None
+    uuid = renamed(service, name, "renamed")
+    server = Server(SERVERS[0], "s", "ACTIVE", name)
+    other = NovaHost("n2" if name == "n1" else "n1")
+    names = frozenset({"n1", "n2"})
+
+    def of(*hosts: NovaHost) -> list[FindingKind]:
+        view = NovaView({server.uuid: server}, service.clock.now(), hosts)
+        return sorted(one.kind for one in audit(service.store, OPERATOR, view, names).findings)
+
+    assert of(NovaHost(name, uuid=uuid), other) == []
+    unknown = [FindingKind.DEPARTED, FindingKind.MISPLACED, FindingKind.UNREGISTERED]
+    assert of(NovaHost(name), other) == unknown
+    assert of(NovaHost(name, uuid=str(UUID(int=9))), other) == unknown
+    assert FindingKind.UNMARKED in of(NovaHost(name, enabled=False, uuid=uuid), other)
+
+
+def test_a_uuid_counts_before_a_name(service: Service) -> None:
+    """A provider that has got another host's name is not that host."""
+    gone = renamed(service, "n2", "gone")
+    uuid = renamed(service, "n1", "n2")
+    snapshot = service.store.snapshot()
+    hosts = (NovaHost("n2"), NovaHost("n1", uuid=uuid))
+    assert hypervisor_rows(snapshot, hosts) == {"n1": snapshot.row_of[uuid]}
+    view = NovaView({}, service.clock.now(), hosts)
+    found = audit(service.store, OPERATOR, view, frozenset({"n1", "n2"})).findings
+    assert sorted((one.kind, one.subject) for one in found) == [
+        (FindingKind.DEPARTED, gone),
+        (FindingKind.UNREGISTERED, "n2"),
+    ]

@@ -8,7 +8,7 @@ import pytest
 from tests.usecases.conftest import Between
 
 from moorage.client.topology_rules_file import read_topology_rules
-from moorage.domain.changes import Changeset, PutTopology
+from moorage.domain.changes import Changeset, PutTopology, UpdateProvider
 from moorage.domain.errors import ProviderConflict
 from moorage.domain.fleet_expansion import FleetPart
 from moorage.domain.nova_hosts import NovaHost
@@ -50,3 +50,15 @@ def test_a_fleet_does_not_replace_a_topology_that_is_loaded_meanwhile(two_hosts:
     with pytest.raises(ProviderConflict, match="topology"):
         load_fleet(meanwhile(two_hosts), OPERATOR, FleetPart(topology=RACKS))
     assert dict(two_hosts.store.snapshot().topology.attachments) == {("power", "n1"): "p1"}
+
+
+def test_a_host_that_is_renamed_in_placement_keeps_its_zone(two_hosts: Service) -> None:
+    snapshot = two_hosts.store.snapshot()
+    uuid = next(
+        snapshot.uuids[row] for row in snapshot.roots.tolist() if snapshot.names[row] == "n1"
+    )
+    two_hosts.store.commit(Changeset((UpdateProvider(uuid, "renamed"),)))
+    rules = read_topology_rules(RULES)
+    assert sync_topology(two_hosts.env, OPERATOR, rules, [N1], dry_run=True).moves == ()
+    done = sync_topology(two_hosts.env, OPERATOR, rules, [replace(N1, uuid=uuid)])
+    assert [(one.host, one.after) for one in done.moves] == [("renamed", "az1")]

@@ -66,6 +66,7 @@ class _HypervisorService(msgspec.Struct):
 class _Hypervisor(msgspec.Struct):
     hypervisor_hostname: str
     service: _HypervisorService
+    id: str | int | None = None
 
 
 class _Service(msgspec.Struct):
@@ -158,6 +159,7 @@ def _host(one: _Hypervisor, service: _Service | None, metadata: Mapping[str, set
         metadata={key: frozenset(values) for key, values in metadata.items()},
         enabled=service is not None and service.status == "enabled",
         up=service is not None and service.state == "up",
+        uuid=one.id.lower() if isinstance(one.id, str) else None,
     )
 
 

@@ -23,3 +23,5 @@ class NovaHost:
     """Whether its compute service is there and takes new servers."""
     up: bool = True
     """Whether its compute service reports."""
+    uuid: str | None = None
+    """The hypervisor's, which is its root resource provider's; None: Nova does not say it."""

@@ -17,6 +17,7 @@ from moorage.domain.period import MINUTE, format_instant
 from moorage.domain.words import counted
 from moorage.usecases.claims.place_returns import commit_with_returns
 from moorage.usecases.ledger.content import booked_sets
+from moorage.usecases.ledger.hypervisor_rows import hypervisor_rows
 from moorage.usecases.ledger.nova_audit import (
     compare_hosts,
     compare_servers,
@@ -50,7 +51,8 @@ def audit(
 ) -> Audit:
     """Audit the ledger; without Nova's view only against itself.
 
-    `hypervisors` are the names of Nova's; None: not compared.
+    `hypervisors` are the names of Nova's; None: not compared. Those in Nova's view are found by
+    their UUIDs, if they have been renamed in Placement.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -66,7 +68,8 @@ def audit(
         findings += [*find_claims(store, nova), *find_members(store, nova, snapshot)]
         findings += compare_services(nova, snapshot)
     if hypervisors is not None:
-        findings += compare_hosts(snapshot, hypervisors)
+        known = {} if nova is None else hypervisor_rows(snapshot, nova.hosts)
+        findings += compare_hosts(snapshot, hypervisors, known)
     return Audit(
         revision=snapshot.revision,
         consumers=len(booked),

@@ -13,11 +13,12 @@ from moorage.domain.servers import SERVER_TYPES
 from moorage.domain.words import counted
 from moorage.engine.state.sharing import SHARING_TRAIT
 from moorage.usecases.decide.member_places import bookings_of
+from moorage.usecases.ledger.hypervisor_rows import hypervisor_rows
 from moorage.usecases.ports import Page
 from moorage.usecases.shared.access import every_ensemble
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from moorage.domain.audit import NovaView
     from moorage.domain.consumers import Consumer
@@ -36,12 +37,19 @@ DISABLED: Final = "COMPUTE_STATUS_DISABLED"
 _OF_HOSTS: Final = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 
 
-def compare_hosts(snapshot: Snapshot, hypervisors: frozenset[str]) -> Iterator[Finding]:
-    """Hosts that only the ledger or only Nova has, by name; Ironic's nodes have UUIDs as names."""
+def compare_hosts(
+    snapshot: Snapshot, hypervisors: frozenset[str], found: Mapping[str, int]
+) -> Iterator[Finding]:
+    """Hosts that only the ledger or only Nova has, by name; Ironic's nodes have UUIDs as names.
+
+    `found` are hypervisors whose rows are known, whatever their names in the ledger.
+    """
+    rows = set(found.values())
+    hypervisors -= found.keys()
     names: set[str] = set()
     for row in snapshot.roots.tolist():
         name, uuid = snapshot.names[row], snapshot.uuids[row]
-        if not _is_host(snapshot, row):
+        if row in rows or not _is_host(snapshot, row):
             continue
         names.add(name)
         if name in hypervisors or uuid in hypervisors:
@@ -55,8 +63,8 @@ def compare_hosts(snapshot: Snapshot, hypervisors: frozenset[str]) -> Iterator[F
             f"{name} is no hypervisor of Nova's; {counted(len(booked), 'consumer')} booked there"
         )
         yield Finding(FindingKind.DEPARTED, uuid, detail)
-    known = names | {snapshot.uuids[row] for row in snapshot.roots.tolist()}
-    for name in sorted(hypervisors - known):
+    registered = names | {snapshot.uuids[row] for row in snapshot.roots.tolist()}
+    for name in sorted(hypervisors - registered):
         yield Finding(
             FindingKind.UNREGISTERED, name, "a hypervisor of Nova's without a resource provider"
         )
@@ -111,6 +119,7 @@ def compare_servers(
 ) -> Iterator[Finding]:
     """Nova's servers that have no allocations, or have them elsewhere."""
     taken = {one.consumer.uuid: one.allocated for one in booked}
+    known = hypervisor_rows(snapshot, nova.hosts)
     for server in nova.servers.values():
         if not server.placed:
             continue
@@ -125,8 +134,11 @@ def compare_servers(
         rows = [
             snapshot.row_of[one.provider] for one in allocated if one.provider in snapshot.row_of
         ]
-        hosts = sorted({snapshot.names[int(snapshot.root[row])] for row in rows})
-        if server.host not in hosts and not server.moving:
+        roots = {int(snapshot.root[row]) for row in rows}
+        hosts = sorted(snapshot.names[row] for row in roots)
+        at = known.get(str(server.host))
+        there = server.host in hosts if at is None else at in roots
+        if not there and not server.moving:
             yield Finding(
                 FindingKind.MISPLACED,
                 server.uuid,
@@ -162,7 +174,7 @@ def find_members(store: Store, nova: NovaView, snapshot: Snapshot) -> Iterator[F
 
 def compare_services(nova: NovaView, snapshot: Snapshot) -> Iterator[Finding]:
     """Hosts whose compute services are disabled or down, and that are used nevertheless."""
-    rows = {snapshot.names[row]: row for row in snapshot.roots.tolist()}
+    rows = hypervisor_rows(snapshot, nova.hosts)
     for host in nova.hosts:
         row = rows.get(host.name)
         if row is None:

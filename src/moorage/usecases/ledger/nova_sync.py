@@ -15,6 +15,7 @@ from moorage.domain.topology import Attachment, Topology
 from moorage.domain.topology_rules import HostFacts, TopologyRules, apply, unplaced
 from moorage.domain.words import counted
 from moorage.usecases.ledger.flavors import hides_specs, read_listing
+from moorage.usecases.ledger.hypervisor_rows import hypervisor_rows
 from moorage.usecases.shared.access import require_operator
 from moorage.usecases.shared.retry import retry
 
@@ -124,6 +125,7 @@ def sync_topology(
     """Place all hosts of the ledger by rules over what it and Nova say of them.
 
     Trees of which the rules do not speak stay. A host that Nova does not list keeps its place.
+    One that it lists is found by its UUID, else by its name.
 
     Raises:
         Forbidden: the caller is no operator.
@@ -131,10 +133,11 @@ def sync_topology(
         Busy: the topology was changed too often meanwhile.
     """
     require_operator(caller)
-    known = {one.name: one for one in hosts}
 
     def attempt() -> TopologySync:
         snapshot = env.store.snapshot()
+        rows = hypervisor_rows(snapshot, hosts)
+        known = {snapshot.names[rows[one.name]]: one for one in hosts if one.name in rows}
         before = snapshot.topology
         facts = list(_facts(snapshot, known))
         kept = [one for one in facts if one.name not in known]
