@@ -47,7 +47,7 @@ class Cloud:
         return stack
 
     def decisions(self, **how: Any) -> StackDecisions:
-        return StackDecisions(replace(self.settings, **how))
+        return StackDecisions(replace(self.settings, **how), pauses=(0.01,))
 
     def shown(self, stack: Stack) -> Any:
         """The stack as Moorage has it; None: it has none."""
@@ -193,3 +193,10 @@ def test_a_template_that_moorage_cannot_read_is_refused_with_the_place(cloud: Cl
     stack.t.t["resources"]["web"]["properties"]["count"] = {"get_param": "missing"}
     with pytest.raises(StackRefused, match="missing"):
         cloud.decisions().before(stack, "CREATE")
+
+
+def test_a_deletion_is_told_where_stacks_are_only_advised_by_now(cloud: Cloud) -> None:
+    stack = cloud.stack(template(2))
+    cloud.decisions().before(stack, "CREATE")
+    cloud.decisions(stacks="advise").after(stack, "DELETE", lambda: True)
+    assert cloud.shown(stack) is None

@@ -36,10 +36,14 @@ class _NativeResource(resource.Resource):  # type: ignore[misc]
     kind: str
 
     def handle_create(self) -> None:
-        """Create it; a refusal is the resource's failure, with Moorage's sentence."""
-        body = self.described({"name": self.properties["name"] or self.physical_resource_name()})
-        made = self._api().create(self.collection, {self.kind: body})[self.kind]
-        self.resource_id_set(str(made["id"]))
+        """Create it; a refusal is the resource's failure, with Moorage's sentence.
+
+        Its id is known before: what was created without an answer is deleted with the resource.
+        """
+        name = self.properties["name"] or self.physical_resource_name()
+        self.resource_id_set(str(self.uuid))
+        body = self.described({"id": str(self.uuid), "name": name})
+        self._api().create(self.collection, {self.kind: body})
 
     def handle_delete(self) -> None:
         """Delete it, with what is held for it."""

@@ -6,6 +6,7 @@ Only root stacks ask: nested ones are part of the root's decision.
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.heat_plugin.native_api import NativeApi, Refused, Unanswered
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 CHANGING: Final = frozenset({"CREATE", "ADOPT", "UPDATE", "ROLLBACK", "RESTORE"})
 DELETE: Final = "DELETE"
+PAUSES: Final = (1.0, 4.0, 15.0)
+"""Seconds between the attempts to say what a stack has done."""
 _log = logging.getLogger(__name__)
 
 
@@ -35,8 +38,9 @@ class StackRefused(Exception):
 class StackDecisions:
     """Asks for stacks as the operator has set it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, pauses: tuple[float, ...] = PAUSES) -> None:
         self._settings = settings
+        self._pauses = pauses
 
     def before(self, stack: HeatStack, action: str, described: HeatStack = None) -> None:
         """Ask for the places of a stack's servers.
@@ -57,7 +61,7 @@ class StackDecisions:
             self._advise(api, stack, body)
         elif self._settings.stacks == ANNOTATED and not is_annotated(body):
             if action not in {"CREATE", "ADOPT"}:
-                self._without_failure(lambda: api.forget_stack(stack.id), stack)
+                _without_failure(lambda: api.forget_stack(stack.id), stack, ())
         else:
             self._decide(api, stack, body)
 
@@ -66,14 +70,17 @@ class StackDecisions:
 
         `is_current` tells whether the stack has not begun something else meanwhile.
         """
-        if self._is_silent(stack) or self._settings.stacks == ADVISE:
+        if self._is_silent(stack):
+            return
+        # A stack may have been decided before the operator chose `advise`.
+        if self._settings.stacks == ADVISE and action != DELETE:
             return
         api = NativeApi(self._settings, stack.context)
         if action == DELETE or (action in CHANGING and not stack.t.t.get("resources")):
             if is_current():
-                self._without_failure(lambda: api.forget_stack(stack.id), stack)
+                _without_failure(lambda: api.forget_stack(stack.id), stack, self._pauses)
         elif action in CHANGING:
-            self._without_failure(lambda: _confirm(api, stack, is_current), stack)
+            _without_failure(lambda: _confirm(api, stack, is_current), stack, self._pauses)
 
     def _is_silent(self, stack: HeatStack) -> bool:
         return self._settings.stacks == OFF or bool(stack.owner_id)
@@ -104,13 +111,29 @@ class StackDecisions:
         else:
             note(stack, "Moorage would place all servers of this stack")
 
-    @staticmethod
-    def _without_failure(call: Callable[[], None], stack: HeatStack) -> None:
-        """What is held ends by itself if this cannot be said."""
+
+def _without_failure(call: Callable[[], None], stack: HeatStack, pauses: tuple[float, ...]) -> None:
+    """Call, again after each pause while there is no answer; what is held has an end of its own."""
+    for pause in (*pauses, None):
         try:
             call()
-        except (Refused, Unanswered) as error:
-            _log.warning("what is held for stack %s stays until its end: %s", stack.id, error)
+        except Refused as refusal:
+            _log_kept(stack, refusal)
+        except Unanswered as error:
+            if pause is not None:
+                time.sleep(pause)
+                continue
+            _log_kept(stack, error)
+        return
+
+
+def _log_kept(stack: HeatStack, error: Exception) -> None:
+    _log.warning(
+        "what is held for stack %s stays until its end, or until `moorage ensemble delete %s`: %s",
+        stack.id,
+        stack.id,
+        error,
+    )
 
 
 def note(stack: HeatStack, text: str) -> None:
