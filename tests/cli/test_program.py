@@ -167,7 +167,7 @@ def test_the_version(offline: Any, capsys: pytest.CaptureFixture[str]) -> None:
     ("typed", "offered"),
     [
         ("ens", ["ensemble"]),
-        ("ensemble s", ["set", "show"]),
+        ("ensemble s", ["set", "show", "shrink"]),
         ("ensemble show shop --m", ["--map"]),
         ("--endpoint http://h:1 decision r", ["release", "renew"]),
         ("--endpoint = http://h:1 decision r", ["release", "renew"]),

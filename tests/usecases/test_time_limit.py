@@ -80,7 +80,7 @@ def test_reading_a_template_counts(timed: Callable[[float], tuple[Service, Steps
 def test_a_template_within_its_limit_is_placed(
     timed: Callable[[float], tuple[Service, Steps]],
 ) -> None:
-    service, _ = timed(0.1)
+    service, _ = timed(0.02)
     answer = service.call("POST", "/hot", hot(MANY, "m1.small", time_limit="PT1M"))
     assert answer.status_code == 201, answer.text
 
