@@ -189,3 +189,35 @@ def test_the_same_claim_twice_is_one(service: Service, held: dict[str, Any]) -> 
     assert answers[0].json == answers[1].json
     other = {"claim": {**body["claim"], "member": "db[1]"}}
     assert service.call("POST", path, other).status_code == 409
+
+
+def test_a_refusal_ends_with_what_to_do_by_hand(service: Service, held: dict[str, Any]) -> None:
+    name = held["ensemble"]["name"]
+    place = f"moorage decision create {name} --hold 10m"
+
+    def refused(answer: Any, code: str) -> str:
+        (error,) = answer.json["errors"]
+        assert (answer.status_code, error["code"]) == (409, f"ensemble.{code}")
+        return str(error["detail"]).rpartition("; to ")[2]
+
+    made = claim(service, held, "db[0]").json["claim"]
+    taken = refused(claim(service, held, "db[0]"), "wrong_state")
+    assert taken == f"see its claims: moorage claim list {name}"
+    service.clock.pass_by(10 * MINUTE)
+    lapsed = refused(claim(service, held, "db[1]"), "hold_expired")
+    assert lapsed == f"place its members anew: {place}"
+    service.clock.pass_by(HOUR)
+    late = refused(end(service, made["id"], status="active", server_id=SERVER), "hold_expired")
+    assert late == f"place db[0] anew: {place}"
+    for due in service.store.due(10):
+        assert expire(service.env, due)
+    over = refused(end(service, made["id"], status="failed"), "wrong_state")
+    assert over == f"see its claims: moorage claim list {name}"
+
+
+def test_a_released_decision_says_how_to_get_places(service: Service, held: dict[str, Any]) -> None:
+    path = f"/decisions/{held['decision']['id']}"
+    assert service.call("DELETE", path, headers={"If-Match": "*"}).status_code < 300
+    (error,) = claim(service, held, "db[0]").json["errors"]
+    place = f"moorage decision create {held['ensemble']['name']} --hold 10m"
+    assert error["detail"].endswith(f"; to place its members anew: {place}")

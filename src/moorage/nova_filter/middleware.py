@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from http import HTTPStatus
 from io import BytesIO
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.nova_filter.hints import (
@@ -250,14 +251,16 @@ def _claim(calls: NativeApi, place: Place, server: Mapping[str, Any]) -> str | N
     held = _held(named)
     if not held and place.named_by == GROUP and is_imported(ensemble):
         return None
+    name = ensemble["name"]
     if several(server):
         text = "a hint names the place of one server; for several use the role's ticket flavor"
-        raise Refusal(400, f"{text} (moorage decision flavors)")
+        raise Refusal(400, f"{text}; to see it: moorage decision flavors {quote(name)}")
     if not named and place.role is None:
-        text = f"ensemble {ensemble['name']} has no members yet: moorage member add"
-        raise Refusal(409, text)
+        text = f"ensemble {name} has no members yet"
+        raise Refusal(409, f"{text}; to add some: moorage member add {quote(name)} --role ROLE")
     if not named:
-        raise Refusal(404, f"ensemble {ensemble['name']} has no {place.told}")
+        text = f"ensemble {name} has no {place.told}"
+        raise Refusal(404, f"{text}; to see its members: moorage ensemble show {quote(name)}")
     return _one_of(calls, ensemble, place, held, server)
 
 
@@ -307,8 +310,13 @@ def _one_of(
         before, held = held, _held(_named(calls, ensemble, place))
         if not held or held == before:
             break  # it is not others who are in the way
-    text = f"no place of ensemble {ensemble['name']} is held and unclaimed for {place.told}"
-    raise last or Refusal(409, f"{text}: see moorage ensemble show, or decide again")
+    name = ensemble["name"]
+    raise last or Refusal(
+        409,
+        f"no place of ensemble {name} is held and unclaimed for {place.told}"
+        f"; to see its places: moorage ensemble show {quote(name)}"
+        f"; to place members without one: moorage decision create {quote(name)} --hold 10m",
+    )
 
 
 def _named(calls: NativeApi, ensemble: Mapping[str, Any], place: Place) -> list[dict[str, Any]]:

@@ -49,9 +49,11 @@ class NativeApi:
             query = urlencode({"name": name}, errors="replace")
             listed = self._call("GET", f"/ensembles?{query}")["ensembles"]
             if len(listed) != 1:
-                count = len(listed)
-                text = f"{count} ensembles have the name {name}; use an id" if count else name
-                raise Refusal(409, text) if count else Refusal(404, f"no ensemble {text}")
+                remedy = "; to see yours: moorage ensemble list"
+                if not listed:
+                    raise Refusal(404, f"no ensemble {name}{remedy}")
+                text = f"{len(listed)} ensembles have the name {name}: use an id{remedy}"
+                raise Refusal(409, text)
             name = listed[0]["id"]
         try:
             answer = self._call("GET", f"/ensembles/{name}")
@@ -118,11 +120,13 @@ class NativeApi:
         query = urlencode({"reservation": reservation_id})
         leases = self._call("GET", f"/leases?{query}")["leases"]
         if not leases:
-            raise Refusal(404, f"no reservation {reservation_id}")
+            text = f"no reservation {reservation_id}; to see leases: moorage lease list"
+            raise Refusal(404, text)
         (lease,) = leases
         if lease["status"] != "active":
             when = f"from {lease['start']} until {lease['end']}"
-            raise Refusal(409, f"lease {lease['name']} is {lease['status']}: it lasts {when}")
+            text = f"lease {lease['name']} is {lease['status']}: it lasts {when}"
+            raise Refusal(409, f"{text}; to see the lease: moorage lease show {lease['id']}")
 
     def give_back(self, claim_id: str) -> None:
         """Give back the place of a claim without a server; if this fails, the claim lapses."""

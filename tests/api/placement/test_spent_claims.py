@@ -110,6 +110,7 @@ def test_a_new_server_with_a_claim_that_is_over(make: Make, setting: str, state:
     if setting == "refuse":
         why = "has its server already" if state == "active" else f"is {state}"
         assert f"claim {claim['id']} of db[0] {why}" in answer.text
+        assert "; to create servers in held places: moorage ensemble boot " in answer.text
 
 
 @pytest.mark.parametrize("whose", ["nobody's", "another project's", "its own server's"])

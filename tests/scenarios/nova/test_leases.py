@@ -74,7 +74,7 @@ def test_each_server_gets_a_place_of_its_own_until_none_is_left(
     reservation = leased.lease.reservations[0].id
     assert (late.status_code, detail(late)) == (
         409,
-        f"reservation {reservation} has no place left",
+        f"reservation {reservation} has no place left{remedy(leased)}",
     )
 
 
@@ -100,12 +100,17 @@ def test_summaries_show_the_class_as_an_inventory_would(cloud: Cloud) -> None:
 # --- refused, and why -------------------------------------------------------------------------
 
 
+def remedy(leased: Leased) -> str:
+    return f"; to see the lease: moorage lease show {leased.id}"
+
+
 def refused(leased: Leased, sentence: str, **how: Any) -> None:
     """Nova's PUT on a host is a 409 that says so."""
     answer = write(leased, **how)
     told = sentence.format(
         lease=f"lease {leased.id}, which reservation {leased.lease.reservations[0].id} is of,",
         reservation=f"reservation {leased.lease.reservations[0].id}",
+        remedy=remedy(leased),
     )
     assert (answer.status_code, detail(answer)) == (409, told)
 
@@ -129,17 +134,17 @@ def test_another_projects_server_gets_none(leased: Leased) -> None:
 def test_a_lease_that_has_not_begun_gives_none(cloud: Cloud, state: LeaseState) -> None:
     leased = grant(cloud, start=HOUR, lead=10 * MINUTE, state=state)
     assert leased.candidates() == []
-    refused(leased, f"{{lease}} is {state}: it begins at 2026-11-21T10:00:00Z")
+    refused(leased, f"{{lease}} is {state}: it begins at 2026-11-21T10:00:00Z{{remedy}}")
 
 
 def test_a_lease_that_has_ended_gives_none(cloud: Cloud, leased: Leased) -> None:
     leased.put(state=LeaseState.ENDING)
     assert leased.candidates() == []
-    refused(leased, "{lease} has ended")
+    refused(leased, "{lease} has ended{remedy}")
     leased.put(state=LeaseState.ACTIVE)
     cloud.clock.pass_by(11 * HOUR)
     assert leased.candidates() == []
-    refused(leased, "{lease} has ended")
+    refused(leased, "{lease} has ended{remedy}")
 
 
 def test_what_nobody_claimed_in_time_is_gone(cloud: Cloud) -> None:
@@ -147,7 +152,7 @@ def test_what_nobody_claimed_in_time_is_gone(cloud: Cloud) -> None:
     server = leased.boot()
     cloud.clock.pass_by(HOUR)
     assert leased.candidates() == []
-    refused(leased, "{reservation} expired at 2026-11-21T10:00:00Z")
+    refused(leased, "{reservation} expired at 2026-11-21T10:00:00Z{remedy}")
     assert cloud.nova.allocations(server)["allocations"], "what was claimed stays"
 
 
@@ -167,7 +172,8 @@ def test_a_host_without_a_place_gives_none(cloud: Cloud, leased: Leased) -> None
     candidate = {"allocations": {host: {"resources": leased.wants}}, "mappings": {"": [host]}}
     answer = cloud.nova.claim_resources(new(), candidate)
     reservation = leased.lease.reservations[0].id
-    assert detail(answer) == f"reservation {reservation} has no place left on {host}"
+    told = f"reservation {reservation} has no place left on {host}{remedy(leased)}"
+    assert detail(answer) == told
 
 
 def test_more_than_was_promised_must_be_free(leased: Leased) -> None:

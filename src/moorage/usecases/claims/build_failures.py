@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from moorage.domain.decisions import DecisionState
 from moorage.domain.effects import EffectKind
 from moorage.domain.errors import Infeasible
+from moorage.domain.refusal_commands import to_see_places
 from moorage.usecases.decide.loop import decide_proposal
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
@@ -100,7 +101,8 @@ def carry_out(env: UseCaseEnvironment, effect: Effect) -> str:
             env, proposal, options_like(decision), RequestIdentity(env.ids.uuid()), dry_run=False
         )
     except Infeasible as error:
-        return finish(env.store, effect, f"there is no other place: {error.message}")
+        why = f"there is no other place: {error.message}{to_see_places(ensemble.name)}"
+        return finish(env.store, effect, why)
     return outcome
 
 

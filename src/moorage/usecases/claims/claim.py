@@ -14,8 +14,9 @@ from moorage.domain.changes import (
     PutDecision,
 )
 from moorage.domain.decisions import Claim, ClaimState, DecisionState
-from moorage.domain.errors import NotFound, WrongState
+from moorage.domain.errors import WrongState
 from moorage.domain.period import Period
+from moorage.domain.refusal_commands import to_place, to_see_claims, to_see_lease, to_see_places
 from moorage.usecases.claims.comparison import (
     Comparison,
     as_requested,
@@ -95,8 +96,8 @@ def claim(
         InvalidDescription: the server request cannot be understood.
         DescriptionMismatch: the server request asks for more than the role, or for other things.
         HoldExpired: the hold lapsed.
-        WrongState: the member's place is claimed already, or missing in a degraded lease; the
-            decision is over, or its lease is not active.
+        WrongState: the member has no place, or it is claimed already, or missing in a degraded
+            lease; the decision is over, or its lease is not active.
         DuplicateName: the id was used by another request.
         Busy: too many claims of the decision at once.
     """
@@ -121,7 +122,7 @@ def _claim(
     requested = read_server_request(env.store, second.server, role, env.limits.nova)
     snapshot = env.store.snapshot()
     now = snapshot.taken_at
-    check_held(decision, now)
+    check_held(decision, now, ensemble.name)
     check_lease_active(env.store, decision, now)
     place, held = _free_place(snapshot, ensemble, decision, second.member)
     comparison = compare_at_place(snapshot, ensemble, second.member, requested, place)
@@ -227,19 +228,35 @@ def _free_place(
 ) -> tuple[Place, tuple[Booking, ...]]:
     place = decision.places.get(name)
     if place is None:
-        raise NotFound("member", str(name))
+        raise _without_place(ensemble, decision, name)
     member_places = locate_members(snapshot, ensemble)
-    check_free(decision, member_places, name)
+    check_free(ensemble, decision, member_places, name)
     if decision.lease_id is not None and ensemble.member(name).uuid in without_place(
         snapshot, decision.id
     ):
         raise WrongState(
             f"the place of {name} is missing: its host is disabled, or has no room for it yet"
+            f"{to_see_lease(decision.lease_id)}"
         )
     return place, member_places.bookings[name]
 
 
-def check_free(decision: Decision, member_places: MemberPlaces, name: MemberName) -> None:
+def _without_place(ensemble: Ensemble, decision: Decision, name: MemberName) -> WrongState:
+    """The error of a member that the decision has not placed.
+
+    Raises:
+        NotFound: there is no such member.
+    """
+    ensemble.member(name)
+    remedy = to_place(ensemble.name)
+    if decision.lease_id is not None:
+        remedy = to_see_lease(decision.lease_id)
+    return WrongState(f"{name} has no place in decision {decision.id}{remedy}")
+
+
+def check_free(
+    ensemble: Ensemble, decision: Decision, member_places: MemberPlaces, name: MemberName
+) -> None:
     """Check that the member's place is held, so that it can be claimed.
 
     Raises:
@@ -247,9 +264,16 @@ def check_free(decision: Decision, member_places: MemberPlaces, name: MemberName
     """
     state, status = decision.state_at(member_places.at), member_places.of(name)
     if state is not DecisionState.HELD:
-        raise WrongState(f"cannot claim from a decision that is {state}")
+        remedy = to_place(ensemble.name, what="its members")
+        if state is DecisionState.SUPERSEDED:
+            remedy = to_see_places(ensemble.name)
+        if decision.lease_id is not None:
+            remedy = to_see_lease(decision.lease_id)
+        raise WrongState(f"cannot claim from a decision that is {state}{remedy}")
     if status is not MemberStatus.HELD:
-        raise WrongState(f"the place of {name} is not free to claim: it is {status}")
+        free = status is MemberStatus.UNPLACED
+        remedy = to_place(ensemble.name) if free else to_see_claims(ensemble.name)
+        raise WrongState(f"the place of {name} is not free to claim: it is {status}{remedy}")
 
 
 def _made_before(

@@ -16,6 +16,7 @@ from moorage.domain.changes import (
 )
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.domain.errors import HoldExpired, LimitExceeded, WrongState
+from moorage.domain.refusal_commands import to_place, to_see_lease
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.reliance import preemptible_revisions
 from moorage.usecases.decide.writes import member_consumer
@@ -151,8 +152,8 @@ def _free_decision(
     check_generation(decision, generation)
     if decision.lease_id is not None:
         raise WrongState(
-            f"decision {decision.id} is the placement of lease {decision.lease_id}:"
-            " change or cancel the lease"
+            f"decision {decision.id} is the placement of a lease: change or cancel that"
+            f"{to_see_lease(decision.lease_id)}"
         )
     return decision
 
@@ -169,14 +170,19 @@ def held_members(
     )
 
 
-def check_held(decision: Decision, now: Instant) -> None:
+def check_held(decision: Decision, now: Instant, ensemble: str | None = None) -> None:
     """Check that the decision's hold has not lapsed; other states are left to `decision_after`.
+
+    `ensemble` is the name for the refusal, where it is known; else it has the id.
 
     Raises:
         HoldExpired: the hold has lapsed.
     """
     if decision.state_at(now) is DecisionState.EXPIRED:
-        raise HoldExpired("the hold has lapsed; decide again")
+        remedy = to_place(
+            decision.ensemble_id if ensemble is None else ensemble, what="its members"
+        )
+        raise HoldExpired(f"the hold has lapsed{remedy}")
 
 
 def check_lease_active(store: Store, decision: Decision, now: Instant) -> None:
@@ -191,7 +197,7 @@ def check_lease_active(store: Store, decision: Decision, now: Instant) -> None:
     if not lease.claimable(now):
         raise WrongState(
             f"places of lease {lease.id} can be claimed during {lease.terms.period};"
-            f" it is {lease.state}"
+            f" it is {lease.state}{to_see_lease(lease.id)}"
         )
 
 

@@ -30,7 +30,8 @@ from moorage.domain.decisions import (
     DecisionStep,
     claim_after,
 )
-from moorage.domain.errors import ConcurrentUpdate, HoldExpired, NotFound
+from moorage.domain.errors import ConcurrentUpdate, HoldExpired, NotFound, WrongState
+from moorage.domain.refusal_commands import to_place, to_see_claims
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, DecisionResult, run_decision
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
@@ -156,7 +157,7 @@ def activate(
         claim, ensemble = claim_and_ensemble(env.store, claim_id)
         if claim.state is ClaimState.ACTIVE and claim.server_id == server_id:
             return ClaimOutcome(claim, ensemble)
-        active = active_claim(claim, server_id, env.store.now())
+        active = active_claim(claim, ensemble, server_id, env.store.now())
         if dry_run:
             return ClaimOutcome(active, ensemble, dry_run=True)
         env.store.commit(Changeset(_activation(env.store, ensemble, active)))
@@ -184,7 +185,7 @@ def fail(
         if claim.state is ClaimState.FAILED:
             return ClaimOutcome(claim, ensemble)
         decision = env.store.decision(claim.decision_id)
-        failed = _failed(claim, env.store.now())
+        failed = _failed(claim, ensemble, env.store.now())
         if dry_run:
             return ClaimOutcome(failed, ensemble, dry_run=True)
         env.store.commit(
@@ -235,7 +236,7 @@ def _fail_and_redecide(
     moved = claim.state is ClaimState.FAILED and decision.created_at >= claim.updated_at
     if moved and member_places.of(claim.member) is MemberStatus.HELD:
         return ClaimOutcome(claim, ensemble)
-    failed = _failed(claim, snapshot.taken_at)
+    failed = _failed(claim, ensemble, snapshot.taken_at)
     place = decision.places.get(claim.member)
     member: frozenset[MemberName] = frozenset({claim.member})
     carried = continuation_of(env, decision)
@@ -265,8 +266,16 @@ def _fail_and_redecide(
     return ClaimOutcome(ended, settled.ensemble, settled, dry_run)
 
 
-def _failed(claim: Claim, now: Instant) -> Claim:
-    return replace(claim, state=claim_after(claim.state_at(now), ClaimStep.FAIL), updated_at=now)
+def _failed(claim: Claim, ensemble: Ensemble, now: Instant) -> Claim:
+    state = _after(claim.state_at(now), ClaimStep.FAIL, ensemble)
+    return replace(claim, state=state, updated_at=now)
+
+
+def _after(state: ClaimState, step: ClaimStep, ensemble: Ensemble) -> ClaimState:
+    try:
+        return claim_after(state, step)
+    except WrongState as error:
+        raise WrongState(f"{error.message}{to_see_claims(ensemble.name)}") from None
 
 
 def claim_and_ensemble(store: Store, claim_id: str) -> tuple[Claim, Ensemble]:
@@ -282,7 +291,7 @@ def claim_and_ensemble(store: Store, claim_id: str) -> tuple[Claim, Ensemble]:
     return store.claim(claim_id), ensemble
 
 
-def active_claim(claim: Claim, server_id: str, now: Instant) -> Claim:
+def active_claim(claim: Claim, ensemble: Ensemble, server_id: str, now: Instant) -> Claim:
     """The claim in state active, with its server.
 
     Raises:
@@ -290,8 +299,11 @@ def active_claim(claim: Claim, server_id: str, now: Instant) -> Claim:
         WrongState: the claim ended already.
     """
     if claim.state_at(now) is ClaimState.EXPIRED:
-        raise HoldExpired("the claim has lapsed and its place is no longer held for it")
-    state = claim_after(claim.state, ClaimStep.ACTIVATE)
+        raise HoldExpired(
+            "the claim has lapsed and its place is no longer held for it"
+            f"{to_place(ensemble.name, what=str(claim.member))}"
+        )
+    state = _after(claim.state, ClaimStep.ACTIVATE, ensemble)
     return replace(claim, state=state, server_id=server_id, updated_at=now)
 
 

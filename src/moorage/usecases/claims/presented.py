@@ -24,6 +24,7 @@ from moorage.domain.errors import (
     WrongState,
 )
 from moorage.domain.period import Period
+from moorage.domain.refusal_commands import to_boot
 from moorage.engine.candidates.enumerate import candidates
 from moorage.engine.state.bounded_view import with_period
 from moorage.usecases.claims.outcome import activation_changes, active_claim, claim_and_ensemble
@@ -201,9 +202,11 @@ def spent_claim_notice(
         return (told,)
     store.commit(Changeset((told,)))
     why = "has its server already" if state is ClaimState.ACTIVE else f"is {state}"
+    ensemble = if_stored(store.ensemble, claim.ensemble_id)
+    remedy = "" if ensemble is None else to_boot(ensemble.name)
     raise WrongState(
-        f"claim {claim.id} of {claim.member} {why}: its place is not kept for another server;"
-        " claim a held place, or decide again, and create the server with that claim"
+        f"claim {claim.id} of {claim.member} {why}:"
+        f" its place is not kept for another server{remedy}"
     )
 
 
@@ -254,7 +257,7 @@ def _take_place(
     )
     if presented is None or taking is None:
         return None
-    active = active_claim(presented.claim, taking.consumer.uuid, store.now())
+    active = active_claim(presented.claim, presented.ensemble, taking.consumer.uuid, store.now())
     written = (staying(one, presented.stay) if one is taking else one for one in writes)
     exchange: tuple[Change, ...] = (TakeHold(presented.member.uuid), *written)
     changes = Changeset(activation_changes(store, presented.ensemble, active, exchange))

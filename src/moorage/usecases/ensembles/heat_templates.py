@@ -19,6 +19,7 @@ from moorage.domain.errors import (
     MoorageError,
 )
 from moorage.domain.period import SECOND
+from moorage.domain.refusal_commands import to_place
 from moorage.engine.devices.slot_requirements import describe_group
 from moorage.heat.compile import compile_template
 from moorage.heat.placed_template import prepare
@@ -287,7 +288,8 @@ def _usable(env: UseCaseEnvironment, compiled: CompiledTemplate, ensemble: Ensem
     state = None if decision is None else decision.state_at(snapshot.taken_at)
     if decision is None or state not in USABLE:
         why = "none was made" if state is None else f"its last decision is {state}"
-        raise HoldExpired(f"ensemble {ensemble.id} has no places to use: {why}")
+        remedy = to_place(ensemble.name, what="its members")
+        raise HoldExpired(f"ensemble {ensemble.name} has no places to use: {why}{remedy}")
     member_places = locate_members(snapshot, ensemble)
     freed = [
         one
@@ -297,7 +299,8 @@ def _usable(env: UseCaseEnvironment, compiled: CompiledTemplate, ensemble: Ensem
     if freed:
         first = ", ".join(map(str, sorted(freed)[:_TOLD]))
         more = f" and {len(freed) - _TOLD} more" if len(freed) > _TOLD else ""
-        raise HoldExpired(f"places of the decision were freed: {first}{more}; decide again")
+        remedy = to_place(ensemble.name, what="them")
+        raise HoldExpired(f"places of the decision were freed: {first}{more}{remedy}")
     return decision
 
 

@@ -19,6 +19,7 @@ from moorage.domain.derived_events import misplaced_member
 from moorage.domain.ensembles import ALL_PHASES, Phase
 from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER, Period
+from moorage.domain.refusal_commands import to_see_places
 from moorage.domain.requests import Objective
 from moorage.engine.joint.build import build_on_terrain
 from moorage.engine.joint.host_violations import violations_by_host
@@ -197,7 +198,7 @@ def _judged(
     if refuse:
         raise WrongState(
             f"{move.member} of ensemble {move.ensemble.name} would break {' and '.join(broken)} on"
-            f" {excess.terrain.names[row]}; choose another host, or remove the policy or"
-            " the member from the ensemble first"
+            f" {excess.terrain.names[row]}: choose another host, or remove the policy or"
+            f" the member from the ensemble first{to_see_places(move.ensemble.name)}"
         )
     yield PutEvent(misplaced_member(move.ensemble, move.member, server, broken))

@@ -362,7 +362,7 @@ def _take(
         taking.changes.append(_ordinary(write, {name}))
         return
     if holder is None:
-        raise WrongState(f"no lease has {name} any more")
+        raise WrongState(f"no lease has {name} any more; to see leases: moorage lease list")
     snapshot, now = taking.snapshot, taking.snapshot.taken_at
     if write.consumer.project_id != holder.project_id:
         raise WrongState(f"{holder.words} is another project's")
@@ -448,7 +448,7 @@ def _chosen(
     ]
     if not there:
         where = ", ".join(sorted(write.allocations))
-        raise WrongState(f"{holder.words} has no place left on {where}")
+        raise WrongState(f"{holder.words} has no place left on {where}{holder.remedy}")
     return min(there, key=lambda one: dict(one[1].allocations) != dict(write.allocations))
 
 

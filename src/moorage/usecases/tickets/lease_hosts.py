@@ -87,7 +87,7 @@ def admitted_write(
         if SHARES not in snapshot.state(row).provider.traits
     }
     if not where or not hosts.issuperset(where):
-        raise WrongState(f"{holder.words} does not have this host")
+        raise WrongState(f"{holder.words} does not have this host{holder.remedy}")
     rest = {
         uuid: {name: amount for name, amount in amounts.items() if name != holder.name}
         for uuid, amounts in write.allocations.items()

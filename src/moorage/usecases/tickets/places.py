@@ -9,6 +9,7 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.errors import InvalidDescription, WrongState
 from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import format_instant
+from moorage.domain.refusal_commands import to_see_lease, to_see_places
 from moorage.domain.tickets import parse_ticket_class
 from moorage.domain.virtual_classes import MOST, RESERVATION, TICKET, reservation_of
 from moorage.usecases.claims.presented import PREFIX
@@ -54,6 +55,13 @@ class PlaceHolder:
         """The end of servers in places of a lease; None: as each place's bookings say."""
         return None if self.lease is None else self.lease.terms.occupied.end
 
+    @property
+    def remedy(self) -> str:
+        """The end of a refusal: how its places are shown."""
+        if self.lease is not None:
+            return to_see_lease(self.lease.id)
+        return to_see_places(self.ensemble_id)
+
     def check_open(self, now: Instant) -> None:
         """Check that the lease has begun and has not ended.
 
@@ -65,17 +73,17 @@ class PlaceHolder:
         lease, period = self.lease, self.lease.terms.period
         subject = f"lease {lease.id}, which {self.words} is of,"
         if lease.state in {LeaseState.ENDING, LeaseState.CLOSED} or period.end <= now:
-            raise WrongState(f"{subject} has ended")
+            raise WrongState(f"{subject} has ended{self.remedy}")
         if not lease.claimable(now):
             begins = format_instant(period.start)
-            raise WrongState(f"{subject} is {lease.state}: it begins at {begins}")
+            raise WrongState(f"{subject} is {lease.state}: it begins at {begins}{self.remedy}")
 
     def no_place_left(self, now: Instant) -> WrongState:
         """The error of a server that finds every place taken."""
         if self.lease is not None and self.lease.terms.expires_at <= now:
             expired = format_instant(self.lease.terms.expires_at)
-            return WrongState(f"{self.words} expired at {expired}")
-        return WrongState(f"{self.words} has no place left")
+            return WrongState(f"{self.words} expired at {expired}{self.remedy}")
+        return WrongState(f"{self.words} has no place left{self.remedy}")
 
 
 @dataclass(frozen=True, slots=True)

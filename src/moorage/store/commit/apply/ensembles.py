@@ -11,6 +11,7 @@ from moorage.domain.decisions import DecisionState
 from moorage.domain.errors import ConcurrentUpdate, DuplicateName, HoldExpired, NameTaken, NotFound
 from moorage.domain.period import MINUTE
 from moorage.domain.quotas import QuotaName, too_much_held
+from moorage.domain.refusal_commands import to_place
 from moorage.store.commit.apply.kinds import OF, Kind, expect, insert_new, write
 from moorage.store.database.statements import chunks
 from moorage.store.read import bookings, leases
@@ -314,7 +315,7 @@ def put_decision(batch: Batch, change: PutDecision) -> None:
         NotFound, ConcurrentUpdate: the stored one is gone, or of another generation.
     """
     decision = change.stored
-    _in_time(batch, change.not_after)
+    _in_time(batch, change.not_after, decision.ensemble_id)
     values = {
         "ensemble_id": decision.ensemble_id,
         "project_id": decision.project_id,
@@ -350,7 +351,7 @@ def put_claim(batch: Batch, change: PutClaim) -> None:
         NotFound, ConcurrentUpdate: the stored one is gone, or in another state.
     """
     claim = change.claim
-    _in_time(batch, change.not_after)
+    _in_time(batch, change.not_after, claim.ensemble_id)
     values = {
         "decision_id": claim.decision_id,
         "state": claim.state.value,
@@ -424,6 +425,7 @@ def _untold(batch: Batch, project_id: str, name: str, why: Explanation) -> int |
     return int(batch.connection.scalars(_UNTOLD, mine).one())
 
 
-def _in_time(batch: Batch, not_after: Instant | None) -> None:
+def _in_time(batch: Batch, not_after: Instant | None, ensemble_id: str) -> None:
     if not_after is not None and batch.now >= not_after:
-        raise HoldExpired("the hold has lapsed; decide again")
+        remedy = to_place(ensemble_id, what="its members")
+        raise HoldExpired(f"the hold has lapsed{remedy}")

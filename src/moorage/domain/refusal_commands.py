@@ -1,0 +1,34 @@
+"""What to do by hand after a refusal: the end of its sentence, with the command.
+
+Every one has the form `; to <do it>: moorage <command>`. The command line rewrites the commands as
+they are typed there (`openstack ensemble show`).
+"""
+
+from __future__ import annotations
+
+from shlex import quote
+
+
+def to_place(ensemble: str, *, what: str = "it") -> str:
+    """How members without a place get one; `ensemble` is its name or id."""
+    return f"; to place {what} anew: moorage decision create {quote(ensemble)} --hold 10m"
+
+
+def to_boot(ensemble: str) -> str:
+    """How servers are created in held places."""
+    return f"; to create servers in held places: moorage ensemble boot {quote(ensemble)}"
+
+
+def to_see_places(ensemble: str) -> str:
+    """How the members of an ensemble and their places are shown."""
+    return f"; to see its places: moorage ensemble show {quote(ensemble)}"
+
+
+def to_see_claims(ensemble: str) -> str:
+    """How the claims of an ensemble's members are shown."""
+    return f"; to see its claims: moorage claim list {quote(ensemble)}"
+
+
+def to_see_lease(lease: str) -> str:
+    """How a lease is shown; `lease` is its name or id."""
+    return f"; to see the lease: moorage lease show {quote(lease)}"
