@@ -102,7 +102,11 @@ def test_a_group_of_several_servers_each_grows_and_shrinks(stacks: Stacks) -> No
     eventually(lambda: is_idle(stacks, stack, 4, 2), "one has left")
 
 
-def test_a_group_of_the_form_of_aws_asks_too(operator: Operator, stacks: Stacks) -> None:
+def test_a_group_of_the_form_of_aws_asks_too(
+    operator: Operator, demo: Tenant, stacks: Stacks
+) -> None:
+    """Its instances need a network."""
+    shared = demo.connection.network.find_network("shared", ignore_missing=False)
     config = {
         "type": "AWS::AutoScaling::LaunchConfiguration",
         "properties": {"ImageId": "tiny", "InstanceType": "m1.small"},
@@ -115,6 +119,7 @@ def test_a_group_of_the_form_of_aws_asks_too(operator: Operator, stacks: Stacks)
             "LaunchConfigurationName": {"get_resource": "config"},
             "MinSize": "2",
             "MaxSize": "9",
+            "VPCZoneIdentifier": shared.subnet_ids,
         },
     }
     described = template(config=config, workers=workers, up=policy(1), down=policy(-1))
