@@ -46,8 +46,8 @@ class Client:
     def create(self, described: Json, *words: str) -> str:
         """The id of a stack that is complete."""
         (self._folder / "stack.yaml").write_text(yaml.safe_dump(described))
-        create = ("stack", "create", "--wait", "-t", "stack.yaml", *words)
-        return str(json.loads(self.run(*create, "-f", "json", "story"))["id"])
+        self.run("stack", "create", "--wait", "-t", "stack.yaml", *words, "story")
+        return str(self.run("stack", "show", "story", "-c", "id", "-f", "value")).strip()
 
 
 @pytest.fixture
