@@ -10,7 +10,6 @@ from tests.minicloud import config_files
 from tests.minicloud.cloud import Cloud
 from tests.minicloud.tenant import Json, Operator, Tenant, eventually
 
-SERVERS = {"OS::Nova::Server", "AWS::EC2::Instance"}
 APART: Json = {"type": "anti-affinity", "level": "host"}
 
 
@@ -121,7 +120,7 @@ class Stacks:
         return {
             path(one): one["physical_resource_id"]
             for one in found
-            if one["resource_type"] in SERVERS and one["physical_resource_id"]
+            if one["resource_type"] == "OS::Nova::Server" and one["physical_resource_id"]
         }
 
     def decided(self, stack: str) -> Json:
