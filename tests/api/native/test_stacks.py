@@ -278,6 +278,29 @@ def test_a_stack_without_servers_needs_no_ensemble_and_may_lose_its_own(service:
     assert put(service, {"web": group(1)})["decision"]["status"] == "held"
 
 
+def test_a_stack_with_a_lease_does_not_lose_its_servers(service: Service) -> None:
+    made = put(service, {"web": group(2)})
+    released = service.call(
+        "DELETE", f"/decisions/{made['decision']['id']}", headers={"If-Match": "*"}
+    )
+    assert released.status_code < 300, released.text
+    lease = {
+        "lease": {
+            "name": "later",
+            "ensemble_id": STACK,
+            "start": "2026-11-22T09:00:00Z",
+            "end": "2026-11-23T09:00:00Z",
+        }
+    }
+    leased = service.call("POST", "/leases", lease)
+    assert leased.status_code == 201, leased.text
+    body = stack({"net": {"type": "OS::Neutron::Net"}})
+    for query in ({"dry_run": "true"}, {}):
+        error = refused(service.call("PUT", PATH, body, query=query), 409, "wrong_state")
+        assert leased.json["lease"]["id"] in error["detail"]
+    assert len(members(service)) == 2
+
+
 def test_places_that_lapsed_are_decided_again(service: Service) -> None:
     first = put(service, {"web": group(2)}, decide={"hold": "PT10M"})
     service.clock.pass_by(20 * MINUTE)

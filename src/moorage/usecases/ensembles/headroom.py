@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from moorage.domain import deadline
 from moorage.domain.changes import BoundHeld, Changeset, DropBookings, PutBookings, PutEnsemble
-from moorage.domain.errors import InvalidDescription, WrongState
-from moorage.domain.leases import LeaseState
+from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import FOREVER, SECOND
 from moorage.usecases.decide.loop import decide_proposal
 from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
@@ -26,6 +25,7 @@ from moorage.usecases.decide.writes import (
 )
 from moorage.usecases.ensembles.extend import extended, extension_selections
 from moorage.usecases.ensembles.policy_checks import check_policies
+from moorage.usecases.ensembles.size_changes import check_no_lease
 from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.limits import check_size
 from moorage.usecases.shared.retry import retry
@@ -98,9 +98,7 @@ def _set(
 ) -> HeadroomResult:
     if not any(one.name == role for one in stored.roles):
         raise InvalidDescription(f"no role {role}", path="role")
-    for lease in env.store.leases_of(stored.id):
-        if lease.state is not LeaseState.CLOSED:
-            raise WrongState(f"the ensemble's places belong to lease {lease.id}: change the lease")
+    check_no_lease(env.store, stored)
     mine = [one for one in stored.headroom if one.name.role == role]
     if count <= len(mine):
         return _smaller(env, stored, frozenset(one.uuid for one in mine[count:]), dry_run)

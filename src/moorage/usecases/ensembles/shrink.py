@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline
 from moorage.domain.changes import Changeset, DropBookings, PutEnsemble
-from moorage.domain.errors import InvalidDescription, WrongState
-from moorage.domain.leases import LeaseState
+from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import SECOND
 from moorage.engine.joint.shrink import Shrinking, choose_members
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
@@ -24,7 +23,12 @@ from moorage.usecases.ensembles.policy_checks import (
     broken_policies,
     standing_policies,
 )
-from moorage.usecases.ensembles.size_changes import RoleCounts, made_before, with_size_change
+from moorage.usecases.ensembles.size_changes import (
+    RoleCounts,
+    check_no_lease,
+    made_before,
+    with_size_change,
+)
 from moorage.usecases.shared.access import own_ensemble
 from moorage.usecases.shared.retry import retry
 
@@ -117,7 +121,7 @@ def _shrink(
     *,
     dry_run: bool,
 ) -> ShrinkResult:
-    _check_lease(env, ensemble)
+    check_no_lease(env.store, ensemble)
     now = env.store.now()
     decision = current_decision(env.store, ensemble)
     # The decision was read before the members' status: a claim in between changes its generation.
@@ -140,17 +144,6 @@ def _shrink(
     )
     after = env.store.ensemble(ensemble.id)
     return ShrinkResult(after, current_decision(env.store, after), gone, env.store.snapshot())
-
-
-def _check_lease(env: UseCaseEnvironment, ensemble: Ensemble) -> None:
-    """Check that no lease that is not closed has the ensemble's places.
-
-    Raises:
-        WrongState: one has.
-    """
-    for lease in env.store.leases_of(ensemble.id):
-        if lease.state is not LeaseState.CLOSED:
-            raise WrongState(f"the ensemble's places belong to lease {lease.id}: change the lease")
 
 
 def leaving_members(

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.ensembles import SizeChange
-from moorage.domain.errors import InvalidDescription
+from moorage.domain.errors import InvalidDescription, WrongState
+from moorage.domain.leases import LeaseState
 from moorage.usecases.shared.access import same_request
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from moorage.domain.ensembles import Ensemble, Member
     from moorage.usecases.decide.request import RequestIdentity
+    from moorage.usecases.ports import Store
 
 KEPT: Final = 20
 """How many requests that changed its size an ensemble remembers; retries come soon."""
@@ -57,6 +59,17 @@ class RoleCounts:
                 told = ", ".join(sorted(known)) or "none"
                 raise InvalidDescription(f"no role {role}; there are: {told}", path="role")
         return {**self.counts, **{role: max(count, 0) for role, count in by_size.items()}}
+
+
+def check_no_lease(store: Store, ensemble: Ensemble) -> None:
+    """Check that no lease that is not closed has the ensemble's places.
+
+    Raises:
+        WrongState: one has.
+    """
+    for lease in store.leases_of(ensemble.id):
+        if lease.state is not LeaseState.CLOSED:
+            raise WrongState(f"the ensemble's places belong to lease {lease.id}: change the lease")
 
 
 def made_before(ensemble: Ensemble, identity: RequestIdentity) -> SizeChange | None:

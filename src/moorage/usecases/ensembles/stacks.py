@@ -53,6 +53,7 @@ from moorage.usecases.ensembles.names import (
     unique_name_condition,
 )
 from moorage.usecases.ensembles.policy_checks import check_names, check_policies
+from moorage.usecases.ensembles.size_changes import check_no_lease
 from moorage.usecases.ensembles.stack_members import member_path
 from moorage.usecases.ensembles.stack_update import stack_update
 from moorage.usecases.shared.access import own_ensemble, sees
@@ -317,6 +318,7 @@ def _emptied(
     """The stack has no server any more: its ensemble stays, without members."""
     stored = update.stored
     assert stored is not None, "a new stack without servers has no ensemble"
+    check_no_lease(env.store, stored)
     if dry_run:
         return replace(result, changed=True)
     gone = {one.name for one in stored.members}
