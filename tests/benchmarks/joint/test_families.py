@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from benchmarks.joint import engine
 from benchmarks.joint.bounds import least_hops
 from benchmarks.joint.checker import faults, hops
 from benchmarks.joint.draft import Instance
@@ -9,7 +10,6 @@ from benchmarks.joint.families import FAMILIES, SETS, make
 from benchmarks.joint.fleet import VCPU, Fleet, after_a_commit, make_fleet, snapshot_of
 from benchmarks.joint.refusals import REFUSALS
 
-from benchmarks.joint import engine
 from moorage.domain.ensembles import PolicyStatement
 from moorage.engine.joint.problem import Verdict
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from benchmarks.joint import cluster_trace, reassignment
 
 CURVE = "|".join(["1.5"] * 97 + ["2"])

@@ -5,10 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.joint.cells import Bench, Cell
-
 from benchmarks.joint import __main__ as command
 from benchmarks.joint import report
+from benchmarks.joint.cells import Bench, Cell
 
 
 def row(**found: float) -> dict[str, object]:
