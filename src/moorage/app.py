@@ -1,14 +1,14 @@
 """The composition root: the one module that knows every part, and introduces them to each other.
 
-`create_app` makes the WSGI application; any WSGI server can run it. `application` is what an HTTP
-worker of `moorage serve` calls, and `planner` what a planner process calls (see `moorage.service`).
+What the use cases are given is made in `service_environment`, and background work is started in
+`service_workers`. `create_app` makes the WSGI application; any WSGI server can run it.
+`application` is what an HTTP worker of `moorage serve` calls, and `planner` what a planner process
+calls (see `moorage.service`).
 """
 
 from __future__ import annotations
 
-import secrets
 import time
-import uuid
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -23,8 +23,6 @@ from moorage.api.native import rules as native_rules
 from moorage.api.native.protocol import HISTORY as NATIVE
 from moorage.api.native.versions import ID as VERSION_ID
 from moorage.api.placement import rules as placement_rules
-from moorage.client.topology_rules_file import read_topology_rules
-from moorage.domain.errors import InvalidDescription
 from moorage.http.auth_strategy import auth_strategy
 from moorage.http.cors import with_cors
 from moorage.http.kernel import Kernel, Mount
@@ -33,88 +31,43 @@ from moorage.http.planner_client import PlannerClient
 from moorage.http.process_status import ProcessStatus
 from moorage.http.proxy_headers import with_proxies
 from moorage.http.system_routes import ApiVersion, SystemRoutes
-from moorage.outward.outgoing_calls import event_delivery, lease_check, outgoing_calls
+from moorage.service_environment import make_environment, open_ledger, solver_in_this_process
+from moorage.service_workers import start_effects, start_expiry, start_nova_sync
 from moorage.settings import Effective, configure
 from moorage.shadow.forwarding import forwarding
-from moorage.shadow.nova_follower import NovaFollower
 from moorage.solver.pool import PoolSolver
 from moorage.solver.portfolio import Portfolio
-from moorage.store import Ledger, open_store
 from moorage.store.placement_database import read_placement
 from moorage.store.settable_clock import SettableClock
 from moorage.telemetry import table
 from moorage.telemetry.health_checks import HealthChecks
 from moorage.telemetry.instruments import CONTENT_TYPE, Metrics
 from moorage.telemetry.observers import (
-    MeteredDeliveries,
-    MeteredEffects,
-    MeteredExpiry,
     MeteredSolver,
     RequestMetrics,
     StoreMetrics,
 )
 from moorage.telemetry.traces import Traces
-from moorage.usecases.claims.outcome import expire
-from moorage.usecases.decide.environment import Strategies
-from moorage.usecases.decide.search_plan import PlaceUnaided
-from moorage.usecases.effect_dispatch import SimulatedServers, carry_out, postpone
-from moorage.usecases.environment import UseCaseEnvironment
-from moorage.usecases.events.deliver import deliver
-from moorage.usecases.events.thresholds import ThresholdWatcher
-from moorage.usecases.events.trim import EventTrimmer, record_passed
-from moorage.usecases.leases.lease_sweeper import LeaseSweeper
-from moorage.usecases.leases.retention import Retention
 from moorage.usecases.ledger.allocations import WriteRules
-from moorage.usecases.ports import Caller
-from moorage.usecases.preemption.displacement import EndPreemptible
-from moorage.usecases.preemption.lease_preemption import PreemptLeases
-from moorage.usecases.preemption.restoration import ends_restored_by
-from moorage.usecases.preemption.short_stay import ShortenStay
-from moorage.usecases.refusals.earliest_window import next_window
-from moorage.usecases.refusals.reasons import explain_refusal
-from moorage.usecases.relocation.moved_leases import MoveLeases, MoveLeasesAndEndPreemptible
 from moorage.usecases.shared.admission import Admission
-from moorage.usecases.shared.environment import Environment
-from moorage.usecases.waitlist.attempt import try_entry
-from moorage.usecases.waitlist.rounds import WaitlistWorker
-from moorage.workers import deliveries, effects, expiry
 from moorage.workers.health_monitor import HealthMonitor
-from moorage.workers.loop import FailureLog, start_scan
-from moorage.workers.nova_sync import NovaLists, NovaSync
+from moorage.workers.loop import FailureLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from moorage.domain.topology_rules import TopologyRules
     from moorage.http.auth import Authenticate
     from moorage.http.auth_strategy import AuthStrategy
     from moorage.http.planner_client import Planner
     from moorage.http.wsgi import Application
     from moorage.settings import Settings
-    from moorage.shadow.follower import Follower
     from moorage.store.watch import Watch
+    from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Clock, Solver, Store
 
-_EXPIRY_SECONDS: Final = 1.0
-_EFFECTS_SECONDS: Final = 1.0
 _WAITING_SECONDS: Final = 0.05
 _FIRST: Final = "1"
 """The HTTP worker that also does what one process of a service is enough for."""
-_ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
-"""The caller of what the service does by its settings."""
-
-
-@dataclass(frozen=True, slots=True)
-class RandomIds:
-    """Random identifiers."""
-
-    def uuid(self) -> str:
-        """See `Ids`."""
-        return str(uuid.uuid4())
-
-    def salt(self) -> str:
-        """See `Ids`."""
-        return secrets.token_hex(16)
 
 
 def create_app(
@@ -136,7 +89,7 @@ def create_app(
     env = make_environment(
         settings,
         store=store or open_ledger(settings, StoreMetrics(metrics), clock),
-        solver=MeteredSolver(solver or _solver_in_this_process(), metrics),
+        solver=MeteredSolver(solver or solver_in_this_process(), metrics),
     )
     monitoring = Monitoring(metrics, lambda: metrics.page({}), {"database": env.store.snapshot})
     return assemble(settings, env, monitoring)
@@ -151,56 +104,6 @@ class Monitoring:
     """The text of `/metrics`."""
     checks: Mapping[str, Callable[[], object]]
     """What `/readyz` asks, by name."""
-
-
-def with_strategies(environment: Environment) -> UseCaseEnvironment:
-    """What the use cases are given over these ports: with the strategies of decisions.
-
-    A request that does not fit asks them in this order: those that cost others least come first.
-    """
-    strategies = Strategies(
-        room_makers=(
-            PlaceUnaided(),
-            EndPreemptible(),
-            ShortenStay(),
-            MoveLeases(),
-            MoveLeasesAndEndPreemptible(),
-            PreemptLeases(next_window),
-        ),
-        restore=ends_restored_by,
-        explain=explain_refusal,
-    )
-    return UseCaseEnvironment(
-        store=environment.store,
-        solver=environment.solver,
-        ids=environment.ids,
-        limits=environment.limits,
-        stopwatch=environment.stopwatch,
-        pause=environment.pause,
-        strategies=strategies,
-        try_entry=try_entry,
-    )
-
-
-def make_environment(settings: Settings, *, store: Store, solver: Solver) -> UseCaseEnvironment:
-    """What the use cases are given."""
-    environment = Environment(
-        store=store,
-        solver=solver,
-        ids=RandomIds(),
-        limits=settings.limits,
-        stopwatch=time.monotonic,
-        pause=time.sleep,
-    )
-    return replace(
-        with_strategies(environment),
-        admission=Admission(
-            of_one_project=settings.limits.expensive,
-            in_all=settings.limits.expensive_in_all,
-            waiting=settings.limits.waiting,
-        ),
-        check=lease_check(settings.outward),
-    )
 
 
 def assemble(
@@ -299,12 +202,9 @@ def application(config: Mapping[str, Any]) -> Application:
     own = _Process.of(config, plans=False)
     env, health, metrics, settings = own.env, own.health, own.metrics, own.settings
     monitor = own.start_health_monitor()
-    expire_one = MeteredExpiry(partial(expire, env), metrics)
     failures = FailureLog()
-    expiry.start(
-        env.store, expire_one, interval=_EXPIRY_SECONDS, done=health.round_done, failures=failures
-    )
-    _start_effects(env, settings, metrics, health, failures)
+    start_expiry(env, metrics, health, failures)
+    start_effects(env, settings, metrics, health, failures)
     checks = {name: partial(monitor.check, name) for name in health.checks}
     monitoring = Monitoring(metrics, lambda: metrics.page(health.on_scrape), checks)
     planner = PlannerClient(config["planner"]) if settings.planners.processes else None
@@ -321,7 +221,7 @@ def application(config: Mapping[str, Any]) -> Application:
         )
         follower = shadow.follower
     if config["worker"] == _FIRST:
-        _start_nova_sync(env, settings, failures, follower)
+        start_nova_sync(env, settings, failures, follower)
     return made if own.traces is None else own.traces.app(made)
 
 
@@ -389,80 +289,6 @@ class _Process:
         return monitor
 
 
-def _start_effects(
-    env: UseCaseEnvironment,
-    settings: Settings,
-    metrics: Metrics,
-    health: HealthChecks,
-    failures: FailureLog,
-) -> None:
-    """Carry out what is due, and look around for what nobody reports."""
-    reached = outgoing_calls(settings.outward)
-    if settings.outward.end_servers == "simulated":
-        reached = replace(reached, end=SimulatedServers(env.store))
-    work = MeteredEffects(
-        do=partial(carry_out, env, reached),
-        put_off=partial(postpone, env, reached),
-        metrics=metrics,
-    )
-    effects.start(
-        env.store, work, interval=_EFFECTS_SECONDS, done=health.lane_done, failures=failures
-    )
-    scan = partial(start_scan, interval=_EFFECTS_SECONDS, failures=failures)
-    scan(LeaseSweeper(env).run_round, name="leases")
-    scan(WaitlistWorker(env).run_round, name="waitlist")
-    scan(ThresholdWatcher(env).run_round, name="thresholds")
-    scan(EventTrimmer(env).run_round, name="trimming")
-    scan(Retention(env).run_round, name="retention")
-    _start_deliveries(env, settings, metrics, failures)
-
-
-def _start_nova_sync(
-    env: UseCaseEnvironment, settings: Settings, failures: FailureLog, follower: Follower | None
-) -> None:
-    """Bring flavors and topology in step with Nova, in a shadow also groups, if settings say so."""
-    outward = settings.outward
-    if outward.nova_sync is None:
-        return
-    from moorage.client import nova_source  # noqa: PLC0415 - an extra, only where it is used
-    from moorage.outward.nova_reader import NovaReader  # noqa: PLC0415 - as above
-
-    nova = NovaReader(outward.nova, outward.timeout)
-    lists = NovaLists(
-        flavors=partial(nova_source.read_flavors, nova),
-        hosts=partial(nova_source.read_hosts, nova),
-        rules=partial(_topology_rules, outward.topology_rules) if outward.topology_rules else None,
-    )
-    sync = NovaSync(env, _ITSELF, lists, outward.nova_sync)
-    scan = partial(start_scan, interval=_EFFECTS_SECONDS, failures=failures)
-    scan(sync.run_round, name="nova sync")
-    if follower is not None:
-        read = partial(nova_source.read_groups_and_servers, nova)
-        created, judged = follower.created, follower.judged
-        following = NovaFollower(env, _ITSELF, read, created, judged, outward.nova_sync)
-        scan(following.run_round, name="nova groups")
-
-
-def _topology_rules(path: str) -> TopologyRules:
-    try:
-        return read_topology_rules(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidDescription(f"topology_rules {path} cannot be read: {error}") from error
-
-
-def _start_deliveries(
-    env: UseCaseEnvironment, settings: Settings, metrics: Metrics, failures: FailureLog
-) -> None:
-    """Deliver events."""
-    work = MeteredDeliveries(
-        do=partial(deliver, env, event_delivery(settings.outward)),
-        note=partial(record_passed, env),
-        metrics=metrics,
-    )
-    post = deliveries.DeliveryQueue(env.store, work, settings.outward.deliveries, failures)
-    deliveries.start(post, interval=_EFFECTS_SECONDS)
-
-
 def _metrics_page(
     settings: Settings, monitoring: Monitoring, authenticate: Authenticate
 ) -> MetricsPage:
@@ -470,27 +296,3 @@ def _metrics_page(
     return MetricsPage(
         monitoring.page, CONTENT_TYPE, server.metrics_from, server.trusted_proxies, authenticate
     )
-
-
-def plain_environment(settings: Settings, store: Store) -> UseCaseEnvironment:
-    """What the use cases are given where no service runs: a solver that works in this process."""
-    return make_environment(settings, store=store, solver=_solver_in_this_process())
-
-
-def _solver_in_this_process() -> Solver:
-    from moorage.solver.cpsat import CpSat  # noqa: PLC0415 - OR-Tools only where it is used
-
-    return Portfolio(CpSat())
-
-
-def open_ledger(settings: Settings, watch: Watch, clock: Clock | None = None) -> Ledger:
-    """The ledger the settings name, with somebody who looks on.
-
-    Raises:
-        MoorageError: the database cannot be opened.
-    """
-    if clock is None and settings.clock_file is not None:
-        clock = SettableClock(settings.clock_file)
-    if settings.database_directory is not None:
-        settings.database_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return open_store(settings.database, clock=clock, watch=watch)

@@ -42,6 +42,8 @@ HOMES: Mapping[str, tuple[str, ...]] = {
 
 SERVER_SIDE = {
     "app",
+    "service_environment",
+    "service_workers",
     "service",
     "settings",
     "api",

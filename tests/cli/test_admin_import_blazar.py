@@ -15,7 +15,7 @@ import pytest
 from tests.cli.conftest import Cli, Result
 from tests.servers.blazar import Blazar, serving
 
-from moorage.app import create_app, plain_environment
+from moorage.app import create_app
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import (
     Changeset,
@@ -32,6 +32,7 @@ from moorage.domain.leases import LeaseState, reservation_class
 from moorage.domain.period import from_datetime
 from moorage.domain.providers import Inventory
 from moorage.domain.reservables import ReservableKind
+from moorage.service_environment import plain_environment
 from moorage.settings import configure, read
 from moorage.store import Ledger, open_store
 from moorage.usecases.effect_dispatch import EffectResult, OutwardActions, carry_out

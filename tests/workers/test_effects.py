@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from moorage.app import with_strategies
 from moorage.domain.changes import Changeset, PutEffect
 from moorage.domain.effects import Effect, EffectKind, EffectState, Lane
 from moorage.domain.period import SECOND
 from moorage.outward.program import HookProgram
+from moorage.service_environment import with_strategies
 from moorage.store import Ledger, open_store
 from moorage.testing.service import SeededIds
 from moorage.usecases.effect_dispatch import Message, OutwardActions, carry_out, postpone

@@ -125,7 +125,7 @@ def placement_over(store: Ledger) -> Application:
 
 def environment_of(store: Ledger, args: argparse.Namespace) -> UseCaseEnvironment:
     """The environment of use cases, with the limits of the service."""
-    from moorage.app import plain_environment
+    from moorage.service_environment import plain_environment
 
     return plain_environment(configured(args), store)
 

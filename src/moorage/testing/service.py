@@ -14,11 +14,11 @@ from urllib.parse import urlencode
 from falcon.testing import TestClient
 
 from moorage.api.native import create_app
-from moorage.app import with_strategies
 from moorage.client.fleet_file import read_fleet
 from moorage.domain.fleet_expansion import expand
 from moorage.domain.fleet_expansion import parts as parts_of
 from moorage.domain.period import parse_instant
+from moorage.service_environment import with_strategies
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.store import open_store

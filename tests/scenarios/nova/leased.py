@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.scenarios.nova.conftest import Cloud
 
-from moorage.app import RandomIds, with_strategies
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, PutLease
 from moorage.domain.leases import Lease, LeaseState, Terms, reservation_class
 from moorage.domain.period import HOUR, Duration, Period
+from moorage.service_environment import RandomIds, with_strategies
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.service import TENANT

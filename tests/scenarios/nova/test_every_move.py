@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from tests.scenarios.nova.conftest import Cloud, clouded, new
 from tests.scenarios.nova.leased import Leased, grant
 
-from moorage.app import RandomIds, with_strategies
 from moorage.domain.audit import FindingKind, NovaView
 from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, DropBookings
 from moorage.domain.leases import reservation_class
 from moorage.domain.resources import total
 from moorage.domain.servers import Server
+from moorage.service_environment import RandomIds, with_strategies
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.service import OPERATOR

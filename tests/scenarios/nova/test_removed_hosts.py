@@ -9,10 +9,10 @@ import pytest
 from tests.scenarios.nova.conftest import Cloud
 from tests.scenarios.nova.leased import grant
 
-from moorage.app import RandomIds, with_strategies
 from moorage.domain.effects import EffectState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import HOUR, format_instant
+from moorage.service_environment import RandomIds, with_strategies
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.service import OPERATOR

@@ -11,10 +11,10 @@ from uuid import UUID
 import pytest
 from tests.store.hosts import host, opened
 
-from moorage.app import with_strategies
 from moorage.domain.changes import Changeset, ReplaceAllocations
 from moorage.domain.consumers import Consumer
 from moorage.domain.describe import read_ensemble
+from moorage.service_environment import with_strategies
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.store import Ledger

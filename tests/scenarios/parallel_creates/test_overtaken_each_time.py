@@ -12,7 +12,6 @@ import pytest
 from tests.scenarios.parallel_creates.test_contention import Uuids
 from tests.store.hosts import host, opened
 
-from moorage.app import with_strategies
 from moorage.domain.changes import (
     Changeset,
     Committed,
@@ -26,6 +25,7 @@ from moorage.domain.errors import Busy, CapacityExceeded, Infeasible
 from moorage.domain.explain import Explanation
 from moorage.domain.period import Duration
 from moorage.engine.joint.problem import Outcome, Problem, Verdict
+from moorage.service_environment import with_strategies
 from moorage.solver.cpsat import CpSat
 from moorage.solver.portfolio import Portfolio
 from moorage.store import Ledger

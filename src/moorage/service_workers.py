@@ -1,0 +1,123 @@
+"""The background work of an HTTP worker: which use cases its threads run, and how often."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from moorage.client.topology_rules_file import read_topology_rules
+from moorage.domain.errors import InvalidDescription
+from moorage.outward.outgoing_calls import event_delivery, outgoing_calls
+from moorage.shadow.nova_follower import NovaFollower
+from moorage.telemetry.observers import MeteredDeliveries, MeteredEffects, MeteredExpiry
+from moorage.usecases.claims.outcome import expire
+from moorage.usecases.effect_dispatch import SimulatedServers, carry_out, postpone
+from moorage.usecases.events.deliver import deliver
+from moorage.usecases.events.thresholds import ThresholdWatcher
+from moorage.usecases.events.trim import EventTrimmer, record_passed
+from moorage.usecases.leases.lease_sweeper import LeaseSweeper
+from moorage.usecases.leases.retention import Retention
+from moorage.usecases.ports import Caller
+from moorage.usecases.waitlist.rounds import WaitlistWorker
+from moorage.workers import deliveries, effects, expiry
+from moorage.workers.loop import FailureLog, start_scan
+from moorage.workers.nova_sync import NovaLists, NovaSync
+
+if TYPE_CHECKING:
+    from moorage.domain.topology_rules import TopologyRules
+    from moorage.settings import Settings
+    from moorage.shadow.follower import Follower
+    from moorage.telemetry.health_checks import HealthChecks
+    from moorage.telemetry.instruments import Metrics
+    from moorage.usecases.environment import UseCaseEnvironment
+
+_EXPIRY_SECONDS: Final = 1.0
+_EFFECTS_SECONDS: Final = 1.0
+_ITSELF: Final = Caller(user_id="moorage", project_id="moorage", roles=frozenset({"service"}))
+"""The caller of what the service does by its settings."""
+
+
+def start_expiry(
+    env: UseCaseEnvironment, metrics: Metrics, health: HealthChecks, failures: FailureLog
+) -> None:
+    """Record what has lapsed."""
+    expire_one = MeteredExpiry(partial(expire, env), metrics)
+    expiry.start(
+        env.store, expire_one, interval=_EXPIRY_SECONDS, done=health.round_done, failures=failures
+    )
+
+
+def start_effects(
+    env: UseCaseEnvironment,
+    settings: Settings,
+    metrics: Metrics,
+    health: HealthChecks,
+    failures: FailureLog,
+) -> None:
+    """Carry out what is due, and look around for what nobody reports."""
+    reached = outgoing_calls(settings.outward)
+    if settings.outward.end_servers == "simulated":
+        reached = replace(reached, end=SimulatedServers(env.store))
+    work = MeteredEffects(
+        do=partial(carry_out, env, reached),
+        put_off=partial(postpone, env, reached),
+        metrics=metrics,
+    )
+    effects.start(
+        env.store, work, interval=_EFFECTS_SECONDS, done=health.lane_done, failures=failures
+    )
+    scan = partial(start_scan, interval=_EFFECTS_SECONDS, failures=failures)
+    scan(LeaseSweeper(env).run_round, name="leases")
+    scan(WaitlistWorker(env).run_round, name="waitlist")
+    scan(ThresholdWatcher(env).run_round, name="thresholds")
+    scan(EventTrimmer(env).run_round, name="trimming")
+    scan(Retention(env).run_round, name="retention")
+    _start_deliveries(env, settings, metrics, failures)
+
+
+def start_nova_sync(
+    env: UseCaseEnvironment, settings: Settings, failures: FailureLog, follower: Follower | None
+) -> None:
+    """Bring flavors and topology in step with Nova, in a shadow also groups, if settings say so."""
+    outward = settings.outward
+    if outward.nova_sync is None:
+        return
+    from moorage.client import nova_source  # noqa: PLC0415 - an extra, only where it is used
+    from moorage.outward.nova_reader import NovaReader  # noqa: PLC0415 - as above
+
+    nova = NovaReader(outward.nova, outward.timeout)
+    lists = NovaLists(
+        flavors=partial(nova_source.read_flavors, nova),
+        hosts=partial(nova_source.read_hosts, nova),
+        rules=partial(_topology_rules, outward.topology_rules) if outward.topology_rules else None,
+    )
+    sync = NovaSync(env, _ITSELF, lists, outward.nova_sync)
+    scan = partial(start_scan, interval=_EFFECTS_SECONDS, failures=failures)
+    scan(sync.run_round, name="nova sync")
+    if follower is not None:
+        read = partial(nova_source.read_groups_and_servers, nova)
+        created, judged = follower.created, follower.judged
+        following = NovaFollower(env, _ITSELF, read, created, judged, outward.nova_sync)
+        scan(following.run_round, name="nova groups")
+
+
+def _topology_rules(path: str) -> TopologyRules:
+    try:
+        return read_topology_rules(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidDescription(f"topology_rules {path} cannot be read: {error}") from error
+
+
+def _start_deliveries(
+    env: UseCaseEnvironment, settings: Settings, metrics: Metrics, failures: FailureLog
+) -> None:
+    """Deliver events."""
+    work = MeteredDeliveries(
+        do=partial(deliver, env, event_delivery(settings.outward)),
+        note=partial(record_passed, env),
+        metrics=metrics,
+    )
+    post = deliveries.DeliveryQueue(env.store, work, settings.outward.deliveries, failures)
+    deliveries.start(post, interval=_EFFECTS_SECONDS)
