@@ -69,6 +69,7 @@ def test_the_racks_are_told_to_software(sim: Any, web: str) -> None:
         ("extend", "--role", "web", "--count", "1", "--size", "2"),
         ("extend", "--roles", "web=1", "--count", "1"),
         ("extend", "--roles", "web"),
+        ("extend", "--roles", "web=1", "--roles", "web=2"),
         ("shrink", "--count", "1"),
         ("headroom", "--role", "web"),
     ],

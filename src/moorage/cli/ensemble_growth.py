@@ -52,7 +52,10 @@ class Sized(Command):
         if args.roles:
             if args.role or given:
                 self.usage_error("--roles goes without --role, --count and --size")
-            return {"roles": dict(args.roles)}
+            counts = dict(args.roles)
+            if len(counts) < len(args.roles):
+                self.usage_error("--roles names a role twice")
+            return {"roles": counts}
         if not args.role or len(given) != 1:
             self.usage_error("give --role with --count or --size, or --roles")
         return {"role": args.role, given[0]: getattr(args, given[0])}

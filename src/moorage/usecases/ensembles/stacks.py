@@ -15,6 +15,7 @@ from moorage.domain import deadline
 from moorage.domain.changes import Changeset, DropBookings, PutEnsemble
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.errors import (
+    Busy,
     ConcurrentUpdate,
     DuplicateName,
     Infeasible,
@@ -347,7 +348,7 @@ def _with_headroom(
             continue
         try:
             ensemble = set_headroom(env, caller, ensemble.id, role, count).ensemble
-        except (Infeasible, LimitExceeded, WrongState) as error:
+        except (Busy, Infeasible, LimitExceeded, WrongState) as error:
             note = f"no headroom for {count} more of {role}: {error.message}"
             result = replace(result, notes=(*result.notes, note))
         else:
