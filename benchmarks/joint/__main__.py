@@ -5,11 +5,12 @@
     python -m benchmarks.joint --families mixed exclusive --loads 75
     python -m benchmarks.joint --set held-out                   # what was never tuned on
     python -m benchmarks.joint --streams 3                      # only streams of groups
+    python -m benchmarks.joint --http 10000                     # only over HTTP, on so many hosts
     python -m benchmarks.joint --trace DIR --reassignment DIR   # public data, if you have it
     ... --write                                                 # keep it, and make RESULTS.md anew
 
-Everything runs in this process. Run it on a quiet machine: times are by the wall, with the
-processor's beside them.
+Everything but `--http` runs in this process. Run it on a quiet machine: times are by the wall,
+with the processor's beside them.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.joint import report, stream
+from benchmarks.joint import over_http, report, stream
 from benchmarks.joint.cells import Bench
 from benchmarks.joint.cluster_trace import measure as measure_trace
 from benchmarks.joint.families import SETS
 from benchmarks.joint.reassignment import measure as measure_reassignment
 from benchmarks.joint.reassignment import names_in
+from benchmarks.placement.databases import ENGINES
 from benchmarks.placement.report import machine
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ def main() -> None:
     parser.add_argument("--loads", default="75,90", help="percent of all VCPUs in use, ...")
     parser.add_argument("--set", choices=SETS, default="tune", dest="which")
     parser.add_argument("--streams", type=int, help="only so many streams at each of 60 and 75 %%")
+    parser.add_argument("--http", type=int, metavar="HOSTS", help="only `moorage serve`")
+    parser.add_argument("--engine", choices=ENGINES, default="sqlite", help="its database")
     parser.add_argument("--trace", type=Path, help="only a directory of a cluster trace")
     parser.add_argument("--reassignment", type=Path, help="only one of machine reassignment")
     parser.add_argument("--write", action="store_true", help="keep the results")
@@ -64,6 +68,14 @@ def _rows(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
             found = stream.measure(load / 100, args.which, args.streams)
             yield "streams", found | {"load": load, "set": args.which}
         return
+    if args.http:
+        first = int(args.loads.split(",")[0]) / 100
+        yield "http", over_http.measure(args.http, first, args.which, engine=args.engine)
+        return
+    yield from _cells(args)
+
+
+def _cells(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
     print("\n".join(report.HEAD))
     sizes = [tuple(map(int, cell.split("x"))) for cell in args.cells.split(",")]
     for hosts in sorted({hosts for _, hosts in sizes}):

@@ -223,13 +223,13 @@ def _state(fleet: Fleet, row: int, traits: frozenset[str]) -> ProviderState:
     owner = OTHER_PROJECT if fleet.strangers[row] else PROJECT
     bookings = [
         Booking(f"server-{row}-{number}", name, amounts, Period(0))
-        for number, amounts in enumerate(_servers(fleet.classes, fleet.used[row]))
+        for number, amounts in enumerate(servers_of(fleet.classes, fleet.used[row]))
     ]
     occupants = tuple(Occupant(one.consumer, owner) for one in bookings)
     return ProviderState(provider, tuple(bookings), occupants)
 
 
-def _servers(classes: tuple[str, ...], used: Ints) -> Iterator[Mapping[str, int]]:
+def servers_of(classes: tuple[str, ...], used: Ints) -> Iterator[Mapping[str, int]]:
     """What the servers of a host take each; together all that is used of it."""
     count = -(-int(used[0]) // _SERVER)
     for number in range(count):

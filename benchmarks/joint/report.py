@@ -35,6 +35,9 @@ HOP_GAP: Final = {100: 0.03, 1000: 0.01}
 """Members -> how far the hops may be above the bound after a second."""
 STREAM: Final = {60: 1.05, 75: 1.2}
 """Base load -> how many times as many groups are admitted as one at a time at best."""
+RATE_HOSTS: Final = 10_000
+RATE: Final = 50
+"""Decisions a second, of 20 members, that sixteen clients get on so many hosts."""
 
 HEAD: Final = (
     (
@@ -59,7 +62,7 @@ def keep(rows: list[dict[str, Any]], facts: Mapping[str, Any], section: str) -> 
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
-    names = ("set", "members", "hosts", "load", "family", "format", "name")
+    names = ("set", "members", "hosts", "load", "family", "format", "name", "engine")
     return tuple(f"{row.get(name, ''):>9}" for name in names)
 
 
@@ -76,6 +79,7 @@ def page(found: Mapping[str, Any]) -> Iterator[str]:
         yield ""
     yield from ("## Streams", "")
     yield from _streams(found.get("streams", []))
+    yield from ("", "## Over HTTP, holds committed", "", *_over_http(found.get("http", [])))
     yield from ("", "## Public formats", "", *_public(found.get("public", [])))
 
 
@@ -170,6 +174,31 @@ def _streams(rows: list[dict[str, Any]]) -> Iterator[str]:
         yield (
             f"| {row['set']} | {row['load']} % | {row['groups']} | {counts} | {ratio}"
             f" | {_count(row['undecided'])} |"
+        )
+
+
+def _over_http(rows: list[dict[str, Any]]) -> Iterator[str]:
+    if not rows:
+        yield NOT_RUN
+        return
+    yield (
+        "| database | hosts, bookings | seconds to the first answer"
+        " | members: one client, p50 / p95 | refused"
+        " | 16 clients, 20 members: a second | p50 / p95 | processor each | statuses"
+        " | MiB: biggest process, all |"
+    )
+    yield "|---" * 10 + "|"
+    for row in rows:
+        many, memory = row["sixteen"], row["memory"]
+        rate = many["decisions a second"]
+        missed = row["hosts"] == RATE_HOSTS and rate < RATE
+        statuses = ", ".join(f"{count} x {status}" for status, count in many["statuses"].items())
+        yield (
+            f"| {row['engine']} | {row['hosts']:,}, {row['bookings']:,} | {row['ready']}"
+            f" | {row['members']}: {_times(row['one client'], {})} | {sum(row['refused'].values())}"
+            f" | {f'**{rate}**' if missed else rate} | {_times(many['seconds'], {})}"
+            f" | {_seconds(many['cpu of a decision'])} | {statuses}"
+            f" | {memory['biggest']:,}, {memory['tree']:,} |"
         )
 
 

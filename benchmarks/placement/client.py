@@ -24,11 +24,19 @@ class Answer:
 
 
 class Client:
-    """One connection by an admin, opened again when the server has closed it."""
+    """One connection by an admin, or by a member of `project`.
 
-    def __init__(self, port: int, prefix: str) -> None:
+    It is opened again when the server has closed it.
+    """
+
+    def __init__(self, port: int, prefix: str, *, project: str | None = None) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
         self._prefix = prefix
+        self._identity = (
+            {"X-Auth-Token": "admin"}
+            if project is None
+            else {"X-Auth-Token": f"{project}-user:{project}", "X-Roles": "member"}
+        )
         self.received = 0
         """Bytes of bodies so far."""
 
@@ -38,7 +46,7 @@ class Client:
 
     def send(self, method: str, path: str, body: object = None, version: str = VERSION) -> Answer:
         """One request; a connection found closed is tried once more, new."""
-        headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": f"placement {version}"}
+        headers = self._identity | {"OpenStack-API-Version": f"placement {version}"}
         data = None
         if body is not None:
             data = json.dumps(body).encode()

@@ -99,14 +99,15 @@ def _processes() -> Iterator[_Process]:
 
 
 @contextmanager
-def ours(database: Database, folder: Path) -> Iterator[Server]:
-    """`moorage serve` with one worker, as it is by default."""
+def ours(database: Database, folder: Path, *settings: str) -> Iterator[Server]:
+    """`moorage serve` with one worker, as it is by default; `settings` are further arguments."""
     port = free_port()
     command = [
         str(Path(sys.executable).with_name("moorage")),
         "serve",
         *("--host", "127.0.0.1", "--port", str(port)),
         *("--database", database.url, "--log-level", "warning"),
+        *settings,
     ]
     process = _started("ours", command, folder, dict(os.environ))
     yield from _serving(Server("ours", process, port, "/placement", database.process), folder)
@@ -162,6 +163,7 @@ def _await(server: Server, log: Path) -> None:
             break
         try:
             if client.get("/resource_classes").status == 200:  # noqa: PLR2004 - OK
+                client.close()
                 return
         except OSError:
             time.sleep(0.1)

@@ -31,7 +31,7 @@ def test_a_cell_that_cannot_be_planted_is_shown() -> None:
 
 def test_what_was_not_run_is_said() -> None:
     page = "\n".join(report.page({"machine": {"processor": "x", "cores": 2, "python": "3"}}))
-    assert page.count(report.NOT_RUN) == 3
+    assert page.count(report.NOT_RUN) == 4
 
 
 def test_cells_measure_answers_and_refusals() -> None:

@@ -1,0 +1,229 @@
+"""Decisions over HTTP, their holds committed: one client after another, and sixteen at once.
+
+The fleet of `fleet.make_fleet` is written into a ledger, and `moorage serve` is started on it as
+an operator would. Each client is a project of its own.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from benchmarks.joint.cells import quantiles
+from benchmarks.joint.draft import NotPlantable
+from benchmarks.joint.families import SETS, make
+from benchmarks.joint.fleet import make_fleet, servers_of, topology_of
+from benchmarks.placement.client import Client
+from benchmarks.placement.databases import database
+from benchmarks.placement.servers import ours
+
+from moorage.domain.changes import (
+    Changeset,
+    CreateProvider,
+    CreateTrait,
+    PutInventories,
+    PutTopology,
+    PutTraits,
+    ReplaceAllocations,
+)
+from moorage.domain.consumers import Consumer
+from moorage.domain.providers import Inventory
+from moorage.store import open_store
+from moorage.testing.problems import OTHER_PROJECT, PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks.joint.draft import Instance
+    from benchmarks.joint.fleet import Fleet
+    from benchmarks.placement.servers import Server
+
+    from moorage.domain.changes import Change
+    from moorage.domain.ensembles import PolicyStatement
+    from moorage.domain.requests import EnsembleRequest
+
+CLIENTS: Final = 16
+PER_CLIENT: Final = 12
+SINGLE: Final = 15
+"""Decisions that one client asks for, of each family."""
+FAMILIES: Final = ("high-availability", "nested", "mixed", "tight")
+"""Families that can be placed again and again: each takes what many hosts have."""
+_HOSTS_OF_A_COMMIT: Final = 200
+_CREATED: Final = 201
+_LIMITS: Final = (
+    *("--held-members", "1000000", "--quota-ensembles", "100000"),
+    *("--ensemble-members", "2000", "--threads", "24"),
+)
+
+
+def measure(
+    hosts: int, load: float, which: str, *, engine: str, members: int = 100
+) -> dict[str, Any]:
+    """One row: the start, the decisions of one client, and those of sixteen."""
+    fleet = make_fleet(hosts, load=load, seed=SETS[which] + hosts)
+    with tempfile.TemporaryDirectory() as name, database(engine, Path(name), "ledger") as kept:
+        folder = Path(name)
+        bookings = fill(kept.url, fleet)
+        started = time.monotonic()
+        with ours(kept, folder, *_LIMITS) as server:
+            row: dict[str, Any] = {
+                "hosts": hosts,
+                "members": members,
+                "engine": engine,
+                "load": round(100 * load),
+                "set": which,
+                "bookings": bookings,
+            }
+            single = _one_client(server, fleet, which, members)
+            row["ready"] = round(single["began"] - started, 1)
+            row |= {"one client": quantiles(single["seconds"]), "refused": single["refused"]}
+            row |= {"sixteen": _many_clients(server, fleet, which)}
+            row["memory"] = server.memory()
+    return row
+
+
+# --- the fleet in a ledger ----------------------------------------------------------------------
+
+
+def uuid_of(row: int) -> str:
+    """UUID of the host in a row."""
+    return f"00000000-0000-4000-8000-{row:012d}"
+
+
+def fill(url: str, fleet: Fleet) -> int:
+    """Write the fleet with its servers; returns how many bookings there are."""
+    store, count = open_store(url), 0
+    store.commit(Changeset(tuple(CreateTrait(name) for name in fleet.traits if "CUSTOM" in name)))
+    hosts = range(len(fleet.names))
+    for first in hosts[::_HOSTS_OF_A_COMMIT]:
+        rows = hosts[first : first + _HOSTS_OF_A_COMMIT]
+        changes = tuple(change for row in rows for change in _host(fleet, row))
+        count += sum(isinstance(one, ReplaceAllocations) for one in changes)
+        store.commit(Changeset(changes))
+    store.commit(Changeset((PutTopology(topology_of(fleet)),)))
+    store.close()
+    return count
+
+
+def _host(fleet: Fleet, row: int) -> Iterator[Change]:
+    uuid = uuid_of(row)
+    yield CreateProvider(uuid, fleet.names[row], None)
+    stock = zip(fleet.classes, fleet.capacity[row].tolist(), strict=True)
+    inventories = tuple(Inventory(name, total) for name, total in stock)
+    yield PutInventories(uuid, inventories, None, replace_all=True)
+    if traits := frozenset(trait for trait, mask in fleet.traits.items() if mask[row]):
+        yield PutTraits(uuid, traits, None)
+    owner = OTHER_PROJECT if fleet.strangers[row] else PROJECT
+    for number, amounts in enumerate(servers_of(fleet.classes, fleet.used[row])):
+        consumer = Consumer(f"10000000-0000-4000-{number:04d}-{row:012d}", owner, owner, "INSTANCE")
+        yield ReplaceAllocations(
+            consumer, {uuid: {name: amount for name, amount in amounts.items() if amount}}, None
+        )
+
+
+# --- requests -----------------------------------------------------------------------------------
+
+
+def body_of(request: EnsembleRequest, name: str) -> dict[str, Any]:
+    """What a tenant sends for a request."""
+    roles = [
+        {
+            "name": role.name,
+            "count": sum(member.role == role.name for member in request.members),
+            "resources": dict(role.resources),
+            "required": ["|".join(sorted(traits)) for traits in role.required],
+        }
+        for role in request.roles
+    ]
+    policies = [_policy(one) for one in request.policies]
+    decide = {"hold": "PT1H"}
+    return {
+        "ensemble": {"name": name, "members": roles, "policies": policies, "decide": decide},
+    }
+
+
+def _policy(one: PolicyStatement) -> dict[str, Any]:
+    members = [str(selector) for selector in one.members]
+    return {
+        "name": one.name,
+        "type": one.type,
+        "zip" if one.zip else "members": members,
+        "strength": "required" if one.weight is None else {"preferred": one.weight},
+        **one.parameters,
+    }
+
+
+def _instances(fleet: Fleet, which: str, members: int, first: int) -> Iterator[Instance]:
+    """One of each family in turn, without end."""
+    number = SETS[which] + 1_000_000 + first
+    while True:
+        for family in FAMILIES:
+            try:
+                yield make(family, fleet, members, number)
+            except NotPlantable:
+                continue
+        number += 1
+
+
+class _Project(Client):
+    """One connection of a user of a project."""
+
+    def __init__(self, server: Server, project: str) -> None:
+        super().__init__(server.port, "/v1", project=project)
+
+    def decide(self, instance: Instance, name: str) -> tuple[int, float]:
+        """Status of the answer, and the seconds until its last byte."""
+        body = body_of(instance.request, name)
+        started = time.perf_counter()
+        answer = self.send("POST", "/ensembles", body)
+        return answer.status, time.perf_counter() - started
+
+
+def _one_client(server: Server, fleet: Fleet, which: str, members: int) -> dict[str, Any]:
+    """Its first decision loads what is loaded once, and is not among the times."""
+    project = _Project(server, PROJECT)
+    seconds: list[float] = []
+    refused: dict[str, int] = {}
+    instances = _instances(fleet, which, members, 0)
+    began = 0.0
+    for number in range(SINGLE * len(FAMILIES) + 1):
+        status, taken = project.decide(next(instances), f"one-{number}")
+        if not number:
+            began = time.monotonic()
+            continue
+        seconds.append(taken)
+        if status != _CREATED:
+            refused[str(status)] = refused.get(str(status), 0) + 1
+    project.close()
+    return {"began": began, "seconds": seconds, "refused": refused}
+
+
+def _many_clients(server: Server, fleet: Fleet, which: str) -> dict[str, Any]:
+    """Decisions of twenty members a second, as sixteen projects ask for them at once."""
+    asked = [
+        [next(instances) for _ in range(PER_CLIENT)]
+        for instances in (_instances(fleet, which, 20, 1000 * (one + 1)) for one in range(CLIENTS))
+    ]
+
+    def work(one: int) -> list[tuple[int, float]]:
+        project = _Project(server, f"{one:08d}-0000-4000-8000-000000000000")
+        try:
+            return [project.decide(made, f"many-{n}") for n, made in enumerate(asked[one])]
+        finally:
+            project.close()
+
+    before, started = server.cpu(), time.perf_counter()
+    with ThreadPoolExecutor(CLIENTS) as crew:
+        found = [answer for answers in crew.map(work, range(CLIENTS)) for answer in answers]
+    wall = time.perf_counter() - started
+    statuses = [status for status, _ in found]
+    return {
+        "decisions a second": round(len(found) / wall, 1),
+        "cpu of a decision": round((server.cpu() - before) / len(found), 4),
+        "seconds": quantiles([taken for _, taken in found]),
+        "statuses": {str(one): statuses.count(one) for one in np.unique(statuses).tolist()},
+    }
