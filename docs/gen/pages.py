@@ -11,6 +11,7 @@ from gen import (
     commands,
     errors,
     events,
+    joint,
     metrics,
     microversions,
     month,
@@ -37,5 +38,6 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/api.md": native_api.page,
     "reference/speed.md": speed.page,
     "reference/time.md": time.page,
+    "reports/joint.md": joint.page,
     "reports/month.md": month.page,
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.joint import __main__ as command
-from benchmarks.joint import report
+from benchmarks.joint import pictures, report
 from benchmarks.joint.cells import Bench, Cell
 
 
@@ -51,6 +51,8 @@ def test_the_command_keeps_results(
 ) -> None:
     monkeypatch.setattr(report, "RESULTS", tmp_path / "results.json")
     monkeypatch.setattr(report, "TABLE", tmp_path / "RESULTS.md")
+    monkeypatch.setattr(report, "PICTURE", tmp_path / "joint.svg")
+    monkeypatch.setattr(report, "PICTURED_LOAD", 60)
     words = "--cells 10x200 --instances 1 --families exact --loads 60 --write"
     monkeypatch.setattr(sys, "argv", ["joint", *words.split()])
     command.main()
@@ -59,3 +61,18 @@ def test_the_command_keeps_results(
     (kept,) = json.loads((tmp_path / "results.json").read_text())["cells"]
     assert (kept["family"], kept["instances"], kept["wrong"]) == ("exact", 1, [])
     assert "| exact |" in (tmp_path / "RESULTS.md").read_text()
+    plot = (tmp_path / "joint.svg").read_text()
+    assert plot.count("<circle") == 1
+    assert "10 members: first valid answer" in plot
+
+
+def test_the_plot_has_a_line_for_each_family() -> None:
+    rows = []
+    for hosts in (1_000, 10_000):
+        for family, what in (("mixed", "first"), ("too-many", "conflict")):
+            cell = Cell(family, 100, hosts, 75, "tune", instances=1)
+            cell.note(what, hosts / 100_000)
+            rows.append(cell.as_row())
+    plot = pictures.picture(rows)
+    assert plot.count("<polyline") == 2
+    assert plot.count("<circle") == 4
