@@ -1,0 +1,68 @@
+"""All facts of a node, from the files below a root directory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from moorage.agent.facts import Caution, Node
+from moorage.agent.probes import (
+    cells,
+    disks,
+    fpga_regions,
+    identity,
+    interfaces,
+    mediated_types,
+    mounts,
+    pci_functions,
+    processors,
+)
+
+if TYPE_CHECKING:
+    from moorage.agent.files import Files
+
+CELLS: Final = "cells"
+FUNCTIONS: Final = "PCI functions"
+DISKS: Final = "disks"
+MOUNTS: Final = "mounts"
+"""Sources that no node is without: one that shows nothing is not believed."""
+
+
+def discover(files: Files) -> Node:
+    """Read and parse every source. Never raises for what it reads."""
+    host_name, provider_uuid, of_identity = identity.parse(files.read(identity.PATTERNS))
+    of_processors, unclear_processors = processors.parse(files.read(processors.PATTERNS))
+    of_cells, unclear_cells = cells.parse(files.read(cells.PATTERNS))
+    functions, unclear_functions = pci_functions.parse(pci_functions.read(files))
+    mediated, unclear_types = mediated_types.parse(files.read(mediated_types.PATTERNS))
+    regions, unclear_regions = fpga_regions.parse(files.read(fpga_regions.PATTERNS))
+    of_mounts = mounts.parse(files.read(mounts.PATTERNS))
+    of_disks, unclear_disks = disks.parse(files.read(disks.PATTERNS), of_mounts)
+    shown = {CELLS: of_cells, FUNCTIONS: functions, DISKS: of_disks, MOUNTS: of_mounts}
+    blind = frozenset(name for name, some in shown.items() if not some)
+    return Node(
+        host_name=host_name,
+        provider_uuid=provider_uuid,
+        processors=of_processors,
+        cells=of_cells,
+        functions=functions,
+        interfaces=interfaces.parse(files.read(interfaces.PATTERNS)),
+        mediated=mediated,
+        regions=regions,
+        disks=of_disks,
+        mounts=of_mounts,
+        blind=blind,
+        cautions=(
+            *files.cautions,
+            *of_identity,
+            *unclear_processors,
+            *unclear_cells,
+            *unclear_functions,
+            *unclear_types,
+            *unclear_regions,
+            *unclear_disks,
+            *(
+                Caution("source-empty", name, "shows nothing; what was reported of it stays")
+                for name in sorted(blind)
+            ),
+        ),
+    )

@@ -1,0 +1,46 @@
+"""The processors: which are online, and what they can do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from moorage.agent.facts import Caution, Processors
+from moorage.agent.files import numbers
+
+if TYPE_CHECKING:
+    from moorage.agent.files import Texts
+
+_ONLINE: Final = "sys/devices/system/cpu/online"
+_INFO: Final = "proc/cpuinfo"
+_THREADS: Final = "sys/devices/system/cpu/smt/active"
+PATTERNS: Final = (_ONLINE, _INFO, _THREADS)
+MAX_CPU: Final = 65_535
+_FLAGS: Final = {"flags": "x86_64", "Features": "aarch64"}
+"""How the kernel of an architecture names the line with what a processor can do."""
+
+
+def parse(texts: Texts) -> tuple[Processors, tuple[Caution, ...]]:
+    """The processors. What all of them can do counts: a server may run on any."""
+    cautions: list[Caution] = []
+    online = numbers(texts.text(_ONLINE), MAX_CPU)
+    if online is None:
+        said = texts.text(_ONLINE)[:40]
+        cautions.append(Caution("not-a-number", _ONLINE, f"not a list of processors: {said!r}"))
+        online = frozenset()
+    architecture = ""
+    common: frozenset[str] | None = None
+    for line in texts.text(_INFO).splitlines():
+        key, colon, value = line.partition(":")
+        if colon and key.strip() in _FLAGS:
+            architecture = _FLAGS[key.strip()]
+            flags = frozenset(value.split())
+            common = flags if common is None else common & flags
+    return (
+        Processors(
+            online=online,
+            flags=common or frozenset(),
+            architecture=architecture,
+            hyperthreading=texts.text(_THREADS) == "1",
+        ),
+        tuple(cautions),
+    )
