@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from sqlalchemy import ClauseElement, Dialect
     from sqlalchemy.sql.compiler import SQLCompiler
 
-_CHUNK: Final = 500
+IN_LIST: Final = 500
 """Values of one IN list: few enough for every database."""
 
 
 def chunks(values: Iterable[str]) -> Sequence[list[str]]:
     """Distinct values in lists short enough for one statement, in a stable order."""
     every = sorted(set(values))
-    if len(every) <= _CHUNK:
+    if len(every) <= IN_LIST:
         return [every] if every else ()
-    return [every[start : start + _CHUNK] for start in range(0, len(every), _CHUNK)]
+    return [every[start : start + IN_LIST] for start in range(0, len(every), IN_LIST)]
 
 
 def only_chunk(values: Iterable[str]) -> Sequence[list[str]]:

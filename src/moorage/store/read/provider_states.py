@@ -12,14 +12,12 @@ from moorage.domain.period import Period
 from moorage.domain.topology import EMPTY
 from moorage.engine.state.arrivals import AddedBookings
 from moorage.engine.state.snapshot import ProviderState
-from moorage.store.database.statements import chunks
+from moorage.store.database.statements import IN_LIST, chunks
 from moorage.store.schema import tables
 from moorage.store.values import rows, stored_bodies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from sqlalchemy import Select
 
     from moorage.domain.placement import Occupant
     from moorage.domain.providers import ResourceProvider
@@ -30,7 +28,10 @@ if TYPE_CHECKING:
 _b, _c, _m = tables.bookings.c, tables.consumers.c, tables.members.c
 _SOME: Final[Any] = bindparam("providers", expanding=True)
 
-_PROVIDERS = select(tables.providers)
+# Oldest first on every replica: a server such as PostgreSQL has no order of its own.
+_AGE = (tables.providers.c.created_at, tables.providers.c.uuid)
+_OLDEST_FIRST = select(tables.providers.c.uuid).order_by(*_AGE)
+_PROVIDERS = select(tables.providers).order_by(*_AGE)
 _INVENTORIES = select(tables.inventories).order_by(
     tables.inventories.c.provider, tables.inventories.c.resource_class
 )
@@ -49,8 +50,6 @@ _BOOKINGS = (
     .order_by(_b.number)
 )
 
-# Oldest first on every replica: a server such as PostgreSQL has no order of its own.
-_ALL_PROVIDERS = _PROVIDERS.order_by(tables.providers.c.created_at, tables.providers.c.uuid)
 _SOME_PROVIDERS = _PROVIDERS.where(tables.providers.c.uuid.in_(_SOME))
 _SOME_INVENTORIES = _INVENTORIES.where(tables.inventories.c.provider.in_(_SOME))
 _SOME_TRAITS = _TRAITS.where(tables.provider_traits.c.provider.in_(_SOME))
@@ -69,29 +68,30 @@ _TAGS = select(_m.consumer, _m.tags).where(_m.consumer.in_(_OF))
 
 def every_state(connection: Session) -> Iterator[ProviderState]:
     """All providers there are."""
-
-    def read(query: Select[Any]) -> Iterable[Any]:
-        return connection.execute(query).all()
-
-    providers = _assembled(
-        read(_ALL_PROVIDERS), read(_INVENTORIES), read(_TRAITS), read(_AGGREGATES)
-    )
-    return _booked(providers, read(_BOOKINGS), _down(read(_AWAY)))
+    uuids = connection.scalars(_OLDEST_FIRST).all()
+    # A part at a time: all rows at once would take as much memory as what is made of them.
+    for start in range(0, len(uuids), IN_LIST):
+        yield from _states(connection, uuids[start : start + IN_LIST])
 
 
 def states(connection: Session, uuids: Iterable[str]) -> Iterator[ProviderState]:
     """Those of the named providers that exist."""
     for some in chunks(uuids):
-        parameters = {"providers": some}
-        *parts, bookings, away = connection.ask(
-            (_SOME_PROVIDERS, parameters),
-            (_SOME_INVENTORIES, parameters),
-            (_SOME_TRAITS, parameters),
-            (_SOME_AGGREGATES, parameters),
-            (_SOME_BOOKINGS, parameters),
-            (_SOME_AWAY, parameters),
-        )
-        yield from _booked(_assembled(*parts), bookings, _down(away))
+        yield from _states(connection, some)
+
+
+def _states(connection: Session, uuids: Sequence[str]) -> Iterator[ProviderState]:
+    """Those of a few providers, as many as one statement takes; oldest first."""
+    parameters = {"providers": uuids}
+    *parts, bookings, away = connection.ask(
+        (_SOME_PROVIDERS, parameters),
+        (_SOME_INVENTORIES, parameters),
+        (_SOME_TRAITS, parameters),
+        (_SOME_AGGREGATES, parameters),
+        (_SOME_BOOKINGS, parameters),
+        (_SOME_AWAY, parameters),
+    )
+    return _booked(_assembled(*parts), bookings, _down(away))
 
 
 def provider(source: Queryable, uuid: str) -> ResourceProvider:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import lru_cache
 from operator import attrgetter
+from sys import intern
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from moorage.domain.period import Instant
+    from moorage.domain.resources import Amounts
 
 
 _STATES = {state.value: state for state in BookingState}
+_NO_TAGS: Final[frozenset[str]] = frozenset()
 _BINDINGS = {binding.value: binding for binding in Binding}
 
 
@@ -61,10 +65,10 @@ def provider(
 ) -> ResourceProvider:
     """One provider with all it has."""
     return ResourceProvider(
-        uuid=row.uuid,
+        uuid=intern(row.uuid),
         name=row.name,
         parent_uuid=row.parent,
-        root_uuid=row.root,
+        root_uuid=intern(row.root),
         generation=row.generation,
         revision=row.revision,
         created_at=row.created_at,
@@ -101,9 +105,8 @@ def consumer(row: Any) -> Consumer:  # noqa: ANN401 - a row with the columns of 
 
 def occupant(consumer_uuid: str, project_id: str, tags: str | None) -> Occupant:
     """Who a booking's consumer is to policies; `tags` is JSON, or None for no member."""
-    return Occupant(
-        consumer_uuid, project_id, frozenset() if tags is None else frozenset(json.loads(tags))
-    )
+    found = _NO_TAGS if tags is None else frozenset[str](json.loads(tags))
+    return Occupant(consumer_uuid, intern(project_id), found)
 
 
 BOOKING: Final = (
@@ -142,15 +145,25 @@ def as_read(one: Booking) -> Booking:
     return replace(one, amounts=MappingProxyType({name: one.amounts[name] for name in ordered}))
 
 
+@lru_cache(maxsize=65_536)
+def _shared_amounts(*items: tuple[str, int]) -> Amounts:
+    """One object for all bookings of equal amounts: a snapshot holds hundreds of thousands."""
+    return MappingProxyType(dict(items))
+
+
+@lru_cache(maxsize=65_536)
+def _shared_period(start: Instant, end: Instant) -> Period:
+    """One object for all bookings of one period."""
+    return Period(start, end)
+
+
 def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
     who, where, start, end, state, lapses_at, binding, decision, preemptible, *yields = key
-    if len(amounts) > 1:
-        amounts = dict(sorted(amounts.items()))
     return Booking(
         who,
-        where,
-        MappingProxyType(amounts),
-        Period(start, end),
+        intern(where),
+        _shared_amounts(*sorted(amounts.items())),
+        _shared_period(start, end),
         _STATES[state],
         lapses_at,
         _BINDINGS[binding],
