@@ -48,6 +48,7 @@ from moorage.telemetry.observers import (
     StoreMetrics,
 )
 from moorage.telemetry.traces import Traces
+from moorage.usecases.decide.search_queue import SolverBetweenTurns
 from moorage.usecases.ledger.allocations import WriteRules
 from moorage.usecases.shared.admission import Admission
 from moorage.workers.health_monitor import HealthMonitor
@@ -262,7 +263,8 @@ class _Process:
         metrics.count(table.STARTS, metrics.worker)
         counted = StoreMetrics(metrics)
         watch: Watch = counted
-        solver: Solver = MeteredSolver(Portfolio(PoolSolver(config["solver"])), metrics)
+        pool = SolverBetweenTurns(PoolSolver(config["solver"]))
+        solver: Solver = MeteredSolver(Portfolio(pool), metrics)
         traces = None if settings.traces == "off" else Traces()
         if traces is not None:
             watch, solver = traces.watch(watch), traces.solver(solver)

@@ -14,6 +14,7 @@ from moorage.store import Ledger, open_store
 from moorage.store.settable_clock import SettableClock
 from moorage.usecases.decide.environment import Strategies
 from moorage.usecases.decide.search_plan import PlaceUnaided
+from moorage.usecases.decide.search_queue import SearchQueue, SolverBetweenTurns
 from moorage.usecases.environment import UseCaseEnvironment
 from moorage.usecases.preemption.displacement import EndPreemptible
 from moorage.usecases.preemption.lease_preemption import PreemptLeases
@@ -70,6 +71,7 @@ def with_strategies(environment: Environment) -> UseCaseEnvironment:
         stopwatch=environment.stopwatch,
         pause=environment.pause,
         strategies=strategies,
+        searches=SearchQueue(environment.stopwatch),
         try_entry=try_entry,
     )
 
@@ -104,7 +106,7 @@ def solver_in_this_process() -> Solver:
     """A solver without a process of its own."""
     from moorage.solver.cpsat import CpSat  # noqa: PLC0415 - OR-Tools only where it is used
 
-    return Portfolio(CpSat())
+    return Portfolio(SolverBetweenTurns(CpSat()))
 
 
 def open_ledger(settings: Settings, watch: Watch, clock: Clock | None = None) -> Ledger:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from moorage.usecases.decide.decision import DecisionBasis
     from moorage.usecases.decide.request import Proposal, RequestIdentity
     from moorage.usecases.decide.search import SearchContext
+    from moorage.usecases.decide.search_queue import SearchQueue
     from moorage.usecases.decide.search_result import Observation, SearchResult
     from moorage.usecases.decide.solution import DecisionOptions
 
@@ -86,3 +87,5 @@ class DecideEnvironment(Environment):
     """The ports and bounds of one process, with the strategies of its decisions."""
 
     strategies: Strategies
+    searches: SearchQueue
+    """The order of the searches of this process."""

@@ -322,11 +322,12 @@ def _settled(
 
 def _freely(maker: AttemptMaker) -> tuple[Attempt | None, Committed | None]:
     """An attempt with optimistic concurrency; None: waitlist entries were tried first."""
-    attempt = maker.attempt()
-    if attempt is None or attempt.changeset is None:
-        return attempt, None
-    deadline.check()  # the last check: after the commit the time limit no longer applies
-    return attempt, maker.env.store.commit(attempt.changeset)
+    with maker.env.searches.turn(maker.proposal.ensemble.project_id):
+        attempt = maker.attempt()
+        if attempt is None or attempt.changeset is None:
+            return attempt, None
+        deadline.check()  # the last check: after the commit the time limit no longer applies
+        return attempt, maker.env.store.commit(attempt.changeset)
 
 
 def _alone(maker: AttemptMaker) -> tuple[Attempt | None, Committed | None]:
