@@ -56,7 +56,8 @@ class LedgerNames:
         self._store = store
         self._operator = operator
         self._classes: frozenset[str] | None = None
-        self._traits: frozenset[str] | None = None
+        self._traits: frozenset[str] = frozenset()
+        """Those of the names asked for that exist."""
         self._flavors: dict[str, Flavor] = {}
 
     def flavor(self, name: str, path: str) -> Flavor:
@@ -81,10 +82,10 @@ class LedgerNames:
 
     def check_traits(self, names: frozenset[str], path: str) -> None:
         """Raise UnknownName for the first name that is no trait."""
-        if names and self._traits is None:
-            self._traits = frozenset(one.name for one in self._store.traits())
-        known = self._traits or frozenset()
-        for name in sorted(names - known):
+        if new := names - self._traits:
+            self._traits |= {one.name for one in self._store.traits(new)}
+        for name in sorted(names - self._traits):
+            known = frozenset(one.name for one in self._store.traits())
             raise UnknownName("trait", name, path=path, known=self._public(known))
 
     def _public(self, names: frozenset[str]) -> frozenset[str]:
