@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from moorage.domain.decisions import SolveEnd
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND, Duration
 from moorage.domain.requests import Objective
@@ -31,9 +32,11 @@ class Recorder:
 
     inner: CpSat = field(default_factory=CpSat)
     asked: list[Problem] = field(default_factory=list)
+    limits: list[Duration] = field(default_factory=list)
 
     def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
         self.asked.append(problem)
+        self.limits.append(time_limit)
         return self.inner.solve(problem, time_limit=time_limit, seed=seed)
 
 
@@ -87,17 +90,33 @@ def test_a_packing_is_proved_best() -> None:
     assert (found.value, found.bound) == (2, 2)
 
 
-def test_a_full_pool_leaves_the_greedy_answer_with_its_honest_bound() -> None:
+def improvable() -> Problem:
+    """A valid answer is found at once, but counting has no bound that proves it best."""
     soft = [statement("soft", "affinity", "*", weight=3)]
     sizes = {"a": (4, {"VCPU": 5})}
     hosts = [Host(f"h{i}", {"VCPU": 10}) for i in range(4)]
-    problem = build_on_terrain(request(sizes, soft), terrain(hosts, EMPTY)).problem
+    return build_on_terrain(request(sizes, soft), terrain(hosts, EMPTY)).problem
+
+
+def test_a_full_pool_leaves_the_greedy_answer_with_its_honest_bound() -> None:
+    problem = improvable()
     found = Portfolio(Full()).solve(problem, time_limit=LIMIT, seed=0)
     assert found.verdict is Verdict.FEASIBLE
     assert not found.proven
+    assert found.ended is SolveEnd.BUSY
     best = Portfolio(CpSat()).solve(problem, time_limit=LIMIT, seed=0)
     assert best.proven
+    assert best.ended is SolveEnd.PROVED
     assert found.bound <= best.value <= found.value
+
+
+def test_a_valid_answer_is_improved_for_a_part_of_the_time() -> None:
+    recorder = Recorder()
+    Portfolio(recorder).solve(improvable(), time_limit=LIMIT, seed=0)
+    Portfolio(recorder).solve(misshapen().problem, time_limit=LIMIT, seed=0)
+    improving, deciding = recorder.limits
+    assert improving == LIMIT // 5
+    assert LIMIT // 2 < deciding <= LIMIT
 
 
 def test_a_full_pool_without_any_answer_is_busy() -> None:

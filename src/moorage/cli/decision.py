@@ -110,7 +110,9 @@ def _status(status: str) -> str:
 def found_by(decision: Decision) -> str:
     """How it was found: `cpsat in 38 ms, cost 2 (proven best), seed 0, at revision 7`."""
     solve = decision.solve
-    proof = "proven best" if solve.optimal else f"no better than {solve.bound:g}"
+    proof = f"no better than {solve.bound:g}, gap {solve.gap:.0%}, ended by {solve.ended}"
+    if solve.optimal:
+        proof = "proven best"
     return (
         f"{solve.solver} in {solve.wall_ms:.0f} ms, cost {solve.value:g} ({proof}),"
         f" seed {solve.seed}, at revision {decision.revision}"

@@ -116,9 +116,22 @@ def claim_after(state: ClaimState, step: ClaimStep) -> ClaimState:
         raise WrongState(f"cannot {step} a claim that is {state}") from None
 
 
+class SolveEnd(StrEnum):
+    """Why a search ended."""
+
+    PROVED = "proved"
+    """The answer is known to be the best, or it is known that there is none."""
+    TIME_LIMIT = "time limit"
+    """The time for the search, or for improving its answer, was over."""
+    BUSY = "busy"
+    """No process was free to improve the answer."""
+    KEPT = "kept"
+    """Nothing was searched for: known places were kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Solve:
-    """How an answer was found: solver, time, cost and bound.
+    """How an answer was found: solver, time, cost and bound, and why the search ended.
 
     `value` and `bound` are costs: scale x penalties + the objective's cost (see `Objective`);
     the penalties themselves are those of the decision's `PolicyStatus`es.
@@ -130,6 +143,12 @@ class Solve:
     proven: bool
     wall_ms: float
     seed: int
+    ended: SolveEnd = SolveEnd.TIME_LIMIT
+
+    @property
+    def gap(self) -> float:
+        """The share of the cost by which a better answer could be cheaper at most; 0 if proven."""
+        return 0.0 if self.proven or self.value <= 0 else 1 - self.bound / self.value
 
 
 @dataclass(frozen=True, slots=True)

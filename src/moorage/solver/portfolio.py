@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from moorage.domain.decisions import SolveEnd
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
 from moorage.engine.joint.counting import refuted
@@ -27,6 +28,8 @@ class Portfolio:
 
     exact: SupportsSolve
     greedy: Greedy = field(default_factory=Greedy)
+    improving: int = 5
+    """A valid answer is improved for one part in this many of the time limit, at most."""
 
     def solve(self, problem: Problem, *, time_limit: Duration, seed: int) -> Outcome:
         """The best placement found within the limit; `infeasible` only when proved.
@@ -36,19 +39,21 @@ class Portfolio:
         """
         started = time.monotonic()
         if refuted(problem):
-            return Outcome(Verdict.INFEASIBLE, "counting", wall_ms=_since(started))
+            return _ended(Outcome(Verdict.INFEASIBLE, "counting"), started)
         quick = self.greedy.solve(problem, time_limit=time_limit, seed=seed)
         left = time_limit - int(_since(started) / 1000 * SECOND)
+        if quick.verdict is Verdict.FEASIBLE:
+            left = min(left, time_limit // self.improving)
         if quick.proven or left <= 0:
-            return replace(quick, wall_ms=_since(started))
+            return _ended(quick, started)
         try:
             exact = self.exact.solve(problem, time_limit=left, seed=seed)
         except Busy:
             # A valid answer that might be improved is better than none; its bound says so.
             if quick.verdict is not Verdict.FEASIBLE:
                 raise
-            exact = quick
-        return replace(_better(quick, exact), wall_ms=_since(started))
+            return _ended(quick, started, SolveEnd.BUSY)
+        return _ended(_better(quick, exact), started)
 
 
 def _better(quick: Outcome, exact: Outcome) -> Outcome:
@@ -59,6 +64,12 @@ def _better(quick: Outcome, exact: Outcome) -> Outcome:
         return quick
     best = exact if exact.value < quick.value else quick
     return replace(best, bound=min(best.value, max(quick.bound, exact.bound)))
+
+
+def _ended(found: Outcome, started: float, otherwise: SolveEnd = SolveEnd.TIME_LIMIT) -> Outcome:
+    """The outcome with its time, and why the search ended if nothing is proved."""
+    ended = SolveEnd.PROVED if found.proven else otherwise
+    return replace(found, ended=ended, wall_ms=_since(started))
 
 
 def _since(started: float) -> float:

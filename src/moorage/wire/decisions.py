@@ -100,6 +100,18 @@ class Solve(Struct, frozen=True):
     optimal: bool
     value: int
     bound: int
+    gap: Annotated[
+        float,
+        Meta(description="The share of `value` by which a better answer could be cheaper at most"),
+    ]
+    ended: Annotated[
+        Literal["proved", "time limit", "busy", "kept"],
+        Meta(
+            description="Why the search ended. time limit: the time, or that for improving a valid"
+            " answer, was over; busy: no process was free to improve it; kept: known places were"
+            " kept"
+        ),
+    ]
     wall_ms: float
     seed: int
 

@@ -52,6 +52,7 @@ def test_exactly_five_more_web_servers_fit(service: Service, shop: dict[str, Any
     assert decision["max_additional"] == {"web": {"count": 5, "exact": True}}
     assert decision["expires_at"] == "2026-11-21T09:10:00Z"
     assert decision["solve"]["optimal"] is True
+    assert (decision["solve"]["gap"], decision["solve"]["ended"]) == (0.0, "proved")
     assert [one["satisfied"] for one in decision["policies"]] == [True] * 4
     racks = {one["domains"]["rack"] for one in decision["assignments"] if "db" in one["member"]}
     assert racks == {"r1", "r2", "r3"}

@@ -232,6 +232,8 @@ def solve_view(solve: Solve) -> wire.Solve:
         optimal=solve.proven,
         value=solve.value,
         bound=solve.bound,
+        gap=round(solve.gap, 4),
+        ended=solve.ended.value,
         wall_ms=round(solve.wall_ms, 3),
         seed=solve.seed,
     )

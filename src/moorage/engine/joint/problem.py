@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
+from moorage.domain.decisions import SolveEnd
 from moorage.policies.primitives import NeverOn, OnlyOn
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class Outcome:
     value: int = 0
     bound: int = 0
     wall_ms: float = 0.0
+    ended: SolveEnd = SolveEnd.TIME_LIMIT
 
     @property
     def proven(self) -> bool:

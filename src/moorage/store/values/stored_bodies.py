@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.bookings import Binding
 from moorage.domain.capacity_windows import CapacityWindow, WindowKind
-from moorage.domain.decisions import Claim, ClaimState, Decision, DecisionState, PolicyStatus, Solve
+from moorage.domain.decisions import (
+    Claim,
+    ClaimState,
+    Decision,
+    DecisionState,
+    PolicyStatus,
+    Solve,
+    SolveEnd,
+)
 from moorage.domain.effects import Effect, EffectKind, EffectState
 from moorage.domain.ensembles import (
     Ensemble,
@@ -156,7 +164,7 @@ DECISION: Final = record(
     state=choice(DecisionState),
     period=_PERIOD,
     objective=choice(Objective),
-    solve=record(Solve),
+    solve=record(Solve, ended=choice(SolveEnd)),
     places=table(record(Place, allocations=table(_AMOUNTS), groups=table(PLAIN)), key=_MEMBER_NAME),
     policies=each(record(PolicyStatus)),
     max_additional=table(PLAIN),

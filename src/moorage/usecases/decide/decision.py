@@ -87,6 +87,7 @@ def decision_for(
             proven=outcome.proven,
             wall_ms=outcome.wall_ms,
             seed=options.seed,
+            ended=outcome.ended,
         ),
         places=MappingProxyType(
             {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from moorage.domain.deadline import TimeExpired
+from moorage.domain.decisions import SolveEnd
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.engine.joint.cost import cost
 from moorage.engine.joint.problem import Outcome, Verdict
@@ -156,7 +157,13 @@ def _standing(
     if -1 in rows:
         return None
     value = int(cost(built.problem, np.array([rows], dtype=np.int64))[0])
-    outcome = replace(outcome, hosts=np.array(rows, dtype=np.int64), value=value, bound=0)
+    outcome = replace(
+        outcome,
+        hosts=np.array(rows, dtype=np.int64),
+        value=value,
+        bound=0,
+        ended=SolveEnd.KEPT if value else SolveEnd.PROVED,
+    )
     try:
         return verified_placement(built, outcome, rows)
     except WrongAnswer:
