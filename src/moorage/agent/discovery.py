@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from moorage.agent.facts import Caution, Node
@@ -27,21 +28,29 @@ MOUNTS: Final = "mounts"
 """Sources that no node is without: one that shows nothing is not believed."""
 
 
-def discover(files: Files) -> Node:
-    """Read and parse every source. Never raises for what it reads."""
-    host_name, provider_uuid, of_identity = identity.parse(files.read(identity.PATTERNS))
+def discover(files: Files, *, measured: frozenset[str] = frozenset()) -> Node:
+    """Read and parse every source. Never raises for what it reads.
+
+    `measured` are the directories of mounts whose size is needed.
+    """
+    who, of_identity = identity.parse(files.read(identity.PATTERNS))
     of_processors, unclear_processors = processors.parse(files.read(processors.PATTERNS))
     of_cells, unclear_cells = cells.parse(files.read(cells.PATTERNS))
     functions, unclear_functions = pci_functions.parse(pci_functions.read(files))
     mediated, unclear_types = mediated_types.parse(files.read(mediated_types.PATTERNS))
     regions, unclear_regions = fpga_regions.parse(files.read(fpga_regions.PATTERNS))
     of_mounts = mounts.parse(files.read(mounts.PATTERNS))
+    of_mounts = tuple(
+        replace(one, size_gb=files.size_gb(one.directory)) if one.directory in measured else one
+        for one in of_mounts
+    )
     of_disks, unclear_disks = disks.parse(files.read(disks.PATTERNS), of_mounts)
     shown = {CELLS: of_cells, FUNCTIONS: functions, DISKS: of_disks, MOUNTS: of_mounts}
     blind = frozenset(name for name, some in shown.items() if not some)
     return Node(
-        host_name=host_name,
-        provider_uuid=provider_uuid,
+        host_name=who.host_name,
+        provider_uuid=who.compute_id,
+        machine_id=who.machine_id,
         processors=of_processors,
         cells=of_cells,
         functions=functions,

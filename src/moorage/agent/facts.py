@@ -118,11 +118,12 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A mounted filesystem: where, from what, and of which type."""
+    """A mounted filesystem: where, from what, of which type, and how large if that was asked."""
 
     directory: str
     source: str
     kind: str
+    size_gb: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,7 @@ class Node:
     host_name: str = ""
     provider_uuid: str | None = None
     """As Nova's compute service has noted it for itself."""
+    machine_id: str | None = None
     processors: Processors = field(default_factory=Processors)
     cells: tuple[Cell, ...] = ()
     functions: tuple[PciFunction, ...] = ()

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import re
 import stat
+from contextlib import suppress
 from dataclasses import dataclass, field
 from errno import EINVAL, ENODATA, ENODEV, ENOENT, EOPNOTSUPP
 from pathlib import Path, PurePosixPath
+from threading import Thread
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -133,13 +135,24 @@ class Files:
                     found[str(path)] = content
         return Texts(found)
 
-    def size_gb(self, directory: str) -> int | None:
-        """The size of the filesystem with this directory, in GiB; None if it cannot be known."""
-        try:
-            found = os.statvfs(self._root / directory.lstrip("/"))
-        except (OSError, ValueError):
-            return None
-        return found.f_blocks * found.f_frsize // 2**30
+    def size_gb(self, directory: str, timeout: float = 5.0) -> int | None:
+        """The size of the filesystem on a directory, in GiB; None if it cannot be known in time.
+
+        Filesystems of servers that do not answer let one wait for ever, in a thread of its own.
+        """
+        found: list[int] = []
+
+        def measure() -> None:
+            with suppress(OSError, ValueError):
+                size = os.statvfs(self._root / directory.lstrip("/"))
+                found.append(size.f_blocks * size.f_frsize // 2**30)
+
+        thread = Thread(target=measure, daemon=True)
+        thread.start()
+        thread.join(timeout)
+        if not found:
+            self._warn("unreadable", directory, f"no size within {timeout:g} seconds")
+        return found[0] if found else None
 
     def names(self, directory: str) -> list[str]:
         """The names in a directory, sorted; none where it cannot be read."""

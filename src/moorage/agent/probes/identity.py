@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -12,23 +13,38 @@ if TYPE_CHECKING:
 
 COMPUTE_ID: Final = "var/lib/nova/compute_id"
 """Nova writes the UUID of its resource provider there."""
-PATTERNS: Final = ("proc/sys/kernel/hostname", "etc/hostname", COMPUTE_ID)
+_MACHINE_ID: Final = "etc/machine-id"
+PATTERNS: Final = ("proc/sys/kernel/hostname", "etc/hostname", COMPUTE_ID, _MACHINE_ID)
 MAX_HOST_NAME: Final = 150
 """Leaves room for the names of devices below it."""
 
 
-def parse(texts: Texts) -> tuple[str, str | None, tuple[Caution, ...]]:
-    """The host name ("" without one), the id, and cautions."""
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The host name ("" without one), and ids as UUIDs, where there are some."""
+
+    host_name: str = ""
+    compute_id: str | None = None
+    machine_id: str | None = None
+
+
+def parse(texts: Texts) -> tuple[Identity, tuple[Caution, ...]]:
+    """The node's identity."""
     cautions: list[Caution] = []
     name = next((one for path in PATTERNS[:2] if (one := texts.text(path))), "")
     if name and (len(name) > MAX_HOST_NAME or not name.isprintable() or len(name.split()) > 1):
         cautions.append(Caution("not-a-name", PATTERNS[0], f"not a host name: {name[:40]!r}"))
         name = ""
-    text = texts.text(COMPUTE_ID)
+    compute_id, machine_id = (_uuid(path, texts, cautions) for path in (COMPUTE_ID, _MACHINE_ID))
+    return Identity(name, compute_id, machine_id), tuple(cautions)
+
+
+def _uuid(path: str, texts: Texts, cautions: list[Caution]) -> str | None:
+    text = texts.text(path)
     if not text:
-        return name, None, tuple(cautions)
+        return None
     try:
-        return name, str(UUID(text)), tuple(cautions)
+        return str(UUID(text))
     except ValueError:
-        cautions.append(Caution("not-a-uuid", COMPUTE_ID, f"left out: {text[:40]!r}"))
-        return name, None, tuple(cautions)
+        cautions.append(Caution("not-a-uuid", path, f"left out: {text[:40]!r}"))
+        return None
