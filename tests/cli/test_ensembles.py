@@ -280,3 +280,14 @@ def test_an_empty_name_is_refused(offline: Any, words: tuple[str, ...]) -> None:
         told = offline(*words, "--name", empty)
         assert told.status == 2
         assert "argument --name: a name must not be empty" in told.err
+
+
+def test_a_name_means_the_ensemble_with_places(sim: Any, tmp_path: Path) -> None:
+    file, name = tmp_path / "shop.yaml", f"shop-{uuid.uuid4().hex[:8]}"
+    file.write_text(WEB.format(name=name), encoding="utf-8")
+    first = sim.body("ensemble", "create", "-f", str(file), "--hold", "30m")["ensemble"]["id"]
+    assert sim("ensemble", "confirm", first, "--yes").status == 0
+    second = sim.body("ensemble", "create", "-f", str(file), "--hold", "30m")["ensemble"]["id"]
+    assert sim.body("ensemble", "show", name)["ensemble"]["id"] == second
+    for each in (first, second):
+        assert sim("ensemble", "delete", each).status == 0

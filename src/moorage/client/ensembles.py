@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from moorage.client.transport import Reply
 
 _HANDLE: Final = re.compile(r"L[0-9]+", re.ASCII)
-_OVER: Final = frozenset({"released", "expired"})
-"""States of decisions whose places have been released."""
 
 
 class Ensembles(Resource):
@@ -78,7 +76,7 @@ class Ensembles(Resource):
         leases: Iterable[Mapping[str, Any]],
         where: Mapping[str, str],
     ) -> set[str]:
-        """The ensembles whose last decision, or the lease it was for, is over."""
+        """The ensembles whose lease is over, or that were decided and have no place any more."""
         newest: dict[str, Mapping[str, Any]] = {}
         for one in lookup.pages(self._transport, "/v1/decisions", "decisions", where):
             if one["ensemble_id"] in ensembles:
@@ -89,8 +87,13 @@ class Ensembles(Resource):
         return {
             ensemble
             for ensemble, one in newest.items()
-            if one["status"] in _OVER or one.get("lease_id") in closed
+            if one.get("lease_id") in closed
+            or (one["status"] != "held" and self._is_left(ensemble))
         }
+
+    def _is_left(self, ensemble_id: str) -> bool:
+        """Whether no member has a place."""
+        return all(one.status == "unplaced" for one in self.each_member(ensemble_id))
 
     def create(
         self, description: Mapping[str, Any], *, dry_run: bool = False

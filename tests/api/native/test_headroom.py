@@ -3,19 +3,37 @@
 from collections import Counter
 from typing import Any
 
+import pytest
 from tests.api.native.conftest import refused
-from tests.api.native.test_growth import FLEET, ask, counts, done, hadoop, members, racks
+from tests.api.native.test_growth import (
+    FLEET,
+    ask,
+    claimed,
+    counts,
+    done,
+    hadoop,
+    members,
+    racks,
+)
+from tests.api.native.test_stacks import deleted
 
 from moorage.domain.changes import Changeset, DeleteProvider
 from moorage.domain.period import MINUTE
 from moorage.domain.topology import DEFAULT_TREE, Level
 from moorage.testing.service import OPERATOR, OTHER, Service
+from moorage.usecases.claims.outcome import expire
 from moorage.usecases.ledger.withdrawal import commit_with_withdrawal
 from moorage.usecases.shared.host_labels import domains_of
 
 __all__ = ["FLEET", "hadoop"]
 
 RACK = Level(DEFAULT_TREE, "rack")
+
+
+def expired(service: Service) -> None:
+    """What is due has been expired."""
+    while any(expire(service.env, one) for one in service.store.due(10)):
+        pass
 
 
 def set_headroom(service: Service, path: str, count: int, role: str = "worker") -> Any:
@@ -43,12 +61,71 @@ def test_headroom_is_held_until_it_is_set_otherwise(service: Service, hadoop: st
     used = {one["host"] for one in members(service, hadoop).values() if one["role"] == "worker"}
     assert len(spare_hosts(service, hadoop)) == 4
     assert not used & set(spare_hosts(service, hadoop)), "they would keep the policies"
+    claimed(service, hadoop, ["worker[0]"])
     service.clock.pass_by(3000 * MINUTE)
-    assert len(spare_hosts(service, hadoop)) == 4, "it does not lapse with the decision"
+    expired(service)
+    assert len(spare_hosts(service, hadoop)) == 4, "a server is left"
     set_headroom(service, hadoop, 1)
     assert (headroom(service, hadoop), len(spare_hosts(service, hadoop))) == ({"worker": 1}, 1)
     set_headroom(service, hadoop, 0)
     assert (headroom(service, hadoop), len(spare_hosts(service, hadoop))) == ({}, 0)
+
+
+def test_headroom_ends_with_a_hold_that_no_server_took(service: Service, hadoop: str) -> None:
+    set_headroom(service, hadoop, 4)
+    service.clock.pass_by(3000 * MINUTE)
+    expired(service)
+    assert (headroom(service, hadoop), spare_hosts(service, hadoop)) == ({}, Counter())
+    refused(set_headroom(service, hadoop, 1), 409, "wrong_state")
+
+
+def test_headroom_ends_with_its_decisions_release(service: Service, hadoop: str) -> None:
+    set_headroom(service, hadoop, 4)
+    servers = claimed(service, hadoop, ["worker[0]"])
+    decision = service.call("GET", hadoop).json["ensemble"]["decision"]["id"]
+    path, anything = f"/decisions/{decision}", {"If-Match": "*"}
+    service.call("DELETE", path, headers=anything, query={"dry_run": "true"})
+    assert headroom(service, hadoop) == {"worker": 4}
+    assert service.call("DELETE", path, headers=anything).status_code < 300
+    assert (headroom(service, hadoop), spare_hosts(service, hadoop)) == ({}, Counter())
+    assert set_headroom(service, hadoop, 1).status_code == 200, "beside a server"
+    deleted(service, servers["worker[0]"])
+    assert headroom(service, hadoop) == {}
+
+
+def test_headroom_ends_with_the_last_server(service: Service, hadoop: str) -> None:
+    set_headroom(service, hadoop, 4)
+    servers = claimed(service, hadoop, ["worker[0]", "worker[1]"])
+    decision = service.call("GET", hadoop).json["ensemble"]["decision"]["id"]
+    assert service.call("POST", f"/decisions/{decision}/confirm").status_code == 200
+    deleted(service, servers["worker[0]"])
+    assert headroom(service, hadoop) == {"worker": 4}
+    deleted(service, servers["worker[1]"])
+    assert (headroom(service, hadoop), spare_hosts(service, hadoop)) == ({}, Counter())
+
+
+@pytest.mark.parametrize("how", ["failed", "lapsed"])
+def test_headroom_ends_with_the_last_build(service: Service, hadoop: str, how: str) -> None:
+    set_headroom(service, hadoop, 4)
+    decision = service.call("GET", hadoop).json["ensemble"]["decision"]["id"]
+    claim = {"claim": {"member": "worker[0]", "server": {"resources": {"VCPU": 8}}}}
+    made = service.call("POST", f"/decisions/{decision}/claims", claim).json["claim"]
+    assert service.call("POST", f"/decisions/{decision}/confirm").status_code == 200
+    assert headroom(service, hadoop) == {"worker": 4}
+    if how == "failed":
+        service.call("PATCH", f"/claims/{made['id']}", {"claim": {"status": "failed"}})
+    else:
+        service.clock.pass_by(3000 * MINUTE)
+        expired(service)
+    assert (headroom(service, hadoop), spare_hosts(service, hadoop)) == ({}, Counter())
+
+
+def test_headroom_is_not_set_beside_members_without_places(service: Service) -> None:
+    role = {"name": "worker", "count": 2, "resources": {"VCPU": 1}}
+    body = {"ensemble": {"name": "plan", "members": [role]}}
+    made = service.call("POST", "/ensembles", body).json["ensemble"]
+    error = refused(set_headroom(service, f"/ensembles/{made['id']}", 1), 409, "wrong_state")
+    assert "moorage" in error["detail"]
 
 
 def test_an_extension_takes_from_the_headroom_first(service: Service, hadoop: str) -> None:

@@ -9,12 +9,14 @@ import yaml
 from tests.api.native.conftest import refused
 
 from moorage.domain.changes import Changeset, ReplaceAllocations
-from moorage.domain.consumers import Consumer
+from moorage.domain.consumers import ANY_GENERATION, Consumer
 from moorage.domain.period import MINUTE
 from moorage.testing.service import OPERATOR, OTHER, READER, TENANT, Service
+from moorage.usecases.claims.place_returns import commit_with_returns
 
 STACK = "5a5a5a5a-0000-4000-8000-000000000001"
 PATH = f"/stacks/{STACK}"
+OTHER_PATH = f"{PATH[:-1]}2"
 APART = {"type": "anti-affinity", "level": "host"}
 RACKS = {"type": "spread", "level": "rack", "max_skew": 1}
 
@@ -94,6 +96,13 @@ def running(service: Service, host: str, project: str = TENANT.project_id) -> st
     amounts = MappingProxyType({provider: MappingProxyType({"VCPU": 1, "MEMORY_MB": 2048})})
     service.store.commit(Changeset((ReplaceAllocations(consumer, amounts, None),)))
     return consumer.uuid
+
+
+def deleted(service: Service, server_id: str) -> None:
+    """Nova deletes a server."""
+    consumer = Consumer(server_id, TENANT.project_id, "ann", "INSTANCE")
+    write = ReplaceAllocations(consumer, MappingProxyType({}), ANY_GENERATION)
+    commit_with_returns(service.store, Changeset((write,)))
 
 
 def test_a_new_stack_is_decided_and_held_under_its_own_id(service: Service) -> None:
@@ -245,13 +254,13 @@ def test_what_cannot_be_placed_changes_nothing(service: Service) -> None:
     refused(
         service.call(
             "PUT",
-            PATH[:-1] + "2",
+            OTHER_PATH,
             {"stack": {**stack({"web": group(20, "m1.small", APART)})["stack"], "name": "b"}},
         ),
         409,
         "infeasible",
     )
-    assert service.call("GET", PATH[:-1] + "2").status_code == 404
+    assert service.call("GET", OTHER_PATH).status_code == 404
 
 
 def test_a_dry_run_writes_nothing(service: Service) -> None:
@@ -387,6 +396,21 @@ def test_headroom_of_a_scaling_group_is_kept_and_its_growth_is_counted(service: 
         [f"asg[{n}]" for n in range(4)],
         {"asg": 3},
     )
+
+
+def test_headroom_that_the_template_does_not_ask_for_any_more_is_free(service: Service) -> None:
+    def asking(**entries: int) -> dict[str, Any]:
+        return {"asg": {**scaling(2), "metadata": {"moorage": entries}}, "web": group(1)}
+
+    put(service, asking(headroom=4))
+    own = {"headroom": {"role": "web", "count": 1}}
+    assert service.call("PUT", f"/ensembles/{STACK}/headroom", own).status_code == 200
+    assert len(booked(service)) == 8
+    fewer = put(service, asking(headroom=1))
+    assert (fewer["ensemble"]["headroom"], len(booked(service))) == ({"asg": 1, "web": 1}, 5)
+    none = put(service, asking())
+    assert (none["ensemble"]["headroom"], len(booked(service))) == ({"web": 1}, 4)
+    assert (none["changed"], put(service, asking())["changed"]) == (True, False)
 
 
 def test_a_stack_is_made_though_there_is_no_room_for_its_headroom(service: Service) -> None:

@@ -59,10 +59,11 @@ class BoundStored:
 class ExpectUniqueName:
     """Refuse the commit if another ensemble in use of the project has this name. NameTaken.
 
-    One that is not in use does not count: its lease is over, its places were given back, or their
-    hold has lapsed; nor does a copy that an offer keeps its places with. Ensembles that share a
-    name because they were made before this was judged stay as they are; so do those that are
-    described with leases, which are called by their leases and so as often as these.
+    One that is not in use does not count: its lease is over, or it was decided and no member has a
+    place any more, be it that it was given back, lapsed or was a server's that is gone. Nor does a
+    copy that an offer keeps its places with. Ensembles that share a name because they were made
+    before this was judged stay as they are; so do those that are described with leases, which are
+    called by their leases and so as often as these.
     """
 
     project_id: str

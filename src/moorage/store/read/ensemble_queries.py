@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import and_, bindparam, exists, func, literal_column, or_, select, true
 
+from moorage.domain.bookings import BookingState
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.errors import NotFound
 from moorage.domain.explain import Refusal, RefusedRequest
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Page
 
 _e, _l, _d, _c = tables.ensembles.c, tables.leases.c, tables.decisions.c, tables.claims.c
+_b, _s = tables.bookings.c, tables.member_servers.c
 _older = tables.decisions.alias("older")
 _LEASES_ENDED: Final = and_(
     exists().where(_l.ensemble_id == _e.id), ~exists().where(_l.ensemble_id == _e.id, *LIVE)
@@ -44,17 +46,26 @@ _NEWEST: Final = (
     .correlate(tables.decisions)
     .scalar_subquery()
 )
-_PLACES_GONE: Final = exists().where(
-    _d.ensemble_id == _e.id,
-    _d.number == _NEWEST,
-    or_(
-        _d.state == DecisionState.RELEASED.value,
-        _d.state == DecisionState.EXPIRED.value,
-        and_(_d.state == DecisionState.HELD.value, _d.expires_at <= bindparam("now")),
-    ),
-    ~exists().where(_c.decision_id == _d.id, _c.state == ClaimState.ACTIVE.value),
+_HAS_SERVERS: Final = exists().where(
+    _s.ensemble_id == _e.id,
+    _b.consumer == _s.server,
+    _b.state == BookingState.ALLOCATED.value,
 )
-"""Its places were given back, or their hold has lapsed, before a server had one."""
+_PLACES_GONE: Final = and_(
+    exists().where(
+        _d.ensemble_id == _e.id,
+        _d.number == _NEWEST,
+        or_(_d.state != DecisionState.HELD.value, _d.expires_at <= bindparam("now")),
+        ~exists().where(
+            _b.decision == _d.id,
+            _b.state != BookingState.ALLOCATED.value,
+            _b.lapses_at > bindparam("now"),
+        ),
+    ),
+    ~_HAS_SERVERS,
+    ~exists().where(_l.ensemble_id == _e.id, *LIVE),
+)
+"""It was decided, and no member has a place any more: held, claimed, or with a server."""
 _x, _t = tables.explanations.c, tables.templates.c
 # What workers ask again and again, in every process: worded once.
 _DUE_DECISIONS: Final = due_rows(_d.expires_at).where(_d.state == DecisionState.HELD.value)

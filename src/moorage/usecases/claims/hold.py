@@ -17,6 +17,7 @@ from moorage.domain.changes import (
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.domain.errors import HoldExpired, LimitExceeded, WrongState
 from moorage.domain.refusal_commands import to_place, to_see_lease
+from moorage.usecases.claims.headroom_end import headroom_end
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.reliance import preemptible_revisions
 from moorage.usecases.decide.writes import member_consumer
@@ -109,7 +110,7 @@ def release(
     *,
     dry_run: bool = False,
 ) -> Decision:
-    """Free every unclaimed place of a decision; building claims go on.
+    """Free every unclaimed place of a decision, and the headroom; building claims go on.
 
     Raises:
         NotFound: no such decision for this caller.
@@ -137,6 +138,7 @@ def _release(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> D
             (
                 PutDecision(released, decision.generation),
                 DropBookings(members, decision=decision.id),
+                *headroom_end(ensemble, now),
                 *flavor_deletion(env, decision, ensemble, now),
             )
         )

@@ -32,6 +32,7 @@ from moorage.domain.decisions import (
 )
 from moorage.domain.errors import ConcurrentUpdate, HoldExpired, NotFound, WrongState
 from moorage.domain.refusal_commands import to_place, to_see_claims
+from moorage.usecases.claims.headroom_end import end_beside_no_place
 from moorage.usecases.decide.loop import DecisionFlow, DecisionRequest, DecisionResult, run_decision
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.request import (
@@ -77,11 +78,14 @@ def expire(env: UseCaseEnvironment, due: Decision | Claim) -> bool:
 
 
 def _expire_decision(env: UseCaseEnvironment, decision_id: str) -> bool:
+    """Expire a decision; its ensemble's headroom ends too, unless a member has a place still."""
     decision = env.store.decision(decision_id)
     now = env.store.now()
     if decision.state is not DecisionState.HELD or decision.expires_at > now:
         return False
-    env.store.commit(Changeset((step_decision(decision, DecisionStep.LAPSE, now),)))
+    ensemble = if_stored(env.store.ensemble, decision.ensemble_id)
+    ended = () if ensemble is None else end_beside_no_place(env.store, ensemble, now)
+    env.store.commit(Changeset((step_decision(decision, DecisionStep.LAPSE, now), *ended)))
     return True
 
 
@@ -101,6 +105,9 @@ def _expire_claim(env: UseCaseEnvironment, claim_id: str) -> bool:
         ):
             returned = return_unclaimed_place(env.store, ensemble, decision, claim, now)
             expected = (*expected, returned)
+        if decision.state_at(now) is not DecisionState.HELD:
+            ended = end_beside_no_place(env.store, ensemble, now, claim.member)
+            expected = (*expected, *ended)
     rest = decision_after_claims(env.store, decision, {claim.id}, now)
     env.store.commit(Changeset((*expected, end_claim(claim, now), *rest)))
     return True
@@ -188,6 +195,9 @@ def fail(
         failed = _failed(claim, ensemble, env.store.now())
         if dry_run:
             return ClaimOutcome(failed, ensemble, dry_run=True)
+        ended: tuple[Change, ...] = ()
+        if decision.state_at(failed.updated_at) is not DecisionState.HELD:
+            ended = end_beside_no_place(env.store, ensemble, failed.updated_at, claim.member)
         env.store.commit(
             Changeset(
                 (
@@ -195,6 +205,7 @@ def fail(
                     PutClaim(failed, ClaimState.BUILDING.value, not_after=claim.lapses_at),
                     return_unclaimed_place(env.store, ensemble, decision, claim, failed.updated_at),
                     *decision_after_claims(env.store, decision, {claim.id}, failed.updated_at),
+                    *ended,
                 )
             )
         )

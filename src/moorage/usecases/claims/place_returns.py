@@ -1,5 +1,7 @@
 """Return the place of a deleted or moved server to its lease or held decision.
 
+With the last server of an ensemble to which no place returns its headroom ends.
+
 A place returns while the lease is active, or while the decision is held. The claim of a server that
 is deleted ends.
 
@@ -38,6 +40,7 @@ from moorage.domain.errors import (
 from moorage.domain.leases import LeaseState
 from moorage.domain.resources import total
 from moorage.usecases.claims.build_failures import placing_anew
+from moorage.usecases.claims.headroom_end import headroom_end
 from moorage.usecases.claims.server_claims import ServerClaims
 from moorage.usecases.decide.member_places import bookings_of, place_of
 from moorage.usecases.decide.request import ForcedEnd
@@ -247,6 +250,8 @@ class _Returns:
     fits: bool
     placements: dict[str, _Returning] = field(default_factory=dict)
     bound: list[BindAllocations] = field(default_factory=list)
+    abandoned: dict[str, Ensemble] = field(default_factory=dict)
+    """By its id: an ensemble none of whose members has a place after the changeset."""
 
     def add(self, consumer: str, left: Sequence[Booking]) -> None:
         """Return the bookings that a consumer leaves, if its lease or decision still has them."""
@@ -261,8 +266,7 @@ class _Returns:
         if ensemble is None:
             return
         if into is None:
-            if outside is not None:
-                self._bind(outside, left)
+            self._leave(ensemble, outside, left)
             return
         if self._is_place_again(into, consumer, place, left[0]):
             return
@@ -283,6 +287,8 @@ class _Returns:
         for each in self.placements.values():
             if each.changed:
                 yield from _changes(each, now)
+        for ensemble in self.abandoned.values():
+            yield from headroom_end(ensemble, now)
         yield from self.bound
         yield from self.claims.ended
 
@@ -331,6 +337,18 @@ class _Returns:
         if consumer in self.afterwards:
             return bool(self.afterwards[consumer])
         return bool(bookings_of(self.snapshot, consumer))
+
+    def _leave(self, ensemble: Ensemble, outside: Member | None, left: Sequence[Booking]) -> None:
+        """Leave bookings that return to no member."""
+        if outside is not None:
+            self._bind(outside, left)
+        elif ensemble.id not in self.written and not self._is_any_left(ensemble):
+            self.abandoned[ensemble.id] = ensemble
+
+    def _is_any_left(self, ensemble: Ensemble) -> bool:
+        """Whether any member has a place after the changeset, to which none returns."""
+        consumers = (one for member in ensemble.members for one in (member.uuid, member.server_id))
+        return any(one is not None and self._stands(one) for one in consumers)
 
     def _empty(self, into: _Returning) -> list[Member]:
         """Members without a place after the changeset and the returns so far."""

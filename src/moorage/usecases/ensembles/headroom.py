@@ -1,8 +1,9 @@
 """Headroom: a standing hold for members that a role does not have yet (ADR-0032).
 
 Each place is held by a spare's own consumer. Spares are decided as members beside those that there
-are, but they are no members: they are not counted, listed or claimed, and no decision's end frees
-them. Extending the role takes them first.
+are, but they are no members: they are not counted, listed or claimed. They stay as long as a member
+has a place: not beyond a release of the decision, the end of its hold without a server, or the last
+server (`headroom_end`). Extending the role takes them first.
 """
 
 from __future__ import annotations
@@ -11,10 +12,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from moorage.domain import deadline
-from moorage.domain.changes import BoundHeld, Changeset, DropBookings, PutBookings, PutEnsemble
-from moorage.domain.errors import InvalidDescription
+from moorage.domain.changes import (
+    BoundHeld,
+    Changeset,
+    DropBookings,
+    PutBookings,
+    PutDecision,
+    PutEnsemble,
+)
+from moorage.domain.decisions import DecisionState
+from moorage.domain.errors import InvalidDescription, WrongState
 from moorage.domain.period import FOREVER, SECOND
+from moorage.domain.refusal_commands import to_place
 from moorage.usecases.decide.loop import decide_proposal
+from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.request import DecisionHooks, Proposal, RefusalReader, RequestIdentity
 from moorage.usecases.decide.solution import DecisionOptions
 from moorage.usecases.decide.writes import (
@@ -35,7 +46,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from moorage.domain.changes import Change
+    from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble
+    from moorage.domain.period import Instant
     from moorage.usecases.decide.loop import DecisionResult
     from moorage.usecases.environment import UseCaseEnvironment
     from moorage.usecases.ports import Caller
@@ -68,7 +81,8 @@ def set_headroom(
         InvalidDescription: no such role.
         Infeasible: there are no places for so many; nothing was changed.
         LimitExceeded, QuotaExceeded: the ensemble would become too large, or too much is held.
-        WrongState: the ensemble's places belong to a lease.
+        WrongState: the ensemble's places belong to a lease, or no member has a place.
+        HoldExpired: the members' hold has lapsed meanwhile.
         Busy: time ran out, or there were too many conflicts.
     """
     with deadline.within(env.stopwatch, env.limits.time_limit / SECOND):
@@ -108,6 +122,9 @@ def _set(
     snapshot = env.store.snapshot()
     check_policies(snapshot.topology, grown, own=False)
     before = current_decision(env.store, stored)
+    if not locate_members(snapshot, stored).places:
+        remedy = to_place(stored.name, what="its members")
+        raise WrongState(f"there is no headroom beside members without places{remedy}")
     options = DecisionOptions() if before is None else options_like(before)
     exclusive = env.store.exclusive_ensembles().revision
     if not dry_run:
@@ -138,6 +155,7 @@ def _set(
             (
                 PutEnsemble(after, stored.generation),
                 *_holds(after, found),
+                *_as_it_was(before, found.snapshot.taken_at),
                 BoundHeld(stored.project_id, env.limits.held_members, count - len(mine)),
             ),
             relies_on=_trees(after, found),
@@ -170,6 +188,13 @@ def _holds(ensemble: Ensemble, found: DecisionResult) -> Iterator[Change]:
         bookings = hold_bookings(spare, found.decision.places[spare.name], found.decision)
         standing = tuple(replace(one, lapses_at=FOREVER, decision=None) for one in bookings)
         yield PutBookings(member_consumer(ensemble, spare), standing)
+
+
+def _as_it_was(decision: Decision | None, now: Instant) -> Iterator[Change]:
+    """The condition that the decision has not ended meanwhile, or the headroom would outlive it."""
+    if decision is not None:
+        held = decision.state_at(now) is DecisionState.HELD
+        yield PutDecision(decision, decision.generation, decision.expires_at if held else None)
 
 
 def _trees(ensemble: Ensemble, found: DecisionResult) -> dict[str, int]:

@@ -37,6 +37,7 @@ from moorage.usecases.ensembles.change import (
     without_members,
 )
 from moorage.usecases.ensembles.create import EnsembleResult
+from moorage.usecases.ensembles.names import reclaimed_name_condition
 from moorage.usecases.ensembles.policy_checks import (
     BreaksPolicies,
     PolicyViolation,
@@ -192,6 +193,7 @@ def join(
         InUse: the server is a member already.
         LimitExceeded: the ensemble has as many members as it may.
         WrongState: the server joined by this request, and has left since.
+        NameTaken: no member had a place, and another ensemble took the name since.
         DuplicateName: the id was used by another request.
         ServerTooLarge: the server takes more than the role describes, and `joining.reject` is set.
         JoinBreaksPolicies: it would break required policies, and `joining.reject` is set.
@@ -245,7 +247,8 @@ def _join(
         raise JoinBreaksPolicies(joining.server_id, fresh)
     if not dry_run:
         grown = replace(grown, updated_at=env.store.now())
-        env.store.commit(Changeset((PutEnsemble(grown, ensemble.generation),)))
+        named = reclaimed_name_condition(env.store, ensemble)
+        env.store.commit(Changeset((PutEnsemble(grown, ensemble.generation), *named)))
         grown = env.store.ensemble(ensemble.id)
     return JoinResult(member, grown, broken, size.diff, dry_run)
 

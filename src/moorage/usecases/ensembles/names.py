@@ -35,8 +35,8 @@ def check_unique_name(store: Store, ensemble: Ensemble) -> None:
 def reclaimed_name_condition(store: Store, ensemble: Ensemble) -> tuple[ExpectUniqueName, ...]:
     """The condition of a commit that places a stored ensemble: its name must be unique again.
 
-    Empty for an ensemble in use, which keeps its name. One that is out of use (its places were
-    given back) does not reserve its name, so another ensemble may have it.
+    Empty for an ensemble in use, which keeps its name. One that is out of use does not reserve its
+    name, so another ensemble may have it.
 
     Raises:
         NameTaken: another ensemble has the name.
@@ -48,12 +48,15 @@ def reclaimed_name_condition(store: Store, ensemble: Ensemble) -> tuple[ExpectUn
 
 
 def _in_use(store: Store, ensemble: Ensemble) -> bool:
-    """Whether the ensemble is in use, so that its name counts as taken."""
+    """Whether the ensemble is in use, so that its name counts as taken.
+
+    It is until it was decided once, and then as long as a member has a place, be it held, claimed
+    or a server's, or a lease is not closed. Headroom alone is no use.
+    """
     leases = store.leases_of(ensemble.id)
     if leases:
         return any(one.state is not LeaseState.CLOSED for one in leases)
     decision = current_decision(store, ensemble)
-    if decision is None:
+    if decision is None or decision.state_at(store.now()) is DecisionState.HELD:
         return True
-    gone = decision.state_at(store.now()) in {DecisionState.RELEASED, DecisionState.EXPIRED}
-    return not gone or bool(locate_members(store.snapshot(), ensemble).places)
+    return bool(locate_members(store.snapshot(), ensemble).places)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ class StackUpdate:
     anew: frozenset[MemberName]
     """Members that hold a place of a description that has changed."""
     freed: frozenset[str]
-    """Members' own consumers that hold nothing any more: they left, or have a server now."""
+    """Consumers that hold nothing any more: members that left or have a server now, and spares."""
     restated: frozenset[str]
     """Names of new and changed policies."""
     differs: bool
@@ -100,9 +101,8 @@ def stack_update(
     )
     changed = frozenset() if stored is None else _changed_roles(stored, after)
     as_before = {role.name for role in after.roles} - changed
-    after = replace(
-        after, headroom=tuple(one for one in base.headroom if one.name.role in as_before)
-    )
+    headroom = _headroom(base, compiled)
+    after = replace(after, headroom=tuple(one for one in headroom if one.name.role in as_before))
     restated = frozenset() if stored is None else _restated(stored, after)
     return StackUpdate(
         stored,
@@ -144,6 +144,18 @@ def _size(
     placed = sum(name.role == role for name in places.places)
     present = max(servers, placed, min(stored.count(role), desired))
     return min(max(present, least), most)
+
+
+def _headroom(stored: Ensemble, compiled: CompiledTemplate) -> Iterator[Member]:
+    """The spares that stay: of a scaling group no more than its template asks for."""
+    asked = {role: compiled.headroom.get(role, 0) for role in compiled.scaling}
+    left = Counter(asked)
+    for spare in stored.headroom:
+        role = spare.name.role
+        if role in asked:
+            left[role] -= 1
+        if left[role] >= 0:
+            yield spare
 
 
 def _leaving(

@@ -18,6 +18,7 @@ from moorage.domain.errors import (
     Busy,
     ConcurrentUpdate,
     DuplicateName,
+    HoldExpired,
     Infeasible,
     InUse,
     InvalidDescription,
@@ -122,7 +123,8 @@ def put_stack(
     a new ensemble are accepted where they stand.
 
     How many more fit is counted for autoscaling groups. Headroom that the template asks for is kept
-    afterwards, if there is room; a note says where there is none.
+    afterwards, if there is room; a note says where there is none. What it does not ask for any more
+    is given back.
 
     Raises:
         InvalidDescription: the template is not valid, with path and line; or `servers` are not.
@@ -303,7 +305,8 @@ def _as_it_is(
     if not dry_run:
         name = _name_condition(env.store, update)
         written = replace(ensemble, updated_at=env.store.now())
-        env.store.commit(Changeset((PutEnsemble(written, stored.generation), *name)))
+        free = DropBookings(update.freed)
+        env.store.commit(Changeset((PutEnsemble(written, stored.generation), free, *name)))
         ensemble = env.store.ensemble(stored.id)
     return replace(result, ensemble=ensemble, decision=decision, changed=True)
 
@@ -348,7 +351,7 @@ def _with_headroom(
             continue
         try:
             ensemble = set_headroom(env, caller, ensemble.id, role, count).ensemble
-        except (Busy, Infeasible, LimitExceeded, WrongState) as error:
+        except (Busy, HoldExpired, Infeasible, LimitExceeded, WrongState) as error:
             note = f"no headroom for {count} more of {role}: {error.message}"
             result = replace(result, notes=(*result.notes, note))
         else:

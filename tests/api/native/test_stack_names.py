@@ -1,0 +1,60 @@
+"""The names of stacks: how long an ensemble keeps its own."""
+
+from tests.api.native.conftest import refused
+from tests.api.native.test_stacks import (
+    OTHER_PATH,
+    PATH,
+    STACK,
+    claimed,
+    deleted,
+    group,
+    put,
+    running,
+    stack,
+)
+
+from moorage.testing.service import Service
+
+
+def confirm(service: Service) -> None:
+    """End the hold of the stack's decision."""
+    decision = service.call("GET", PATH).json["stack"]["decision"]["id"]
+    done = service.call("POST", f"/decisions/{decision}/confirm")
+    assert done.status_code == 200, done.text
+
+
+def test_a_name_is_free_again_when_no_member_has_a_place(service: Service) -> None:
+    """As of a stack that was deleted while nobody could tell Moorage."""
+    put(service, {"web": group(2)})
+    servers = claimed(service, ["web[0]"])
+    namesake = {"stack": {**stack({"web": group(1)})["stack"]}}
+    confirm(service)
+    refused(service.call("PUT", OTHER_PATH, namesake), 409, "name_taken")
+    deleted(service, servers["web[0]"])
+    dry = service.call("PUT", OTHER_PATH, namesake, query={"dry_run": "true"})
+    assert dry.status_code == 200, dry.text
+    again = service.call("PUT", OTHER_PATH, namesake)
+    assert again.json["stack"]["decision"]["status"] == "held", again.text
+    refused(service.call("PUT", PATH, stack({"web": group(2)})), 409, "name_taken")
+    assert service.call("DELETE", OTHER_PATH).status_code == 204
+    assert put(service, {"web": group(2)})["decision"]["status"] == "held", "it is back"
+
+
+def test_a_place_that_is_claimed_keeps_the_name(service: Service) -> None:
+    put(service, {"web": group(1)})
+    decision = service.call("GET", PATH).json["stack"]["decision"]["id"]
+    claim = {"claim": {"member": "web[0]", "server": {"flavorRef": "m1.small"}}}
+    made = service.call("POST", f"/decisions/{decision}/claims", claim).json["claim"]
+    confirm(service)
+    refused(service.call("PUT", OTHER_PATH, stack({"web": group(1)})), 409, "name_taken")
+    failed = {"claim": {"status": "failed"}}
+    assert service.call("PATCH", f"/claims/{made['id']}", failed).status_code == 200
+    assert service.call("PUT", OTHER_PATH, stack({"web": group(1)})).status_code == 200
+
+
+def test_a_member_that_joins_needs_the_name_again(service: Service) -> None:
+    put(service, {"web": group(1)})
+    confirm(service)
+    assert service.call("PUT", OTHER_PATH, stack({"web": group(1)})).status_code == 200
+    join = {"member": {"name": "web", "server_id": running(service, "h1")}}
+    refused(service.call("POST", f"/ensembles/{STACK}/members", join), 409, "name_taken")
