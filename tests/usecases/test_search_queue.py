@@ -129,6 +129,35 @@ def test_others_search_while_a_solver_works_elsewhere(projects: tuple[str, ...])
     assert queue._searching is None
 
 
+def test_a_search_goes_on_before_those_that_wait() -> None:
+    queue, order, crew = SearchQueue(time.monotonic, longest=30), list[str](), ThreadPoolExecutor(4)
+
+    class Elsewhere:
+        def solve(self, problem: Problem, *, time_limit: int, seed: int) -> Outcome:
+            until_waiting(queue, 1)  # "second" waits behind "first", which searches now
+            crew.submit(let_go)
+            return Outcome(Verdict.UNKNOWN, "elsewhere")
+
+    release = Event()
+
+    def let_go() -> None:
+        until_waiting(queue, 2)  # "one" wants to go on
+        release.set()
+
+    def search(project: str) -> None:
+        with queue.turn(project):
+            order.append(project)
+            release.wait(10)
+
+    with crew, queue.turn("one"):
+        crew.submit(search, "first")
+        crew.submit(search, "second")
+        until_waiting(queue, 2)
+        SolverBetweenTurns(Elsewhere()).solve(story_a().problem, time_limit=1, seed=0)
+        assert order == ["first"]
+    assert order == ["first", "second"]
+
+
 def test_an_answer_is_used_though_no_turn_comes_in_time() -> None:
     queue = SearchQueue(time.monotonic, longest=30)
     held, release = Event(), Event()

@@ -7,7 +7,7 @@ search again.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 LONGEST_TURN: Final = 0.25
 """Seconds after which the next search begins beside one that is not finished, so that a large
 request delays others by so much and no more."""
+_RETURNING: Final = ""
+"""In place of a project: searches that have had their turn and go on, before all others."""
 
 
 class SearchQueue:
@@ -36,7 +38,7 @@ class SearchQueue:
         self._stopwatch = stopwatch
         self._longest = longest
         self._lock = Lock()
-        self._waiting: dict[str, deque[Event]] = {}
+        self._waiting: OrderedDict[str, deque[Event]] = OrderedDict()
         """Project -> its waiting searches; the projects in the order of their turns."""
         self._searching: Event | None = None
         self._since = 0.0
@@ -55,7 +57,7 @@ class SearchQueue:
             return
         own = Event()
         self._wait(project_id, own)
-        mark = _turn.set((self, project_id, own))
+        mark = _turn.set((self, own))
         try:
             yield
         finally:
@@ -63,19 +65,21 @@ class SearchQueue:
             self._end(own)
 
     @contextmanager
-    def between(self, project_id: str, own: Event) -> Iterator[None]:
-        """Let others search during the context; afterwards wait as a new search does."""
+    def between(self, own: Event) -> Iterator[None]:
+        """Let others search during the context; afterwards go on before any that waits."""
         self._end(own)
         own.clear()
         try:
             yield
         finally:
             # An answer that was found is used even if no turn comes in time.
-            self._wait(project_id, own, must_search=False)
+            self._wait(_RETURNING, own, must_search=False)
 
     def _wait(self, project_id: str, own: Event, *, must_search: bool = True) -> None:
         with self._lock:
             self._waiting.setdefault(project_id, deque()).append(own)
+            if project_id == _RETURNING:
+                self._waiting.move_to_end(project_id, last=False)
             if self._searching is None:
                 self._next()
         while not own.wait(max(min(self._left(), deadline.left(self._longest)), 0.0)):
@@ -104,13 +108,14 @@ class SearchQueue:
     def _next(self) -> None:
         """Let the first search of the next project begin. The lock is held."""
         self._searching, self._since = None, self._stopwatch()
-        for project_id, mine in self._waiting.items():
+        if self._waiting:
+            project_id, mine = self._waiting.popitem(last=False)
             self._searching = mine.popleft()
-            del self._waiting[project_id]
             if mine:
                 self._waiting[project_id] = mine  # its next turn comes after those of the others
+                if project_id == _RETURNING:
+                    self._waiting.move_to_end(project_id, last=False)
             self._searching.set()
-            return
 
     def _forget(self, project_id: str, own: Event) -> None:
         mine = self._waiting[project_id]
@@ -119,7 +124,7 @@ class SearchQueue:
             del self._waiting[project_id]
 
 
-_turn: ContextVar[tuple[SearchQueue, str, Event] | None] = ContextVar("search turn", default=None)
+_turn: ContextVar[tuple[SearchQueue, Event] | None] = ContextVar("search turn", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +138,6 @@ class SolverBetweenTurns:
         now = _turn.get()
         if now is None:
             return self.solver.solve(problem, time_limit=time_limit, seed=seed)
-        queue, project_id, own = now
-        with queue.between(project_id, own):
+        queue, own = now
+        with queue.between(own):
             return self.solver.solve(problem, time_limit=time_limit, seed=seed)
