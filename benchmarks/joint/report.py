@@ -189,7 +189,7 @@ def _over_http(rows: list[dict[str, Any]]) -> Iterator[str]:
         yield NOT_RUN
         return
     yield (
-        "| database | hosts, bookings | seconds to the first answer"
+        "| database | hosts, bookings | seconds until ready"
         " | members: one client, p50 / p95 | refused"
         " | 16 clients, 20 members: a second | p50 / p95 | processor each | statuses"
         " | MiB: biggest process, all |"
