@@ -24,11 +24,14 @@ from moorage.solver.bounds import lower_bound
 from moorage.solver.partial_solution import Partial
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from numpy.typing import NDArray
 
     from moorage.domain.period import Duration
     from moorage.engine.joint.problem import Problem
     from moorage.engine.joint.problem_index import ProblemIndex
+    from moorage.solver.partial_solution import Candidates
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -97,15 +100,11 @@ class Greedy:
     def _place_block(
         self, partial: Partial, block: Block, noise: np.random.Generator, spread: float
     ) -> bool:
-        domain_of = _meeting_place(partial, block)
-        barred = np.zeros(len(partial.load), dtype=np.bool_)
+        barred: Bools | None = None
         for _ in range(self.domains_tried):
             placed: list[int] = []
             for m in block:
-                mask = partial.hosts_for(m)
-                if not placed:
-                    mask &= ~barred
-                row = _cheapest(partial, m, mask, noise, spread)
+                row = _cheapest(partial.candidates(m), None if placed else barred, noise, spread)
                 if row < 0:
                     break
                 partial.place(m, row)
@@ -114,8 +113,9 @@ class Greedy:
                 return True
             if not placed:
                 return False
-            row = int(partial.row_of[placed[0]])
-            barred |= domain_of == domain_of[row]
+            domain_of = _meeting_place(partial, block)
+            tried = domain_of == domain_of[partial.row_of[placed[0]]]
+            barred = tried if barred is None else barred | tried
             for m in reversed(placed):
                 partial.undo(m)
         return False
@@ -140,13 +140,13 @@ def _move(partial: Partial, m: int, value: int) -> int:
     problem = partial.index.problem
     old = int(partial.row_of[m])
     partial.undo(m)
-    mask = partial.hosts_for(m)
-    new = int(np.argmin(np.where(mask, partial.dearness(m), np.inf))) if mask.any() else old
+    rows, costs = partial.candidates(m)
+    new = int(rows[np.argmin(costs)]) if np.isfinite(costs).any() else old
     partial.place(m, new)
-    rows = partial.row_of[None, :]
     if new != old:
-        moved = int(cost(problem, rows)[0])
-        if moved < value and satisfies(problem, rows)[0]:
+        placement = partial.row_of[None, :]
+        moved = int(cost(problem, placement)[0])
+        if moved < value and satisfies(problem, placement)[0]:
             return moved
         partial.undo(m)
         partial.place(m, old)
@@ -154,16 +154,20 @@ def _move(partial: Partial, m: int, value: int) -> int:
 
 
 def _cheapest(
-    partial: Partial, m: int, mask: Bools, noise: np.random.Generator, spread: float
+    candidates: Candidates, barred: Bools | None, noise: np.random.Generator, spread: float
 ) -> int:
-    """The candidate host with the least cost, or -1."""
-    rows = np.flatnonzero(mask)
+    """The candidate host with the least cost, or -1. `barred` is [H], or None: no host."""
+    rows, costs = candidates
+    if barred is not None:
+        costs = np.where(barred[rows], np.inf, costs)
+    if spread:
+        open_rows = np.isfinite(costs)
+        rows, costs = rows[open_rows], costs[open_rows]
+        costs = costs + noise.uniform(0.0, spread, len(rows))
     if not len(rows):
         return -1
-    dear = partial.dearness(m)[rows]
-    if spread:
-        dear = dear + noise.uniform(0.0, spread, len(rows))
-    return int(rows[np.argmin(dear)])
+    best = int(np.argmin(costs))
+    return int(rows[best]) if costs[best] < np.inf else -1
 
 
 def _meeting_place(partial: Partial, block: Block) -> Ints:
@@ -212,9 +216,13 @@ def _scarcity(numbers: ProblemIndex) -> dict[int, float]:
     demanded: dict[int, int] = {}
     for m in numbers.to_place:
         demanded[numbers.group_of[m]] = demanded.get(numbers.group_of[m], 0) + 1
+    known: dict[Hashable, int] = {}
     for kind in numbers.interchangeable:
         first = kind[0]
-        slots = numbers.slots(int(numbers.problem.role_of[first]))
-        open_slots = int(slots[start.hosts_for(first)].sum())
-        found |= dict.fromkeys(kind, open_slots / demanded[numbers.group_of[first]])
+        look = start.look_of(first)
+        if look not in known:
+            rows, costs = start.candidates(first)
+            slots = numbers.slots(int(numbers.problem.role_of[first]))
+            known[look] = int(slots[rows[np.isfinite(costs)]].sum())
+        found |= dict.fromkeys(kind, known[look] / demanded[numbers.group_of[first]])
     return found

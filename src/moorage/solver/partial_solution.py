@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from moorage.domain.requests import Objective
-from moorage.engine.joint.domain_counters import closed_domains, excess_growth, fill_preference
 from moorage.policies.primitives import SameDomain
+from moorage.solver.candidate_costs import CandidateCosts
+from moorage.solver.domain_costs import COST_UNIT, DomainCosts
 from moorage.solver.placement_counts import Served
+from moorage.solver.shared_room import SharedRoom
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
     from numpy.typing import NDArray
 
-    from moorage.engine.joint.problem_index import LevelConstraint, ProblemIndex
+    from moorage.engine.joint.domain_rows import DomainRows
+    from moorage.engine.joint.problem_index import ProblemIndex
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
     Floats: TypeAlias = NDArray[np.float64]
 
-COST_UNIT = 1_000.0
-"""One unit of cost outweighs every preference among equally dear hosts."""
+_KEPT: Final = 64
+"""So many `CandidateCosts` are kept: one takes a few numbers for each host."""
+
+
+class Candidates(NamedTuple):
+    """Hosts for a member. Neither array is to be written to."""
+
+    rows: Ints
+    """Ascending; other hosts are not allowed at all."""
+    costs: Floats
+    """What the member adds there, in `COST_UNIT`s, and tie-breakers; infinite where a required rule
+    closes the host."""
 
 
 class Partial:
@@ -40,6 +56,11 @@ class Partial:
             np.zeros(constraint.domain_count, dtype=np.int64) for constraint in index.constraints
         ]
         self.left = [len(constraint.members) for constraint in index.constraints]
+        self.changed: list[int] = []
+        """Rows to which a member has come, or that it has left, in order."""
+        self._domain_costs: list[dict[bool, DomainCosts]] = [{} for _ in index.constraints]
+        self._candidate_costs: dict[Hashable, CandidateCosts] = {}
+        self._rooms: dict[Hashable, SharedRoom] = {}
         self._needs = [
             [(int(k), int(need[k])) for k in np.flatnonzero(need)] for need in problem.demand
         ]
@@ -81,122 +102,167 @@ class Partial:
     def _count(self, m: int, row: int, sign: int) -> None:
         self.load[row] += sign
         for c in self.index.constraints_of[m]:
-            domain = self.index.constraints[c].domain_of[row]
+            domain = int(self.index.constraints[c].domain_of[row])
             self.left[c] -= sign
             if domain >= 0:
                 self.counts[c][domain] += sign
+            self._touch(c, domain)
         for c in self.index.other_side_of[m]:
-            domain = self.index.constraints[c].domain_of[row]
+            domain = int(self.index.constraints[c].domain_of[row])
             if domain >= 0:
                 self.others[c][domain] += sign
+            self._touch(c, domain)
+
+    def _touch(self, c: int, domain: int) -> None:
+        for costs in self._domain_costs[c].values():
+            costs.touch(domain)
 
     def _take(self, m: int, row: int, sign: int) -> None:
         role = int(self.index.problem.role_of[m])
         for k, amount in self._needs[role]:
             self.free[k, row] -= sign * amount
             self.emptiness[row] -= sign * amount / self._scale[k]
+        self.changed.append(row)
         enough = (self.free[:, row] >= self._sizes) | self._none_asked
         self.room[:, row] = enough.all(axis=1)
 
     # --- looking ------------------------------------------------------------------------
 
-    def hosts_for(self, m: int) -> Bools:
-        """[H] hosts that the required rules allow for the member now."""
-        problem = self.index.problem
-        mask: Bools = (
-            self.index.allowed[self.index.group_of[m]]
-            & self.room[self._size_of[problem.role_of[m]]]
+    def candidates(self, m: int) -> Candidates:
+        """The hosts of a member, and what each costs now; see `Candidates`."""
+        apart, shared = self._constraints_of(m)
+        parts = [self._costs(c, other_side) for c, other_side in apart]
+        met = [c for c in shared if self.counts[c].any()]
+        if met:
+            found = self._in_one_domain(m, met, parts)
+        else:
+            kept = self._kept(m, tuple(apart), parts)
+            found = Candidates(kept.rows, kept.costs(self.changed))
+        for c in shared:
+            if c not in met:
+                room, domains = self._shared_room(c), self.index.domain_rows(c)
+                closed = ~room.enough[domains.of[found.rows]]
+                found = Candidates(found.rows, np.where(closed, np.inf, found.costs))
+        return found if self._devices is None else self._served(m, found)
+
+    def look_of(self, m: int) -> Hashable:
+        """Equal for members with the same candidates, open or closed, as long as nothing moves."""
+        apart, shared = self._constraints_of(m)
+        active = [c for c in apart if not self._costs(*c)[0].idle]
+        rooms = [c if self.counts[c].any() else self._shared_room(c) for c in shared]
+        group = (
+            self.index.group_of[m] if self._devices else self.index.alike[self.index.group_of[m]]
         )
+        return group, tuple(active), tuple(rooms)
+
+    def _constraints_of(self, m: int) -> tuple[list[tuple[int, bool]], list[int]]:
+        """The required `SameDomain`s of a member, by number, after its other constraints.
+
+        Those are (number, whether the member is on the other side).
+        """
+        apart, shared = [], []
         for c in self.index.constraints_of[m]:
             constraint = self.index.constraints[c]
-            if constraint.required:
-                closed = closed_domains(constraint, self.counts[c], self.others[c], self.left[c])
-                if closed is not None:
-                    _close(mask, constraint, closed)
-                elif isinstance(constraint.primitive, SameDomain):
-                    _close(mask, constraint, ~self._has_room_for_all(c))
-        for c in self.index.other_side_of[m]:
-            constraint = self.index.constraints[c]
-            if constraint.required:
-                _close(mask, constraint, self.counts[c] > 0)
-        if self._devices is not None:
-            self._devices.shut(m, mask)
-        return mask
+            if constraint.required and isinstance(constraint.primitive, SameDomain):
+                shared.append(c)
+            else:
+                apart.append((c, False))
+        apart += [
+            (c, True) for c in self.index.other_side_of[m] if self.index.constraints[c].required
+        ]
+        return apart, shared
 
-    def _has_room_for_all(self, c: int) -> Bools:
-        """[D] whether a domain has slots for all members of a constraint on one domain."""
-        constraint = self.index.constraints[c]
-        inside = constraint.domain_of >= 0
-        found = np.ones(constraint.domain_count, dtype=np.bool_)
-        needed: dict[int, int] = {}
-        for m in constraint.members:
-            if self.row_of[m] < 0:
-                group = self.index.group_of[m]
-                needed[group] = needed.get(group, 0) + 1
-        wanted = np.zeros(len(self.free), dtype=np.int64)
-        for group, count in needed.items():
-            role = self.index.role_of_group[group]
-            slots = np.where(self.index.allowed[group] & inside, count, 0)
-            for k, amount in self._needs[role]:
-                slots = np.minimum(slots, np.maximum(self.free[k], 0) // amount)
-                wanted[k] += count * amount
-            found &= _per_domain(constraint, slots) >= count
-        for k in np.flatnonzero(wanted).tolist():
-            found &= _per_domain(constraint, np.maximum(self.free[k], 0)) >= wanted[k]
+    def _costs(self, c: int, other_side: bool) -> tuple[DomainCosts, DomainRows]:  # noqa: FBT001 - a part of a key
+        found = self._domain_costs[c].get(other_side)
+        if found is None:
+            found = self._domain_costs[c][other_side] = DomainCosts(
+                self.index.constraints[c], self.counts[c], self.others[c], other_side=other_side
+            )
+        found.renew(self.left[c])
+        return found, self.index.domain_rows(c)
+
+    def _kept(
+        self,
+        m: int,
+        key: tuple[tuple[int, bool], ...],
+        parts: Sequence[tuple[DomainCosts, DomainRows]],
+    ) -> CandidateCosts:
+        group = self.index.group_of[m]
+        found = self._candidate_costs.pop((group, key), None)
+        if found is None:
+            if len(self._candidate_costs) >= _KEPT:
+                del self._candidate_costs[next(iter(self._candidate_costs))]
+            found = CandidateCosts(self.index.rows_of(group), partial(self._on_rows, m), parts)
+        self._candidate_costs[group, key] = found
         return found
 
-    def dearness(self, m: int) -> Floats:
-        """[H] the added cost of the member on each host, in `COST_UNIT`s, and tie-breakers."""
+    def _in_one_domain(
+        self, m: int, met: list[int], parts: Sequence[tuple[DomainCosts, DomainRows]]
+    ) -> Candidates:
+        """The hosts of the domains in which the others of a member's are already."""
+        rows = self._where_others_are(met[0])
+        for c in met[1:]:
+            rows = np.intersect1d(rows, self._where_others_are(c))
+        rows = np.sort(rows[self.index.allowed[self.index.group_of[m]][rows]])
+        costs = self._on_rows(m, rows)
+        for part, domains in parts:
+            if not part.idle:
+                costs += part.costs[domains.of[rows]]
+        return Candidates(rows, costs)
+
+    def _where_others_are(self, c: int) -> Ints:
+        domains = self.index.domain_rows(c)
+        inside = domains.rows_in(np.flatnonzero(self.counts[c]))
+        return np.concatenate((inside, domains.outside)) if len(domains.outside) else inside
+
+    def _shared_room(self, c: int) -> SharedRoom:
+        needed: dict[int, int] = {}
+        for m in self.index.constraints[c].members:
+            if self.row_of[m] < 0:
+                group = self.index.alike[self.index.group_of[m]]
+                needed[group] = needed.get(group, 0) + 1
+        domains = self.index.domain_rows(c)
+        key = domains, frozenset(needed.items())
+        found = self._rooms.get(key)
+        if found is None:
+            found = self._rooms[key] = SharedRoom(self.index, self.free, domains, needed)
+        found.renew(self.changed)
+        return found
+
+    def _served(self, m: int, found: Candidates) -> Candidates:
+        """Without the hosts whose devices cannot serve the member."""
+        assert self._devices is not None
+        mask = np.zeros(len(self.load), dtype=np.bool_)
+        mask[found.rows] = True
+        self._devices.shut(m, mask)
+        return Candidates(found.rows, np.where(mask[found.rows], found.costs, np.inf))
+
+    def _on_rows(self, m: int, rows: Ints) -> Floats:
+        """What hosts cost by themselves: the objective, preferred hosts, and tie-breakers."""
         problem = self.index.problem
-        cost = self.index.preference_cost[self.index.group_of[m]].astype(np.float64)
-        taste = np.zeros(len(problem.hosts), dtype=np.float64)
-        for c in self.index.constraints_of[m]:
-            constraint, counts = self.index.constraints[c], self.counts[c]
-            weight = constraint.primitive.weight
-            grows = None if weight is None else excess_growth(constraint, counts, self.others[c])
-            if grows is not None and weight is not None:
-                cost += weight * _at(constraint, grows)
-            uneven = fill_preference(constraint, counts)
-            if uneven is not None:
-                taste += 10.0 * _at(constraint, uneven)
+        cost = self.index.preference_cost[self.index.group_of[m]][rows].astype(np.float64)
+        load, emptiness = self.load[rows], self.emptiness[rows]
+        taste: Floats
         match problem.objective:
             case Objective.PACK:
                 # A newly opened host should have room for the members that follow.
-                fresh = self.load == 0
+                fresh = load == 0
                 cost += fresh
-                taste += np.where(fresh, -self.emptiness, self.emptiness)
+                taste = np.where(fresh, -emptiness, emptiness)
             case Objective.BALANCE:
-                taste += 5.0 * self._fill_with(m)
+                taste = 5.0 * self._fill_with(m, rows)
             case _:
-                cost += self.load > 0
-                taste -= self.emptiness
-        return COST_UNIT * cost + taste
+                cost += load > 0
+                taste = -emptiness
+        found = COST_UNIT * cost + taste
+        found[~self.room[self._size_of[problem.role_of[m]], rows]] = np.inf
+        return found
 
-    def _fill_with(self, m: int) -> Floats:
-        """[H] the fill of each host in percent, including the member."""
+    def _fill_with(self, m: int, rows: Ints) -> Floats:
+        """The fill of each of these hosts in percent, including the member."""
         problem = self.index.problem
-        capacity = np.maximum(problem.capacity.T, 1)
+        whole = problem.capacity[rows].T
+        capacity = np.maximum(whole, 1)
         demand = problem.demand[problem.role_of[m]][:, None]
-        fill = np.where(problem.capacity.T > 0, (capacity - self.free + demand) / capacity, 0.0)
+        fill = np.where(whole > 0, (capacity - self.free[:, rows] + demand) / capacity, 0.0)
         return np.asarray(100.0 * fill.max(axis=0, initial=0.0), dtype=np.float64)
-
-
-def _close(mask: Bools, constraint: LevelConstraint, domains: Bools) -> None:
-    """Remove the hosts of these domains from a host mask; hosts without a domain stay."""
-    if domains.any():
-        mask &= ~np.append(domains, False)[constraint.domain_of]
-
-
-def _at(constraint: LevelConstraint, values: Ints) -> Ints:
-    """[H] the value of each host's domain, 0 without a domain."""
-    found: Ints = np.append(values, 0)[constraint.domain_of]
-    return found
-
-
-def _per_domain(constraint: LevelConstraint, values: Ints) -> Ints:
-    """[D] sums over the hosts of each domain."""
-    inside = constraint.domain_of >= 0
-    sums = np.bincount(
-        constraint.domain_of[inside], weights=values[inside], minlength=constraint.domain_count
-    )
-    return sums.astype(np.int64)

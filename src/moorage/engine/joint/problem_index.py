@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from moorage.domain.topology import HOST
+from moorage.engine.joint.domain_rows import DomainRows
 from moorage.engine.joint.problem import permitted_hosts
 from moorage.policies.primitives import (
     Apart,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.ensembles import MemberName
+    from moorage.domain.topology import Level
     from moorage.engine.joint.problem import Problem
     from moorage.policies.primitives import AtLeastDomains, AtMost, AtMostTogether, Skew
 
@@ -103,6 +106,42 @@ class ProblemIndex:
             key = (self.group_of[m], self.constraints_of[m], self.other_side_of[m])
             found.setdefault(key, []).append(m)
         return tuple(tuple(members) for members in found.values())
+
+    @cached_property
+    def alike(self) -> tuple[int, ...]:
+        """Per group: the first group with the same demand and the same allowed hosts."""
+        sizes = self.sizes[1][list(self.role_of_group)].tolist()
+        first: dict[tuple[int, bytes], int] = {}
+        return tuple(
+            first.setdefault((size, allowed.tobytes()), group)
+            for group, (size, allowed) in enumerate(zip(sizes, self.allowed, strict=True))
+        )
+
+    def rows_of(self, group: int) -> Ints:
+        """The rows that are allowed for a group, ascending; read-only."""
+        group = self.alike[group]
+        found = self._rows_of.get(group)
+        if found is None:
+            found = self._rows_of[group] = np.flatnonzero(self.allowed[group])
+            found.flags.writeable = False
+        return found
+
+    @cached_property
+    def _rows_of(self) -> dict[int, Ints]:
+        return {}
+
+    def domain_rows(self, c: int) -> DomainRows:
+        """The hosts of each domain that a constraint counts."""
+        level = self.constraints[c].primitive.level
+        found = self._domain_rows.get(level)
+        if found is None:
+            found = DomainRows(self.constraints[c].domain_of, own=level.name == HOST)
+            self._domain_rows[level] = found
+        return found
+
+    @cached_property
+    def _domain_rows(self) -> dict[Level, DomainRows]:
+        return {}
 
     @cached_property
     def sizes(self) -> tuple[Ints, Ints]:

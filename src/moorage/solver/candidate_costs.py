@@ -1,0 +1,86 @@
+"""What each host costs a member, renewed by difference while members are placed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from moorage.engine.joint.domain_rows import DomainRows
+    from moorage.solver.domain_costs import DomainCosts
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Floats: TypeAlias = NDArray[np.float64]
+
+_FEW: Final = 64
+"""Levels with at most so many domains are added at each look: a change in one of their domains
+concerns so many hosts that it would be no help to keep the sums."""
+_MOST: Final = 4
+"""One in so many rows at most is renewed alone; otherwise all rows are."""
+
+
+class CandidateCosts:
+    """The costs of some hosts for members with equal demands, hosts and constraints."""
+
+    def __init__(
+        self,
+        rows: Ints,
+        on_rows: Callable[[Ints], Floats],
+        parts: Sequence[tuple[DomainCosts, DomainRows]],
+    ) -> None:
+        """Of these rows, ascending; `on_rows` says what the rows cost by themselves."""
+        self.rows = rows
+        self._on_rows = on_rows
+        self._coarse = [(costs, of.of[rows]) for costs, of in parts if of.count <= _FEW]
+        self._fine = [(costs, of) for costs, of in parts if of.count > _FEW]
+        self._seen_rows = -1
+        self._seen = [0] * len(self._fine)
+        self._sums: Floats = np.zeros(0)
+
+    def costs(self, changed: list[int]) -> Floats:
+        """[n] the cost of each row now; infinite where it is closed. Not to be written to.
+
+        Args:
+            changed: the rows that have changed since the beginning; only added to.
+        """
+        self._renew(changed)
+        found = self._sums
+        for part, domains in self._coarse:
+            if not part.idle:
+                found = found + part.costs[domains]
+        return found
+
+    def _renew(self, changed: list[int]) -> None:
+        if self._seen_rows < 0:
+            self._sums = self._sum(self.rows)
+        else:
+            dirty = [np.array(changed[self._seen_rows :], dtype=np.int64)]
+            dirty += [
+                of.rows_in(domains)
+                for (part, of), seen in zip(self._fine, self._seen, strict=True)
+                for domains in part.changes[seen:]
+            ]
+            if sum(map(len, dirty)) * _MOST > len(self.rows):
+                self._sums = self._sum(self.rows)
+            else:
+                self._renew_rows(np.concatenate(dirty))
+        self._seen_rows = len(changed)
+        self._seen = [len(part.changes) for part, _ in self._fine]
+
+    def _renew_rows(self, dirty: Ints) -> None:
+        at = np.searchsorted(self.rows, dirty)
+        at = at[self.rows[np.minimum(at, len(self.rows) - 1)] == dirty]
+        if len(at):
+            self._sums[at] = self._sum(self.rows[at])
+
+    def _sum(self, rows: Ints) -> Floats:
+        found = self._on_rows(rows)
+        for part, of in self._fine:
+            if not part.idle:
+                found += part.costs[of.of[rows]]
+        return found

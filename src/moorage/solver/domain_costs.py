@@ -1,0 +1,91 @@
+"""What one more member costs in each domain of a constraint, renewed by difference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from moorage.engine.joint.domain_counters import closed_domains, excess_growth, fill_preference
+from moorage.policies.primitives import Apart, AtMost
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from moorage.engine.joint.problem_index import LevelConstraint
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Floats: TypeAlias = NDArray[np.float64]
+
+COST_UNIT: Final = 1_000.0
+"""One unit of cost outweighs every preference among equally dear hosts."""
+_UNEVEN: Final = 10.0
+"""One unit of `fill_preference`: more than every preference among the hosts of a domain."""
+
+
+class DomainCosts:
+    """The costs of one constraint, for members on one of its sides.
+
+    `costs` is right after `renew`; `changes` lists the domains whose cost has changed, in the order
+    of renewals, so that whoever keeps sums per host learns which hosts to look at again.
+    """
+
+    def __init__(
+        self, constraint: LevelConstraint, counts: Ints, others: Ints, *, other_side: bool
+    ) -> None:
+        """`counts` and `others` are the arrays that a partial solution keeps up to date."""
+        self.constraint = constraint
+        self._counts, self._others, self._other_side = counts, others, other_side
+        self._local = other_side or isinstance(constraint.primitive, AtMost | Apart)
+        """Whether the cost of a domain depends on the counts of this domain alone."""
+        self.costs: Floats = np.zeros(constraint.domain_count + 1)
+        """[D + 1] infinite where a required constraint closes the domain. The last is that of hosts
+        without a domain: none."""
+        self.idle = True
+        """Whether no domain costs anything."""
+        self.changes: list[Ints] = []
+        self._touched: list[int] = []
+        self._fresh = True
+
+    def touch(self, domain: int) -> None:
+        """A member has come to a domain, or left it; -1: to a host without one."""
+        self._touched.append(domain)
+
+    def renew(self, left: int) -> None:
+        """Compute anew what has changed; `left` members are still to be placed."""
+        if not self._touched and not self._fresh:
+            return
+        if self._local and not self._fresh:
+            domains = np.array([d for d in self._touched if d >= 0], dtype=np.int64)
+            found = self._of(self._counts[domains], self._others[domains], left)
+        else:
+            found = self._of(self._counts, self._others, left)
+            domains = np.flatnonzero(found != self.costs[:-1])
+            found = found[domains]
+        self._touched.clear()
+        self._fresh = False
+        if len(domains):
+            self.costs[domains] = found
+            self.changes.append(domains)
+            self.idle = (self.idle and not found.any()) if self._local else not self.costs.any()
+
+    def _of(self, counts: Ints, others: Ints, left: int) -> Floats:
+        """The costs of domains with these counts."""
+        found = np.zeros(len(counts))
+        weight = self.constraint.primitive.weight
+        if self._other_side:
+            if weight is None:
+                found[counts > 0] = np.inf
+            return found
+        if weight is not None:
+            grows = excess_growth(self.constraint, counts, others)
+            if grows is not None:
+                found += COST_UNIT * weight * grows
+        uneven = fill_preference(self.constraint, counts)
+        if uneven is not None:
+            found += _UNEVEN * uneven
+        if weight is None:
+            closed = closed_domains(self.constraint, counts, others, left)
+            if closed is not None:
+                found[closed] = np.inf
+        return found
