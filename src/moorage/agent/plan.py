@@ -256,19 +256,21 @@ class _Planner:
         except NoRoom as error:
             self._caution("not-moved", self.present.root_name, f"{error}; all stays where it is")
             return []
-        if plan.moved_classes and not self.allowed.moving:
-            said = "the service refuses to move what is in use; all stays where it is"
-            self._caution("not-moved", self.present.root_name, said)
+        if plan.transfers and not self.allowed.moving:
+            said = "the service does not let the agent move what is in use (role service?)"
+            self._caution("not-moved", self.present.root_name, f"{said}; all stays where it is")
             return []
         before = {key: in_order(one.inventories) for key, one in present.items()}
         changed = {
             key: some for key, some in plan.inventories.items() if some != before.get(key, ())
         }
         names = {key: self._name(key, uuids[key]) for key in changed}
-        if not plan.moved_classes:
+        if not plan.moved_classes or not self.allowed.moving:
+            # What loses a class comes first: nothing is there twice in between.
+            losing = sorted(changed, key=lambda key: len(changed[key]) - len(before.get(key, ())))
             return [
-                PutInventories(uuids[key], names[key], some, before.get(key, ()))
-                for key, some in changed.items()
+                PutInventories(uuids[key], names[key], changed[key], before.get(key, ()))
+                for key in losing
             ]
         return [
             Reshape(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from moorage.client.provider_trees import ConsumerAllocations, ListedProvider, ProviderTrees
 
 _RETRY: Final = RetryPolicy(first_pause=0.1, longest_pause=3.0, growth=2.0, jitter=1.0, attempts=12)
+_FORBIDDEN: Final = 403
 _CONFLICT: Final = 409
 _MISSING: Final = 404
 _CONCURRENT: Final = "placement.concurrent_update"
@@ -186,7 +187,8 @@ class _Reporting:
             except ConcurrentUpdate:
                 return False
             except SourceFailed as error:
-                if error.status not in {_CONFLICT, _MISSING}:
+                refused = isinstance(step, Reshape) and error.status == _FORBIDDEN
+                if error.status not in {_CONFLICT, _MISSING} and not refused:
                     raise
                 self._learn(step, error)
                 return False
