@@ -35,6 +35,8 @@ def test_an_ensemble_grows_and_shrinks(sim: Any, web: str) -> None:
     assert made.out.startswith("web[2-3] new  decision "), made
     again = sim("ensemble", "extend", web, "--role", "web", "--size", "4")
     assert again.out == "unchanged: it has so many members\n"
+    sizes = sim("ensemble", "extend", web, "--sizes", "web=4")
+    assert sizes.out == again.out
     gone = sim("ensemble", "shrink", web, "--roles", "web=1", "--prefer", "web[0]")
     assert gone.out.startswith("removed 1: web[0]\nweb: "), gone
     refused = sim("ensemble", "extend", web, "--role", "web", "--count", "40")
@@ -70,6 +72,8 @@ def test_the_racks_are_told_to_software(sim: Any, web: str) -> None:
         ("extend", "--roles", "web=1", "--count", "1"),
         ("extend", "--roles", "web"),
         ("extend", "--roles", "web=1", "--roles", "web=2"),
+        ("extend", "--sizes", "web=1", "--roles", "web=2"),
+        ("shrink", "--sizes", "web=1", "--size", "2"),
         ("shrink", "--count", "1"),
         ("headroom", "--role", "web"),
     ],

@@ -75,7 +75,8 @@ def test_a_signal_that_comes_again_adds_nothing_twice(cloud: Cloud) -> None:
     assert len(cloud.shown(stack)["keys"]) == 1
 
 
-def test_members_of_several_servers_come_and_leave_together(cloud: Cloud) -> None:
+def pods(cloud: Cloud) -> Stack:
+    """A stack with an autoscaling group of two members, each of two servers."""
     server = {"type": "OS::Nova::Server", "properties": {"flavor": "m1.small", "image": "i"}}
     pod = {"heat_template_version": "2021-04-16", "resources": {"app": server, "db": server}}
     group: dict[str, Any] = {
@@ -85,6 +86,24 @@ def test_members_of_several_servers_come_and_leave_together(cloud: Cloud) -> Non
     stack = cloud.stack({"heat_template_version": "2021-04-16", "resources": {"workers": group}})
     stack.t.files["pod.yaml"] = json.dumps(pod)
     cloud.decisions().before(stack, "CREATE")
+    return stack
+
+
+def test_members_of_several_servers_grow_as_far_as_they_fit(cloud: Cloud) -> None:
+    stack = pods(cloud)
+    with pytest.raises(ScalingRefused, match=r"^Moorage: "):
+        asked(cloud, stack, scaled(stack, 2), 400)
+    granted = asked(cloud, stack, replace(scaled(stack, 2), takes_less=True), 400)
+    assert 2 < granted.size < 400
+    assert len(cloud.shown(stack)["keys"]) == 2 * granted.size
+    again = asked(cloud, stack, replace(scaled(stack, 2), takes_less=True), 400)
+    assert again.size == granted.size, "a signal that comes again"
+    with pytest.raises(ScalingRefused):
+        asked(cloud, stack, scaled(stack, granted.size), granted.size + 1)
+
+
+def test_members_of_several_servers_come_and_leave_together(cloud: Cloud) -> None:
+    stack = pods(cloud)
     assert asked(cloud, stack, scaled(stack, 2), 4).size == 4
     assert len(cloud.shown(stack)["keys"]) == 8
     granted = asked(cloud, stack, scaled(stack, 4), 1)

@@ -40,6 +40,12 @@ SIZES: Final = (
         metavar="ROLE=N",
         help="instead of --role and --count, repeatable: several roles in one decision",
     ),
+    Repeated(
+        "--sizes",
+        type=role_count,
+        metavar="ROLE=N",
+        help="instead of --role and --size, repeatable: how many each role shall have",
+    ),
 )
 
 
@@ -49,15 +55,16 @@ class Sized(Command):
     def sizes(self, args: argparse.Namespace) -> dict[str, Any]:
         """The counts as the body has them."""
         given = [name for name in ("count", "size") if getattr(args, name) is not None]
-        if args.roles:
-            if args.role or given:
-                self.usage_error("--roles goes without --role, --count and --size")
-            counts = dict(args.roles)
-            if len(counts) < len(args.roles):
-                self.usage_error("--roles names a role twice")
-            return {"roles": counts}
+        several = [name for name in ("roles", "sizes") if getattr(args, name)]
+        if several:
+            if args.role or given or len(several) > 1:
+                self.usage_error("give only one of --role, --roles and --sizes")
+            pairs = getattr(args, several[0])
+            if len(dict(pairs)) < len(pairs):
+                self.usage_error(f"--{several[0]} names a role twice")
+            return {several[0]: dict(pairs)}
         if not args.role or len(given) != 1:
-            self.usage_error("give --role with --count or --size, or --roles")
+            self.usage_error("give --role with --count or --size, or --roles, or --sizes")
         return {"role": args.role, given[0]: getattr(args, given[0])}
 
 
@@ -65,14 +72,16 @@ class Extend(Sized):
     """Decide more members of an ensemble beside those that it has.
 
     Present members keep their places. All new ones are placed, or none; with --at-least as many
-    as fit. Headroom of the role is taken first. If they do not fit, the output has a minimal
-    conflict and changes that were solved and fit, and the exit status is 3.
+    as fit, of several roles equally many less of each. Headroom of the role is taken first. If
+    they do not fit, the output has a minimal conflict and changes that were solved and fit, and
+    the exit status is 3.
     """
 
     examples = """
         moorage ensemble extend hadoop --role worker --count 3
         moorage ensemble extend hadoop --role worker --count 3 --at-least 1
         moorage ensemble extend hadoop --roles worker=4 --roles master=1 --dry-run
+        moorage ensemble extend hadoop --sizes worker=16 --sizes master=3
     """
     options = (
         ENSEMBLE,

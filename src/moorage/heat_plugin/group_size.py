@@ -112,21 +112,20 @@ def finish(api: NativeApi, group: ScaledGroup, granted: Granted) -> str | None:
 
 
 def _grown(api: NativeApi, group: ScaledGroup, roles: tuple[str, ...], wanted: int) -> Granted:
-    """Asked by the size, not by a count: a signal that comes again adds nothing twice."""
+    """Asked by sizes, not by counts: a signal that comes again adds nothing twice.
+
+    Each member of the group has one of each role, so as many of each make whole members.
+    """
     before = _without_leftovers(api, group, roles)
-    missing = {role: wanted - before[role] for role in roles if before[role] < wanted}
-    if not missing:
-        return Granted(wanted)
-    body: dict[str, Any] = {"decide": {"hold": f"PT{group.hold}S"}}
-    if len(roles) == 1:
-        body |= {"role": roles[0], "size": wanted}
-        if group.takes_less:
-            body["least"] = 1
-    else:
-        body["roles"] = missing
+    body: dict[str, Any] = {
+        "sizes": dict.fromkeys(roles, wanted),
+        "decide": {"hold": f"PT{group.hold}S"},
+    }
+    if group.takes_less:
+        body["least"] = max(group.size + 1 - min(before[role] for role in roles), 1)
     answer = api.extend(group.root, body)
-    short = max(missing.values()) - len(answer["members"]) if len(roles) == 1 else 0
-    size = max(wanted - short, group.size)
+    came = Counter(str(name).rpartition("[")[0] for name in answer["members"])
+    size = min(wanted, *(before[role] + came[role] for role in roles))
     decision = answer.get("decision") or {}
     told = (
         f"Moorage holds places for {size - group.size} of {wanted - group.size} more:"

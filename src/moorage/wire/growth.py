@@ -15,7 +15,7 @@ _Some = Annotated[int, Meta(ge=1, le=MAX_MEMBERS)]
 
 
 class SizeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of which roles how many members come or leave: `role` with `count` or `size`, or `roles`."""
+    """How many members of which roles: `role` with `count` or `size`, or `roles`, or `sizes`."""
 
     role: Name | None = None
     count: _Some | None = None
@@ -23,7 +23,9 @@ class SizeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     size: Count | None = None
     """With `role`: how many it shall have then. Nothing happens if it has so many already."""
     roles: dict[Name, _Some] = {}
-    """Several roles, decided jointly: how many of each."""
+    """Several roles, decided jointly: how many of each come, or leave."""
+    sizes: dict[Name, Count] = {}
+    """Several roles, decided jointly: how many each shall have then, as with `size`."""
     id: Uuid | None = None
     """For safe retry: the same request under the same id changes nothing more."""
 
@@ -34,7 +36,8 @@ class ExtendBody(SizeBody, frozen=True, forbid_unknown_fields=True, kw_only=True
     movable: bool = False
     """Whether present members that have no server yet may move."""
     least: _Some | None = None
-    """Of one role: as many as fit, but at least so many. Without it all of them, or none."""
+    """As many as fit, of several roles equally many less of each; but at least so many of the role
+    that gets the most. Without it all of them, or none."""
     decide: DecideBody | None = None
 
 

@@ -163,6 +163,39 @@ def test_a_size_is_reached_once(service: Service, hadoop: str) -> None:
     )
 
 
+def test_sizes_of_several_roles_are_reached_once(service: Service, hadoop: str) -> None:
+    wanted = {"worker": 15, "master": 3}
+    first = done(ask(service, hadoop, "extend", sizes=wanted), "extend")
+    assert len(first["members"]) == 4
+    again = done(ask(service, hadoop, "extend", sizes=wanted), "extend")
+    assert (again["members"], counts(service, hadoop)) == ([], wanted)
+    ask(service, hadoop, "shrink", role="worker", count=2)
+    rest = done(ask(service, hadoop, "extend", sizes={**wanted, "master": 1}), "extend")
+    assert len(rest["members"]) == 2
+    assert counts(service, hadoop) == wanted, "nobody leaves"
+    left = done(ask(service, hadoop, "shrink", sizes={"worker": 12, "master": 4}), "shrink")
+    assert {one["role"] for one in left["victims"]} == {"worker"}
+    assert counts(service, hadoop) == {"worker": 12, "master": 3}
+    refused(ask(service, hadoop, "extend", sizes={"worker": 99, "master": 4}), 409, "infeasible")
+
+
+def test_the_largest_step_of_several_roles(service: Service, hadoop: str) -> None:
+    """20 hosts let 8 more workers in: of each role equally many are missing then."""
+    wanted = {"worker": 30, "master": 22}
+    made = done(ask(service, hadoop, "extend", sizes=wanted, least=1), "extend")
+    assert counts(service, hadoop) == {"worker": 20, "master": 12}
+    assert len(made["members"]) == 18
+    refused(ask(service, hadoop, "extend", sizes=wanted, least=1), 409, "infeasible")
+
+
+def test_the_largest_step_counts_headroom_of_several_roles(service: Service, hadoop: str) -> None:
+    body = {"headroom": {"role": "worker", "count": 8}}
+    assert service.call("PUT", f"{hadoop}/headroom", body).status_code == 200
+    made = done(ask(service, hadoop, "extend", roles={"worker": 9, "master": 9}, least=2), "extend")
+    assert counts(service, hadoop) == {"worker": 20, "master": 10}
+    assert made["from_headroom"] == 8
+
+
 def test_an_extension_holds_as_long_as_the_rest(service: Service, hadoop: str) -> None:
     before = service.call("GET", hadoop).json["ensemble"]["decision"]["expires_at"]
     service.clock.pass_by(20 * MINUTE)
@@ -327,7 +360,10 @@ def test_the_first_member_of_a_group_that_was_never_decided(service: Service) ->
         ("extend", {"role": "absent", "count": 1}, "role"),
         ("extend", {"role": "worker", "count": 0}, "extend.count"),
         ("extend", {"role": "worker", "count": 2, "least": 3}, "least"),
-        ("extend", {"roles": {"worker": 2, "master": 1}, "least": 1}, "least"),
+        ("extend", {"roles": {"worker": 2, "master": 1}, "least": 3}, "least"),
+        ("extend", {"roles": {"worker": 2}, "sizes": {"master": 3}}, "roles"),
+        ("extend", {"role": "worker", "sizes": {"master": 3}}, "sizes"),
+        ("extend", {"sizes": {"absent": 3}}, "role"),
         ("shrink", {"role": "worker", "count": 13}, "count"),
         ("shrink", {"role": "worker", "count": 1, "prefer": ["worker"]}, "member"),
         ("shrink", {"role": "worker", "count": 1, "least": 1}, "shrink"),

@@ -100,12 +100,13 @@ def _counts(body: SizeBody) -> RoleCounts:
         InvalidDescription: it gives none, or in two ways.
     """
     ways = (body.count is not None) + (body.size is not None)
-    if body.roles:
-        if body.role is not None or ways:
-            raise InvalidDescription("give role or roles, and not both", path="roles")
-        return RoleCounts(body.roles)
+    for name, several in (("roles", body.roles), ("sizes", body.sizes)):
+        if several and (body.role is not None or ways or (body.roles and body.sizes)):
+            raise InvalidDescription("give only one of role, roles and sizes", path=name)
+    if body.roles or body.sizes:
+        return RoleCounts(body.roles, body.sizes)
     if body.role is None or ways != 1:
-        raise InvalidDescription("give role with count or size, or roles", path="role")
+        raise InvalidDescription("give role with count or size, or roles, or sizes", path="role")
     if body.count is not None:
         return RoleCounts({body.role: body.count})
     assert body.size is not None

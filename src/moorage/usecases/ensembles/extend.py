@@ -32,7 +32,7 @@ from moorage.usecases.shared.limits import check_size
 from moorage.usecases.waitlist_turn import turn_of_stay
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Member, MemberName, SizeChange
@@ -52,7 +52,8 @@ class Extension:
 
     counts: RoleCounts
     least: int | None = None
-    """Of one role: as many as fit, but so many at least. None: all of them, or none."""
+    """As many as fit: of each role equally many less, but of the one that gets the most at least so
+    many. None: all of them, or none."""
     movable: bool = False
     """Whether present members without a server may move."""
     options: DecisionOptions | None = None
@@ -89,7 +90,7 @@ def extend(
 
     Raises:
         NotFound: no such ensemble for this caller.
-        InvalidDescription: no such role; or `least` is more than is asked for, or of several roles.
+        InvalidDescription: no such role, or `least` is more than is asked for.
         Infeasible: they cannot be placed, or with `least` not even so many; nothing was changed.
         LimitExceeded, QuotaExceeded: the ensemble would become too large, or too much would be
             held.
@@ -265,32 +266,64 @@ def _largest_step(
     the extension is refused with the reasons.
 
     Raises:
-        InvalidDescription: several roles, or `least` is more than is asked for.
+        InvalidDescription: `least` is more than is asked for.
     """
     more = extension.counts.more(ensemble)
     least = extension.least
     assert least is not None, "else nothing is counted"
-    if len(more) != 1:
-        raise InvalidDescription("at least so many: of one role only", path="least")
-    ((role, count),) = more.items()
+    count = max(more.values(), default=0)
     if count and least > count:
         raise InvalidDescription(f"at least {least} of {count} more is too many", path="least")
     if least >= count:
         return extension.counts
-    spares = sum(one.name.role == role for one in ensemble.headroom)
-    first = _probe(env, caller, ensemble.id, extension, {role: least})
-    members = [one.name for one in extended(env.ids, ensemble, {role: 1})[0].members]
+    smallest = _lowered(more, count - least)
+    first = _probe(env, caller, ensemble.id, extension, smallest)
+    members = [one.name for one in extended(env.ids, ensemble, more)[0].members]
+    leaps = may_leap(ensemble.policies, ensemble.roles, members, list(more))
+    if first is None and not leaps:
+        return RoleCounts(smallest)  # to be refused, with the reasons
     most = count
     if first is not None:
-        most = min(count, least + first.max_additional[role] + max(spares - least, 0))
-    elif not may_leap(ensemble.policies, ensemble.roles, members, [role]):
-        most = least  # to be refused, with the reasons
-    fits = (
-        step
-        for step in range(most, max(least, most - _MOST_TRIED), -1)
-        if _probe(env, caller, ensemble.id, extension, {role: step}) is not None
+        most = min(count, least + _most_beyond(ensemble, smallest, first))
+
+    def fits(step: int) -> bool:
+        lowered = _lowered(more, count - step)
+        return _probe(env, caller, ensemble.id, extension, lowered) is not None
+
+    step = _largest(fits, least, most, leaps=leaps)
+    return RoleCounts(_lowered(more, count - step))
+
+
+def _largest(fits: Callable[[int], bool], least: int, most: int, *, leaps: bool) -> int:
+    """The largest step that fits; `least` if none that is larger does.
+
+    Unless it `leaps`, every step that is smaller than one that fits does, too.
+    """
+    if leaps:
+        steps = range(most, max(least, most - _MOST_TRIED), -1)
+        return next((step for step in steps if fits(step)), least)
+    low, high = least, most + 1
+    step = most
+    while high - low > 1:
+        low, high = (step, high) if fits(step) else (low, step)
+        step = (low + high) // 2
+    return low
+
+
+def _lowered(more: Mapping[str, int], less: int) -> Mapping[str, int]:
+    """So many less of each role; without those of which none is left."""
+    return {role: count - less for role, count in more.items() if count > less}
+
+
+def _most_beyond(ensemble: Ensemble, taken: Mapping[str, int], found: Decision) -> int:
+    """An upper bound of how many more of each of these roles fit after they were `taken`.
+
+    That is what fits of any role alone, with what is left of its headroom.
+    """
+    spares = Counter(one.name.role for one in ensemble.headroom)
+    return min(
+        found.max_additional[role] + max(spares[role] - count, 0) for role, count in taken.items()
     )
-    return RoleCounts({role: next(fits, least)})
 
 
 def _probe(
