@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,8 +98,7 @@ class Machine:
         for number in range(vfs):
             at = int(address[5:7], 16) * 256 + 16 + number
             vf = f"{address[:5]}{at // 256:02x}:{at % 256 // 8:02x}.{at % 8}"
-            own = self.function(vf, 0x020000, "15b3:1018", cell)
-            self.put(f"{own}/physfn", f"{LINK}../{address}")
+            self.put(f"sys/bus/pci/devices/{vf}/physfn", f"{LINK}../{address}")
             if switch:
                 port = f"{interface}_{number}"
                 self.files[f"sys/class/net/{port}"] = f"{LINK}../../{home[4:]}/net/{port}"
@@ -152,13 +152,13 @@ class Machine:
 
     def write(self, directory: Path) -> Path:
         """Write the files below a directory."""
+        for parent in {path.rpartition("/")[0] for path in self.files}:
+            os.makedirs(f"{directory}/{parent}", exist_ok=True)  # noqa: PTH103 - of thousands
         for path, content in self.files.items():
-            whole = directory / path
-            whole.parent.mkdir(parents=True, exist_ok=True)
             if content.startswith(LINK):
-                whole.symlink_to(content[len(LINK) :])
+                os.symlink(content[len(LINK) :], f"{directory}/{path}")  # noqa: PTH211 - as above
             else:
-                whole.write_text(content)
+                (directory / path).write_text(content)
         return directory
 
 

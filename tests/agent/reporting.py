@@ -13,7 +13,7 @@ from tests.agent.machines import Machine
 
 from moorage.agent.discovery import discover
 from moorage.agent.files import Files
-from moorage.agent.node_providers import target_of
+from moorage.agent.node_providers import measured_mounts, target_of
 from moorage.agent.report import Report, ReportOptions, report
 from moorage.client.agent_file import read_agent_config
 from moorage.client.credentials import GivenToken
@@ -115,12 +115,12 @@ class NodeAgent:
     def run(self, machine: Machine, config: str | None = None, **options: Any) -> Report:
         self.runs += 1
         files = Files(machine.write(self.folder / f"{machine.host}-{self.runs}"))
-        node = discover(files)
-        text = self.config if config is None else config
+        said = read_agent_config(self.config if config is None else config)
+        node = discover(files, measured=measured_mounts(said))
         trees = ProviderTrees(self.placement.wire)
         trees.negotiate()
         given = ReportOptions(sleep=lambda _: None, chance=lambda: 0.0, **options)
-        return report(trees, target_of(node, read_agent_config(text)), given)
+        return report(trees, target_of(node, said), given)
 
 
 def codes(found: Report) -> list[str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.agent.discovery import discover
 from moorage.agent.files import Files
-from moorage.agent.node_providers import target_of
+from moorage.agent.node_providers import measured_mounts, target_of
 from moorage.agent.plan_steps import CreateProvider, DeleteProvider, Reshape, described
 from moorage.agent.report import ReportOptions, report
 from moorage.client.agent_file import read_agent_config
@@ -165,10 +165,7 @@ class Agent:
         config = self.configuration()
         if not self.options.sysfs.is_dir():
             raise BadConfiguration(f"--sysfs {self.options.sysfs}: no such directory")
-        measured = frozenset(
-            one.mount for one in config.shared_storage if one.mount and one.total_gb is None
-        )
-        node = discover(Files(self.options.sysfs), measured=measured)
+        node = discover(Files(self.options.sysfs), measured=measured_mounts(config))
         trees = ProviderTrees(wire)
         trees.negotiate()
         return report(trees, target_of(node, config), self.report_options)

@@ -202,6 +202,13 @@ def _inventory(config: AgentConfig, name: ResourceClass, total: int) -> TargetIn
 # --- shared storage -------------------------------------------------------------------------------
 
 
+def measured_mounts(config: AgentConfig) -> frozenset[str]:
+    """The directories whose filesystems' sizes are needed."""
+    return frozenset(
+        one.mount for one in config.shared_storage if one.mount and one.total_gb is None
+    )
+
+
 def _pools(
     node: Node, config: AgentConfig, cautions: list[Caution]
 ) -> tuple[tuple[TargetPool, ...], bool]:

@@ -20,7 +20,7 @@ from moorage.agent.plan_steps import (
     Reshape,
 )
 from moorage.agent.pools import PresentPools, plan_pools, read_pools
-from moorage.agent.target import ROOT, STORAGE
+from moorage.agent.target import ROOT, STORAGE, TargetProvider
 from moorage.client.placement_wire import SourceFailed
 from moorage.domain.errors import ConcurrentUpdate, Conflict, NotFound
 from moorage.domain.retry_policy import RetryPolicy
@@ -164,6 +164,8 @@ class _Reporting:
         return tree, pools
 
     def _plan(self, target: Target, tree: PresentTree, pools: PresentPools) -> Plan:
+        if pools.used_here and all(one.key != STORAGE for one in target.providers):
+            target = replace(target, providers=(*target.providers, TargetProvider(STORAGE)))
         plan = make_plan(target, tree, self._allowed)
         storage = tree.own.get(STORAGE)
         uuid = storage.uuid if storage else None
