@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from moorage.domain.ensembles import MemberName
     from moorage.domain.resources import Amounts
@@ -45,6 +45,9 @@ class PolicyView(Protocol):
     def domains(self, level: Level) -> Sequence[int]:
         """Per host: the number of its domain at `level`, or -1. For `host`, the row itself."""
 
+    def hosts_without_domain(self, level: Level) -> frozenset[int]:
+        """Hosts that are in no domain of the level."""
+
     def domain_name(self, level: Level, domain: int) -> str:
         """The name of a domain number."""
 
@@ -55,8 +58,14 @@ class PolicyView(Protocol):
         load nor any policy narrows it.
         """
 
-    def fenced(self, member: MemberName) -> frozenset[int]:
-        """Hosts on which the required fences and bans of the request let the member stand."""
+    def eligible_domains(
+        self, members: Sequence[MemberName], level: Level, *, fenced: bool = False
+    ) -> frozenset[int]:
+        """Domains with at least one host that is eligible for one of the members.
+
+        With `fenced` only hosts count on which the request's required fences and bans let that
+        member stand.
+        """
 
     def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
         """Hosts whose own name or UUID, or any domain (of any tree), or aggregate UUID is named."""
@@ -66,6 +75,9 @@ class PolicyView(Protocol):
 
     def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:
         """Hosts that have every one of the traits."""
+
+    def hosts_with_foreign(self, forbids: Callable[[Occupant], bool]) -> frozenset[int]:
+        """Hosts with a foreign consumer that `forbids` tells by its project and tags."""
 
     def foreign_consumers(self, host: int) -> Sequence[Occupant]:
         """Consumers booked on the host's tree that are not of this ensemble."""

@@ -136,12 +136,11 @@ class Exclusive:
         yield from hosts_with_domain(edge, fleet, level, name=name, weight=weight)
 
     def _closed(self, fleet: PolicyView, level: Level) -> frozenset[int]:
+        foreign = fleet.hosts_with_foreign(lambda one: self.forbids(one, fleet.project_id))
+        if level.name == HOST:
+            return foreign
         domains = fleet.domains(level)
-        taken = {
-            domains[host]
-            for host in range(fleet.host_count)
-            if domains[host] >= 0 and self._foreign(fleet, host)
-        }
+        taken = {domains[host] for host in foreign} - {-1}
         return frozenset(host for host, domain in enumerate(domains) if domain in taken)
 
     def requirement(self, edge: Edge, fleet: PolicyView) -> str:

@@ -13,7 +13,7 @@ from moorage.domain.disclosure import said_names
 from moorage.domain.topology import DEFAULT_TREE, HOST, Level, Topology
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from moorage.domain.ensembles import MemberName
     from moorage.domain.placement import Occupant
@@ -66,9 +66,19 @@ class HypotheticalFleet:
         """Every host."""
         return frozenset(range(self.host_count))
 
-    def fenced(self, member: MemberName) -> frozenset[int]:
-        """Every host."""
-        return frozenset(range(self.host_count))
+    def hosts_without_domain(self, level: Level) -> frozenset[int]:
+        """None."""
+        return frozenset()
+
+    def eligible_domains(
+        self,
+        members: Sequence[MemberName],
+        level: Level,
+        *,
+        fenced: bool = False,
+    ) -> frozenset[int]:
+        """Every domain: every host is eligible for every member, and none is fenced off."""
+        return frozenset(self.domains(level)) - {-1}
 
     def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
         """Hosts that have at least one of the names."""
@@ -87,6 +97,13 @@ class HypotheticalFleet:
         """Hosts that have all of the traits."""
         bits = sum(1 << self._bit(f"trait:{trait}") for trait in traits)
         return frozenset(row for row in range(self.host_count) if row & bits == bits)
+
+    def hosts_with_foreign(
+        self,
+        forbids: Callable[[Occupant], bool],
+    ) -> frozenset[int]:
+        """None."""
+        return frozenset()
 
     def foreign_consumers(self, host: int) -> Sequence[Occupant]:
         """None."""

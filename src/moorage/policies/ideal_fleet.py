@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.domain.topology import HOST, Level, Topology
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from moorage.domain.ensembles import MemberName
     from moorage.domain.placement import Occupant
@@ -128,9 +128,19 @@ class IdealFleet:
         """Every host."""
         return frozenset(range(self.host_count))
 
-    def fenced(self, member: MemberName) -> frozenset[int]:
-        """Every host."""
-        return frozenset(range(self.host_count))
+    def hosts_without_domain(self, level: Level) -> frozenset[int]:
+        """All hosts if no domain of the level was made, otherwise none."""
+        return frozenset(host for host, one in enumerate(self.domains(level)) if one < 0)
+
+    def eligible_domains(
+        self,
+        members: Sequence[MemberName],
+        level: Level,
+        *,
+        fenced: bool = False,
+    ) -> frozenset[int]:
+        """Every domain: every host is eligible for every member, and none is fenced off."""
+        return frozenset(self.domains(level)) - {-1}
 
     def hosts_in(self, names: frozenset[str]) -> frozenset[int]:
         """Every host: names refer to something only in a real fleet."""
@@ -143,6 +153,13 @@ class IdealFleet:
     def hosts_with_traits(self, traits: frozenset[str]) -> frozenset[int]:
         """Every host."""
         return frozenset(range(self.host_count))
+
+    def hosts_with_foreign(
+        self,
+        forbids: Callable[[Occupant], bool],
+    ) -> frozenset[int]:
+        """None."""
+        return frozenset()
 
     def foreign_consumers(self, host: int) -> Sequence[Occupant]:
         """None."""

@@ -41,7 +41,7 @@ def hosts_with_domain(
     edge: Edge, fleet: PolicyView, level: Level, *, name: str, weight: int | None
 ) -> Iterator[OnlyOn]:
     """Restrict the members to hosts in a domain of the level; nothing if all hosts are in one."""
-    domains = fleet.domains(level)
-    if -1 in domains:
-        hosts = frozenset(host for host, domain in enumerate(domains) if domain >= 0)
+    outside = fleet.hosts_without_domain(level)
+    if outside:
+        hosts = frozenset(range(fleet.host_count)) - outside
         yield OnlyOn(policy=name, members=edge, weight=weight, hosts=hosts)

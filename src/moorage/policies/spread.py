@@ -143,11 +143,11 @@ class Spread:
     def _eligible(self, edge: Edge, fleet: PolicyView) -> frozenset[int]:
         """The domains among which the emptiest is looked for."""
         level = Level(self.tree, self.level)
-        every = eligible_domains(edge, fleet, level)
+        every = fleet.eligible_domains(edge, level)
         if self.fenced_domains == COUNT:
             return every
         # Where the fences leave nothing, they refuse the members by themselves.
-        return eligible_domains(edge, fleet, level, fenced=True) or every
+        return fleet.eligible_domains(edge, level, fenced=True) or every
 
     def slack(self, edge: Edge, placement: Placement) -> int:
         """The smaller of domains to spare and skew to spare."""
@@ -203,19 +203,3 @@ class Spread:
                 yield Weaker(step, {"min_domains": self.min_domains - step})
         if self.max_skew is not None:
             yield Weaker(2, {}, grow=1)
-
-
-def eligible_domains(
-    edge: Edge, fleet: PolicyView, level: Level, *, fenced: bool = False
-) -> frozenset[int]:
-    """Domains with at least one host that could hold one of the members if it were empty.
-
-    With `fenced` only hosts count on which the request's fences and bans let the member stand.
-    """
-    domains = fleet.domains(level)
-    if fenced:
-        both = {(fleet.eligible(member), fleet.fenced(member)) for member in edge}
-        hosts = frozenset[int]().union(*(suits & inside for suits, inside in both))
-    else:
-        hosts = frozenset[int]().union(*{fleet.eligible(member) for member in edge})
-    return frozenset(domains[host] for host in hosts) - {-1}

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from moorage.domain.disclosure import said_names
+from moorage.engine.joint.problem import permitted_hosts
 from moorage.policies.primitives import NeverOn, OnlyOn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -71,16 +72,46 @@ class TerrainView:
             found = self._cache[member.role] = frozenset(rows.tolist())
         return found  # type: ignore[return-value]  # sets of rows only under a role
 
-    def fenced(self, member: MemberName) -> frozenset[int]:
-        """Hosts on which the required fences and bans of the request allow the member."""
-        mine = tuple(number for number, one in enumerate(self._fences) if member in one.members)
-        found = self._cache.get(mine)
+    def hosts_without_domain(self, level: Level) -> frozenset[int]:
+        """Hosts that are in no domain of the level."""
+        found = self._cache.get(("outside", level))
         if found is None:
-            inside = frozenset(range(self.host_count))
-            for one in (self._fences[number] for number in mine):
-                inside = inside & one.hosts if isinstance(one, OnlyOn) else inside - one.hosts
-            found = self._cache[mine] = inside
-        return found  # type: ignore[return-value]  # sets of rows only under numbers of fences
+            outside = np.flatnonzero(self.terrain.domains(level) < 0)
+            found = self._cache["outside", level] = frozenset(outside.tolist())
+        return found  # type: ignore[return-value]  # sets of rows only under such a key
+
+    def eligible_domains(
+        self, members: Sequence[MemberName], level: Level, *, fenced: bool = False
+    ) -> frozenset[int]:
+        """Domains with at least one host that is eligible for one of the members."""
+        kinds = {(member.role, self._fences_of(member) if fenced else ()) for member in members}
+        key = level, frozenset(kinds)
+        found = self._cache.get(key)
+        if found is None:
+            hosts = np.zeros(self.host_count, dtype=np.bool_)
+            for role, fences in kinds:
+                hosts |= self.eligible_rows[role] & self._inside(fences)
+            domains = self.terrain.domains(level)[hosts]
+            numbers = np.flatnonzero(np.bincount(domains[domains >= 0]))
+            found = self._cache[key] = frozenset(numbers.tolist())
+        return found  # type: ignore[return-value]  # sets of domains only under such a key
+
+    def _fences_of(self, member: MemberName) -> tuple[int, ...]:
+        return tuple(number for number, mine in enumerate(self._fenced) if member in mine)
+
+    def _inside(self, fences: tuple[int, ...]) -> Bools:
+        """[H] hosts that all of these fences permit."""
+        found = self._cache.get(fences)
+        if found is None:
+            mask = np.ones(self.host_count, dtype=np.bool_)
+            for number in fences:
+                mask &= permitted_hosts(self._fences[number], self.host_count)
+            found = self._cache[fences] = mask
+        return found  # type: ignore[return-value]  # masks only under numbers of fences
+
+    @cached_property
+    def _fenced(self) -> tuple[frozenset[MemberName], ...]:
+        return tuple(frozenset(one.members) for one in self._fences)
 
     @cached_property
     def _fences(self) -> tuple[OnlyOn | NeverOn, ...]:
@@ -104,6 +135,11 @@ class TerrainView:
         for trait in traits:
             mask &= self.terrain.has_trait(trait)
         return frozenset(np.flatnonzero(mask).tolist())
+
+    def hosts_with_foreign(self, forbids: Callable[[Occupant], bool]) -> frozenset[int]:
+        """Hosts with a foreign consumer that `forbids` tells by its project and tags."""
+        rows = np.flatnonzero(self.terrain.rows_with(forbids, self.own))
+        return frozenset(rows.tolist())
 
     def foreign_consumers(self, host: int) -> Sequence[Occupant]:
         """Occupants of the host's tree that do not belong to this ensemble."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from moorage.domain.topology import Topology
     from moorage.engine.devices.host_trees import Devices
     from moorage.engine.state.domains import Domains
+    from moorage.engine.state.owners import Forbids
     from moorage.engine.state.snapshot import Snapshot
 
     Ints: TypeAlias = NDArray[np.int64]
@@ -68,6 +69,8 @@ class Terrain:
     """Level (not `host`) -> domain number or -1 per host [H], and the numbers' names."""
     occupants_of: Callable[[int], Sequence[Occupant]]
     """Row -> occupants of the host's tree within the request's period."""
+    occupied: Callable[[Forbids, frozenset[str]], Bools] | None = None
+    """As `rows_with`, without looking at each occupant."""
     devices: Devices | None = None
     """The nested and sharing providers, if the request uses any. Then the columns are sums over all
     providers that a host's members may use, without unit rules."""
@@ -129,6 +132,18 @@ class Terrain:
         """[H] whether the host has the trait."""
         return self.traits.get(trait, np.zeros(self.host_count, dtype=np.bool_))
 
+    def rows_with(self, forbids: Forbids, without: frozenset[str]) -> Bools:
+        """[H] hosts with a forbidden occupant, whoever is in `without` (consumers)."""
+        if self.occupied is not None:
+            return self.occupied(forbids, without)
+        return np.array(
+            [
+                any(one.consumer not in without and forbids(one) for one in self.occupants_of(row))
+                for row in range(self.host_count)
+            ],
+            dtype=np.bool_,
+        )
+
     def with_places(self, places: Sequence[Place]) -> Terrain:
         """The terrain after these places were taken from the free capacity."""
         taken = [place.allocations for place in places]
@@ -143,7 +158,7 @@ class Terrain:
 
     def without_bookings(self) -> Terrain:
         """The terrain without any bookings."""
-        alone = replace(self, occupants_of=lambda _row: ())
+        alone = replace(self, occupants_of=lambda _row: (), occupied=None)
         if self.devices is None:
             return replace(alone, free=self.capacity)
         return alone.with_devices(self.devices.without_bookings())
@@ -182,6 +197,9 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
             for level in _levels(topology)
         },
         occupants_of=_occupants(snapshot, rows, request.period),
+        occupied=lambda forbids, without: snapshot.roots_with(
+            forbids, request.period, without=without
+        )[rows],
         devices=devices,
     )
 

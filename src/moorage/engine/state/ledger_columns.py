@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from moorage.engine.state.consumer_locations import ConsumerRows
+from moorage.engine.state.owners import Owners
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,3 +64,5 @@ class LedgerColumns:
     """Values derived from names, trees and topology; shared by snapshots that agree in these."""
     consumer_rows: ConsumerRows = field(default_factory=ConsumerRows, repr=False)
     """Index from consumer to rows; built at the first lookup, passed on to later snapshots."""
+    owners: Owners = field(default_factory=Owners, repr=False)
+    """Kinds of consumers by row; built at the first lookup, passed on to later snapshots."""

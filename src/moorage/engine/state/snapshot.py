@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from moorage.domain.topology import Level, Topology
     from moorage.engine.state.arrivals import AddedBookings
     from moorage.engine.state.domains import Domains
+    from moorage.engine.state.owners import Forbids
 
     Ints: TypeAlias = NDArray[np.int64]
     Rows: TypeAlias = NDArray[np.int32]
@@ -210,6 +211,25 @@ class Snapshot(LedgerColumns):
             and one.period.start < period.end
             and one.occupies_until(now) > period.start
         }
+
+    def roots_with(
+        self, forbids: Forbids, period: Period, *, without: frozenset[str] = frozenset()
+    ) -> Bools:
+        """[P] roots in whose tree an occupant of `period` is forbidden, whoever is in `without`.
+
+        The period begins now or later.
+        """
+        rows, unsure = self.owners.rows_with(self.states, forbids, period)
+        mine = [row for consumer in without for row in self.rows_of_consumer(consumer)]
+        unsure[mine] = rows[mine]
+        found, doubtful = np.zeros_like(rows), np.zeros_like(rows)
+        found[self.root[rows & ~unsure]] = True
+        doubtful[self.root[unsure]] = True
+        for root in np.flatnonzero(doubtful & ~found).tolist():
+            found[root] = any(
+                one.consumer not in without and forbids(one) for one in self.occupants(root, period)
+            )
+        return found
 
     def rows_of_consumer(self, consumer: str) -> tuple[int, ...]:
         """Rows on which the consumer has stored bookings, live or lapsed."""

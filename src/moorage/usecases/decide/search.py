@@ -261,7 +261,7 @@ def _built(
     terrain = cut_terrain(view, request)
     if run is not None and (shorter := brief(request.period, run)) != request.period:
         first = cut_terrain(view, replace(request, period=shorter))
-        terrain = replace(first, occupants_of=terrain.occupants_of)
+        terrain = replace(first, occupants_of=terrain.occupants_of, occupied=terrain.occupied)
     return build_on_terrain(request, terrain, closed=closed)
 
 
