@@ -341,23 +341,39 @@ def edges(
     A selector that matches nothing yields nothing: whether that is a mistake is judged
     when the ensemble is created, not when its last such member has left.
     """
-    by_tag = {role.name: role.tags for role in roles}
-    names = sorted(members)
-    columns = [[m for m in names if _selects(s, m, by_tag)] for s in statement.members]
-    if statement.zip:
-        return tuple(tuple(dict.fromkeys(edge)) for edge in zip(*columns, strict=False))
-    merged = tuple(dict.fromkeys(m for column in columns for m in column))
-    return (merged,) if merged else ()
+    return MemberSelection(roles, members).edges(statement)
 
 
-def _selects(selector: Selector, member: MemberName, tags: Mapping[str, frozenset[str]]) -> bool:
-    if selector.everyone:
-        return True
-    if selector.member is not None:
-        return selector.member == member
-    if selector.tag is not None:
-        return selector.tag in tags.get(member.role, frozenset())
-    return selector.role == member.role
+class MemberSelection:
+    """Some members by role, to resolve many statements' selectors among them."""
+
+    def __init__(self, roles: Iterable[Role], members: Iterable[MemberName]) -> None:
+        self._tags = {role.name: role.tags for role in roles}
+        self._of_role: dict[str, list[MemberName]] = {}
+        for one in sorted(members, key=lambda member: (member.role, member.index)):
+            self._of_role.setdefault(one.role, []).append(one)
+
+    def edges(self, statement: PolicyStatement) -> tuple[tuple[MemberName, ...], ...]:
+        """The statement's edges; see `edges`."""
+        columns = [self._selected(selector) for selector in statement.members]
+        if statement.zip:
+            return tuple(tuple(dict.fromkeys(edge)) for edge in zip(*columns, strict=False))
+        merged = tuple(dict.fromkeys(m for column in columns for m in column))
+        return (merged,) if merged else ()
+
+    def _selected(self, selector: Selector) -> list[MemberName]:
+        """The members that a selector names, sorted."""
+        if selector.member is not None:
+            of_role = self._of_role.get(selector.member.role, [])
+            return [one for one in of_role if one.index == selector.member.index]
+        if selector.role is not None:
+            return self._of_role.get(selector.role, [])
+        return [
+            one
+            for role, of_role in self._of_role.items()
+            if selector.everyone or selector.tag in self._tags.get(role, frozenset())
+            for one in of_role
+        ]
 
 
 @dataclass(frozen=True, slots=True)

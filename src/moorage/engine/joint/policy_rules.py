@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from moorage.domain.ensembles import Phase, edges
+from moorage.domain.ensembles import MemberSelection, Phase
 from moorage.policies import parse
 from moorage.policies.ban import Ban
 from moorage.policies.fence import Fence
@@ -52,13 +52,12 @@ def resolve_policies(
     Raises:
         UnknownPolicy, InvalidDescription, UnknownName: see `policies.parse` and `Policy.check`.
     """
+    selection = MemberSelection(request.roles, request.members)
     found = []
     for statement in request.policies:
         if phase not in statement.phases:
             continue
         policy = parse(statement)
         policy.check(topology)
-        found.append(
-            PolicyRule(statement, policy, edges(statement, request.roles, request.members))
-        )
+        found.append(PolicyRule(statement, policy, selection.edges(statement)))
     return tuple(found)
