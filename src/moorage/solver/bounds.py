@@ -28,13 +28,16 @@ def _disliked(numbers: ProblemIndex) -> int:
     """The least cost of preferred named hosts, summed over the members."""
     problem = numbers.problem
     total = 0
+    least: dict[int, int] = {}
     for m, row in enumerate(problem.fixed.tolist()):
         group = numbers.group_of[m]
-        hosts = numbers.allowed[group]
         if row >= 0:
             total += int(numbers.preference_cost[group][row])
-        elif hosts.any():
-            total += int(numbers.preference_cost[group][hosts].min())
+            continue
+        if group not in least:
+            rows = numbers.rows_of(group)
+            least[group] = int(numbers.preference_cost[group][rows].min()) if len(rows) else 0
+        total += least[group]
     return total
 
 
@@ -55,8 +58,8 @@ def _most_hosts(numbers: ProblemIndex) -> int:
     """An upper bound on the number of distinct hosts in use."""
     problem = numbers.problem
     usable = np.zeros(len(problem.hosts), dtype=np.bool_)
-    for m in numbers.to_place:
-        usable |= numbers.allowed[numbers.group_of[m]]
+    for group in {numbers.group_of[m] for m in numbers.to_place}:
+        usable |= numbers.allowed[group]
     standing = problem.fixed[problem.fixed >= 0]
     usable[standing] = True
     head = list(range(len(problem.members)))

@@ -131,12 +131,11 @@ def counts(problem: Problem, members: Sequence[MemberName], level: Level, rows: 
     """[N, D] how many of the members each domain of the level holds."""
     domain_of = problem.domains[level]
     size = int(domain_of.max(initial=-1)) + 1
+    domains = domain_of[rows[:, positions(problem, members)]]
     # Domain -1 is counted in a last column, which is dropped.
-    found = np.zeros((len(rows), size + 1), dtype=np.int64)
-    every = np.arange(len(rows))
-    for index in positions(problem, members):
-        found[every, domain_of[rows[:, index]]] += 1
-    return found[:, :size]
+    cells = np.where(domains < 0, size, domains) + (size + 1) * np.arange(len(rows))[:, None]
+    found = np.bincount(cells.reshape(-1), minlength=len(rows) * (size + 1))
+    return _ints(found.reshape(len(rows), size + 1)[:, :size])
 
 
 def members_of(primitive: Primitive) -> tuple[MemberName, ...]:
@@ -179,9 +178,8 @@ def _max_fill(problem: Problem, rows: Ints) -> Ints:
 def _sums(rows: Ints, members: Ints, amounts: Ints, hosts: int) -> Ints:
     """[N, H] how much the members take on each host."""
     found = np.zeros((len(rows), hosts), dtype=np.int64)
-    every = np.arange(len(rows))
-    for index in members.tolist():
-        found[every, rows[:, index]] += amounts[index]
+    every = np.arange(len(rows))[:, None]
+    np.add.at(found, (every, rows[:, members]), amounts[members])
     return found
 
 

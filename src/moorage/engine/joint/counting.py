@@ -6,6 +6,8 @@ Counts are upper bounds: how many members a host or domain could hold if it had 
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -23,7 +25,7 @@ from moorage.policies.primitives import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,11 +41,47 @@ def refuted(problem: Problem) -> bool:
     numbers = index_problem(problem)
     if _capacity_refutes(numbers) or _pool_refutes(numbers) or _fixed_members_refute(numbers):
         return True
-    return any(
-        _ConstraintCounts(numbers, constraint).refuted()
+    # Equal constraints on equal members, such as one for each pair of many, are tested once.
+    different = {
+        _shape(numbers, constraint): constraint
         for constraint in numbers.constraints
         if constraint.required
+    }
+    return any(_ConstraintCounts(numbers, one).refuted() for one in different.values())
+
+
+def _shape(numbers: ProblemIndex, constraint: LevelConstraint) -> object:
+    """Equal for constraints that the tests cannot tell apart."""
+    fixed = numbers.problem.fixed
+    standing = sorted(int(fixed[m]) for m in constraint.members if fixed[m] >= 0)
+    moving: dict[int, list[int]] = {}
+    for m in constraint.members:
+        if fixed[m] < 0:
+            moving.setdefault(numbers.group_of[m], []).append(m)
+    groups = Counter(
+        (
+            numbers.alike[group],
+            _role(numbers, group) if numbers.never_together else None,
+            len(mine),
+            tuple(_host_limits(numbers, mine)),
+        )
+        for group, mine in moving.items()
     )
+    primitive = replace(constraint.primitive, members=(), policy="")
+    return primitive, tuple(standing), frozenset(groups.items())
+
+
+def _host_limits(numbers: ProblemIndex, members: Sequence[int]) -> Iterator[int]:
+    """How many of these members may be on one host, by each required limit on all of them."""
+    for c in numbers.constraints_of[members[0]]:
+        one = numbers.constraints[c]
+        if (
+            one.required
+            and isinstance(one.primitive, AtMost)
+            and one.primitive.level.name == HOST
+            and all(c in numbers.constraints_of[m] for m in members)
+        ):
+            yield one.primitive.limit
 
 
 def _capacity_refutes(numbers: ProblemIndex) -> bool:
@@ -131,17 +169,9 @@ class _ConstraintCounts:
         numbers = self.numbers
         slots = np.minimum(numbers.slots(_role(numbers, group)), count)
         slots = np.where(numbers.allowed[group], slots, 0)
-        mine = {m for m in self.to_place if numbers.group_of[m] == group}
-        for c in numbers.constraints_of[next(iter(mine))]:
-            other = numbers.constraints[c]
-            level = other.primitive.level
-            if (
-                other.required
-                and level.name == HOST
-                and isinstance(other.primitive, AtMost)
-                and mine <= set(other.members)
-            ):
-                slots = np.minimum(slots, other.primitive.limit)
+        mine = [m for m in self.to_place if numbers.group_of[m] == group]
+        for limit in _host_limits(numbers, mine):
+            slots = np.minimum(slots, limit)
         return slots
 
     def _per_domain(self, values: Ints) -> Ints:
