@@ -32,10 +32,14 @@ class CandidateCosts:
         rows: Ints,
         on_rows: Callable[[Ints], Floats],
         parts: Sequence[tuple[DomainCosts, DomainRows]],
+        base: CandidateCosts | None = None,
     ) -> None:
-        """Of these rows, ascending; `on_rows` says what the rows cost by themselves."""
+        """Of these rows, ascending; `on_rows` says what the rows cost by themselves.
+
+        `base`, if given, keeps just that for the same rows.
+        """
         self.rows = rows
-        self._on_rows = on_rows
+        self._on_rows, self._base = on_rows, base
         self._coarse = [(costs, of.of[rows]) for costs, of in parts if of.count <= _FEW]
         self._fine = [(costs, of) for costs, of in parts if of.count > _FEW]
         self._seen_rows = -1
@@ -57,7 +61,7 @@ class CandidateCosts:
 
     def _renew(self, changed: list[int]) -> None:
         if self._seen_rows < 0:
-            self._sums = self._sum(self.rows)
+            self._sums = self._whole(changed)
         else:
             dirty = [np.array(changed[self._seen_rows :], dtype=np.int64)]
             dirty += [
@@ -66,7 +70,7 @@ class CandidateCosts:
                 for domains in part.changes[seen:]
             ]
             if sum(map(len, dirty)) * _MOST > len(self.rows):
-                self._sums = self._sum(self.rows)
+                self._sums = self._whole(changed)
             else:
                 self._renew_rows(np.concatenate(dirty))
         self._seen_rows = len(changed)
@@ -76,10 +80,15 @@ class CandidateCosts:
         at = np.searchsorted(self.rows, dirty)
         at = at[self.rows[np.minimum(at, len(self.rows) - 1)] == dirty]
         if len(at):
-            self._sums[at] = self._sum(self.rows[at])
+            rows = self.rows[at]
+            self._sums[at] = self._with_parts(self._on_rows(rows), rows)
 
-    def _sum(self, rows: Ints) -> Floats:
-        found = self._on_rows(rows)
+    def _whole(self, changed: list[int]) -> Floats:
+        base = self._base
+        found = self._on_rows(self.rows) if base is None else base.costs(changed).copy()
+        return self._with_parts(found, self.rows)
+
+    def _with_parts(self, found: Floats, rows: Ints) -> Floats:
         for part, of in self._fine:
             if not part.idle:
                 found += part.costs[of.of[rows]]

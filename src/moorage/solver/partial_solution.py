@@ -12,7 +12,7 @@ from moorage.policies.primitives import SameDomain
 from moorage.solver.candidate_costs import CandidateCosts
 from moorage.solver.domain_costs import COST_UNIT, DomainCosts
 from moorage.solver.placement_counts import Served
-from moorage.solver.shared_room import SharedRoom
+from moorage.solver.shared_room import SharedRoom, needs_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -61,6 +61,7 @@ class Partial:
         self._domain_costs: list[dict[bool, DomainCosts]] = [{} for _ in index.constraints]
         self._candidate_costs: dict[Hashable, CandidateCosts] = {}
         self._rooms: dict[Hashable, SharedRoom] = {}
+        self._split: dict[Hashable, tuple[list[tuple[int, bool]], list[int]]] = {}
         self._needs = [
             [(int(k), int(need[k])) for k in np.flatnonzero(need)] for need in problem.demand
         ]
@@ -140,7 +141,7 @@ class Partial:
             found = Candidates(kept.rows, kept.costs(self.changed))
         for c in shared:
             if c not in met:
-                room, domains = self._shared_room(c), self.index.domain_rows(c)
+                room, domains = self._shared_room(c), self.index.domain_rows[c]
                 closed = ~room.enough[domains.of[found.rows]]
                 found = Candidates(found.rows, np.where(closed, np.inf, found.costs))
         return found if self._devices is None else self._served(m, found)
@@ -160,6 +161,9 @@ class Partial:
 
         Those are (number, whether the member is on the other side).
         """
+        key = self.index.constraints_of[m], self.index.other_side_of[m]
+        if key in self._split:
+            return self._split[key]
         apart, shared = [], []
         for c in self.index.constraints_of[m]:
             constraint = self.index.constraints[c]
@@ -170,6 +174,7 @@ class Partial:
         apart += [
             (c, True) for c in self.index.other_side_of[m] if self.index.constraints[c].required
         ]
+        self._split[key] = apart, shared
         return apart, shared
 
     def _costs(self, c: int, other_side: bool) -> tuple[DomainCosts, DomainRows]:  # noqa: FBT001 - a part of a key
@@ -179,7 +184,7 @@ class Partial:
                 self.index.constraints[c], self.counts[c], self.others[c], other_side=other_side
             )
         found.renew(self.left[c])
-        return found, self.index.domain_rows(c)
+        return found, self.index.domain_rows[c]
 
     def _kept(
         self,
@@ -188,12 +193,16 @@ class Partial:
         parts: Sequence[tuple[DomainCosts, DomainRows]],
     ) -> CandidateCosts:
         group = self.index.group_of[m]
-        found = self._candidate_costs.pop((group, key), None)
+        whole = self.index.alike[group], id(self.index.preference_cost[group]), key
+        found = self._candidate_costs.pop(whole, None)
         if found is None:
-            if len(self._candidate_costs) >= _KEPT:
+            # Members with other constraints often cost the same where no constraint does.
+            base = self._kept(m, (), ()) if parts else None
+            while len(self._candidate_costs) >= _KEPT:
                 del self._candidate_costs[next(iter(self._candidate_costs))]
-            found = CandidateCosts(self.index.rows_of(group), partial(self._on_rows, m), parts)
-        self._candidate_costs[group, key] = found
+            rows = self.index.rows_of(group)
+            found = CandidateCosts(rows, partial(self._on_rows, m), parts, base)
+        self._candidate_costs[whole] = found
         return found
 
     def _in_one_domain(
@@ -211,21 +220,17 @@ class Partial:
         return Candidates(rows, costs)
 
     def _where_others_are(self, c: int) -> Ints:
-        domains = self.index.domain_rows(c)
+        domains = self.index.domain_rows[c]
         inside = domains.rows_in(np.flatnonzero(self.counts[c]))
         return np.concatenate((inside, domains.outside)) if len(domains.outside) else inside
 
     def _shared_room(self, c: int) -> SharedRoom:
-        needed: dict[int, int] = {}
-        for m in self.index.constraints[c].members:
-            if self.row_of[m] < 0:
-                group = self.index.alike[self.index.group_of[m]]
-                needed[group] = needed.get(group, 0) + 1
-        domains = self.index.domain_rows(c)
-        key = domains, frozenset(needed.items())
-        found = self._rooms.get(key)
+        needs = needs_of(self.index, c, self.row_of)
+        domains = self.index.domain_rows[c]
+        found = self._rooms.get((domains, needs))
         if found is None:
-            found = self._rooms[key] = SharedRoom(self.index, self.free, domains, needed)
+            found = SharedRoom(self.index, self.free, self.counts, domains, needs)
+            self._rooms[domains, needs] = found
         found.renew(self.changed)
         return found
 

@@ -17,6 +17,7 @@ from moorage.engine.joint.domain_rows import DomainRows
 from moorage.engine.joint.problem import permitted_hosts
 from moorage.policies.primitives import (
     Apart,
+    AtMost,
     NeverOn,
     NeverTogether,
     OnlyOn,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from moorage.domain.ensembles import MemberName
     from moorage.domain.topology import Level
     from moorage.engine.joint.problem import Problem
-    from moorage.policies.primitives import AtLeastDomains, AtMost, AtMostTogether, Skew
+    from moorage.policies.primitives import AtLeastDomains, AtMostTogether, Skew
 
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
@@ -130,18 +131,26 @@ class ProblemIndex:
     def _rows_of(self) -> dict[int, Ints]:
         return {}
 
-    def domain_rows(self, c: int) -> DomainRows:
-        """The hosts of each domain that a constraint counts."""
-        level = self.constraints[c].primitive.level
-        found = self._domain_rows.get(level)
-        if found is None:
-            found = DomainRows(self.constraints[c].domain_of, own=level.name == HOST)
-            self._domain_rows[level] = found
-        return found
+    @cached_property
+    def host_limits(self) -> frozenset[int]:
+        """Numbers of the constraints that require at most so many members per host."""
+        return frozenset(
+            c
+            for c, one in enumerate(self.constraints)
+            if one.required
+            and isinstance(one.primitive, AtMost)
+            and one.primitive.level.name == HOST
+        )
 
     @cached_property
-    def _domain_rows(self) -> dict[Level, DomainRows]:
-        return {}
+    def domain_rows(self) -> tuple[DomainRows, ...]:
+        """Per constraint: the hosts of each domain that it counts."""
+        of_level: dict[Level, DomainRows] = {}
+        for one in self.constraints:
+            level = one.primitive.level
+            if level not in of_level:
+                of_level[level] = DomainRows(one.domain_of, own=level.name == HOST)
+        return tuple(of_level[one.primitive.level] for one in self.constraints)
 
     @cached_property
     def sizes(self) -> tuple[Ints, Ints]:
