@@ -68,7 +68,7 @@ def test_a_node_leaves_when_nothing_of_its_is_in_the_pool(
     placement.release(first)
     agent.run(storage(first, export), "")
     assert members(placement, pool) == {second}
-    assert f"{first}:storage" not in placement.tree(first)
+    assert f"{first}/storage" not in placement.tree(first)
     agent.run(storage(second, export), "")
     found = placement.call("GET", f"/resource_providers?name={pool}")
     assert found == {"resource_providers": []}, "the last has left"
@@ -112,4 +112,4 @@ def test_a_local_disk_is_not_shared(
     placement.host(hosts[0], VCPU=8)
     found = agent.run(edge(hosts[0]), "shared_storage: [{mount: /, total_gb: 10}]")
     assert codes(found) == ["not-shared"]
-    assert f"{hosts[0]}:storage" not in placement.tree(hosts[0])
+    assert f"{hosts[0]}/storage" not in placement.tree(hosts[0])

@@ -40,14 +40,14 @@ def test_a_host_of_novas_gets_its_devices(
     assert {
         name.removeprefix(host): one["stock"] for name, one in tree.items() if name != host
     } == {
-        ":numa0": {"CUSTOM_HUGEPAGES_2MB": 1024, "CUSTOM_HUGEPAGES_1GB": 4},
-        ":numa1": {"CUSTOM_HUGEPAGES_2MB": 1024},
-        ":pf:0000:3b:00.0": {"SRIOV_NET_VF": 8},
-        ":pf:0000:af:00.0": {"SRIOV_NET_VF": 8},
+        "/numa0": {"CUSTOM_HUGEPAGES_2MB": 1024, "CUSTOM_HUGEPAGES_1GB": 4},
+        "/numa1": {"CUSTOM_HUGEPAGES_2MB": 1024},
+        "/pf:0000:3b:00.0": {"SRIOV_NET_VF": 8},
+        "/pf:0000:af:00.0": {"SRIOV_NET_VF": 8},
     }
-    assert tree[f"{host}:numa0"]["parent"] == root
-    assert tree[f"{host}:pf:0000:af:00.0"]["parent"] == tree[f"{host}:numa1"]["uuid"]
-    assert tree[f"{host}:pf:0000:af:00.0"]["traits"] == {
+    assert tree[f"{host}/numa0"]["parent"] == root
+    assert tree[f"{host}/pf:0000:af:00.0"]["parent"] == tree[f"{host}/numa1"]["uuid"]
+    assert tree[f"{host}/pf:0000:af:00.0"]["traits"] == {
         "CUSTOM_MOORAGE_AGENT",
         "CUSTOM_PCI_15B3_1017",
         "CUSTOM_PHYSNET_B",
@@ -99,7 +99,7 @@ def test_more_and_fewer_virtual_functions(
     placement: Placement, agent: NodeAgent, host: str
 ) -> None:
     placement.host(host, VCPU=8)
-    card = f"{host}:pf:0000:3b:00.0"
+    card = f"{host}/pf:0000:3b:00.0"
     agent.run(one_card(host, 8))
     placement.allocate(host, (card, {"SRIOV_NET_VF": 5}))
     agent.run(one_card(host, 16))
@@ -114,13 +114,13 @@ def test_more_and_fewer_virtual_functions(
 
 def test_a_card_is_pulled_and_comes_back(placement: Placement, agent: NodeAgent, host: str) -> None:
     placement.host(host, VCPU=8)
-    card = f"{host}:pf:0000:3b:00.0"
+    card = f"{host}/pf:0000:3b:00.0"
     agent.run(two_sockets(host))
     placement.allocate(host, (card, {"SRIOV_NET_VF": 2}))
     pulled = two_sockets(host).without("sys/bus/pci/devices/0000:3b", "sys/bus/pci/devices/0000:af")
     found = agent.run(pulled)
     assert [one.name for one in found.steps if isinstance(one, DeleteProvider)] == [
-        f"{host}:pf:0000:af:00.0"
+        f"{host}/pf:0000:af:00.0"
     ]
     assert codes(found) == ["vanished-in-use"]
     kept = placement.tree(host)[card]
@@ -142,21 +142,21 @@ def test_devices_with_new_addresses_are_the_same(
 ) -> None:
     placement.host(host, VCPU=8)
     agent.run(one_card(host))
-    card = placement.tree(host)[f"{host}:pf:0000:3b:00.0"]["uuid"]
-    placement.allocate(host, (f"{host}:pf:0000:3b:00.0", {"SRIOV_NET_VF": 2}))
+    card = placement.tree(host)[f"{host}/pf:0000:3b:00.0"]["uuid"]
+    placement.allocate(host, (f"{host}/pf:0000:3b:00.0", {"SRIOV_NET_VF": 2}))
     moved = Machine(host).cpus("0-15").cell(0, "0-7", 32_768).cell(1, "8-15", 32_768)
     moved.nic("0000:5e:00.0", "ens1f0", 1, 64, 8).disk("sda", 480)
     found = agent.run(moved)
     assert codes(found) == ["renumbered"]
     tree = placement.tree(host)
-    assert f"{host}:pf:0000:3b:00.0" not in tree
-    assert tree[f"{host}:pf:0000:5e:00.0"]["uuid"] == card
-    assert tree[f"{host}:pf:0000:5e:00.0"]["parent"] == tree[f"{host}:numa1"]["uuid"]
+    assert f"{host}/pf:0000:3b:00.0" not in tree
+    assert tree[f"{host}/pf:0000:5e:00.0"]["uuid"] == card
+    assert tree[f"{host}/pf:0000:5e:00.0"]["parent"] == tree[f"{host}/numa1"]["uuid"]
     # A new card where the old one was is another one.
     moved.nic("0000:3b:00.0", "ens2f0", 0, 64, 4)
     agent.run(moved)
     tree = placement.tree(host)
-    assert tree[f"{host}:pf:0000:3b:00.0"]["uuid"] != card
+    assert tree[f"{host}/pf:0000:3b:00.0"]["uuid"] != card
     assert agent.run(moved).steps == ()
 
 
@@ -169,7 +169,7 @@ def test_a_source_that_looks_empty_removes_nothing(
     found = agent.run(two_sockets(host).without("sys/"))
     assert found.steps == ()
     assert placement.tree(host) == before
-    assert codes(found) == ["source-empty"] * 3
+    assert codes(found) == ["source-empty"] * 2
     assert agent.run(two_sockets(host).without("sys/bus")).steps == ()
     assert placement.tree(host) == before
 
@@ -220,8 +220,8 @@ def test_devices_that_nova_reports_are_left_to_it(
     found = agent.run(two_sockets(host))
     assert codes(found) == ["reported-by-others"]
     stocks = placement.stocks(host)
-    assert f"{host}:pf:0000:3b:00.0" not in stocks
-    assert f"{host}:pf:0000:af:00.0" in stocks
+    assert f"{host}/pf:0000:3b:00.0" not in stocks
+    assert f"{host}/pf:0000:af:00.0" in stocks
     assert stocks[f"{host}_0000:3b:00.0"] == {"PCI_DEVICE": 8}
 
 
@@ -230,7 +230,7 @@ def test_what_others_add_to_a_provider_stays(
 ) -> None:
     placement.host(host, VCPU=8)
     agent.run(one_card(host))
-    card = placement.uuid(f"{host}:pf:0000:3b:00.0")
+    card = placement.uuid(f"{host}/pf:0000:3b:00.0")
     placement.call("PUT", "/traits/CUSTOM_TESTED")
     placement.call("PUT", "/resource_classes/CUSTOM_LICENCE")
     found = placement.call("GET", f"/resource_providers/{card}/traits")
@@ -241,7 +241,7 @@ def test_what_others_add_to_a_provider_stays(
     found["inventories"]["SRIOV_NET_VF"]["reserved"] = 1
     placement.call("PUT", f"/resource_providers/{card}/inventories", found)
     agent.run(one_card(host, 12))
-    shown = placement.tree(host)[f"{host}:pf:0000:3b:00.0"]
+    shown = placement.tree(host)[f"{host}/pf:0000:3b:00.0"]
     assert "CUSTOM_TESTED" in shown["traits"]
     assert shown["stock"] == {"SRIOV_NET_VF": 11, "CUSTOM_LICENCE": 3}
 
@@ -272,7 +272,7 @@ def test_a_reinstalled_node_beside_its_old_tree(
     )["uuid"]
     found = agent.run(one_card(host), f"uuid: {new}")
     assert "name-taken" in codes(found)
-    assert f"{host}:numa0~" in " ".join(placement.tree(host))
+    assert f"{host}/numa0~" in " ".join(placement.tree(host))
     assert agent.run(one_card(host), f"uuid: {new}").steps == ()
 
 
@@ -290,7 +290,7 @@ def test_flat_to_numa_keeps_every_allocation(
     for number in range(5):
         parts: list[tuple[str, dict[str, int]]] = [
             (host, {"VCPU": 3, "MEMORY_MB": 8192, "DISK_GB": 20}),
-            (f"{host}:pf:0000:3b:00.0", {"SRIOV_NET_VF": 1}),
+            (f"{host}/pf:0000:3b:00.0", {"SRIOV_NET_VF": 1}),
         ]
         placement.allocate(f"{host}-{number}", *parts)
     found = agent.run(two_sockets(host), NUMA)
@@ -298,16 +298,16 @@ def test_flat_to_numa_keeps_every_allocation(
     stocks = placement.stocks(host)
     assert stocks[host] == {"DISK_GB": 480}
     for name in ("VCPU", "MEMORY_MB"):
-        assert stocks[f"{host}:numa0"][name] + stocks[f"{host}:numa1"][name] == flat[name]
+        assert stocks[f"{host}/numa0"][name] + stocks[f"{host}/numa1"][name] == flat[name]
     cells = set()
     for number in range(5):
         own = dict(placement.allocations(f"{host}-{number}"))
         assert own.pop(host) == {"DISK_GB": 20}
-        assert own.pop(f"{host}:pf:0000:3b:00.0") == {"SRIOV_NET_VF": 1}
+        assert own.pop(f"{host}/pf:0000:3b:00.0") == {"SRIOV_NET_VF": 1}
         [(cell, amounts)] = own.items()
         assert amounts == {"VCPU": 3, "MEMORY_MB": 8192}
         cells.add(cell)
-    assert cells == {f"{host}:numa0"}, "15 of 16 processors are together"
+    assert cells == {f"{host}/numa0"}, "15 of 16 processors are together"
     assert agent.run(two_sockets(host), NUMA).steps == ()
     agent.run(two_sockets(host), FLAT)
     stocks = placement.stocks(host)
@@ -342,7 +342,7 @@ def test_huge_pages_move_to_the_cells_of_novas_host(
 ) -> None:
     placement.host(host, VCPU=32)
     agent.run(two_sockets(host), "numa: false")
-    memory = f"{host}:memory"
+    memory = f"{host}/memory"
     assert placement.stocks(host)[memory] == {
         "CUSTOM_HUGEPAGES_2MB": 2048,
         "CUSTOM_HUGEPAGES_1GB": 4,
@@ -351,7 +351,7 @@ def test_huge_pages_move_to_the_cells_of_novas_host(
     agent.run(two_sockets(host), "numa: true")
     assert memory not in placement.tree(host)
     assert placement.allocations(host) == {
-        f"{host}:numa0": {"CUSTOM_HUGEPAGES_1GB": 2},
+        f"{host}/numa0": {"CUSTOM_HUGEPAGES_1GB": 2},
         host: {"VCPU": 4},
     }
 
@@ -364,7 +364,7 @@ def test_a_write_in_between_is_not_lost(
 ) -> None:
     """Somebody books on the card between the agent's reading and its writing."""
     placement.host(host, VCPU=8)
-    card = f"{host}:pf:0000:3b:00.0"
+    card = f"{host}/pf:0000:3b:00.0"
     agent.run(one_card(host, 8))
     real = placement.wire.call
     booked: list[str] = []
@@ -403,7 +403,7 @@ def test_without_the_role_service_what_is_in_use_does_not_move(
     agent.run(two_sockets(host), NUMA)
     stocks = placement.stocks(host)
     assert stocks[host] == {"DISK_GB": 480}
-    assert stocks[f"{host}:numa0"]["VCPU"] == 16
+    assert stocks[f"{host}/numa0"]["VCPU"] == 16
 
 
 def test_traits_that_the_service_does_not_know_are_left_out(

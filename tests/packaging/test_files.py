@@ -32,21 +32,23 @@ def run(*words: str | Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_systemd_understands_the_unit(tmp_path: Path) -> None:
-    program = tmp_path / "moorage"
+@pytest.mark.parametrize("name", ["moorage", "moorage-agent"])
+def test_systemd_understands_the_unit(name: str, tmp_path: Path) -> None:
+    program = tmp_path / name
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    text = (PACKAGING / "systemd" / "moorage.service").read_text()
-    unit = tmp_path / "moorage.service"
-    unit.write_text(text.replace("/opt/moorage/bin/moorage", str(program)))
+    text = (PACKAGING / "systemd" / f"{name}.service").read_text()
+    unit = tmp_path / f"{name}.service"
+    unit.write_text(text.replace(f"/opt/moorage/bin/{name}", str(program)))
     judged = run("systemd-analyze", "verify", unit)
     ours = [line for line in judged.stderr.splitlines() if "moorage" in line]
     assert ours == []
     assert judged.returncode == 0
 
 
-def test_the_unit_leaves_little_open() -> None:
-    unit = PACKAGING / "systemd" / "moorage.service"
+@pytest.mark.parametrize("name", ["moorage", "moorage-agent"])
+def test_the_unit_leaves_little_open(name: str) -> None:
+    unit = PACKAGING / "systemd" / f"{name}.service"
     judged = run("systemd-analyze", "security", "--offline=yes", unit)
     found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", judged.stdout)
     assert found is not None, judged.stdout + judged.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from moorage.agent.facts import Caution, Node
+from moorage.agent.facts import Node
 from moorage.agent.probes import (
     cells,
     disks,
@@ -69,9 +69,5 @@ def discover(files: Files, *, measured: frozenset[str] = frozenset()) -> Node:
             *unclear_types,
             *unclear_regions,
             *unclear_disks,
-            *(
-                Caution("source-empty", name, "shows nothing; what was reported of it stays")
-                for name in sorted(blind)
-            ),
         ),
     )

@@ -218,9 +218,8 @@ class Agent:
         if self.options.form == "json":
             self.out.write(json.dumps(as_plain(found, dry_run=self.options.dry_run)) + "\n")
         else:
-            for step in found.steps:
-                for line in described(step):
-                    self.out.write(f"{line}\n")
+            for line in described(found.steps):
+                self.out.write(f"{line}\n")
             self.out.write(f"{summary(found, dry_run=self.options.dry_run)}\n")
         self.out.flush()
         self.err.flush()
@@ -255,20 +254,18 @@ def exit_status(error: Exception) -> int:
 
 def summary(found: Report, *, dry_run: bool) -> str:
     """The report in a line."""
-    created = sum(isinstance(one, CreateProvider) for one in found.steps)
-    deleted = sum(isinstance(one, DeleteProvider) for one in found.steps)
-    changed = len({getattr(one, "uuid", "") for one in found.steps}) - created - deleted
-    moved = [
-        len({t.consumer for t in one.transfers}) for one in found.steps if isinstance(one, Reshape)
-    ]
-    changed += sum(len(one.inventories) - 1 for one in found.steps if isinstance(one, Reshape))
-    reshaped = f"reshape of {sum(moved)} consumers" if moved else "no reshape"
     if not found.steps:
         return f"{found.name}: in step, {found.providers} providers"
+    touched = {one.uuid for one in found.steps if not isinstance(one, Reshape)}
+    reshapes = [one for one in found.steps if isinstance(one, Reshape)]
+    touched |= {uuid for one in reshapes for uuid in one.inventories}
+    created = {one.uuid for one in found.steps if isinstance(one, CreateProvider)}
+    deleted = {one.uuid for one in found.steps if isinstance(one, DeleteProvider)}
+    changed = touched - created - deleted
     end = "; nothing was written" if dry_run else ""
     return (
-        f"{found.name}: {created} created, {max(changed, 0)} changed, {deleted} deleted,"
-        f" {reshaped}, {found.providers} providers{end}"
+        f"{found.name}: {len(created)} created, {len(changed)} changed, {len(deleted)} deleted,"
+        f" reshape {'done' if reshapes else 'none'}, {found.providers} providers{end}"
     )
 
 
@@ -277,7 +274,7 @@ def as_plain(found: Report, *, dry_run: bool) -> Mapping[str, Any]:
     return {
         "name": found.name,
         "dry_run": dry_run,
-        "steps": [line for step in found.steps for line in described(step)],
+        "steps": list(described(found.steps)),
         "cautions": [asdict(one) for one in found.cautions],
         "providers": found.providers,
     }

@@ -69,6 +69,10 @@ def target_of(node: Node, config: AgentConfig) -> Target:
             name, uuid, own_root=True, new_uuid=new_uuid, providers=(root,), cautions=node.cautions
         )
     cautions = list(node.cautions)
+    if own_root and CELLS in node.blind:
+        cautions.append(
+            Caution("source-empty", name, "no memory is to be seen; it is not reported")
+        )
     carriers = _carriers(node, config)
     cells = frozenset(one.number for one in node.cells if config.numa and one.number != NO_CELL)
     devices = [

@@ -140,6 +140,9 @@ class _Planner:
     ) -> dict[str, PresentProvider]:
         """What is really gone, and not only out of sight."""
         seen = {key: one for key, one in gone.items() if kind_of(key) not in self.target.blind}
+        for kind in sorted({kind_of(key) for key in gone.keys() - seen.keys()}):
+            said = f"no {kind} is to be seen any more; what was reported of them stays"
+            self._caution("source-empty", self.present.root_name, said)
         if not self.target.pools_known:
             seen.pop(STORAGE, None)
         devices = [key for key in own if is_device(key)]

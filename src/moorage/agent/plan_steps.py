@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from moorage.agent.target import OWNED
+from moorage.domain.words import counted
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from moorage.agent.facts import Caution
     from moorage.domain.providers import Inventory
@@ -79,8 +82,8 @@ class Reshape:
 
     inventories: Mapping[str, tuple[Inventory, ...]]
     transfers: tuple[Transfer, ...] = ()
-    before: Mapping[str, tuple[Inventory, ...]] | None = None
-    names: Mapping[str, str] | None = None
+    before: Mapping[str, tuple[Inventory, ...]] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,47 +113,60 @@ class Plan:
     cautions: tuple[Caution, ...] = ()
 
 
-def described(step: Step) -> Iterator[str]:
-    """The step, a line for each provider that it changes: `+`, `~` or `-`, name, difference."""
-    match step:
-        case CreateProvider():
-            yield f"+ {step.name}"
-        case MoveProvider():
-            parent = " below another parent" if step.re_parented else ""
-            renamed = f" renamed from {step.before}" if step.before != step.name else ""
-            yield f"~ {step.name}{renamed}{parent}"
-        case PutTraits():
-            added = [f"+{one}" for one in sorted(step.traits - step.before)]
-            removed = [f"-{one}" for one in sorted(step.before - step.traits)]
-            yield f"~ {step.name} {' '.join([*added, *removed])}"
-        case PutInventories():
-            yield f"~ {step.name} {_difference(step.before, step.inventories)}"
-        case PutAggregates():
-            yield f"~ {step.name} in {len(step.aggregates)} aggregates"
-        case Reshape():
-            names, before = step.names or {}, step.before or {}
+def described(steps: Iterable[Step]) -> Iterator[str]:
+    """What steps do, a line for each provider: `+`, `~` or `-`, its name, and the differences."""
+    lines: dict[str, list[str]] = {}
+    signs: dict[str, tuple[str, str]] = {}
+    reshaped = []
+    for step in steps:
+        if isinstance(step, Reshape):
             for uuid, some in step.inventories.items():
-                yield f"~ {names.get(uuid, uuid)} {_difference(before.get(uuid, ()), some)}"
-            moved = len({one.consumer for one in step.transfers})
-            yield f"~ reshape: {moved} consumers move with their allocations"
-        case DeleteProvider():
-            yield f"- {step.name}"
+                signs.setdefault(uuid, ("~", step.names.get(uuid, uuid)))
+                lines.setdefault(uuid, []).append(_stock(step.before.get(uuid, ()), some))
+            consumers = len({one.consumer for one in step.transfers})
+            reshaped.append(f"reshape: the allocations of {counted(consumers, 'consumer')} move")
+            continue
+        sign = {CreateProvider: "+", DeleteProvider: "-"}.get(type(step), "~")
+        before = signs.get(step.uuid, (sign, ""))[0]
+        signs[step.uuid] = "-" if sign == "-" else before, step.name
+        lines.setdefault(step.uuid, []).append(_difference(step))
+    for uuid, (sign, name) in signs.items():
+        yield "  ".join([f"{sign} {name}", *(part for part in lines[uuid] if part)])
+    yield from reshaped
 
 
-def _difference(before: tuple[Inventory, ...], after: tuple[Inventory, ...]) -> str:
+def _difference(step: Step) -> str:
+    match step:
+        case MoveProvider():
+            renamed = f"(was {step.before})" if step.before != step.name else ""
+            return f"{renamed} below another parent".strip() if step.re_parented else renamed
+        case PutTraits():
+            added = [f"+{one}" for one in sorted(step.traits - step.before - {OWNED})]
+            removed = [f"-{one}" for one in sorted(step.before - step.traits)]
+            return " ".join([*added, *removed])
+        case PutInventories():
+            return _stock(step.before, step.inventories)
+        case PutAggregates():
+            return f"in {counted(len(step.aggregates), 'aggregate')}"
+    return ""
+
+
+def _stock(before: Iterable[Inventory], after: Iterable[Inventory]) -> str:
     old = {one.resource_class: one for one in before}
     new = {one.resource_class: one for one in after}
-    parts = []
-    for name in sorted(old.keys() | new.keys()):
-        was, now = old.get(name), new.get(name)
-        if was == now:
-            continue
-        if was is None or now is None or was.total != now.total:
-            parts.append(f"{name} {was.total if was else 0} -> {now.total if now else 0}")
-        if was and now and was.reserved != now.reserved:
-            parts.append(f"{name} reserved {was.reserved} -> {now.reserved}")
-        if was and now and was.allocation_ratio != now.allocation_ratio:
-            parts.append(f"{name} ratio {was.allocation_ratio:g} -> {now.allocation_ratio:g}")
-        if was and now and not parts:
-            parts.append(f"{name} units")
-    return ", ".join(parts)
+    return ", ".join(
+        _inventory(name, old.get(name), new.get(name))
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
+    )
+
+
+def _inventory(name: ResourceClass, was: Inventory | None, now: Inventory | None) -> str:
+    if was is None or now is None:
+        return f"{name} {0 if now is None else now.total}"
+    parts = [f"{name} {was.total} -> {now.total}" if was.total != now.total else name]
+    if was.reserved != now.reserved:
+        parts.append(f"reserved {was.reserved} -> {now.reserved}")
+    if was.allocation_ratio != now.allocation_ratio:
+        parts.append(f"ratio {was.allocation_ratio:g} -> {now.allocation_ratio:g}")
+    return " ".join(parts)

@@ -105,7 +105,7 @@ def plan_pools(
         else:
             left.append(one)
     if frozenset(wanted) != joined:
-        name = storage.name if storage else f"{tree.root_name}:{STORAGE}"
+        name = storage.name if storage else f"{tree.root_name}/{STORAGE}"
         steps.append(PutAggregates(storage_uuid, name, frozenset(wanted)))
     steps += [
         DeleteProvider(one.uuid, one.name)

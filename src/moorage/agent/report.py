@@ -20,7 +20,7 @@ from moorage.agent.plan_steps import (
     Reshape,
 )
 from moorage.agent.pools import PresentPools, plan_pools, read_pools
-from moorage.agent.target import ROOT, STORAGE, TargetProvider
+from moorage.agent.target import ROOT, STORAGE, TargetProvider, key_in
 from moorage.client.placement_wire import SourceFailed
 from moorage.domain.errors import ConcurrentUpdate, Conflict, NotFound
 from moorage.domain.retry_policy import RetryPolicy
@@ -170,7 +170,7 @@ class _Reporting:
         storage = tree.own.get(STORAGE)
         uuid = storage.uuid if storage else None
         for step in plan.steps:
-            if isinstance(step, CreateProvider) and step.name.endswith(f":{STORAGE}"):
+            if isinstance(step, CreateProvider) and key_in(step.name) == STORAGE:
                 uuid = step.uuid
         of_pools = plan_pools(target, tree, pools, uuid)
         # What leaves a pool does so before the provider that joined it is deleted.

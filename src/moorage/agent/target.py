@@ -28,7 +28,7 @@ _ROOTS: Final = UUID("6f6cf4b5-4f0d-5d0b-9a2e-3f3f1a2f7f63")
 """The namespace of root providers' UUIDs that agents make."""
 _ADDRESS: Final = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"
 _KEY: Final = re.compile(
-    rf":(?P<key>numa\d+|memory|storage|(?:pf|gpu):{_ADDRESS}|fpga:{_ADDRESS}(?::\d+)?"
+    rf"/(?P<key>numa\d+|memory|storage|(?:pf|gpu):{_ADDRESS}|fpga:{_ADDRESS}(?::\d+)?"
     r"|disk:[A-Za-z0-9_.!-]+)(?:~[0-9a-f]{8})?",
     re.ASCII,
 )
@@ -129,12 +129,12 @@ def new_root_uuid(identity: str) -> str:
 
 def provider_name(root_name: str, key: str) -> str:
     """A provider's name: unique in the ledger, as root providers' names are."""
-    return root_name if key == ROOT else f"{root_name}:{key}"
+    return root_name if key == ROOT else f"{root_name}/{key}"
 
 
 def key_in(name: str) -> str | None:
     """The key in a provider's name, whatever the root is called; None: the agent made it not."""
     for start in range(len(name)):
-        if name[start] == ":" and (found := _KEY.fullmatch(name, start)):
+        if name[start] == "/" and (found := _KEY.fullmatch(name, start)):
             return found["key"]
     return None

@@ -72,7 +72,9 @@ def _drawn(provider: dict[str, Any]) -> RenderableType:
 
     def grow(branch: Branches, parent: dict[str, Any]) -> None:
         for child in parent["children"]:
-            grow(branch.add(_line(child, child["name"].removeprefix(f"{parent['name']}/"))), child)
+            name = child["name"].removeprefix(f"{provider['name']}/")
+            name = name.removeprefix(f"{parent['name'].removeprefix(provider['name'] + '/')}/")
+            grow(branch.add(_line(child, name)), child)
 
     root = Branches(_line(provider, provider["name"]))
     grow(root, provider)

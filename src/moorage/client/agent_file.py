@@ -56,11 +56,9 @@ def read_agent_config(text: str) -> AgentConfig:
         InvalidDescription: not YAML, an unknown key, a wrong type, a name or number out of bounds,
             or settings that contradict each other.
     """
-    if not text.strip():
+    if not any(line.partition("#")[0].strip() for line in text.splitlines()):
         return AgentConfig()
     top = parse(text)
-    if top.value is None:  # nothing but comments
-        return AgentConfig()
     fields = typed_yaml.mapping(top, optional=_KEYS)
     root = (
         RootOwner(typed_yaml.choice(fields["root"], set(RootOwner))) if "root" in fields else None

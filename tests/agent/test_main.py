@@ -1,0 +1,236 @@
+"""The program: exit statuses, what it prints, and a daemon that goes on."""
+
+import io
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.agent.machines import two_sockets
+from tests.servers.reference import Placement as Reference
+
+from moorage.agent import main as program
+from moorage.agent.main import Agent, main, parser
+from moorage.agent.report import ReportOptions
+from moorage.client import agent_file
+from moorage.client.agent_file import read_agent_config
+from moorage.domain.agent_config import AgentConfig
+from moorage.domain.errors import InvalidDescription
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No configuration, simulation or cloud of whoever runs the tests."""
+    for name in ("OS_CLOUD", "OS_AUTH_URL", "OS_TOKEN", "MOORAGE_ENDPOINT", "MOORAGE_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr(program, "CONFIG", tmp_path / "none.yaml")
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    return two_sockets("main-1").write(tmp_path / "node")
+
+
+def test_once_on_the_reference(
+    reference_url: str, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ["--sysfs", str(node), "--endpoint", reference_url]
+    assert main(["--once", *common]) == 6
+    assert "no resource provider main-1" in capsys.readouterr().err
+    Reference(reference_url).done("POST", "/resource_providers", {"name": "main-1"})
+    assert main(["--dry-run", *common]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("+ main-1/numa0  +HW_NUMA_ROOT  CUSTOM_HUGEPAGES_1GB 4")
+    assert shown[-1].endswith("4 providers; nothing was written")
+    assert main(["--once", "-f", "json", *common]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["providers"] == 4
+    assert report["cautions"] == []
+    assert main(["--once", *common]) == 0
+    assert capsys.readouterr().out == "main-1: in step, 4 providers\n"
+
+
+def test_another_root_is_a_conflict(
+    reference_url: str, node: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "agent.yaml"
+    config.write_text("{name: main-nova, root: agent}")
+    Reference(reference_url).done("POST", "/resource_providers", {"name": "main-nova"})
+    arguments = ["--once", "--sysfs", str(node), "--endpoint", reference_url]
+    assert main([*arguments, "--config", str(config)]) == 4
+    assert "is not the agent's" in capsys.readouterr().err
+
+
+def test_a_user_without_rights(
+    reference_url: str, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--once", "--sysfs", str(node), "--endpoint", reference_url]
+    assert main([*arguments, "--token", "nobody"]) == 5
+    assert "403" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        (["--once", "--endpoint", "http://127.0.0.1:9"], 1, "127.0.0.1:9"),
+        (["--once", "--endpoint", "ftp://x"], 1, "not the URL of a service"),
+        (["--once", "--os-cloud", "nowhere"], 2, "nowhere"),
+        (["--once", "--interval", "0s"], 2, "interval"),
+        (["--once", "--intervall", "5s"], 2, "unrecognized arguments"),
+        (["--version"], 0, ""),
+    ],
+)
+def test_what_is_wrong_is_told(
+    arguments: list[str], status: int, told: str, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--sysfs", str(node)]) == status
+    assert told in capsys.readouterr().err
+
+
+def test_a_directory_that_is_not_there(
+    reference_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--once", "--sysfs", "/nowhere", "--endpoint", reference_url]) == 2
+    assert "no such directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("netwroks: []", "unknown key 'netwroks'"),
+        ("root: moorage", "none of agent, nova"),
+        ("dedicated_cpus: 1-3", "is for `root: agent`"),
+        ("{root: agent, dedicated_cpus: 3-1}", "no range"),
+        ("{root: agent, dedicated_cpus: [a]}", "numbers and ranges"),
+        ("{root: agent, bare_metal: VCPU}", "begins with CUSTOM_"),
+        ("networks: [{physnet: A}]", "by address, or by interface"),
+        ("networks: [{address: '*', bandwidth: fast}]", "none of link"),
+        ("networks: [{address: '*', bandwidth: {egress: 0, ingress: 1}}]", "between 1 and"),
+        ("shared_storage: [{total_gb: 1}]", "by name, or by the directory"),
+        ("shared_storage: [{name: a}]", "needs total_gb"),
+        ("uuid: x", "a UUID is needed"),
+        ("reserved: {vcpu: 1}", "not a resource class"),
+        ("allocation_ratio: {VCPU: 0}", "between"),
+        ("traits: [a b]", "is for `root: agent`"),
+        ("- a", "a mapping is needed"),
+        ("a: [", "line"),
+    ],
+)
+def test_a_configuration_that_is_wrong_is_told(
+    text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "agent.yaml"
+    config.write_text(text)
+    assert main(["--config", str(config), "--endpoint", "http://127.0.0.1:9"]) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "\n\n"])
+def test_an_empty_configuration_has_the_defaults(text: str) -> None:
+    assert read_agent_config(text) == AgentConfig()
+
+
+def test_processors_as_the_kernel_writes_them() -> None:
+    for written in ("1,4-6", "[1, 4-6]", '["1", "4-6"]'):
+        found = read_agent_config(f"root: agent\ndedicated_cpus: {written}")
+        assert found.dedicated_cpus == {1, 4, 5, 6}
+
+
+def test_yaml_that_is_none() -> None:
+    with pytest.raises(InvalidDescription):
+        read_agent_config("a: b: c")
+
+
+def test_the_guide_has_every_key() -> None:
+    text = (ROOT / "docs" / "guide" / "agent.md").read_text()
+    table = text.partition("## Configuration")[2].partition("## ")[0]
+    keys = {line.split("`")[1] for line in table.splitlines() if line.startswith("| `")}
+    assert keys == set(agent_file._KEYS)
+
+
+def test_the_unit_starts_the_program() -> None:
+    unit = (ROOT / "packaging" / "systemd" / "moorage-agent.service").read_text()
+    [start] = [line for line in unit.splitlines() if line.startswith("ExecStart=")]
+    words = start.partition("=")[2].split()
+    assert words[0].endswith("/moorage-agent")
+    parser().parse_args(words[1:])
+
+
+# --- a daemon -------------------------------------------------------------------------------------
+
+
+class Daemon:
+    """An agent that runs a few times; before each pause a test may change something."""
+
+    def __init__(self, arguments: list[str], between: list[Callable[[], object]]) -> None:
+        self.out, self.err = io.StringIO(), io.StringIO()
+        options = ReportOptions(sleep=lambda _: None)
+        self.agent = Agent(parser().parse_args(arguments), {}, self.out, self.err, options)
+        self.stop = threading.Event()
+        self.left = between
+        self.stop.wait = self.wait  # type: ignore[method-assign]
+        self.pauses: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.pauses.append(timeout or 0)
+        if not self.left:
+            self.stop.set()
+        else:
+            self.left.pop(0)()
+        return self.stop.is_set()
+
+    def run(self, chance: float = 0.5) -> int:
+        return self.agent.for_ever(self.stop, lambda: chance)
+
+
+def test_a_daemon_waits_for_nova_and_tells_changes_only(
+    reference_url: str, node: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "agent.yaml"
+    config.write_text("name: daemon-1")
+    arguments = ["--sysfs", str(node), "--endpoint", reference_url, "--config", str(config)]
+
+    def appear() -> None:
+        Reference(reference_url).done("POST", "/resource_providers", {"name": "daemon-1"})
+
+    daemon = Daemon([*arguments, "--interval", "100s"], [lambda: None, appear, *[lambda: None] * 3])
+    assert daemon.run(chance=1.0) == 0
+    assert daemon.pauses == [pytest.approx(110.0)] * 6
+    assert daemon.err.getvalue().count("no resource provider daemon-1") == 1
+    lines = daemon.out.getvalue().splitlines()
+    assert lines[-1] == "daemon-1: 4 created, 0 changed, 0 deleted, reshape none, 4 providers"
+    assert len(lines) == 5
+
+
+def test_a_daemon_outlives_its_service_and_a_broken_configuration(
+    reference_url: str, node: Path, tmp_path: Path
+) -> None:
+    Reference(reference_url).done("POST", "/resource_providers", {"name": "daemon-2"})
+    config = tmp_path / "agent.yaml"
+    config.write_text("name: daemon-2")
+    arguments = ["--sysfs", str(node), "--endpoint", reference_url, "--config", str(config)]
+    daemon = Daemon(
+        arguments,
+        [
+            lambda: config.write_text("nome: x"),
+            lambda: config.write_text("name: daemon-2"),
+            lambda: setattr(daemon.agent.options, "endpoint", "http://127.0.0.1:9"),
+            lambda: setattr(daemon.agent.options, "endpoint", reference_url),
+        ],
+    )
+    assert daemon.run() == 0
+    assert "unknown key 'nome'" in daemon.err.getvalue()
+    assert "127.0.0.1:9" in daemon.err.getvalue()
+    assert daemon.out.getvalue().count("4 created") == 1
+
+
+def test_the_example_of_the_guide_is_read() -> None:
+    text = (ROOT / "docs" / "guide" / "agent.md").read_text()
+    example = text.partition("```yaml\nshared_storage:")[2].partition("```")[0]
+    found = read_agent_config(f"shared_storage:{example}")
+    assert [one.name for one in found.shared_storage] == [None, "ceph-vms"]
