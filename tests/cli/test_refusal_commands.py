@@ -20,9 +20,18 @@ SENTENCES = [
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_the_command_can_be_copied(sentence: str) -> None:
+    assert AWKWARD in arguments_of(sentence).values()
+
+
+@pytest.mark.parametrize("kind", ["ensemble", "lease"])
+def test_a_projects_own_are_listed(kind: str) -> None:
+    assert arguments_of(refusal_commands.to_see_own(kind))
+
+
+def arguments_of(sentence: str) -> dict[str, object]:
+    """What the named command is given."""
     form = re.fullmatch(r"; to [a-z ]+: moorage (.+)", sentence)
     assert form is not None, sentence
     program = Program()
     made, _, arguments = program.command_manager.find_command(shlex.split(form[1]))
-    parsed = made(program, None).get_parser("moorage").parse_args(arguments)
-    assert AWKWARD in vars(parsed).values()
+    return vars(made(program, None).get_parser("moorage").parse_args(arguments))

@@ -10,7 +10,7 @@ from moorage.domain.bookings import BookingState
 from moorage.domain.changes import Changeset, PutInventories
 from moorage.domain.decisions import ClaimState, DecisionState
 from moorage.domain.ensembles import MemberName
-from moorage.domain.errors import HoldExpired, InUse, NotFound
+from moorage.domain.errors import HoldExpired, InUse, NotFound, WrongState
 from moorage.domain.period import HOUR, MINUTE
 from moorage.domain.providers import Inventory
 from moorage.testing.service import NINE, OPERATOR, OTHER, TENANT, Service
@@ -128,6 +128,21 @@ def test_a_hold_that_lapses_while_it_is_confirmed_confirms_nothing(
     with pytest.raises(HoldExpired):
         confirm(service.env, TENANT, held["decision"]["id"], None)
     assert service.store.decision(held["decision"]["id"]).state is DecisionState.HELD
+
+
+def test_a_step_that_comes_too_late_names_the_next(service: Service, held: Held) -> None:
+    decision, ensemble = held["decision"]["id"], held["ensemble"]["id"]
+    later = decide_again(service, held)
+    places = f"a decision that is superseded; to see its places: moorage ensemble show {ensemble}"
+    with pytest.raises(WrongState, match=f"cannot confirm {places}"):
+        confirm(service.env, TENANT, decision, None)
+    release(service.env, TENANT, later, None)
+    command = f"moorage decision create {ensemble} --hold 10m"
+    anew = f"a decision that is released; to place its members anew: {command}"
+    with pytest.raises(WrongState, match=f"cannot release {anew}"):
+        release(service.env, TENANT, later, None)
+    with pytest.raises(WrongState, match=f"cannot renew {anew}"):
+        renew(service.env, TENANT, later, NINE + 5 * MINUTE, None)
 
 
 def test_a_hold_that_lapses_while_a_place_is_claimed_is_no_claim(

@@ -29,6 +29,11 @@ def to_see_claims(ensemble: str) -> str:
     return f"; to see its claims: moorage claim list {quote(ensemble)}"
 
 
+def to_see_own(kind: str) -> str:
+    """How a project's own objects are listed; `kind` is `ensemble` or `lease`."""
+    return f"; to see your own {kind}s: moorage {kind} list"
+
+
 def to_see_lease(lease: str) -> str:
     """How a lease is shown; `lease` is its name or id."""
     return f"; to see the lease: moorage lease show {quote(lease)}"

@@ -162,7 +162,10 @@ class HintFilter:
         """
         _log.warning("Moorage does not answer: %s", error)
         if insists and self._refuse:
-            text = "Moorage, which holds the server's place, does not answer; try again"
+            text = (
+                "Moorage, which holds the server's place, does not answer; create the server again "
+                "in a minute, or without its hint on a host that Nova finds"
+            )
             raise Refusal(503, text) from error
 
     def _watched(

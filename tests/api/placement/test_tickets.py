@@ -124,7 +124,7 @@ def test_other_projects_get_no_place(cloud: Cloud) -> None:
     allocations = next(iter(cloud.candidates("db").values()))
     refused = cloud.put(allocations, project_id="other")
     assert refused.status_code == 409
-    assert "is another project's" in refused.text
+    assert "is another project's; to see your own ensembles: moorage ensemble" in refused.text
 
 
 def test_a_server_without_the_ticket_gets_no_held_place(cloud: Cloud) -> None:

@@ -126,7 +126,8 @@ def write(leased: Leased, *, amounts: dict[str, int] | None = None, **how: Any) 
 
 
 def test_another_projects_server_gets_none(leased: Leased) -> None:
-    refused(leased, "{reservation} is another project's", project="project-b")
+    told = "{reservation} is another project's; to see your own leases: moorage lease list"
+    refused(leased, told, project="project-b")
     assert leased.left.remaining == 3
 
 

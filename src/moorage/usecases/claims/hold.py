@@ -16,7 +16,7 @@ from moorage.domain.changes import (
 )
 from moorage.domain.decisions import DecisionState, DecisionStep, decision_after
 from moorage.domain.errors import HoldExpired, LimitExceeded, WrongState
-from moorage.domain.refusal_commands import to_place, to_see_lease
+from moorage.domain.refusal_commands import to_place, to_see_lease, to_see_places
 from moorage.usecases.claims.headroom_end import headroom_end
 from moorage.usecases.decide.member_places import MemberStatus, locate_members
 from moorage.usecases.decide.reliance import preemptible_revisions
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from moorage.usecases.ports import Caller, Store
 
 _CLAIMED = {MemberStatus.BUILDING, MemberStatus.ACTIVE}
+_WITHOUT_PLACES = {DecisionState.EXPIRED, DecisionState.RELEASED}
 _CONFIRMED = {DecisionState.CONFIRMED, DecisionState.CLOSED}
 
 
@@ -78,7 +79,7 @@ def _renew(
         raise LimitExceeded("renewals", limit=limits.renewals, used=decision.renewals, requested=1)
     renewed = replace(
         decision,
-        state=decision_after(decision.state, DecisionStep.RENEW),
+        state=_after(decision, now, DecisionStep.RENEW),
         expires_at=until,
         renewals=decision.renewals + 1,
         updated_at=now,
@@ -127,7 +128,7 @@ def release(
 
 def _release(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> Decision:
     now = env.store.now()
-    state = decision_after(decision.state_at(now), DecisionStep.RELEASE)
+    state = _after(decision, now, DecisionStep.RELEASE)
     released = replace(decision, state=state, updated_at=now)
     if dry_run:
         return released
@@ -170,6 +171,25 @@ def held_members(
         if member_places.of(member.name) is MemberStatus.HELD
         and any(booking.decision == decision.id for booking in member_places.bookings[member.name])
     )
+
+
+def _after(decision: Decision, now: Instant, step: DecisionStep) -> DecisionState:
+    """The decision's state after a step.
+
+    Raises:
+        WrongState: there is no such step from its state; with what to do instead.
+    """
+    state = decision.state_at(now)
+    try:
+        return decision_after(state, step)
+    except WrongState as error:
+        lost = state in _WITHOUT_PLACES
+        remedy = (
+            to_place(decision.ensemble_id, what="its members")
+            if lost
+            else to_see_places(decision.ensemble_id)
+        )
+        raise WrongState(f"{error}{remedy}") from None
 
 
 def check_held(decision: Decision, now: Instant, ensemble: str | None = None) -> None:
@@ -248,7 +268,7 @@ def _confirm(env: UseCaseEnvironment, decision: Decision, *, dry_run: bool) -> C
     snapshot = env.store.snapshot()
     check_held(decision, snapshot.taken_at)
     check_lease_active(env.store, decision, snapshot.taken_at)
-    state = decision_after(decision.state, DecisionStep.CONFIRM)
+    state = _after(decision, snapshot.taken_at, DecisionStep.CONFIRM)
     ensemble = env.store.ensemble(decision.ensemble_id)
     member_places = locate_members(snapshot, ensemble)
     freed = held_members(member_places, ensemble, decision)

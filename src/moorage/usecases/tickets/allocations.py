@@ -32,6 +32,7 @@ from moorage.domain.errors import (
 )
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
+from moorage.domain.refusal_commands import to_see_own
 from moorage.domain.requests import RequestGroup
 from moorage.domain.resources import total
 from moorage.engine.candidates.enumerate import candidates
@@ -365,7 +366,8 @@ def _take(
         raise WrongState(f"no lease has {name} any more; to see leases: moorage lease list")
     snapshot, now = taking.snapshot, taking.snapshot.taken_at
     if write.consumer.project_id != holder.project_id:
-        raise WrongState(f"{holder.words} is another project's")
+        remedy = to_see_own("ensemble" if holder.lease is None else "lease")
+        raise WrongState(f"{holder.words} is another project's{remedy}")
     holder.check_open(now)
     found = ticket_places(store, snapshot, holder)
     if not found.unclaimed:

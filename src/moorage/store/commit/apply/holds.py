@@ -16,6 +16,7 @@ from moorage.domain.errors import (
     WrongState,
 )
 from moorage.domain.period import FOREVER, format_instant
+from moorage.domain.refusal_commands import to_see_own
 from moorage.store.commit.apply.allocations import holder, stored_consumer, write_consumer
 from moorage.store.database.statements import chunks
 from moorage.store.schema import tables
@@ -279,4 +280,5 @@ def bind_allocations(batch: Batch, change: BindAllocations) -> None:
 
 def _expect_live(batch: Batch, own: Sequence[Any]) -> None:
     if not own or not all(batch.is_live(row) for row in own):
-        raise HoldExpired("the hold has lapsed and its place is gone")
+        remedy = to_see_own("ensemble")
+        raise HoldExpired(f"the hold has lapsed and its place is gone{remedy}")
