@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from uuid import uuid4
 
 import pytest
 from tests.minicloud.cloud import Cloud
@@ -44,6 +45,20 @@ def killed_after(cloud: Cloud, delay: float) -> Iterator[None]:
         crashing.join()
 
 
+def let_nova_api_find_placement(operator: Operator) -> None:
+    """Make nova-api ask Placement something.
+
+    It looks up the endpoint's versions at its first need of Placement, once: its settings about
+    retries do not count there, and the request that met the kill would be answered by 500.
+    """
+    made = operator.nova.create_aggregate(name=f"asked-{uuid4().hex[:6]}")
+    try:
+        operator.nova.add_host_to_aggregate(made, "compute1")
+        operator.nova.remove_host_from_aggregate(made, "compute1")
+    finally:
+        operator.nova.delete_aggregate(made)
+
+
 def audit(operator: Operator, *more: str) -> None:
     """Raises RuntimeError with what `nova-manage placement audit` finds."""
     operator.cloud.manage("nova-manage", "nova", "placement", "audit", "--verbose", *more)
@@ -60,6 +75,7 @@ def test_killed_in_the_middle_of_a_move(
     [server] = demo.boot(flavor_of(demo, held))
     demo.built(server)
     demo.native("POST", f"/decisions/{held['id']}/confirm")
+    let_nova_api_find_placement(operator)
     with killed_after(operator.cloud, delay):
         move(operator, demo, server)
     eventually(

@@ -19,7 +19,9 @@ rules:
 
 
 def synced(cloud: Cloud, *words: str) -> tuple[int, Any]:
-    return admin(cloud, "sync", "nova", "--from", "catalog", "--keystone", *words)
+    status, told = admin(cloud, "sync", "nova", "--from", "catalog", "--keystone", *words)
+    assert "errors" not in told, told
+    return status, told
 
 
 def flavors(tenant: Tenant) -> dict[str, dict[str, int]]:
