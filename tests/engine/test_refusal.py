@@ -25,6 +25,7 @@ from moorage.testing.problems import (
     terrain,
     three_racks,
 )
+from moorage.testing.trees import Node, stated
 
 
 def why(built: BuiltProblem, *, seconds: float = 30.0) -> RefusalExplanation:
@@ -68,6 +69,14 @@ def test_a_shortage_is_told_in_resources() -> None:
     assert found.conflicts[0].needs == ("3 VCPU for each of 4 x a",)
     assert dict(found.conflicts[0].facts) == {"hosts usable for a": 3, "VCPU free there for a": 12}
     assert [str(one.change) for one in found.relaxations] == ["a count 4->3"]
+
+
+def test_what_hosts_share_is_free_once() -> None:
+    nodes = [Node(f"h{i}", f"h{i}", {"CPU": 9}) for i in range(3)]
+    pool = Node("pool", None, {"DISK": 5}, lends_to=("h0", "h1", "h2"))
+    found = why(stated([*nodes, pool], [(Role("a", {"CPU": 1, "DISK": 2}), 3)]))
+    assert dict(found.conflicts[0].facts) == {"hosts usable for a": 3, "DISK free there for a": 5}
+    assert [str(one.change) for one in found.relaxations] == ["a count 3->2"]
 
 
 def test_a_shortage_by_load_is_a_matter_of_capacity() -> None:

@@ -194,14 +194,25 @@ def _usable(
 def _free(built: BuiltProblem, role_name: str, classes: frozenset[str]) -> dict[str, int]:
     """The total free amounts of the classes on the hosts usable for the role."""
     problem = built.problem
-    mask = problem.allowed[problem.roles.index(role_name)]
+    usable = problem.allowed[problem.roles.index(role_name)]
     return {
-        f"{name} free there for {_role(built, role_name).flavor or role_name}": int(
-            np.maximum(problem.free[mask, k], 0).sum()
+        f"{name} free there for {_role(built, role_name).flavor or role_name}": _amount(
+            built, usable, name, k
         )
         for k, name in enumerate(problem.classes)
         if name in classes
     }
+
+
+def _amount(built: BuiltProblem, usable: Bools, name: str, k: int) -> int:
+    """What is free of a class on some hosts; what several share counts once."""
+    proof = built.problem.proof
+    if proof is None or name not in proof.devices.classes:
+        return int(np.maximum(built.problem.free[usable, k], 0).sum())
+    devices = proof.devices
+    row, position, _ = devices.accessible
+    free = devices.free[np.unique(position[usable[row]]), devices.classes.index(name)]
+    return int(np.maximum(free, 0).sum())
 
 
 def _rule(built: BuiltProblem, name: str) -> PolicyRule:
