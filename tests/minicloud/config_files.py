@@ -1,5 +1,6 @@
 """The services' configuration files, as an operator would write them for one machine."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -99,6 +100,11 @@ def glance(layout: Layout) -> Path:
 
 def neutron(layout: Layout) -> Path:
     folder = layout.folder("neutron")
+    # Heat deletes the port of an AWS::EC2::Instance before the instance, as the stack's user, whom
+    # Neutron refuses that by default.
+    own = "rule:context_is_admin or role:service or (role:member and project_id:%(project_id)s)"
+    policies = folder / "policy.yaml"
+    policies.write_text(json.dumps({"delete_port": own}))
     return write(
         folder / "neutron.conf",
         {
@@ -125,6 +131,7 @@ def neutron(layout: Layout) -> Path:
             "nova": account(layout, "neutron"),
             "placement": account(layout, "neutron"),
             "oslo_concurrency": {"lock_path": str(folder / "locks")},
+            "oslo_policy": {"policy_file": str(policies)},
             "quotas": {"quota_port": "-1", "quota_network": "-1", "quota_trunk": "-1"},
         },
     )

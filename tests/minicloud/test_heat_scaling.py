@@ -100,3 +100,43 @@ def test_a_group_of_several_servers_each_grows_and_shrinks(stacks: Stacks) -> No
     eventually(lambda: is_idle(stacks, stack, 6, 1), "three members of two servers each")
     stacks.signal(stack, "down")
     eventually(lambda: is_idle(stacks, stack, 4, 2), "one has left")
+
+
+def test_a_group_of_the_form_of_aws_asks_too(
+    operator: Operator, demo: Tenant, stacks: Stacks
+) -> None:
+    """Its instances need a network."""
+    shared = demo.connection.network.find_network("shared", ignore_missing=False)
+    config = {
+        "type": "AWS::AutoScaling::LaunchConfiguration",
+        "properties": {"ImageId": "tiny", "InstanceType": "m1.small"},
+    }
+    workers = {
+        "type": "AWS::AutoScaling::AutoScalingGroup",
+        "metadata": {"moorage": {"policies": [APART]}},
+        "properties": {
+            "AvailabilityZones": ["nova"],
+            "LaunchConfigurationName": {"get_resource": "config"},
+            "MinSize": "2",
+            "MaxSize": "9",
+            "VPCZoneIdentifier": shared.subnet_ids,
+        },
+    }
+    described = template(config=config, workers=workers, up=policy(1), down=policy(-1))
+    stack = stacks.create(described)
+    stacks.reaches(stack, "CREATE_COMPLETE")
+    assert apart(operator, stacks, stack) == 2
+    stacks.signal(stack, "up")
+    eventually(partial(is_idle, stacks, stack, 3, 1), "3 workers")
+    assert apart(operator, stacks, stack) == 3
+    stacks.signal(stack, "up")
+    eventually(
+        lambda: any(one.startswith("Moorage: ") for one in stacks.events(stack)), "it is refused"
+    )
+    stacks.signal(stack, "down")
+    eventually(lambda: is_idle(stacks, stack, 2), "one has left")
+    assert apart(operator, stacks, stack) == 2
+    stacks.delete(stack)
+    stacks.reaches(stack, "gone")
+    assert stacks.decided(stack) is None
+    eventually(lambda: not any(operator.usages().values()), "all room is free")
