@@ -10,10 +10,12 @@ from tests.minicloud import config_files
 from tests.minicloud.cloud import Cloud
 from tests.minicloud.tenant import Json, Operator, Tenant, eventually
 
+SERVERS = {"OS::Nova::Server", "OS::Heat::ScaledResource"}
+"""The second are the instances of a group of the form of AWS."""
 APART: Json = {"type": "anti-affinity", "level": "host"}
 
 
-def server(flavor: str = "m1.small", **properties: Json) -> Json:
+def server(flavor: Json = "m1.small", **properties: Json) -> Json:
     """A server without a network."""
     given = {"image": "tiny", "flavor": flavor, "networks": [{"allocate_network": "none"}]}
     return {"type": "OS::Nova::Server", "properties": {**given, **properties}}
@@ -106,6 +108,11 @@ class Stacks:
         found = self._heat.get(f"{self._path(stack)}/events").json()["events"]
         return sum(one["resource_status"].startswith("SIGNAL") for one in found)
 
+    def resource_state(self, stack: str, name: str) -> str:
+        """The status of one of its own resources."""
+        found = self._heat.get(f"{self._path(stack)}/resources/{name}").json()["resource"]
+        return str(found["resource_status"])
+
     def servers(self, stack: str) -> dict[str, str]:
         """Path in the stack -> id."""
         found = self._heat.get(f"{self._path(stack)}/resources?nested_depth=5").json()["resources"]
@@ -120,7 +127,7 @@ class Stacks:
         return {
             path(one): one["physical_resource_id"]
             for one in found
-            if one["resource_type"] == "OS::Nova::Server" and one["physical_resource_id"]
+            if one["resource_type"] in SERVERS and one["physical_resource_id"]
         }
 
     def decided(self, stack: str) -> Json:
