@@ -116,3 +116,19 @@ def test_a_cluster_scales_by_signals(
     client.run(*signal, "down")
     eventually(lambda: is_idle(stacks, stack, 4), "one has left")
     assert "COMPLETE" in client.run("stack", "show", "story", "-c", "stack_status", "-f", "value")
+
+
+def test_whose_value_a_parameter_has(client: Client, demo: Tenant, tmp_path: Path) -> None:
+    """An environment file's value wins over the command line's, and that over a default."""
+    described = template(web=group({"get_param": "count"}, server({"get_param": "flavor"})))
+    described["parameters"] = {"count": {"type": "number"}, "flavor": {"type": "string"}}
+    environment = {"parameters": {"count": 1}, "parameter_defaults": {"flavor": "m1.large"}}
+    (tmp_path / "env.yaml").write_text(yaml.safe_dump(environment))
+    given = ("--parameter", "count=2", "--parameter", "flavor=m1.tiny")
+    stack = client.create(described, "-e", "env.yaml", *given)
+    stacks = Stacks(demo)
+    (one,) = stacks.servers(stack).values()
+    assert demo.nova.get_server(one).flavor.name == "m1.tiny"
+    assert {path: member["server_id"] for path, member in stacks.members(stack).items()} == {
+        "web/0": one
+    }
