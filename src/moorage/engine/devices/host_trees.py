@@ -213,14 +213,17 @@ def columns_of(
 
     `free` is at most `max_free`; a class that a provider does not have is all 0, in steps of 1.
     """
-    found = {name: np.zeros((len(rows), len(classes)), dtype=np.int64) for name in COLUMNS}
+    # In memory a class is a row: all that reads them reads a class at a time.
+    found = {name: np.zeros((len(classes), len(rows)), dtype=np.int64).T for name in COLUMNS}
     found["step_size"] += 1
     for k, name in enumerate(classes):
         columns = snapshot.classes.get(name)
         if columns is None:
             continue
         at = columns.position[rows]
-        has, at = at >= 0, at[at >= 0]
+        there = at >= 0
+        has = slice(None) if there.all() else there
+        at = at[has]
         peak = snapshot.peak_over(name, request.period, without=request.released)
         free = np.minimum(columns.capacity[at] - peak[at], max_free)
         found["capacity"][has, k] = free + peak[at]

@@ -15,7 +15,7 @@ from moorage.engine.joint.cost import preference_scale
 from moorage.engine.joint.device_constraints import device_constraints, device_filters, empty_proof
 from moorage.engine.joint.policy_rules import fence_rules, resolve_policies
 from moorage.engine.joint.policy_view import TerrainView
-from moorage.engine.joint.problem import Problem
+from moorage.engine.joint.problem import Problem, mask_of
 from moorage.engine.joint.standing_violations import relax_for_standing
 from moorage.engine.joint.terrain import cut_terrain
 
@@ -345,7 +345,8 @@ def _closed_filters(
 
 def _open_hosts(terrain: Terrain, closed: frozenset[str]) -> Bools:
     """[H] all hosts but these."""
-    return np.array([uuid not in closed for uuid in terrain.uuids], dtype=np.bool_)
+    rows = [terrain.row_of[uuid] for uuid in closed if uuid in terrain.row_of]
+    return ~mask_of(rows, terrain.host_count)
 
 
 def _root_traits(role: Role, terrain: Terrain) -> Iterator[tuple[str, Bools]]:
@@ -367,7 +368,9 @@ def _traits_and_aggregates(role: Role, terrain: Terrain) -> Iterator[tuple[str, 
 
 def _obeys_units(terrain: Terrain, k: int, amount: int) -> Bools:
     obeys: Bools = (terrain.min_unit[:, k] <= amount) & (terrain.max_unit[:, k] >= amount)
-    obeys &= amount % terrain.step_size[:, k] == 0
+    steps = terrain.step_size[:, k]
+    if (steps > 1).any():  # a remainder takes longer than all else here, and is seldom needed
+        obeys &= amount % steps == 0
     return obeys
 
 

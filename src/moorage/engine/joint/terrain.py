@@ -76,6 +76,8 @@ class Terrain:
     providers that a host's members may use, without unit rules."""
     _or_below: dict[Level, Domains] = field(default_factory=dict, repr=False)
     """Cache of levels with `or_below`; bookings do not change them."""
+    _hosts: _Hosts | None = field(default=None, repr=False)
+    """What later snapshots with these hosts know of them as well."""
 
     @property
     def host_count(self) -> int:
@@ -111,8 +113,7 @@ class Terrain:
     @cached_property
     def row_of(self) -> Mapping[str, int]:
         """Host name or UUID -> row."""
-        found = {name: row for row, name in enumerate(self.names)}
-        return MappingProxyType(found | {uuid: row for row, uuid in enumerate(self.uuids)})
+        return _rows_by_name(self.uuids, self.names) if self._hosts is None else self._hosts.row_of
 
     def rows_named(self, name: str) -> Bools:
         """[H] hosts that a name or UUID means: a host, a domain of any tree, an aggregate."""
@@ -171,7 +172,8 @@ class Terrain:
 
 def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
     """Cut the terrain of a request from a snapshot."""
-    rows, uuids, names = _hosts(snapshot)
+    hosts = _hosts(snapshot)
+    rows = hosts.rows
     words = set(_named_strings(request))
     topology = snapshot.topology
     devices = devices_of(snapshot, request, rows.astype(np.int64), MOST_FREE)
@@ -182,8 +184,8 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
         else {"classes": devices.classes, **_sums(devices, len(rows))}
     )
     return Terrain(
-        uuids=uuids,
-        names=names,
+        uuids=hosts.uuids,
+        names=hosts.names,
         **columns,
         traits={name: mask[rows] for name, mask in snapshot.traits.items() if name in words},
         aggregates={
@@ -201,6 +203,7 @@ def cut_terrain(snapshot: Snapshot, request: EnsembleRequest) -> Terrain:
             forbids, request.period, without=without
         )[rows],
         devices=devices,
+        _hosts=hosts,
     )
 
 
@@ -217,15 +220,29 @@ def level_columns(
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class _Hosts:
-    """Cached rows, UUIDs and names of hosts; valid while roots and sharing providers stay."""
+    """The hosts of a fleet; valid while roots and sharing providers stay."""
 
     sharing: Bools | None
-    called: tuple[Ints, tuple[str, ...], tuple[str, ...]]
+    rows: Ints
+    """Their rows in the snapshot."""
+    uuids: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @cached_property
+    def row_of(self) -> Mapping[str, int]:
+        """As `Terrain.row_of`."""
+        return _rows_by_name(self.uuids, self.names)
 
 
-def _hosts(snapshot: Snapshot) -> tuple[Ints, tuple[str, ...], tuple[str, ...]]:
+def _rows_by_name(uuids: Sequence[str], names: Sequence[str]) -> Mapping[str, int]:
+    found = {name: row for row, name in enumerate(names)}
+    found.update((uuid, row) for row, uuid in enumerate(uuids))
+    return MappingProxyType(found)
+
+
+def _hosts(snapshot: Snapshot) -> _Hosts:
     sharing = snapshot.traits.get(SHARING_TRAIT)
     kept = snapshot.cache.get("hosts")
     if not isinstance(kept, _Hosts) or kept.sharing is not sharing:
@@ -233,8 +250,8 @@ def _hosts(snapshot: Snapshot) -> tuple[Ints, tuple[str, ...], tuple[str, ...]]:
         rows = rows if sharing is None else rows[~sharing[rows]]
         uuids = tuple(snapshot.uuids[row] for row in rows.tolist())
         names = tuple(snapshot.names[row] for row in rows.tolist())
-        kept = snapshot.cache["hosts"] = _Hosts(sharing, (rows, uuids, names))
-    return kept.called
+        kept = snapshot.cache["hosts"] = _Hosts(sharing, rows, uuids, names)
+    return kept
 
 
 def _occupants(
