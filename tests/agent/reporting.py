@@ -119,7 +119,8 @@ class NodeAgent:
         node = discover(files, measured=measured_mounts(said))
         trees = ProviderTrees(self.placement.wire)
         trees.negotiate()
-        given = ReportOptions(sleep=lambda _: None, chance=lambda: 0.0, **options)
+        at_once = {"sleep": lambda _: None, "chance": lambda: 0.0}
+        given = ReportOptions(**{**at_once, **options})
         return report(trees, target_of(node, said), given)
 
 

@@ -2,9 +2,12 @@
 
 import io
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.agent.machines import two_sockets
@@ -13,12 +16,19 @@ from tests.servers.reference import Placement as Reference
 from moorage.agent import main as program
 from moorage.agent.main import Agent, main, parser
 from moorage.agent.report import ReportOptions
+from moorage.agent.target import OWNED
 from moorage.client import agent_file
 from moorage.client.agent_file import read_agent_config
+from moorage.client.placement_wire import PlacementWire
 from moorage.domain.agent_config import AgentConfig
 from moorage.domain.errors import InvalidDescription
 
 ROOT = Path(__file__).resolve().parents[2]
+BEYOND_THE_BASE = {
+    *("numpy", "falcon", "sqlalchemy", "alembic", "jsonschema", "fastjsonschema", "re2", "ortools"),
+    *("oslo_config", "oslo_policy", "prometheus_client", "httptools", "keystoneauth1", "openstack"),
+    *("rich", "cliff"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -161,6 +171,25 @@ def test_the_unit_starts_the_program() -> None:
     parser().parse_args(words[1:])
 
 
+def test_the_base_install_is_enough(node: Path) -> None:
+    """No library of the server side, of Keystone, or of the command line is imported."""
+    script = f"""
+import sys
+class Away:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {BEYOND_THE_BASE!r}:
+            raise ImportError(name)
+sys.meta_path.insert(0, Away())
+from moorage.agent.main import main
+sys.exit(main(["--once", "--endpoint", "ftp://x", "--sysfs", {str(node)!r}]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True
+    )
+    assert "not the URL of a service" in done.stderr
+    assert done.returncode == 1
+
+
 # --- a daemon -------------------------------------------------------------------------------------
 
 
@@ -227,6 +256,43 @@ def test_a_daemon_outlives_its_service_and_a_broken_configuration(
     assert "unknown key 'nome'" in daemon.err.getvalue()
     assert "127.0.0.1:9" in daemon.err.getvalue()
     assert daemon.out.getvalue().count("4 created") == 1
+
+
+def test_a_daemon_in_step_reads_listings_only(
+    reference_url: str, node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference = Reference(reference_url)
+    reference.done("POST", "/resource_providers", {"name": "daemon-3"})
+    config = tmp_path / "agent.yaml"
+    config.write_text("{name: daemon-3, shared_storage: [{name: daemon-pool, total_gb: 9}]}")
+    counts: list[int] = []
+    real = PlacementWire.call
+
+    def call(self: PlacementWire, *args: Any, **more: Any) -> Any:
+        counts[-1] += 1
+        return real(self, *args, **more)
+
+    monkeypatch.setattr(PlacementWire, "call", call)
+
+    def spoil() -> None:
+        """Somebody takes a trait from a card."""
+        counts.append(0)
+        [card] = reference.done("GET", "/resource_providers?name=daemon-3/pf:0000:3b:00.0")[
+            "resource_providers"
+        ]
+        body = {"traits": [OWNED], "resource_provider_generation": card["generation"]}
+        reference.done("PUT", f"/resource_providers/{card['uuid']}/traits", body)
+
+    counts.append(0)
+    arguments = ["--sysfs", str(node), "--endpoint", reference_url, "--config", str(config)]
+    quiet = [lambda: counts.append(0)] * 2
+    daemon = Daemon(arguments, [*quiet, spoil, *quiet])
+    assert daemon.run() == 0
+    first, full, listings, repaired, again, last = counts
+    assert listings == last == 5, "two to find the service, and the root, its tree, the pool"
+    assert first > 20 < full
+    assert repaired > 20 < again
+    assert daemon.out.getvalue().count("+HW_NIC_SRIOV") == 3
 
 
 def test_the_example_of_the_guide_is_read() -> None:

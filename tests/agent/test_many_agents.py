@@ -1,6 +1,7 @@
 """Many agents at once, beside Nova's compute services, and two on one node."""
 
 import random
+import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -40,12 +41,16 @@ def test_a_fleet_of_agents_converges_beside_nova(placement: Placement, tmp_path:
         placement.host(host, VCPU=32, MEMORY_MB=131_072, DISK_GB=480)
     agents = {host: NodeAgent(placement, tmp_path / host, CARDS) for host in hosts}
 
-    def round_of(host: str) -> None:
-        agents[host].run(two_sockets(host))
-        nova_reports(placement, host, random.Random(host))
-
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(round_of, hosts))
+        reports = [pool.submit(agents[host].run, two_sockets(host)) for host in hosts]
+        novas = [
+            pool.submit(nova_reports, placement, host, random.Random(host))
+            for host in random.Random(0).sample(hosts, AGENTS)
+        ]
+        for report in reports:
+            report.result()
+        for nova in novas:
+            nova.result()
     with ThreadPoolExecutor(8) as pool:
         assert not any(pool.map(lambda host: agents[host].run(two_sockets(host)).steps, hosts))
     for host in hosts[::20]:
@@ -63,7 +68,12 @@ def test_two_agents_of_one_node_at_once(placement: Placement, tmp_path: Path) ->
         placement.host(host, VCPU=8)
         agents = [NodeAgent(placement, tmp_path / f"{number}-{n}", CARDS) for n in range(4)]
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda agent, host=host: agent.run(two_sockets(host)), agents))
+            runs = [
+                pool.submit(one.run, two_sockets(host), sleep=time.sleep, chance=random.random)
+                for one in agents
+            ]
+            for run in runs:
+                run.result()
         assert agents[0].run(two_sockets(host)).steps == ()
         names = placement.tree(host)
         assert len(names) == 6

@@ -19,7 +19,7 @@ from moorage.agent.discovery import discover
 from moorage.agent.files import Files
 from moorage.agent.node_providers import measured_mounts, target_of
 from moorage.agent.plan_steps import CreateProvider, DeleteProvider, Reshape, described
-from moorage.agent.report import ReportOptions, report
+from moorage.agent.report import ReportOptions, generations, report
 from moorage.client.agent_file import read_agent_config
 from moorage.client.discovery import Wishes
 from moorage.client.errors import LoginRefused, NoEndpoint
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
     from moorage.agent.facts import Caution
     from moorage.agent.report import Report
+    from moorage.agent.target import Target
     from moorage.client.placement_wire import PlacementWire
+    from moorage.client.provider_trees import ListedProvider
 
 OK: Final = 0
 FAILED: Final = 1
@@ -137,6 +139,8 @@ class Agent:
     report_options: ReportOptions = field(default_factory=ReportOptions)
     told: set[Caution] = field(default_factory=set)
     """Cautions that were told already: a daemon says each once, until it is over."""
+    in_step: tuple[Target, frozenset[ListedProvider], Report] | None = None
+    """The last target and ledger for which there was nothing to do: they need no second look."""
 
     def configuration(self) -> AgentConfig:
         """The configuration as it is at present.
@@ -168,7 +172,13 @@ class Agent:
         node = discover(Files(self.options.sysfs), measured=measured_mounts(config))
         trees = ProviderTrees(wire)
         trees.negotiate()
-        return report(trees, target_of(node, config), self.report_options)
+        target = target_of(node, config)
+        present = generations(trees, target)
+        if self.in_step is not None and self.in_step[:2] == (target, present):
+            return self.in_step[2]
+        found = report(trees, target, self.report_options)
+        self.in_step = None if found.steps else (target, present, found)
+        return found
 
     def once(self) -> int:
         """Report once, print it, and return the exit status."""

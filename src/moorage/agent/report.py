@@ -116,6 +116,20 @@ def find_root(trees: ProviderTrees, target: Target) -> ListedProvider | None:
     return found
 
 
+def generations(trees: ProviderTrees, target: Target) -> frozenset[ListedProvider]:
+    """Every provider that a report relies on, as listings have it: if none moves, nothing does.
+
+    Raises as `report`.
+    """
+    root = find_root(trees, target)
+    found = set() if root is None else set(trees.in_tree(root.uuid))
+    return frozenset(found) | frozenset(
+        one
+        for one in trees.in_aggregates(pool.aggregate for pool in target.pools)
+        if one.parent is None
+    )
+
+
 class _Reporting:
     """One report, with what was learned in its attempts."""
 
