@@ -18,6 +18,7 @@ A time is absolute (`2026-12-07T08:00Z`), `now`, or relative to the service's ti
 
 def page() -> str:
     """Every command, from its own help."""
+    from moorage.agent.main import parser
     from moorage.cli.commands import COMMANDS, NOUNS
 
     os.environ["COLUMNS"] = WIDTH
@@ -29,6 +30,7 @@ def page() -> str:
         verbs = [name for name in COMMANDS if name.split()[0] == noun]
         parts.append(f"## {noun}\n\n{summary[0].upper()}{summary[1:]}.")
         parts += [f"```text\n{helped(name)}\n```" for name in verbs]
+    parts.append(f"## moorage-agent\n\n```text\n{parser().format_help().rstrip()}\n```")
     return "\n\n".join(parts)
 
 
