@@ -71,12 +71,14 @@ class Greedy:
     def _search(
         self, numbers: ProblemIndex, noise: np.random.Generator, deadline: float, least: int
     ) -> Ints | None:
-        blocks = _blocks(numbers)
+        partial = Partial(numbers)
+        blocks = _blocks(partial)
         failures = dict.fromkeys(blocks, 0)
         for attempt in range(self.attempts):
             if attempt and time.monotonic() > deadline:
                 return None
-            partial = Partial(numbers)
+            if attempt:
+                partial = Partial(numbers)
             # Sorting is stable: among blocks that failed equally often the scarce stay first.
             order = sorted(blocks, key=lambda block: -failures[block])
             spread = 0.0 if attempt == 0 else 2.0 * attempt
@@ -187,9 +189,10 @@ def _binds(numbers: ProblemIndex, c: int) -> bool:
     return constraint.required and isinstance(constraint.primitive, SameDomain)
 
 
-def _blocks(numbers: ProblemIndex) -> list[Block]:
+def _blocks(start: Partial) -> list[Block]:
     """Members to place, grouped by the domains they must share; scarce groups first."""
-    scarcity = _scarcity(numbers)
+    numbers = start.index
+    scarcity = _scarcity(start)
     head = {m: m for m in numbers.to_place}
 
     def find(m: int) -> int:
@@ -209,9 +212,9 @@ def _blocks(numbers: ProblemIndex) -> list[Block]:
     return sorted(ordered, key=lambda block: (scarcity[block[0]], -len(block), block))
 
 
-def _scarcity(numbers: ProblemIndex) -> dict[int, float]:
+def _scarcity(start: Partial) -> dict[int, float]:
     """Per member to place: the initial slots for its kind, divided by the members of the kind."""
-    start = Partial(numbers)
+    numbers = start.index
     found: dict[int, float] = {}
     demanded: dict[int, int] = {}
     for m in numbers.to_place:
