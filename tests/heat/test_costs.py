@@ -263,3 +263,105 @@ def test_a_function_costs_as_much_as_it_is_given(call: str) -> None:
 
     steps_for(30)  # what is made once is made
     assert steps_for(30 * FACTOR) < 1.5 * FACTOR * steps_for(30)
+
+
+def expansion(template: str, **files: str) -> Source:
+    """A template with files, and the environment `env` if it is among them."""
+    environments = ("env",) if "env" in files else ()
+    return Source(HEAD + template, files=files, environment_files=environments)
+
+
+STACK_OF_TEXT = "{type: OS::Heat::Stack, properties: {template: TEXT}}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{get_file: text}",
+        "{str_replace: {template: {get_file: text}, params: {Z: '%index%'}}}",
+    ],
+    ids=["the same", "each another"],
+)
+def test_templates_in_properties_are_read_once_or_paid_for(text: str) -> None:
+    member = STACK_OF_TEXT.replace("TEXT", text)
+    source = expansion(
+        "resources: {g: {type: OS::Heat::ResourceGroup, properties: {count: 400, resource_def: "
+        + member
+        + "}}}\n",
+        text=HEAD + SERVER + "outputs: {z: Z, o: [" + "x, " * 5_000 + "]}\n",
+    )
+    if "params" not in text:
+        assert len(compile_template(source).keys) == 400
+        return
+    with pytest.raises(InvalidDescription, match=f"more than {MAX_WORK} values"):
+        compile_template(source)
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        "resource_registry: {My::Pod: n.yaml, resources: {g: {"
+        + ", ".join(f"'*a{i}': {{A::B: OS::Heat::None}}" for i in range(1_000))
+        + "}}}",
+        "resource_registry: {My::Pod: n.yaml, "
+        + ", ".join(f"'A::B{i}': A::C" for i in range(10_000))
+        + "}",
+    ],
+    ids=["patterns", "types"],
+)
+def test_a_registry_inside_every_nested_stack_is_paid_for(env: str) -> None:
+    source = expansion(
+        "resources: {g: {type: OS::Heat::ResourceGroup, properties: {count: 4000,"
+        " resource_def: {type: My::Pod}}}}\n",
+        env=env,
+        **{"n.yaml": HEAD + SERVER},
+    )
+    with pytest.raises(InvalidDescription, match=f"more than {MAX_WORK} values"):
+        compile_template(source)
+
+
+def test_the_registry_inside_a_group_is_made_once() -> None:
+    entries = ", ".join(f"a{i}: {{A::B: OS::Heat::None}}" for i in range(2_000))
+    source = group(2_000)
+    found = compile_template(
+        Source(source.template, environment=f"resource_registry: {{resources: {{{entries}}}}}")
+    )
+    assert len(found.keys) == 2_000
+
+
+def test_families_of_types_are_removed_a_bounded_number_of_times() -> None:
+    env = "resource_registry: {" + ", ".join(f"'A::B{i}*': null" for i in range(501)) + "}"
+    with pytest.raises(InvalidDescription, match="more than 500 families") as caught:
+        compile_template(expansion(SERVER, env=env))
+    assert caught.value.path == "env.resource_registry.A::B500*"
+
+
+def test_values_of_a_list_are_looked_up_among_those_allowed() -> None:
+    """Not each compared with all: this would be a thousand million comparisons."""
+    values = [str(i) for i in range(40_000)]
+    listed = ", ".join(f"'{one}'" for one in values)
+    declared = f"{{type: comma_delimited_list, constraints: [{{allowed_values: [{listed}, 1]}}]}}"
+    text = HEAD + f"parameters: {{p: {declared}}}\n" + SERVER
+    compile_template(Source(text, parameters={"p": ",".join(values)}))
+    with pytest.raises(InvalidDescription, match=r"^'x' is not one of") as caught:
+        compile_template(Source(text, parameters={"p": ",".join([*values, "x"])}))
+    assert len(caught.value.message) < 1_100
+
+
+def test_new_values_cost_the_memory_that_they_take() -> None:
+    text = (
+        HEAD
+        + "parameters: {p: {type: string, default: '"
+        + "a," * 50_000
+        + "'}}\nresources: {s: {type: OS::Nova::Server, properties: {flavor: a, metadata: ["
+        + "{str_split: [',', {get_param: p}]}, " * 40
+        + "]}}}\n"
+    )
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidDescription, match=f"more than {MAX_WORK} values"):
+            compile_template(Source(text))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 250_000_000

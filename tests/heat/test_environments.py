@@ -190,3 +190,14 @@ def test_files_may_have_the_names_that_the_client_of_heat_gives_them() -> None:
 )
 def test_a_name_is_relative_to_the_file_that_it_is_in(written: str, of: str, name: str) -> None:
     assert file_name(written, of=of) == name
+
+
+def test_entries_for_a_group_inside_a_group_are_below_those_of_the_outer_one() -> None:
+    template = (
+        "resources: {g: {type: OS::Heat::ResourceGroup, properties: {count: 2, index_var: '%o%',"
+        " resource_def: {type: OS::Heat::ResourceGroup, properties: {count: 2,"
+        " resource_def: {type: My::A, properties: {flavor: a}}}}}}}\n"
+    )
+    env = "resource_registry: {'My::*': OS::Heat::None, resources: {g: {'0': {'1': {"
+    found = compiled(template, {"env": env + "'My::A': OS::Nova::Server}}}}}"})
+    assert list(found.keys.values()) == ["g/0/1"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.heat import typed_yaml
 from moorage.heat.numbers import to_boolean, to_number
 from moorage.heat.pattern_syntax import InvalidPattern, UnsupportedPattern, matches
+from moorage.heat.scalars import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sized
@@ -97,10 +98,13 @@ def _allowed_values(node: YamlNode, value: Plain, kind: str, _work: Work) -> Non
         raise node.invalid("allowed_values are not for json")
     allowed = [one.plain() for one in typed_yaml.items(node)]
     if isinstance(value, list):
-        if any(one not in allowed for one in value):
-            raise node.invalid(f"{value} holds more than the allowed values {allowed}")
+        # The items of such a parameter are texts, and no text is like anything else.
+        texts = {one for one in allowed if isinstance(one, str)}
+        other = next((one for one in value if one not in texts), None)
+        if other is not None:
+            raise node.invalid(f"{excerpt(str(other))} is not one of the allowed values {allowed}")
     elif _as(kind, value) not in [_as(kind, one) for one in allowed]:
-        raise node.invalid(f"{value!r} is not an allowed value of {allowed}")
+        raise node.invalid(f"{excerpt(str(value))} is not an allowed value of {allowed}")
 
 
 def _as(kind: str, value: Plain) -> Plain:
@@ -124,7 +128,7 @@ def _allowed_pattern(node: YamlNode, value: Plain, kind: str, work: Work) -> str
     except UnsupportedPattern as error:
         return f"{node.path} (line {node.line}): the pattern was not matched here: {error}"
     if not fits:
-        raise node.invalid(f"{text!r} does not match {pattern!r}")
+        raise node.invalid(f"{excerpt(text)} does not match {pattern!r}")
     return None
 
 

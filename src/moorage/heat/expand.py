@@ -38,6 +38,8 @@ PER_RESOURCE: Final = 20
 PER_STACK: Final = 60
 PER_REFERENCE: Final = 5
 """Work that a resource, a stack and a resource that another looks at count besides values."""
+_PER_READ_VALUE: Final = 5
+"""Work of reading a value of a template that is the text of a property."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +55,14 @@ class ExpansionContext:
     """Whether the root stack's parameters may lack values."""
     templates: dict[str, Template] = field(default_factory=dict)
     """Cache of the nested templates that have been read."""
+    texts: dict[tuple[str, str], Template] = field(default_factory=dict)
+    """Cache of the templates in properties: place and text -> what was read."""
     work: Work = field(default_factory=Work)
     remarks: Remarks = field(default_factory=Remarks)
     scopes: dict[Path, tuple[Scope, Conditions]] = field(default_factory=dict)
     """Of the stacks that are being expanded or have been, for references to their resources."""
+    below: dict[Path, ResourceRegistry] = field(default_factory=dict)
+    """Cache of the registries inside groups."""
     by_type: dict[tuple[Path, str], list[Resource]] = field(default_factory=dict)
     """Cache of the resources of a type in a stack."""
     referred: dict[Path, Resource | None] = field(default_factory=dict)
@@ -123,7 +129,7 @@ class Stack:
         """A group's member; see `Expander`."""
         size = sum(one.size for one in definition.values())
         self.context.work.spend(size + PER_RESOURCE, group.node)
-        registry = self.registry.below(group.path.steps[-1].name)
+        registry = self._below_registry(group)
         return self._resource(
             group.path.member(number), group.node, definition, registry, group.definition
         )
@@ -134,9 +140,21 @@ class Stack:
         """The stack of a template in a property; see `Expander`."""
         source = typed_yaml.text(text)
         self.context.work.spend(PER_STACK + text.size, text)
-        template = read_template(source, file=text.path)
-        registry = self.registry.below(resource.path.steps[-1].name)
+        template = self.context.texts.get((text.path, source))
+        if template is None:
+            template = read_template(source, file=text.path)
+            self.context.texts[text.path, source] = template
+            self.context.work.spend(_PER_READ_VALUE * template.size, text)
+        registry = self._below_registry(resource)
         yield from self._below(resource.path, text, template, parameters, registry)
+
+    def _below_registry(self, resource: Resource) -> ResourceRegistry:
+        """The registry inside a group, or inside a stack whose template is a property."""
+        path = resource.path
+        if path not in self.context.below:
+            self.context.work.spend(resource.registry.cost, resource.node)
+            self.context.below[path] = resource.registry.below(path.steps[-1].name)
+        return self.context.below[path]
 
     def resource_at(self, path: Path) -> Resource | None:
         """The resource that another one refers to; see `Expander`."""
@@ -197,6 +215,7 @@ class Stack:
             return
         meaning = registry.meaning(type_node, path.steps[-1].name)
         if is_nested(meaning.target):
+            self.context.work.spend(registry.cost, node)
             metadata = _metadata(definition)
             if KEY in metadata and typed_yaml.mapping(metadata[KEY]).keys() - {DECIDED}:
                 raise metadata[KEY].invalid(
@@ -211,7 +230,9 @@ class Stack:
         kind = resource_type(meaning.target, type_node)
         properties = _fields(definition.get("properties")) if kind.PLACED else {}
         metadata = _metadata(definition)
-        resource = Resource(self.path, path, meaning.target, node, place, properties, metadata)
+        resource = Resource(
+            self.path, path, meaning.target, node, place, properties, metadata, registry
+        )
         yield from kind.expand(resource, self)
 
     def _nested(

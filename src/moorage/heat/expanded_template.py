@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from moorage.heat.resource_registry import ResourceRegistry
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -110,6 +112,8 @@ class Resource:
     """
     properties: Mapping[str, YamlNode] = field(default_factory=dict)
     metadata: Mapping[str, YamlNode] = field(default_factory=dict)
+    registry: ResourceRegistry = field(default_factory=ResourceRegistry)
+    """What types mean where it stands."""
 
 
 class Expander(Protocol):

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 MAX_TYPE_ALIASES: Final = 8
 """Length limit of a chain of type aliases."""
 RESOURCES: Final = "resources"
+MAX_REMOVALS: Final = 500
+"""How many families of types environments may remove; all types are gone through for each."""
+_TYPES_PER_VALUE: Final = 10
+"""Types that are copied in about the time that a value takes otherwise."""
+_PER_PATTERN: Final = 50
+"""What comparing a name with a pattern costs, in values."""
 _OWN_TYPES: Final = ("OS::", "AWS::")
 """Beginnings of the names of types that Heat itself has."""
 _BASE_URL: Final = "base_url"
@@ -56,7 +62,7 @@ class Meaning:
 
     target: str
     registry: ResourceRegistry
-    """The registry inside, if it is a nested template."""
+    """The registry inside, if it is a nested template; else that around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +77,38 @@ class ResourceRegistry:
 
     @classmethod
     def of(cls, sections: Sequence[RegistrySection]) -> ResourceRegistry:
-        """The registry of several environment files, of which later ones win entry by entry."""
+        """The registry of several environment files, of which later ones win entry by entry.
+
+        Raises:
+            InvalidDescription: too many families of types are removed.
+        """
         together: dict[str, RegistryEntry | RegistrySection] = {}
         for section in sections:
             together.update(section)
         types: dict[str, RegistryEntry] = {}
+        removals = 0
         for name, entry in together.items():
-            if isinstance(entry, RegistryEntry):
-                _enter(types, name, entry)
+            if not isinstance(entry, RegistryEntry):
+                continue
+            if entry.target is not None:
+                types[name] = entry
+                continue
+            types.pop(name, None)
+            if name.endswith("*"):
+                removals += 1
+                if removals > MAX_REMOVALS:
+                    raise entry.node.invalid(f"more than {MAX_REMOVALS} families of types removed")
+                for key in [key for key in types if key.startswith(name[:-1])]:
+                    del types[key]
         resources = together.get(RESOURCES, _NOTHING)
         below = resources if isinstance(resources, Mapping) else _NOTHING
         return cls(types, below, tuple(sorted(one for one in types if one.endswith("*"))))
+
+    @property
+    def cost(self) -> int:
+        """What making the registry inside a resource costs, measured in values of a template."""
+        patterns = sum(1 for one in self.resources if _is_pattern(one))
+        return len(self.resources) + _PER_PATTERN * patterns + len(self.types) // _TYPES_PER_VALUE
 
     def __bool__(self) -> bool:
         return bool(self.types or self.resources)
@@ -94,7 +121,7 @@ class ResourceRegistry:
         """
         name = typed_yaml.text(node)
         found = self._meaning(name, resource, node, MAX_TYPE_ALIASES)
-        return Meaning(name, self._inside(resource, ())) if found is None else found
+        return Meaning(name, self) if found is None else found
 
     def _meaning(self, name: str, resource: str, node: YamlNode, room: int) -> Meaning | None:
         """What a type means; None: it is mapped to nothing, and is none of Heat's own."""
@@ -110,9 +137,9 @@ class ResourceRegistry:
                 found = self._meaning(target, resource, node, room - 1)
                 if found is not None:
                     return found
-        if name.startswith(_OWN_TYPES) or is_nested(name):
+        if is_nested(name):
             return Meaning(name, self._inside(resource, ()))
-        return None
+        return Meaning(name, self) if name.startswith(_OWN_TYPES) else None
 
     def _candidates(
         self, name: str, resource: str
@@ -136,7 +163,9 @@ class ResourceRegistry:
         """The registry inside a resource, without the entry at `path` that led there."""
         below: dict[str, RegistryEntry | RegistrySection] = {}
         for pattern, section in self.resources.items():
-            if isinstance(section, Mapping) and fnmatchcase(resource, pattern):
+            if not isinstance(section, Mapping) or not _is_pattern(pattern):
+                continue
+            if fnmatchcase(resource, pattern):
                 below.update(section)
         exact = self.resources.get(resource)
         if isinstance(exact, Mapping):
@@ -205,14 +234,6 @@ def _check_setting(name: str, node: YamlNode) -> None:
         typed_yaml.choice(one, _SETTINGS[name])
 
 
-def _enter(types: dict[str, RegistryEntry], name: str, entry: RegistryEntry) -> None:
-    """Add an entry, or remove those that it names."""
-    if entry.target is not None:
-        types[name] = entry
-        return
-    for key in [key for key in types if key == name or _matches(name, key)]:
-        del types[key]
-
-
-def _matches(pattern: str, name: str) -> bool:
-    return pattern.endswith("*") and name.startswith(pattern[:-1])
+def _is_pattern(name: str) -> bool:
+    """Whether a name of a resource is a pattern, by its characters."""
+    return any(one in name for one in "*?[")

@@ -45,6 +45,8 @@ class Template:
     conditions: Mapping[str, YamlNode]
     mappings: Mapping[str, YamlNode]
     """Only of templates in the form of AWS CloudFormation."""
+    size: int = 0
+    """Values of its text, aliases expanded."""
     remarks: tuple[str, ...] = ()
     """On its text, such as keys that are written twice."""
 
@@ -74,6 +76,7 @@ def read_template(text: str, *, file: str = "") -> Template:
         resources=resources,
         conditions=_section(sections, "conditions"),
         mappings=_section(sections, "mappings"),
+        size=top.size,
         remarks=tuple(remarks),
     )
 

@@ -32,6 +32,8 @@ MAX_DEPTH: Final = 60
 MAX_HANDLES: Final = 1000
 """How often a file may say %TAG."""
 _TEXT_PER_NODE: Final = 256
+_LONGEST_MESSAGE: Final = 1000
+"""Characters of an error's message, which may say values."""
 
 Plain: TypeAlias = "Scalar | list[Plain] | dict[str, Plain]"
 
@@ -65,7 +67,9 @@ class YamlNode:
                 return scalar
 
     def invalid(self, message: str) -> InvalidDescription:
-        """An error with this node's line and path."""
+        """An error with this node's line and path; of a long message only the beginning."""
+        if len(message) > _LONGEST_MESSAGE:
+            message = f"{message[:_LONGEST_MESSAGE]}\u2026"
         return InvalidDescription(message, path=self.path or None, line=self.line)
 
 

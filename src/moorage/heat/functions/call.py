@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from moorage.heat.yaml_tree import Plain, YamlNode
 
 PAIR = 2
+_PER_NEW_VALUE = 2
+"""What a new value in a list or mapping costs more than one that was there: it takes memory."""
 
 
 class Unevaluable(InvalidDescription):
@@ -46,8 +48,8 @@ class Call:
 
     def invalid(self, message: str, at: YamlNode | None = None) -> Unevaluable:
         """An error at a part of the argument, or at the whole of it."""
-        node = self.argument if at is None else at
-        return Unevaluable(f"{self.name}: {message}", path=node.path or None, line=node.line)
+        error = (self.argument if at is None else at).invalid(f"{self.name}: {message}")
+        return Unevaluable(error.message, path=error.path, line=error.line)
 
     def remark(self, message: str) -> None:
         """Tell the template's author something about this call."""
@@ -106,7 +108,10 @@ class Call:
         """A plain value with the place of the call."""
         if isinstance(value, str) and len(value) > MAX_TEXT:
             raise self.too_long()
-        return to_node(value, line=self.argument.line, path=self.argument.path)
+        made = to_node(value, line=self.argument.line, path=self.argument.path)
+        if made.depth > 1:
+            self.spend(_PER_NEW_VALUE * made.size)
+        return made
 
     def collection(self, value: list[YamlNode] | dict[str, YamlNode]) -> YamlNode:
         """A list or a mapping of nodes with the place of the call."""

@@ -109,6 +109,7 @@ def _base64(call: Call) -> YamlNode:
 
 def _digest(call: Call) -> YamlNode:
     algorithm, text = (call.text(one) for one in call.parts("algorithm", "text"))
+    call.spend(len(text) // 100)
     try:
         made = hashlib.new(algorithm, text.encode("latin-1"), usedforsecurity=False)
         return call.value(made.hexdigest())
