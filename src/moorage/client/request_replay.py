@@ -68,7 +68,7 @@ def check_empty(wire: PlacementWire) -> None:
     if found:
         raise Conflict(
             f"{wire.endpoint} is not empty: it has {len(found)} resource providers,"
-            f" {found[0]['name']} among them"
+            f" {found[0]['name']} among them; give it an empty database"
         )
 
 

@@ -152,6 +152,7 @@ def test_and_back_to_another_one(
     again = admin("admin", "export", "--to", other.url)
     assert again.status == 4
     assert "is not empty: it has 9 resource providers" in again.err
+    assert "give it an empty database" in again.err
 
 
 def ordered(value: Any) -> Any:
