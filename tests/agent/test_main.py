@@ -65,6 +65,19 @@ def test_once_on_the_reference(
     assert capsys.readouterr().out == "main-1: in step, 4 providers\n"
 
 
+def test_this_machine_is_reported(
+    reference_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the files of the kernel that the tests run on."""
+    config = tmp_path / "agent.yaml"
+    config.write_text("{name: main-here, uuid: 0e2b0a52-6b0c-4a39-9a53-0d3a5c1c9f11, root: agent}")
+    arguments = ["--once", "--endpoint", reference_url, "--config", str(config)]
+    assert main(arguments) == 0
+    assert "+ main-here  " in capsys.readouterr().out
+    assert main(arguments) == 0
+    assert "main-here: in step" in capsys.readouterr().out
+
+
 def test_another_root_is_a_conflict(
     reference_url: str, node: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
