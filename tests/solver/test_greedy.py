@@ -1,9 +1,12 @@
 """The greedy search on shapes where one-at-a-time fails, and on a fleet of a thousand."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from moorage.domain.period import SECOND
 from moorage.domain.requests import EnsembleRequest
@@ -85,3 +88,31 @@ def test_a_mixed_ensemble_on_a_thousand_hosts(members: int) -> None:
     built = placed(asked, fleet)
     again = Greedy().solve(replace(built.problem), time_limit=LIMIT, seed=1)
     assert again.verdict is Verdict.FEASIBLE
+
+
+@given(
+    pieces=st.lists(
+        st.lists(st.sampled_from([1, 2, 4, 8]), min_size=1, max_size=4), min_size=1, max_size=4
+    )
+)
+def test_hosts_that_sizes_fill_exactly_are_filled_at_the_second_attempt(
+    pieces: list[list[int]],
+) -> None:
+    """Largest first packs sizes that divide each other whenever anything does."""
+    counts = Counter(size for mine in pieces for size in mine)
+    asked = request({f"size{size}": (count, {"VCPU": size}) for size, count in counts.items()})
+    hosts = [Host(f"h{number}", {"VCPU": sum(mine)}) for number, mine in enumerate(pieces)]
+    built = build_on_terrain(asked, terrain(hosts, Topology.build({}, [], [])))
+    found = Greedy(attempts=2).solve(built.problem, time_limit=LIMIT, seed=0)
+    assert found.verdict is Verdict.FEASIBLE
+
+
+def test_the_first_attempt_places_the_scarce_first_though_they_be_small() -> None:
+    """Two of size 1 want a half of the slots each, one of size 2 only one of two."""
+    asked = request({"one": (2, {"VCPU": 1}), "two": (1, {"VCPU": 2})})
+    built = build_on_terrain(asked, racks({"r1": (2, 2)}))
+    verdicts = [
+        Greedy(attempts=attempts).solve(built.problem, time_limit=LIMIT, seed=0).verdict
+        for attempts in (1, 2)
+    ]
+    assert verdicts == [Verdict.UNKNOWN, Verdict.FEASIBLE]

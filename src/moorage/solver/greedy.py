@@ -81,6 +81,8 @@ class Greedy:
                 partial = Partial(numbers)
             # Sorting is stable: among blocks that failed equally often the scarce stay first.
             order = sorted(blocks, key=lambda block: -failures[block])
+            if attempt == 1:  # of sizes that divide each other, this packs whatever can be packed
+                order = sorted(blocks, key=partial.share_of, reverse=True)
             spread = 0.0 if attempt == 0 else 2.0 * attempt
             stuck = self._place_all(partial, order, noise, spread)
             if stuck is not None:

@@ -15,7 +15,7 @@ from moorage.solver.placement_counts import Served
 from moorage.solver.shared_room import SharedRoom, needs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -155,6 +155,11 @@ class Partial:
             self.index.group_of[m] if self._devices else self.index.alike[self.index.group_of[m]]
         )
         return group, tuple(active), tuple(rooms)
+
+    def share_of(self, members: Iterable[int]) -> float:
+        """How much the members take, of each class as a share of the roomiest host's."""
+        roles = self.index.problem.role_of[list(members)]
+        return float((self.index.problem.demand[roles] / self._scale).sum(axis=0).max(initial=0.0))
 
     def _constraints_of(self, m: int) -> tuple[list[tuple[int, bool]], list[int]]:
         """The required `SameDomain`s of a member, by number, after its other constraints.
