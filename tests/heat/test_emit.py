@@ -371,11 +371,6 @@ def test_computed_hints_are_merged_with_the_member_s() -> None:
             "type: OS::Heat::ResourceChain, properties: {resources: [OS::Nova::Server],"
             " resource_properties: {flavor: f}}"
         ),
-        (
-            "type: OS::Heat::ResourceGroup, properties: {resource_def: {"
-            "type: OS::Heat::ResourceGroup, properties: {resource_def: {"
-            "type: OS::Nova::Server, properties: {flavor: f}}}}}"
-        ),
     ],
 )
 def test_what_cannot_be_bound_is_told(resource: str) -> None:
@@ -388,3 +383,97 @@ def test_what_cannot_be_bound_is_told(resource: str) -> None:
     (note,) = written.notes
     assert note.startswith("not bound: s")
     assert bound_by(Binding.NONE, Source(text))[1].notes == ()
+
+
+def in_groups(member: str, *variables: str) -> Source:
+    """A group of two groups of two …, each with its index variable."""
+    for variable in variables:
+        member = (
+            "{type: OS::Heat::ResourceGroup, properties: {count: 2"
+            + (f", index_var: '{variable}'" if variable else "")
+            + f", resource_def: {member}}}}}"
+        )
+    text = f"heat_template_version: wallaby\nresources: {{g: {member}}}\n"
+    nested = "heat_template_version: wallaby\nresources: {s: " + SERVER_OF_F + "}\n"
+    return Source(text, files={"n.yaml": nested})
+
+
+SERVER_OF_F = "{type: OS::Nova::Server, properties: {flavor: f}}"
+
+
+@pytest.mark.parametrize(
+    ("variables", "inner", "hint"),
+    [
+        (("%i%", "%o%"), "%i%", "g/%o%[%i%]"),
+        (("", "%o%"), None, "g/%o%[%index%]"),
+        (("", ""), "%member-1%", "g/%index%[%member-1%]"),
+    ],
+)
+def test_groups_inside_groups_are_bound_by_the_numbers_of_both(
+    variables: tuple[str, ...], inner: str | None, hint: str
+) -> None:
+    """Heat replaces an outer group's variable in all of the inner one, its own name included."""
+    source = in_groups(SERVER_OF_F, *variables)
+    compiled, written = written_with(source)
+    outer = yaml.safe_load(written.template)["resources"]["g"]["properties"]["resource_def"]
+    assert outer["properties"].get("index_var") == inner
+    server = outer["properties"]["resource_def"]["properties"]
+    assert server["scheduler_hints"] == {"moorage": f"{ENSEMBLE}/{hint}"}
+    assert written.notes == ()
+    again = compile_template(Source(written.template))
+    assert (again.keys, again.description) == (compiled.keys, compiled.description)
+
+
+def test_a_nested_template_in_groups_of_groups_is_handed_its_name() -> None:
+    _, written = written_with(in_groups("{type: n.yaml}", "", "", ""))
+    group = yaml.safe_load(written.template)["resources"]["g"]
+    for _ in range(3):
+        group = group["properties"]["resource_def"]
+    assert group["properties"] == {
+        "moorage_stack": "g/%index%/%member-1%/%member-2%",
+        "moorage_role": "g/%index%/%member-1%",
+        "moorage_index": "[%member-2%]",
+    }
+
+
+def test_no_one_flavor_can_be_written_for_groups_inside_groups() -> None:
+    _, written = bound_by(Binding.FLAVORS, in_groups(SERVER_OF_F, "", ""))
+    (note,) = written.notes
+    assert note.startswith("not bound: g/0, g/1:")
+
+
+def test_a_group_s_definition_in_a_template_of_cloudformation_has_the_keys_of_hot() -> None:
+    text = (
+        "HeatTemplateFormatVersion: '2012-12-12'\nResources:\n"
+        "  G: {Type: OS::Heat::ResourceGroup, Properties: {resource_def: " + SERVER_OF_F + "}}\n"
+    )
+    _, written = written_with(Source(text))
+    made = yaml.safe_load(written.template)["Resources"]["G"]["Properties"]["resource_def"]
+    assert made.keys() == {"type", "properties"}
+    assert made["properties"]["scheduler_hints"] == {"moorage": f"{ENSEMBLE}/G[%index%]"}
+
+
+def test_the_types_of_a_chain_are_written_as_the_registry_maps_them() -> None:
+    text = (
+        "heat_template_version: wallaby\nresources: {c: {type: OS::Heat::ResourceChain,"
+        " properties: {resources: [My::Server], resource_properties: {flavor: f}}}}\n"
+    )
+    registry = "resource_registry: {'My::Server': TYPE}"
+    source = Source(text, environment=registry.replace("TYPE", "OS::Nova::Server"))
+    _, written = written_with(source)
+    chain = yaml.safe_load(written.template)["resources"]["c"]["properties"]
+    assert chain["resources"] == ["OS::Nova::Server"]
+    nested = f"heat_template_version: wallaby\nresources: {{s: {SERVER_OF_F}}}\n"
+    mapped = registry.replace("TYPE", "n.yaml")
+    alone = text.replace("{flavor: f}", "{}")
+    with pytest.raises(InvalidDescription, match="sends no nested template") as caught:
+        written_with(Source(alone, environment=mapped, files={"n.yaml": nested}))
+    assert caught.value.path == "resources.c.properties.resources[0]"
+
+
+def test_what_types_mean_in_single_members_cannot_be_written() -> None:
+    env = "resource_registry: {resources: {g: {'1': {'OS::Nova::Server': OS::Heat::None}}}}"
+    source = replace(in_groups(SERVER_OF_F, ""), environment=env)
+    with pytest.raises(InvalidDescription, match="single members") as caught:
+        written_with(source)
+    assert caught.value.path == "resources.g.type"

@@ -6,7 +6,7 @@ number: their names are those of the role, which mean any member.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, TypeAlias
 
@@ -44,6 +44,8 @@ class ServerName:
 
     role: Name
     member: tuple[NamePart, ...]
+    several: bool = False
+    """Whether the index variable of an outer group is in the role, so that it is several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,14 @@ class Naming:
         return _named(role, self.index, numbering)
 
     def grouped(self, name: str, variable: str, numbering: Numbering) -> ServerName:
-        """The name of a group's servers; `variable` stands for the index, if they have one."""
+        """The name of a group's servers; `variable` stands for the index, if they have one.
+
+        The name of a group inside others ends with their variables: `pods/%index%`.
+        """
         separate = numbering is Numbering.SEPARATE
         role = (*self.stack, f"{name}/{variable}" if separate else name)
-        return _named(role, f"[{variable}]" if variable else "", numbering)
+        named = _named(role, f"[{variable}]" if variable else "", numbering)
+        return replace(named, several="/" in name)
 
     def below(self, name: str) -> dict[str, Name]:
         """The parameters passed to a nested stack."""

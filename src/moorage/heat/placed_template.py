@@ -92,7 +92,8 @@ class PreparedTemplates:
             )
             for one in named
         }
-        unbound = [role for role, path in self.definitions.items() if path not in writing.bound]
+        definitions = reversed(list(self.definitions.items()))
+        unbound = [role for role, path in definitions if path not in writing.bound]
         notes = () if decided.binding is Binding.NONE or not unbound else (_note(unbound),)
         return EmittedTemplate(_yaml_text(root), {**self.files, **files}, notes)
 

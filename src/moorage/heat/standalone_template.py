@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.heat import typed_yaml
@@ -17,8 +17,9 @@ from moorage.heat.file_names import find_file, is_nested, is_url, place_in
 from moorage.heat.parameters import given_value, is_hidden, to_default
 from moorage.heat.remarks import Remarks
 from moorage.heat.resources import members_of
+from moorage.heat.resources.os_heat_resource_chain import CHAINED
+from moorage.heat.resources.os_heat_resource_chain import TYPES as CHAIN
 from moorage.heat.template import read_template
-from moorage.heat.versions import HOT
 from moorage.heat.yaml_tree import parse
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from moorage.heat.compile import Source
     from moorage.heat.environment import Environment
     from moorage.heat.resource_registry import ResourceRegistry
-    from moorage.heat.yaml_tree import YamlNode
+    from moorage.heat.yaml_tree import Plain, YamlNode
 
 FUNCTIONS: Final = frozenset({"get_param", "get_attr", "if", "map_merge", "yaql", "map_replace"})
 """Functions that can yield a mapping."""
@@ -42,11 +43,12 @@ class OutputTemplate:
     name: str
     """Its name among the output files."""
     document: dict[str, Any]
+    is_cfn: bool = False
+    """Whether it has the form of AWS CloudFormation."""
 
-    @property
-    def is_cfn(self) -> bool:
-        """Whether it has the form of AWS CloudFormation."""
-        return HOT not in self.document
+    def in_group(self) -> OutputTemplate:
+        """The template for what is in a group's definition, which has the keys of HOT always."""
+        return replace(self, is_cfn=False)
 
     def key(self, name: str) -> str:
         """A section or key of HOT (`properties`) as this template calls it."""
@@ -145,8 +147,8 @@ class _Writer:
         text = self._files[file] if file else self._source.template
         marked = parse(text, name=file, remarks=Remarks())
         document: Any = marked.plain()
-        sheet = OutputTemplate(file, self._names[file], document)
         template = read_template(text, file=file)
+        sheet = OutputTemplate(file, self._names[file], document, template.version.is_cfn)
         parameters, resources = sheet.key("parameters"), sheet.key("resources")
         if document.get(parameters):
             document[parameters] = self._parameters(sheet, template.parameters)
@@ -207,15 +209,42 @@ class _Writer:
                         " nested template"
                     )
         written = {**definition, sheet.key("type"): self._relative(target, sheet.file)}
+        if target in CHAIN and isinstance(properties, dict) and CHAINED in properties:
+            listed = typed_yaml.mapping(fields["properties"])[CHAINED]
+            chained = self._chained(listed, registry.below(name))
+            written[sheet.key("properties")] = {**properties, CHAINED: chained}
+            return written
         inner = members_of(target)
         if inner is not None and isinstance(properties, dict):
             if not _is_definition(properties, inner):
                 self._refuse_computed_type(fields["properties"])
                 return written
             below = typed_yaml.mapping(fields["properties"])[inner]
-            made = self._definition(sheet, properties[inner], below, registry.below(name), "0")
+            inside = registry.below(name)
+            if any(one != "*" and section for one, section in inside.resources.items()):
+                raise fields["type"].invalid(
+                    "the resource_registry gives types a meaning in single members of this group,"
+                    " which cannot be written without an environment"
+                )
+            made = self._definition(sheet.in_group(), properties[inner], below, inside, "0")
             written[sheet.key("properties")] = {**properties, inner: made}
         return written
+
+    def _chained(self, node: YamlNode, inside: ResourceRegistry) -> Plain:
+        """The types of a chain, as the registry maps them."""
+        if not isinstance(node.value, list) or any(
+            not isinstance(one.value, str) for one in node.value
+        ):
+            self._refuse_computed_type(node)
+            return node.plain()
+        targets = [inside.meaning(one, str(number)).target for number, one in enumerate(node.value)]
+        for one, target in zip(node.value, targets, strict=True):
+            if is_nested(target):
+                raise one.invalid(
+                    "Heat's client sends no nested template that a chain names, so the chain cannot"
+                    " be written without an environment"
+                )
+        return [*targets]
 
     def _refuse_computed_type(self, node: YamlNode) -> None:
         if self._environment.registry or any(is_nested(one) for one in self._files):

@@ -94,43 +94,65 @@ class DecisionWriter:
             groups = [one for one, it in placed.items() if _configured(sheet, it, name)]
             if len(groups) != 1:
                 return resource
-            member = naming.grouped(groups[0], "", self._numbering(sheet, groups[0]))
-            return self._server(sheet, resource, member, _path(sheet, groups[0]))
+            path = _path(sheet, groups[0])
+            member = naming.grouped(groups[0], "", self._numbering(path))
+            return self._server(sheet, resource, member, path)
         if name not in placed:
             return resource
-        inner = members_of(kind)
-        if inner is None:
-            member = naming.server(name, self._numbering(sheet, name))
-            return self._definition(sheet, resource, member, naming.below(name), name)
-        return self._group(sheet, naming, name, resource, inner)
+        path = _path(sheet, name)
+        if members_of(kind) is None:
+            member = naming.server(name, self._numbering(path))
+            return self._definition(sheet, resource, member, naming.below(name), path)
+        return self._group(sheet, naming, name, path, resource)
 
     def _group(
         self,
         sheet: OutputTemplate,
         naming: Naming,
         name: str,
+        path: str,
         resource: dict[str, Any],
-        inner: str,
+        around: tuple[str, ...] = (),
     ) -> dict[str, Any]:
-        """A group, with the definition of its members in property `inner`."""
+        """A group, with the definition of its members; `around` are the variables of outer groups.
+
+        The members of an outer group are called by their numbers, for which its variable stands.
+        """
+        inner = members_of(resource[sheet.key("type")])
         key = sheet.key("properties")
         properties = resource.get(key)
         definition = properties.get(inner) if isinstance(properties, dict) else None
         if (
-            not isinstance(properties, dict)
+            inner is None
+            or not isinstance(properties, dict)
             or not isinstance(definition, dict)
             or "type" not in definition
         ):
             return resource
+        written = dict(properties)
         variable = _variable(resource[sheet.key("type")], properties)
-        member = naming.grouped(name, variable, self._numbering(sheet, name))
-        made = self._definition(
-            sheet, definition, member, dict(naming.below_group(name, variable)), name
-        )
-        return {**resource, key: {**properties, inner: made}}
+        if any(one in variable for one in around):
+            # The outer group replaces it everywhere, so that the inner one may have any other.
+            variable = written[_VARIABLE] = f"%member-{len(around)}%"
+            if any(one in variable for one in around) or variable in repr(properties):
+                return resource
+        inside, kind = sheet.in_group(), definition["type"]
+        if isinstance(kind, str) and members_of(kind) is not None:
+            outer = (*around, variable)
+            made = (
+                self._group(inside, naming, name, path, definition, outer)
+                if variable
+                else definition
+            )
+        else:
+            at = "/".join((name, *around))
+            member = naming.grouped(at, variable, self._numbering(path))
+            below = dict(naming.below_group(at, variable))
+            made = self._definition(inside, definition, member, below, path)
+        return {**resource, key: {**written, inner: made}}
 
-    def _numbering(self, sheet: OutputTemplate, name: str) -> Numbering:
-        return self.numbering.get(_path(sheet, name), Numbering.INDEX)
+    def _numbering(self, path: str) -> Numbering:
+        return self.numbering.get(path, Numbering.INDEX)
 
     def _definition(
         self,
@@ -138,15 +160,15 @@ class DecisionWriter:
         definition: dict[str, Any],
         member: ServerName,
         below: dict[str, Name],
-        name: str,
+        path: str,
     ) -> dict[str, Any]:
         """The definition of a server or nested stack with member names added.
 
-        `name` is that of the resource which it is, or whose members it defines.
+        `path` is that of the resource which it is, or whose members it defines.
         """
         kind, key = definition[sheet.key("type")], sheet.key("properties")
         if kind in (*SERVER, *INSTANCE):
-            return self._server(sheet, definition, member, _path(sheet, name))
+            return self._server(sheet, definition, member, path)
         if is_nested(kind):
             file = posixpath.normpath(posixpath.join(posixpath.dirname(sheet.name), kind))
             if file in self.templates:
@@ -183,13 +205,19 @@ class DecisionWriter:
             reference = joined(f"{self.decided.ensemble}/", *member.member)
             if _add_hint(sheet, written, reference, kind):
                 self.bound.add(path)
-        elif self.decided.binding is Binding.FLAVORS:
+        elif self.decided.binding is Binding.FLAVORS and self._has_flavor(member):
             self.bound.add(path)
             result = with_decided(sheet, result, {FLAVOR: before.get(FLAVOR, written.get(flavor))})
             written[flavor] = self._ticket_flavor(member)
         if self.decided.binding is not Binding.FLAVORS and FLAVOR in before:
             written[flavor] = before[FLAVOR]
         return result
+
+    def _has_flavor(self, member: ServerName) -> bool:
+        """Whether one flavor can be written: not in a group whose number is in the role's name."""
+        return not member.several and (
+            not isinstance(member.role, str) or member.role in self.decided.flavors
+        )
 
     def _ticket_flavor(self, member: ServerName) -> object:
         if isinstance(member.role, str):

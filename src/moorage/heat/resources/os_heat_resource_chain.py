@@ -5,7 +5,7 @@ Heat names them `0`, `1`, … in their order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 TYPES = ("OS::Heat::ResourceChain",)
 PLACED = True
+CHAINED: Final = "resources"
+"""The property with the list of types."""
 
 
 def expand(resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:
@@ -27,11 +29,11 @@ def expand(resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:
         InvalidDescription: an unknown property, or what a resource of the chain raises.
     """
     properties = resource.properties
-    refuse_unknown(properties, ("resources", "concurrent", "resource_properties"), "a chain")
-    if "resources" not in properties:
+    refuse_unknown(properties, (CHAINED, "concurrent", "resource_properties"), "a chain")
+    if CHAINED not in properties:
         raise resource.node.invalid("a resource chain needs resources")
     shared = properties.get("resource_properties")
-    for number, kind in enumerate(typed_yaml.items(properties["resources"])):
+    for number, kind in enumerate(typed_yaml.items(properties[CHAINED])):
         definition = {"type": kind, **({} if shared is None else {"properties": shared})}
         yield from nested.member(resource, number, definition)
     yield from policies(resource, entries_of(resource, (POLICIES,)))
