@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -176,6 +177,16 @@ def test_the_guide_has_every_key() -> None:
     assert keys == set(agent_file._KEYS)
 
 
+def test_the_guide_has_every_code() -> None:
+    text = (ROOT / "docs" / "guide" / "agent.md").read_text()
+    table = text.partition("| Code | Meaning |")[2].partition("\n\n")[0]
+    sources = "".join(path.read_text() for path in (ROOT / "src/moorage/agent").rglob("*.py"))
+    codes = set(re.findall(r'(?:Caution|_caution|_warn)\(\s*"([a-z-]+)"', sources))
+    assert len(codes) > 20
+    told = set(re.findall(r"`([a-z-]+)`", table))
+    assert {one for one in codes if not re.match("not-an?-", one)} == told
+
+
 def test_the_unit_starts_the_program() -> None:
     unit = (ROOT / "packaging" / "systemd" / "moorage-agent.service").read_text()
     [start] = [line for line in unit.splitlines() if line.startswith("ExecStart=")]
@@ -302,7 +313,7 @@ def test_a_daemon_in_step_reads_listings_only(
     daemon = Daemon(arguments, [*quiet, spoil, *quiet])
     assert daemon.run() == 0
     first, full, listings, repaired, again, last = counts
-    assert listings == last == 5, "two to find the service, and the root, its tree, the pool"
+    assert listings == last == 4, "two to find the service, the root, and its tree"
     assert first > 20 < full
     assert repaired > 20 < again
     assert daemon.out.getvalue().count("+HW_NIC_SRIOV") == 3

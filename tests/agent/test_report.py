@@ -246,6 +246,18 @@ def test_what_others_add_to_a_provider_stays(
     assert shown["stock"] == {"SRIOV_NET_VF": 11, "CUSTOM_LICENCE": 3}
 
 
+def test_a_provider_that_was_renamed_gets_its_name_back(
+    placement: Placement, agent: NodeAgent, host: str
+) -> None:
+    placement.host(host, VCPU=8)
+    agent.run(one_card(host))
+    card = placement.tree(host)[f"{host}/pf:0000:3b:00.0"]
+    body = {"name": f"{host} uplink", "parent_provider_uuid": card["parent"]}
+    placement.call("PUT", f"/resource_providers/{card['uuid']}", body)
+    agent.run(one_card(host))
+    assert placement.tree(host)[f"{host}/pf:0000:3b:00.0"]["uuid"] == card["uuid"]
+
+
 def test_a_renamed_node_keeps_its_providers(
     placement: Placement, agent: NodeAgent, host: str
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.agent.target import OWNED, ROOT, key_in, provider_uuid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from moorage.client.provider_trees import ListedProvider, ProviderTrees
     from moorage.domain.providers import Inventory
@@ -65,17 +65,18 @@ class PresentTree:
         )
 
 
-def read_tree(trees: ProviderTrees, root: ListedProvider) -> PresentTree:
-    """Read the tree of a root provider.
+def read_tree(trees: ProviderTrees, root: ListedProvider, keys: Iterable[str] = ()) -> PresentTree:
+    """Read the tree of a root provider. Of these keys it knows providers under any name.
 
     Raises:
         SourceFailed: an error, or no answer.
     """
     own: dict[str, PresentProvider] = {}
     others: dict[str, str] = {}
+    by_uuid = {provider_uuid(root.uuid, key): key for key in keys}
     for one in sorted(trees.in_tree(root.uuid), key=lambda one: one.uuid):
         traits, _ = trees.traits(one.uuid)
-        key = ROOT if one.uuid == root.uuid else key_in(one.name)
+        key = ROOT if one.uuid == root.uuid else key_in(one.name) or by_uuid.get(one.uuid)
         if key is None or key in own or not _is_own(one.uuid, root.uuid, key, traits):
             others[one.uuid] = one.name
         else:
@@ -89,9 +90,14 @@ def _is_own(uuid: str, root: str, key: str, traits: frozenset[Trait]) -> bool:
 
 
 def read_provider(
-    trees: ProviderTrees, one: ListedProvider, traits: frozenset[Trait]
+    trees: ProviderTrees,
+    one: ListedProvider,
+    traits: frozenset[Trait],
+    *,
+    with_allocations: bool = True,
 ) -> PresentProvider:
     """Read a provider of the agent's. Its generation is that of before: what moves later shows."""
+    allocations = trees.allocations(one.uuid) if with_allocations else {}
     return PresentProvider(
         uuid=one.uuid,
         name=one.name,
@@ -102,5 +108,5 @@ def read_provider(
         ),
         traits=traits,
         aggregates=trees.aggregates(one.uuid),
-        allocations=MappingProxyType(dict(trees.allocations(one.uuid))),
+        allocations=MappingProxyType(dict(allocations)),
     )

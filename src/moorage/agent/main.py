@@ -49,6 +49,8 @@ INTERRUPTED: Final = 130
 CONFIG: Final = Path("/etc/moorage/agent.yaml")
 JITTER: Final = 0.1
 """The part of the interval by which a run may be earlier or later: nodes start together."""
+WHOLE_READ: Final = 10
+"""Runs after which everything is read again, pools included, though no generation has moved."""
 _REFUSED: Final = frozenset({401, 403})
 _EPILOG: Final = """\
 The endpoint is Moorage's or that of an OpenStack Placement; without --endpoint it is found as
@@ -141,6 +143,7 @@ class Agent:
     """Cautions that were told already: a daemon says each once, until it is over."""
     in_step: tuple[Target, frozenset[ListedProvider], Report] | None = None
     """The last target and ledger for which there was nothing to do: they need no second look."""
+    quiet_runs: int = 0
 
     def configuration(self) -> AgentConfig:
         """The configuration as it is at present.
@@ -174,7 +177,9 @@ class Agent:
         trees.negotiate()
         target = target_of(node, config)
         present = generations(trees, target)
-        if self.in_step is not None and self.in_step[:2] == (target, present):
+        quiet = self.in_step is not None and self.in_step[:2] == (target, present)
+        self.quiet_runs = self.quiet_runs + 1 if quiet else 0
+        if self.in_step is not None and self.quiet_runs % WHOLE_READ:
             return self.in_step[2]
         found = report(trees, target, self.report_options)
         self.in_step = None if found.steps else (target, present, found)

@@ -54,8 +54,7 @@ def read_pools(trees: ProviderTrees, target: Target, tree: PresentTree) -> Prese
     wanted = {one.uuid for one in target.pools}
     storage = tree.own.get(STORAGE)
     joined = storage.aggregates if storage else frozenset[str]()
-    members = trees.in_aggregates(joined)
-    listed = {one.uuid: one for one in members if one.parent is None}
+    listed = {one.uuid: one for one in trees.in_aggregates(joined, required=SHARES)}
     for uuid in wanted - listed.keys():
         if (one := trees.find(uuid)) is not None:
             listed[uuid] = one
@@ -63,7 +62,9 @@ def read_pools(trees: ProviderTrees, target: Target, tree: PresentTree) -> Prese
     for uuid, one in sorted(listed.items()):
         traits, _ = trees.traits(uuid)
         if uuid in wanted or OWNED in traits:
-            providers[uuid] = read_provider(trees, one, traits)
+            # Of a pool that stays, nobody needs to know what thousands of servers have there.
+            leaves = uuid not in wanted
+            providers[uuid] = read_provider(trees, one, traits, with_allocations=leaves)
     left = providers.keys() - wanted
     alone = {
         uuid

@@ -117,17 +117,12 @@ def find_root(trees: ProviderTrees, target: Target) -> ListedProvider | None:
 
 
 def generations(trees: ProviderTrees, target: Target) -> frozenset[ListedProvider]:
-    """Every provider that a report relies on, as listings have it: if none moves, nothing does.
+    """The providers of the tree as listings have them: if none moves, nothing has changed there.
 
     Raises as `report`.
     """
     root = find_root(trees, target)
-    found = set() if root is None else set(trees.in_tree(root.uuid))
-    return frozenset(found) | frozenset(
-        one
-        for one in trees.in_aggregates(pool.aggregate for pool in target.pools)
-        if one.parent is None
-    )
+    return frozenset() if root is None else frozenset(trees.in_tree(root.uuid))
 
 
 class _Reporting:
@@ -166,7 +161,7 @@ class _Reporting:
         if root is None:
             tree = PresentTree(target.new_uuid, target.name, exists=False)
         else:
-            tree = read_tree(self._trees, root)
+            tree = read_tree(self._trees, root, (one.key for one in target.providers))
             if target.own_root and ROOT not in tree.own:
                 raise Conflict(
                     f"resource provider {root.name} is not the agent's; set `root: nova`"

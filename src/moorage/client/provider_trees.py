@@ -89,10 +89,13 @@ class ProviderTrees:
         """Every provider in the tree of a provider."""
         return self._list({"in_tree": uuid})
 
-    def in_aggregates(self, aggregates: Iterable[str]) -> list[ListedProvider]:
-        """Every provider in one of these aggregates."""
+    def in_aggregates(
+        self, aggregates: Iterable[str], *, required: str | None = None
+    ) -> list[ListedProvider]:
+        """Every provider in one of these aggregates, with a trait if one is required."""
         some = ",".join(sorted(aggregates))
-        return self._list({"member_of": f"in:{some}"}) if some else []
+        query = {"member_of": f"in:{some}"} | ({"required": required} if required else {})
+        return self._list(query) if some else []
 
     def _list(self, query: Mapping[str, str]) -> list[ListedProvider]:
         found = self._wire.get(f"/resource_providers?{urlencode(query)}")
