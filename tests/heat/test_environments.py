@@ -201,3 +201,19 @@ def test_entries_for_a_group_inside_a_group_are_below_those_of_the_outer_one() -
     env = "resource_registry: {'My::*': OS::Heat::None, resources: {g: {'0': {'1': {"
     found = compiled(template, {"env": env + "'My::A': OS::Nova::Server}}}}}"})
     assert list(found.keys.values()) == ["g/0/1"]
+
+
+def test_of_a_key_written_twice_the_last_value_counts_and_that_is_told() -> None:
+    template = (
+        f"parameters: {{f: {{type: string}}}}\nresources: {{a: {{{SERVER}}}, b: {{type: T}}}}"
+    )
+    template = template.replace("{flavor: f}", "{flavor: {get_param: f}}")
+    env = "resource_registry: {T: X}\nparameters: {f: one, f: two}\nresource_registry: {T: NONE}"
+    env = env.replace("NONE", "OS::Heat::None")
+    found = compiled(template, {"env": env})
+    assert flavors(found) == {"a": "two"}
+    twice = "is written twice; the last value counts, as for Heat"
+    assert found.notes == (
+        f"env.parameters (line 2): the key 'f' {twice}",
+        f"env (line 3): the key 'resource_registry' {twice}",
+    )

@@ -98,7 +98,7 @@ def test_the_template_itself_is_fine() -> None:
         ),
         ("count: 2", "count: -1", f"{WEB}.count", 15),
         ("count: 2", "count: 5001", f"{WEB}.count", 15),
-        ("count: 2", "count: 2.5", f"{WEB}.count", 15),
+        ("count: 2", "count: -2.5", f"{WEB}.count", 15),
         ("count: 2", "count: {get_attr: [db, name]}", f"{WEB}.count.get_attr", 15),
         ("count: 2", "cuont: 2", f"{WEB}.cuont", 15),
         ("count: 2", "index_var: x", f"{WEB}.index_var", 15),

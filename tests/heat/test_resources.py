@@ -447,3 +447,21 @@ def test_what_many_servers_look_at_is_bounded() -> None:
     )
     with pytest.raises(InvalidDescription, match="expands to more"):
         compiled(f"q: {{type: OS::Neutron::QoSPolicy}}\n{rules}{ports}{group}")
+
+
+@pytest.mark.parametrize(
+    ("written", "size"), [("2", 2), ("2.0", 2), ("2.7", 2), ("' 2 '", 2), ("true", 1)]
+)
+def test_a_size_is_the_whole_number_that_heat_makes_of_it(written: str, size: int) -> None:
+    member = "{type: OS::Nova::Server, properties: {flavor: f}}"
+    text = (
+        "heat_template_version: wallaby\nresources:\n"
+        f"  r: {{type: OS::Heat::ResourceGroup, properties: {{count: {written},"
+        f" resource_def: {member}}}}}\n"
+        f"  a: {{type: OS::Heat::AutoScalingGroup, properties: {{min_size: {written},"
+        f" max_size: 9.9, resource: {member}}}}}\n"
+    )
+    found = compile_template(Source(text))
+    assert {role.name: role.count for role in found.description.roles} == {"r": size, "a": size}
+    with pytest.raises(InvalidDescription, match="count must be between"):
+        compile_template(Source(text.replace(f"count: {written}", "count: '2.0'")))

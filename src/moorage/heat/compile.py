@@ -173,6 +173,7 @@ def _compiled(source: Source, *, may_be_empty: bool, may_lack: bool) -> Compiled
         notes=tuple(
             dict.fromkeys(
                 [
+                    *environment.remarks,
                     *overruled(source, environment),
                     *(one.text for one in found if isinstance(one, Note)),
                     *remarks,

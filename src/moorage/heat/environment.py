@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.heat import typed_yaml
 from moorage.heat.parameter_merge import ParameterMerge
+from moorage.heat.remarks import Remarks
 from moorage.heat.resource_registry import ResourceRegistry, read_registry
 from moorage.heat.yaml_tree import parse
 
@@ -39,6 +40,8 @@ class Environment:
     parameters: Mapping[str, YamlNode] = field(default_factory=lambda: MappingProxyType({}))
     defaults: Mapping[str, YamlNode] = field(default_factory=lambda: MappingProxyType({}))
     registry: ResourceRegistry = field(default_factory=ResourceRegistry)
+    remarks: tuple[str, ...] = ()
+    """On the files' text, such as keys that are written twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class EnvironmentFile:
     defaults: Mapping[str, YamlNode]
     registry: RegistrySection
     strategies: Mapping[str, YamlNode]
+    remarks: tuple[str, ...] = ()
 
 
 def read_environment(text: str, *, name: str = "") -> EnvironmentFile:
@@ -62,7 +66,9 @@ def read_environment(text: str, *, name: str = "") -> EnvironmentFile:
     """
     if not text.strip():
         text = "{}"
-    sections = typed_yaml.mapping(parse(text, name=name or "environment"), optional=_SECTIONS)
+    remarks = Remarks()
+    top = parse(text, name=name or "environment", remarks=remarks)
+    sections = typed_yaml.mapping(top, optional=_SECTIONS)
     for section, node in sections.items():
         if node.value is None:
             raise node.invalid(f"the section {section} is empty")
@@ -76,6 +82,7 @@ def read_environment(text: str, *, name: str = "") -> EnvironmentFile:
         defaults=_entries(sections, _DEFAULTS),
         registry=read_registry(_entries(sections, _REGISTRY), name),
         strategies=_entries(sections, _STRATEGIES),
+        remarks=tuple(remarks),
     )
 
 
@@ -101,7 +108,12 @@ def merge_environments(
         parameters = merge.merged(parameters, one.parameters, one.strategies)
         defaults = merge.merged(defaults, one.defaults, one.strategies)
     registry = ResourceRegistry.of([one.registry for one in files])
-    return Environment(MappingProxyType(parameters), MappingProxyType(defaults), registry)
+    return Environment(
+        MappingProxyType(parameters),
+        MappingProxyType(defaults),
+        registry,
+        tuple(text for one in files for text in one.remarks),
+    )
 
 
 def _entries(sections: Mapping[str, YamlNode], name: str) -> Mapping[str, YamlNode]:

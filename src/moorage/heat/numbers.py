@@ -32,6 +32,14 @@ def to_number(value: Plain) -> int | float | None:
     return None
 
 
+def to_integer(value: Plain) -> int | None:
+    """The whole number that Heat makes of a property: 2 of `2.7` and `"2"`; None of `"2.7"`."""
+    number = to_number(value)
+    if isinstance(number, float) and isinstance(value, str):
+        return None
+    return None if number is None else int(number)
+
+
 def to_boolean(value: Plain) -> bool | None:
     """True or false, also from text such as `yes`, `off` and `1`; None for anything else."""
     word = str(value).strip().lower()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from moorage.heat import typed_yaml
 from moorage.heat.deferred_values import ResourceReference, find_deferred, refuse_deferred
 from moorage.heat.expanded_template import Note
-from moorage.heat.numbers import to_number
+from moorage.heat.numbers import to_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -137,8 +137,8 @@ def _rules(policy: Resource, nested: Expander) -> Iterator[tuple[str, int]]:
             if node is None:
                 raise rule.node.invalid(f"the rule needs {amount}")
             refuse_deferred(node)
-            number = to_number(node.plain())
-            if not isinstance(number, int) or number < 0:
+            number = to_integer(node.plain())
+            if number is None or number < 0:
                 raise node.invalid(f"{amount} is a whole number")
             direction = rule.properties.get("direction")
             word = "egress" if direction is None else typed_yaml.text(direction)

@@ -13,7 +13,7 @@ from moorage.domain.nova.server_request import NovaRules, translate
 from moorage.domain.nova_servers import FlavorSize, NovaServer
 from moorage.heat import typed_yaml
 from moorage.heat.deferred_values import ResourceReference, refuse_deferred
-from moorage.heat.numbers import to_number
+from moorage.heat.numbers import to_integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,8 +94,8 @@ def _number(flavor: Resource, name: str, *, least: int = 0) -> int:
             raise flavor.node.invalid(f"a flavor needs {name}")
         return 0
     refuse_deferred(node)
-    number = to_number(node.plain())
-    if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= _MOST:
+    number = to_integer(node.plain())
+    if number is None or not least <= number <= _MOST:
         raise node.invalid(f"{name} is a whole number of at least {least}")
     return number
 

@@ -14,7 +14,7 @@ from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
 from moorage.heat.deferred_values import refuse_deferred
 from moorage.heat.expanded_template import ScalingGroup
-from moorage.heat.numbers import to_number
+from moorage.heat.numbers import to_integer
 from moorage.heat.resources import absent_member, refuse_unknown
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def size(name: str, node: YamlNode) -> int | None:
     refuse_deferred(node)
     if node.value is None:
         return None
-    number = to_number(node.plain())
-    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= MAX_MEMBERS:
+    number = to_integer(node.plain())
+    if number is None or not 0 <= number <= MAX_MEMBERS:
         raise node.invalid(f"{name} must be between 0 and {MAX_MEMBERS}, not {node.value!r}")
     return number

@@ -13,7 +13,7 @@ from moorage.domain.ensembles import MAX_MEMBERS
 from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
 from moorage.heat.deferred_values import DeferredValue, refuse_deferred
-from moorage.heat.numbers import to_number
+from moorage.heat.numbers import to_integer
 from moorage.heat.resources import absent_member, refuse_unknown
 from moorage.heat.yaml_tree import collection_node, to_node
 
@@ -97,8 +97,8 @@ def _count(properties: Mapping[str, YamlNode]) -> int:
     if node is None or node.value is None:
         return 1
     refuse_deferred(node)
-    number = to_number(node.plain())
-    if not isinstance(number, int) or not 0 <= number <= MAX_MEMBERS:
+    number = to_integer(node.plain())
+    if number is None or not 0 <= number <= MAX_MEMBERS:
         raise node.invalid(f"count must be between 0 and {MAX_MEMBERS}, not {node.value!r}")
     return number
 

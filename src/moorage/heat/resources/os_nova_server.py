@@ -8,7 +8,7 @@ from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, ROLE_KEYS, entries_of, flavor_of, policies
 from moorage.heat.deferred_values import refuse_deferred
 from moorage.heat.expanded_template import Note, Server
-from moorage.heat.numbers import to_number
+from moorage.heat.numbers import to_integer
 from moorage.heat.port_resources import PortResources, ports_of
 from moorage.heat.resources import refuse_unknown
 from moorage.heat.server_hints import read_hints, read_zone
@@ -124,7 +124,7 @@ def _is_root_volume(mapping: Mapping[str, YamlNode]) -> bool:
 
 def _order(node: YamlNode) -> object:
     refuse_deferred(node)
-    return to_number(node.plain())
+    return to_integer(node.plain())
 
 
 def _entries(node: YamlNode) -> Mapping[str, YamlNode]:

@@ -9,7 +9,7 @@ from moorage.heat import typed_yaml
 from moorage.heat.annotation import POLICIES, entries_of, policies
 from moorage.heat.deferred_values import refuse_deferred
 from moorage.heat.expanded_template import ServerGroup
-from moorage.heat.numbers import to_number
+from moorage.heat.numbers import to_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,8 +59,8 @@ def _max_per_host(properties: Mapping[str, YamlNode], policy: str) -> int | None
         return None
     rules = typed_yaml.mapping(node, optional=("max_server_per_host",))
     limit = rules["max_server_per_host"]
-    number = to_number(limit.plain())
-    if not isinstance(number, int) or not 1 <= number <= MOST:
+    number = to_integer(limit.plain())
+    if number is None or not 1 <= number <= MOST:
         raise limit.invalid(f"max_server_per_host must be between 1 and {MOST}")
     if policy != "anti-affinity":
         raise limit.invalid("max_server_per_host is a rule of anti-affinity only")
