@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.domain.period import SECOND
-from moorage.domain.requests import EnsembleRequest
+from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.problem import Verdict
@@ -116,3 +116,14 @@ def test_the_first_attempt_places_the_scarce_first_though_they_be_small() -> Non
         for attempts in (1, 2)
     ]
     assert verdicts == [Verdict.UNKNOWN, Verdict.FEASIBLE]
+
+
+def test_members_that_prefer_one_domain_start_where_all_of_them_fit() -> None:
+    """r1 has the emptiest host, and room for two; r2 has room for all three."""
+    near = statement("near", "proximity", "a", level="rack", weight=1)
+    asked = request({"a": (3, {"VCPU": 4})}, [near], objective=Objective.PACK)
+    fleet = racks({"r1": (10, 3), "r2": (4, 4, 4)})
+    built = build_on_terrain(asked, fleet)
+    found = Greedy(polishing=0).solve(built.problem, time_limit=LIMIT, seed=0)
+    assert found.hosts is not None
+    assert found.hosts.tolist() == [2, 3, 4]

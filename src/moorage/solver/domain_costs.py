@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from moorage.engine.joint.domain_counters import closed_domains, excess_growth, fill_preference
-from moorage.policies.primitives import Apart, AtMost
+from moorage.policies.primitives import Apart, AtMost, SameDomain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +53,8 @@ class DomainCosts:
 
     def renew(self, left: int) -> None:
         """Compute anew what has changed; `left` members are still to be placed."""
-        if not self._touched and not self._fresh:
+        if not self._fresh and (not self._touched or self._only_fuller()):
+            self._touched.clear()
             return
         if self._local and not self._fresh:
             domains = np.array([d for d in self._touched if d >= 0], dtype=np.int64)
@@ -68,6 +69,17 @@ class DomainCosts:
             self.costs[domains] = found
             self.changes.append(domains)
             self.idle = (self.idle and not found.any()) if self._local else not self.costs.any()
+
+    def _only_fuller(self) -> bool:
+        """Whether all that has changed is how many members are in the domain that they share."""
+        return (
+            isinstance(self.constraint.primitive, SameDomain)
+            and not self.idle
+            and all(
+                domain < 0 or (self._counts[domain] > 0 and self.costs[domain] == 0)
+                for domain in self._touched
+            )
+        )
 
     def _of(self, counts: Ints, others: Ints, left: int) -> Floats:
         """The costs of domains with these counts."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
 
 _KEPT: Final = 64
-"""So many `CandidateCosts` are kept: one takes a few numbers for each host."""
+"""So many `CandidateCosts`, and `SharedRoom`s, are kept: one takes some numbers for each host."""
 
 
 class Candidates(NamedTuple):
@@ -38,6 +38,17 @@ class Candidates(NamedTuple):
     costs: Floats
     """What the member adds there, in `COST_UNIT`s, and tie-breakers; infinite where a required rule
     closes the host."""
+
+
+class _Constraints(NamedTuple):
+    """The constraints on a member, by number."""
+
+    apart: list[tuple[int, bool]]
+    """All but `shared`, and whether the member is on the other side."""
+    shared: list[int]
+    """The required `SameDomain`s."""
+    preferred: list[int]
+    """The preferred ones, which are in `apart` as well, the lowest level first."""
 
 
 class Partial:
@@ -61,7 +72,7 @@ class Partial:
         self._domain_costs: list[dict[bool, DomainCosts]] = [{} for _ in index.constraints]
         self._candidate_costs: dict[Hashable, CandidateCosts] = {}
         self._rooms: dict[Hashable, SharedRoom] = {}
-        self._split: dict[Hashable, tuple[list[tuple[int, bool]], list[int]]] = {}
+        self._split: dict[Hashable, _Constraints] = {}
         self._needs = [
             [(int(k), int(need[k])) for k in np.flatnonzero(need)] for need in problem.demand
         ]
@@ -131,7 +142,7 @@ class Partial:
 
     def candidates(self, m: int) -> Candidates:
         """The hosts of a member, and what each costs now; see `Candidates`."""
-        apart, shared = self._constraints_of(m)
+        apart, shared, preferred = self._constraints_of(m)
         parts = [self._costs(c, other_side) for c, other_side in apart]
         met = [c for c in shared if self.counts[c].any()]
         if met:
@@ -144,11 +155,28 @@ class Partial:
                 room, domains = self._shared_room(c), self.index.domain_rows[c]
                 closed = ~room.enough[domains.of[found.rows]]
                 found = Candidates(found.rows, np.where(closed, np.inf, found.costs))
+        first = [c for c in preferred if not self.counts[c].any()]
+        if first:
+            found = self._with_preferred_room(found, first)
         return found if self._devices is None else self._served(m, found)
+
+    def _with_preferred_room(self, found: Candidates, first: list[int]) -> Candidates:
+        """The same, dearer in domains without room for all that prefer to share one.
+
+        `first`: constraints of which no member is placed, those of the lowest level first.
+        """
+        domains = self.index.domain_rows
+        for c in first:
+            weight = self.index.constraints[c].primitive.weight or 0
+            lacks = ~self._shared_room(c).enough[domains[c].of[found.rows]]
+            found = Candidates(found.rows, found.costs + COST_UNIT * weight * lacks)
+            if np.isfinite(found.costs[~lacks]).any():
+                break  # and then there is room at the levels above
+        return found
 
     def look_of(self, m: int) -> Hashable:
         """Equal for members with the same candidates, open or closed, as long as nothing moves."""
-        apart, shared = self._constraints_of(m)
+        apart, shared, _ = self._constraints_of(m)
         active = [c for c in apart if not self._costs(*c)[0].idle]
         rooms = [c if self.counts[c].any() else self._shared_room(c) for c in shared]
         group = (
@@ -161,26 +189,26 @@ class Partial:
         roles = self.index.problem.role_of[list(members)]
         return float((self.index.problem.demand[roles] / self._scale).sum(axis=0).max(initial=0.0))
 
-    def _constraints_of(self, m: int) -> tuple[list[tuple[int, bool]], list[int]]:
-        """The required `SameDomain`s of a member, by number, after its other constraints.
-
-        Those are (number, whether the member is on the other side).
-        """
+    def _constraints_of(self, m: int) -> _Constraints:
         key = self.index.constraints_of[m], self.index.other_side_of[m]
         if key in self._split:
             return self._split[key]
-        apart, shared = [], []
+        apart, shared, preferred = list[tuple[int, bool]](), list[int](), list[int]()
         for c in self.index.constraints_of[m]:
             constraint = self.index.constraints[c]
-            if constraint.required and isinstance(constraint.primitive, SameDomain):
+            same = isinstance(constraint.primitive, SameDomain)
+            if same and constraint.required:
                 shared.append(c)
-            else:
-                apart.append((c, False))
+                continue
+            apart.append((c, False))
+            if same:
+                preferred.append(c)
         apart += [
             (c, True) for c in self.index.other_side_of[m] if self.index.constraints[c].required
         ]
-        self._split[key] = apart, shared
-        return apart, shared
+        preferred.sort(key=lambda c: -self.index.constraints[c].domain_count)
+        found = self._split[key] = _Constraints(apart, shared, preferred)
+        return found
 
     def _costs(self, c: int, other_side: bool) -> tuple[DomainCosts, DomainRows]:  # noqa: FBT001 - a part of a key
         found = self._domain_costs[c].get(other_side)
@@ -232,10 +260,12 @@ class Partial:
     def _shared_room(self, c: int) -> SharedRoom:
         needs = needs_of(self.index, c, self.row_of)
         domains = self.index.domain_rows[c]
-        found = self._rooms.get((domains, needs))
+        found = self._rooms.pop((domains, needs), None)
         if found is None:
+            while len(self._rooms) >= _KEPT:
+                del self._rooms[next(iter(self._rooms))]
             found = SharedRoom(self.index, self.free, self.counts, domains, needs)
-            self._rooms[domains, needs] = found
+        self._rooms[domains, needs] = found
         found.renew(self.changed)
         return found
 

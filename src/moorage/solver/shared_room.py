@@ -85,58 +85,71 @@ class SharedRoom:
     ) -> None:
         """`free` [K, H] and `counts` per constraint [D] are kept up to date by others."""
         self._index, self._free, self._counts = index, free, counts
-        self._domains, self._needs = domains, needs
+        self._domains, self._limits = domains, sorted(needs.limits, key=str)
+        self._needed = dict(needs.members)
+        demand = {group: index.problem.demand[index.role_of_group[group]] for group in self._needed}
+        self._demand = demand
+        wanted = sum(count * demand[group] for group, count in self._needed.items())
+        self._classes = np.flatnonzero(wanted)
+        self._least: Ints = np.array(
+            [
+                *self._needed.values(),
+                *(sum(self._needed[group] for group in one.groups) for one in self._limits),
+                *np.asarray(wanted)[self._classes],
+            ],
+            dtype=np.int64,
+        )[:, None]
         self._seen = -1
+        self._values: Ints = np.zeros((len(self._least), 0), dtype=np.int64)
+        """[Q, H] what each host has of each quantity of which `_least` is needed."""
+        self._sums: Ints = np.zeros((len(self._least), domains.count + 1), dtype=np.int64)
+        """[Q, D + 1] of the hosts of each domain; the last is of those without one."""
         self.enough: Bools = np.zeros(domains.count + 1, dtype=np.bool_)
         """[D + 1] per domain; the last is that of hosts without a domain: True."""
 
     def renew(self, changed: list[int]) -> None:
-        """Compute anew the domains of the hosts whose free capacity has changed.
+        """Compute anew what the hosts have whose free capacity has changed.
 
         Args:
             changed: the rows that have changed since the beginning; only added to.
         """
+        if self._seen == len(changed):
+            return
+        every = self._domains.of
         if self._seen < 0:
-            self.enough[:-1] = self._in_domains(None)
-            self.enough[-1] = True
-        elif self._seen < len(changed):
-            of = self._domains.of[changed[self._seen :]]
-            some = np.unique(of[of >= 0])
-            if len(some):
-                self.enough[some] = self._in_domains(some)
+            self._values = self._on(slice(None))
+            of = np.where(every < 0, self._domains.count, every)
+            for number, values in enumerate(self._values):
+                self._sums[number] = np.bincount(of, values, self._sums.shape[1])
+        else:
+            rows = np.unique(changed[self._seen :])
+            now = self._on(rows)
+            for sums, values in zip(self._sums, now - self._values[:, rows], strict=True):
+                np.add.at(sums, every[rows], values)
+            self._values[:, rows] = now
+        np.all(self._sums >= self._least, axis=0, out=self.enough)
+        self.enough[-1] = True
         self._seen = len(changed)
 
-    def _in_domains(self, some: Ints | None) -> Bools:
-        """Whether these domains (or all, by number) have room."""
-        domains, problem = self._domains, self._index.problem
-        rows = domains.rows if some is None else domains.rows_in(some)
+    def _on(self, rows: Ints | slice) -> Ints:
+        """[Q, n] what these hosts have of each quantity."""
         free = np.maximum(self._free[:, rows], 0)
-        # Domains that were asked for are numbered in ascending order.
-        of = domains.of[rows] if some is None else np.searchsorted(some, domains.of[rows])
-        count = domains.count if some is None else len(some)
-        found = np.ones(count, dtype=np.bool_)
-        wanted = np.zeros(len(free), dtype=np.int64)
-        needed = dict(self._needs.members)
-        slots_of: dict[int, Ints] = {}
-        for group, number in needed.items():
-            demand = problem.demand[self._index.role_of_group[group]]
-            slots = np.where(self._index.allowed[group][rows], number, 0)
-            for k in np.flatnonzero(demand).tolist():
-                slots = np.minimum(slots, free[k] // demand[k])
-            wanted += number * demand
-            slots_of[group] = slots
-            found &= np.bincount(of, weights=slots, minlength=count) >= number
-        for one in self._needs.limits:
-            open_slots = np.minimum(
-                sum(slots_of[group] for group in one.groups), self._left(one, rows)
-            )
-            number = sum(needed[group] for group in one.groups)
-            found &= np.bincount(of, weights=open_slots, minlength=count) >= number
-        for k in np.flatnonzero(wanted).tolist():
-            found &= np.bincount(of, weights=free[k], minlength=count) >= wanted[k]
+        slots = {group: self._slots(group, rows, free) for group in self._needed}
+        limited = [
+            np.minimum(sum(slots[group] for group in one.groups), self._left(one, rows))
+            for one in self._limits
+        ]
+        return np.array([*slots.values(), *limited, *free[self._classes]], dtype=np.int64)
+
+    def _slots(self, group: int, rows: Ints | slice, free: Ints) -> Ints:
+        """How many of a group's needed members fit on each of these hosts."""
+        found = np.where(self._index.allowed[group][rows], self._needed[group], 0)
+        demand = self._demand[group]
+        for k in np.flatnonzero(demand).tolist():
+            found = np.minimum(found, free[k] // demand[k])
         return found
 
-    def _left(self, limit: HostLimit, rows: Ints) -> Ints | int:
+    def _left(self, limit: HostLimit, rows: Ints | slice) -> Ints | int:
         """How many more members of a limit each host may hold."""
         if limit.constraint is None:
             return limit.limit
