@@ -43,6 +43,17 @@ def test_an_ensemble_grows_and_shrinks(sim: Any, web: str) -> None:
     assert (refused.status, "apart" in refused.err + refused.out) == (3, True), refused
 
 
+def test_who_leaves_may_be_named_as_the_topology_names_it(sim: Any, web: str) -> None:
+    rows = sim("ensemble", "topology", web).out.split()
+    dry = sim(
+        "ensemble", "shrink", web, "--role", "web", "--count", "1", "--dry-run", "--prefer", rows[0]
+    )
+    assert dry.out.startswith("would remove 1: web[0]\n"), dry
+    wrong = sim("ensemble", "shrink", web, "--role", "web", "--count", "1", "--prefer", "web-0")
+    assert wrong.status == 6
+    assert "web-0" in wrong.err
+
+
 def test_headroom_is_set_and_shown(sim: Any, web: str) -> None:
     words = ("ensemble", "headroom", web, "--role", "web", "--count")
     assert sim(*words, "2", "--dry-run").out == "headroom would be web 2\n"

@@ -13,13 +13,17 @@ from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown
 from moorage.cli.parser import DRY_RUN, ENSEMBLE, Flag, Option, Repeated
 from moorage.cli.placement_map import natural, summed
+from moorage.client.boot_requests import server_name
+from moorage.client.errors import Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from moorage.client import Moorage
     from moorage.wire.growth import Extended, Shrunk
 
 _COUNT: Final = re.compile(r"(?P<role>[^=]+)=(?P<count>\d{1,5})", re.ASCII)
+_MEMBER: Final = re.compile(r"[^\[\]]+\[\d+\]", re.ASCII)
 
 
 def role_count(text: str) -> tuple[str, int]:
@@ -133,19 +137,43 @@ class Shrink(Sized):
     options = (
         ENSEMBLE,
         *SIZES,
-        Repeated("--prefer", metavar="MEMBER", help="leaves rather than others, repeatable"),
+        Repeated(
+            "--prefer",
+            metavar="MEMBER",
+            help="leaves rather than others, repeatable: worker[3], or as a server hadoop-worker-3",
+        ),
         Flag("--keep-servers", "members with a server stay"),
         DRY_RUN,
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
         body = self.sizes(args)
-        body |= {"prefer": args.prefer} if args.prefer else {}
         body |= {"servers": False} if args.keep_servers else {}
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)
+            preferred = members_named(client, ensemble_id, args.prefer or ())
+            body |= {"prefer": preferred} if preferred else {}
             answer = client.ensembles.shrink(ensemble_id, body, dry_run=args.dry_run)
         return Shown(answer.body, shrunk(answer.value))
+
+
+def members_named(client: Moorage, ensemble_id: str, names: Sequence[str]) -> list[str]:
+    """Members for their names, or for the names of their servers that `ensemble topology` prints.
+
+    Raises:
+        Missing: a name is no member's.
+    """
+    if all(_MEMBER.fullmatch(one) for one in names):
+        return list(names)
+    ensemble = client.ensembles.show(ensemble_id).value.name
+    by_server = {
+        server_name(ensemble, one.name): one.name
+        for one in client.ensembles.each_member(ensemble_id)
+    }
+    unknown = [one for one in names if not _MEMBER.fullmatch(one) and one not in by_server]
+    if unknown:
+        raise Missing(f"member of {ensemble}", unknown[0])
+    return [by_server.get(one, one) for one in names]
 
 
 def shrunk(made: Shrunk) -> str:
