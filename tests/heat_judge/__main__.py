@@ -73,7 +73,8 @@ def _survey(asked: argparse.Namespace) -> int:
     for folder in asked.folders:
         cases = list(corpus.cases(folder))
         compared = list(compare_all(cases, heat_side.ask(cases)))
-        found[folder.name] = compared
+        name = folder.resolve().name
+        found[str(folder) if name in found else name] = compared
         for one in compared:
             if one.verdict in BAD:
                 print(f"{one.case.label}: {one.verdict}", *one.differences, sep="\n    ")
