@@ -19,7 +19,7 @@ from moorage.client.errors import Missing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from moorage.client import Moorage
+    from moorage.client.moorage import Moorage
     from moorage.wire.growth import Extended, Shrunk
 
 _COUNT: Final = re.compile(r"(?P<role>[^=]+)=(?P<count>\d{1,5})", re.ASCII)

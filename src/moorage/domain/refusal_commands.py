@@ -34,6 +34,11 @@ def to_see_own(kind: str) -> str:
     return f"; to see your own {kind}s: moorage {kind} list"
 
 
+def to_remove_member(ensemble: str, member: str) -> str:
+    """The command that takes a member out of its ensemble."""
+    return f"; to take it out: moorage member remove {quote(ensemble)} {quote(member)}"
+
+
 def to_see_lease(lease: str) -> str:
     """How a lease is shown; `lease` is its name or id."""
     return f"; to see the lease: moorage lease show {quote(lease)}"

@@ -5,6 +5,7 @@ from tests.api.native.test_stacks import (
     OTHER_PATH,
     PATH,
     STACK,
+    booked,
     claimed,
     deleted,
     group,
@@ -58,3 +59,26 @@ def test_a_member_that_joins_needs_the_name_again(service: Service) -> None:
     assert service.call("PUT", OTHER_PATH, stack({"web": group(1)})).status_code == 200
     join = {"member": {"name": "web", "server_id": running(service, "h1")}}
     refused(service.call("POST", f"/ensembles/{STACK}/members", join), 409, "name_taken")
+
+
+def test_a_server_is_the_member_of_one_stack(service: Service) -> None:
+    put(service, {"web": group(1)})
+    server_id = claimed(service, ["web[0]"])["web[0]"]
+    other = {
+        "stack": {**stack({"db": group(1)}, servers={"db/0": server_id})["stack"], "name": "b"}
+    }
+    error = refused(service.call("PUT", OTHER_PATH, other), 409, "in_use")
+    assert f"web[0] of ensemble shop ({STACK})" in error["detail"]
+    assert f"moorage member remove {STACK} 'web[0]'" in error["detail"]
+    assert service.call("GET", OTHER_PATH).status_code == 404
+    assert service.call("DELETE", f"/ensembles/{STACK}/members/web[0]").status_code == 204
+    joined = service.call("PUT", OTHER_PATH, other)
+    assert joined.status_code == 200, joined.text
+
+
+def test_a_held_place_is_no_server(service: Service) -> None:
+    put(service, {"web": group(1)})
+    (held,) = booked(service)
+    body = {"stack": {**stack({"db": group(1)}, servers={"db/0": held})["stack"], "name": "b"}}
+    made = service.call("PUT", OTHER_PATH, body).json["stack"]
+    assert "no allocations" in made["notes"][0]

@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from moorage.domain.ensembles import MemberName
+from moorage.domain.ensembles import IMPORTED, MemberName
+from moorage.domain.errors import InUse
+from moorage.domain.refusal_commands import to_remove_member
 from moorage.usecases.decide.member_places import (
     MemberStatus,
     bookings_of,
     locate_members,
     place_of,
 )
+from moorage.usecases.decide.writes import MEMBER_TYPE
 from moorage.usecases.ensembles.policies import policy_meaning
 from moorage.usecases.ensembles.shrink import Reduction, leaving_members
 from moorage.usecases.ensembles.size_changes import RoleCounts
@@ -69,6 +72,7 @@ def stack_update(
 
     Raises:
         InvalidDescription: a server is named twice.
+        InUse: a server that would join is a member of another ensemble.
     """
     keys = compiled.keys
     paths = role_paths(keys, compiled.scaling)
@@ -90,6 +94,7 @@ def stack_update(
         leaving[role] = _leaving(judged, role, size, some, snapshot)
     members = members_after(env.ids, base.members, wanted, leaving)
     hosts, notes = _hosts(env.store, snapshot, base.project_id, servers)
+    _check_unaffiliated(env.store, base, hosts)
     after = replace(
         base,
         name=described.name,
@@ -192,11 +197,29 @@ def _hosts(
     for path, server in sorted(servers.items()):
         bookings = bookings_of(snapshot, server)
         known = store.consumer(server) if bookings else None
-        if known is None or known[0].project_id != project_id:
+        if (
+            known is None
+            or known[0].project_id != project_id
+            or known[0].type == MEMBER_TYPE  # a place that is held, and no server
+        ):
             notes.append(f"{path}: server {server} has no allocations, so it has no place")
         else:
             found[server] = place_of(snapshot, bookings).host
     return MappingProxyType(found), tuple(notes)
+
+
+def _check_unaffiliated(store: Store, ensemble: Ensemble, servers: Iterable[str]) -> None:
+    """Check that servers which join are nobody else's members; those of Nova's groups may be.
+
+    Raises:
+        InUse: one is; two ensembles would decide about it.
+    """
+    for server in sorted(frozenset(servers) - ensemble.servers):
+        for other in store.ensembles_of_server(server):
+            if other.id != ensemble.id and IMPORTED not in other.metadata.items():
+                name = next(one.name for one in other.members if one.server_id == server)
+                why = f"it is {name} of ensemble {other.name} ({other.id})"
+                raise InUse("server", server, f"{why}{to_remove_member(other.id, str(name))}")
 
 
 def _freed(before: Ensemble, after: Ensemble) -> frozenset[str]:

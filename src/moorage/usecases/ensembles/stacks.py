@@ -131,8 +131,9 @@ def put_stack(
         UnknownName, UnknownPolicy, Contradiction: as for any ensemble.
         Infeasible: the stack cannot be placed; nothing was changed.
         NameTaken: another ensemble of the project has the stack's name.
-        DuplicateName: the id is another project's ensemble's.
-        InUse: the id is that of an ensemble which is no stack's.
+        NotFound: the id is another project's ensemble's.
+        InUse: the id is that of an ensemble which is no stack's, or a server that would join is a
+            member of another ensemble.
         LimitExceeded, QuotaExceeded, Busy, WrongState: as for any decision.
     """
     options = stack.options or DecisionOptions()
@@ -188,7 +189,7 @@ def _stored(store: Store, caller: Caller, stack_id: str) -> Ensemble | None:
     if stored is None:
         return None
     if not sees(caller, stored.project_id):
-        raise DuplicateName("ensemble", stack_id)
+        raise NotFound("stack", stack_id)
     if stored.paths is None:
         raise InUse("ensemble", stack_id, "it is no stack's")
     return stored
