@@ -63,8 +63,12 @@ class Partial:
         self.counts = [
             np.zeros(constraint.domain_count, dtype=np.int64) for constraint in index.constraints
         ]
+        # Constraints without another side share what is never written to.
+        sizes = {one.domain_count for one in index.constraints}
+        nobody = {size: np.zeros(size, dtype=np.int64) for size in sizes}
         self.others = [
-            np.zeros(constraint.domain_count, dtype=np.int64) for constraint in index.constraints
+            np.zeros_like(counts) if constraint.others else nobody[len(counts)]
+            for counts, constraint in zip(self.counts, index.constraints, strict=True)
         ]
         self.left = [len(constraint.members) for constraint in index.constraints]
         self.changed: list[int] = []
