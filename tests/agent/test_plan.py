@@ -115,7 +115,7 @@ def test_equal_cards_are_renumbered_only_if_as_many_came_as_went() -> None:
 
 
 def test_a_provider_that_could_not_be_deleted_is_kept_back() -> None:
-    """Places on it are held by a decision, which allocations do not show."""
+    """Somebody took it between reading and deleting, or has a provider below it."""
     there = tree(present(CARD))
     in_use = frozenset({present(CARD).uuid})
     plan = make_plan(Target("n"), there, Allowed(in_use=in_use))

@@ -62,7 +62,7 @@ class Allowed:
     many_removals: bool = False
     re_parenting: bool = True
     in_use: frozenset[str] = frozenset()
-    """UUIDs of providers that could not be deleted: places there are held or promised."""
+    """UUIDs of providers that the service has refused to delete."""
     taken_names: frozenset[str] = frozenset()
     """Names that providers of other trees have."""
     moving: bool = True
