@@ -397,6 +397,31 @@ def test_headroom_of_a_scaling_group_is_kept_and_its_growth_is_counted(service: 
     )
 
 
+def test_a_group_that_an_update_grows_takes_its_headroom_first(service: Service) -> None:
+    asg = scaling(2, APART)
+    asg["metadata"]["moorage"]["headroom"] = 4
+    full = group(3, "m1.2xlarge")
+    put(service, {"asg": asg, "full": full})
+    before, where = booked(service), hosts(service)
+    asg["properties"]["desired_capacity"] = 5
+    grown = put(service, {"asg": asg, "full": full})
+    assert booked(service) == before
+    assert len({host for name, host in hosts(service).items() if "asg" in name}) == 5
+    assert where.items() <= hosts(service).items()
+    assert grown["ensemble"]["headroom"] == {"asg": 1}
+    assert "no headroom for 4 more of asg" in grown["notes"][-1]
+
+
+def test_headroom_that_breaks_a_new_policy_gets_other_places(service: Service) -> None:
+    asg = scaling(1, {**APART, "type": "affinity"})
+    asg["metadata"]["moorage"]["headroom"] = 2
+    put(service, {"asg": asg})
+    asg["properties"]["desired_capacity"] = 3
+    asg["metadata"]["moorage"]["policies"] = [APART]
+    put(service, {"asg": asg})
+    assert len(set(hosts(service).values())) == 3
+
+
 def test_headroom_that_the_template_does_not_ask_for_any_more_is_free(service: Service) -> None:
     def asking(**entries: int) -> dict[str, Any]:
         return {"asg": {**scaling(2), "metadata": {"moorage": entries}}, "web": group(1)}

@@ -32,7 +32,7 @@ from moorage.usecases.shared.limits import check_size
 from moorage.usecases.waitlist_turn import turn_of_stay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from moorage.domain.decisions import Decision
     from moorage.domain.ensembles import Ensemble, Member, MemberName, SizeChange
@@ -187,20 +187,29 @@ def extended(
 
     Spares get the lowest free indexes of their role, as all new members do.
     """
-    left = Counter(more)
-    taken: list[Member] = []
-    headroom: list[Member] = []
-    for spare in ensemble.headroom:
-        role = spare.name.role
-        (taken if left[role] > 0 else headroom).append(spare)
-        left[role] -= 1
-    grown = replace(ensemble, headroom=tuple(headroom))
+    grown = ensemble
     for role, count in more.items():
         grown = with_more_members(ids, grown, role, count)
-    spares = _as_members(ensemble, grown, taken)
-    by_name = {one.name: one for one in spares}
-    members = tuple(by_name.get(one.name, one) for one in grown.members)
-    return replace(grown, members=members), tuple(by_name)
+    known = {one.name for one in ensemble.members}
+    return from_headroom(grown, [one.name for one in grown.members if one.name not in known])
+
+
+def from_headroom(
+    ensemble: Ensemble, fresh: Iterable[MemberName]
+) -> tuple[Ensemble, tuple[MemberName, ...]]:
+    """The ensemble whose new members take spares of their roles, and which of them do so."""
+    spares: dict[str, list[Member]] = {}
+    for spare in ensemble.headroom:
+        spares.setdefault(spare.name.role, []).append(spare)
+    taken = {
+        name: replace(spares[name.role].pop(0), name=name)
+        for name in fresh
+        if spares.get(name.role)
+    }
+    members = tuple(taken.get(one.name, one) for one in ensemble.members)
+    used = {one.uuid for one in taken.values()}
+    headroom = tuple(one for one in ensemble.headroom if one.uuid not in used)
+    return replace(ensemble, members=members, headroom=headroom), tuple(taken)
 
 
 def extension_selections(
@@ -219,12 +228,12 @@ def extension_selections(
     anew = fresh - spares
     if not spares:
         return (lambda _: fresh,)
-    if _breaks_more(snapshot, before, grown):
+    if breaks_more(snapshot, before, grown):
         return (lambda _: fresh,)
     return (lambda _: anew), (lambda _: fresh)
 
 
-def _breaks_more(snapshot: Snapshot, before: Ensemble, grown: Ensemble) -> bool:
+def breaks_more(snapshot: Snapshot, before: Ensemble, grown: Ensemble) -> bool:
     """Whether the placed members of an ensemble break required policies more than before."""
 
     def broken(ensemble: Ensemble) -> Counter[str]:
@@ -235,18 +244,6 @@ def _breaks_more(snapshot: Snapshot, before: Ensemble, grown: Ensemble) -> bool:
         return found
 
     return bool(broken(grown) - broken(before))
-
-
-def _as_members(before: Ensemble, grown: Ensemble, spares: list[Member]) -> list[Member]:
-    """The spares under the names of new members of their roles."""
-    known = {one.name for one in before.members}
-    fresh = [one.name for one in grown.members if one.name not in known]
-    found = []
-    for spare in spares:
-        name = next(one for one in fresh if one.role == spare.name.role)
-        fresh.remove(name)
-        found.append(replace(spare, name=name))
-    return found
 
 
 def _with_held(grown: Ensemble, names: frozenset[MemberName]) -> SelectsMembers:
