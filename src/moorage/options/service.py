@@ -93,8 +93,8 @@ SERVICE: Final = (
         duration,
         "5s",
         "DURATION",
-        "How long a decision may be searched for, if the request does not say. A fifth of it at most"
-        " goes into improving an answer that is valid already.",
+        "How long a decision may be searched for, if the request does not say. At most a fifth of"
+        " it goes into improving an answer that is valid already.",
         show=say_duration,
     ),
     Setting(
