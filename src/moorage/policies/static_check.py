@@ -7,24 +7,15 @@ hold at creation count. What passes may still be impossible: `satisfiable` searc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from moorage.domain.ensembles import Phase, edges
 from moorage.domain.topology import HOST, Level
 from moorage.policies.hypothetical_fleet import HypotheticalFleet
-from moorage.policies.primitives import (
-    Apart,
-    AtLeastDomains,
-    AtMost,
-    AtMostTogether,
-    NeverOn,
-    OnlyOn,
-    SameDomain,
-    Skew,
-)
+from moorage.policies.primitives import NeverOn, OnlyOn, SameDomain, Skew
 from moorage.policies.registry import parse
+from moorage.policies.shared_domains import JoinedMembers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,11 +43,12 @@ def contradictory(
     posted = _post(list(roles), list(members), list(statements), fleet)
 
     @cache
-    def together(level: Level) -> _JoinedMembers:
-        return _JoinedMembers.at(level, posted, fleet)
+    def together(level: Level) -> JoinedMembers:
+        joining = (one for one in posted if isinstance(one, SameDomain))
+        return JoinedMembers.by(one for one in joining if fleet.implies(one.level, level))
 
     counted = (one for one in posted if not isinstance(one, OnlyOn | NeverOn | SameDomain | Skew))
-    if any(_violates_counts(one, together(one.level)) for one in counted):
+    if any(together(one.level).violate(one) for one in counted):
         return True
     return fleet.complete and _has_no_host(posted, together(Level("", HOST)), fleet)
 
@@ -84,58 +76,8 @@ def _post(
     return posted
 
 
-@dataclass(frozen=True)
-class _JoinedMembers:
-    """Members that policies force into one domain of a level: member -> representative."""
-
-    head: Mapping[MemberName, MemberName]
-
-    @classmethod
-    def at(cls, level: Level, posted: list[Primitive], fleet: HypotheticalFleet) -> _JoinedMembers:
-        head: dict[MemberName, MemberName] = {}
-
-        def find(member: MemberName) -> MemberName:
-            while head.setdefault(member, member) != member:
-                # Halving the way keeps it short, however the edges follow one another.
-                above = head[member]
-                head[member] = head[above]
-                member = above
-            return member
-
-        for one in posted:
-            if isinstance(one, SameDomain) and fleet.implies(one.level, level):
-                for member in one.members[1:]:
-                    head[find(member)] = find(one.members[0])
-        return cls({member: find(member) for member in head})
-
-    def groups(self, members: Iterable[MemberName]) -> dict[MemberName, int]:
-        """The number of the members in each joined group."""
-        found: dict[MemberName, int] = {}
-        for member in members:
-            first = self.head.get(member, member)
-            found[first] = found.get(first, 0) + 1
-        return found
-
-
-def _violates_counts(
-    one: AtMost | AtMostTogether | AtLeastDomains | Apart, together: _JoinedMembers
-) -> bool:
-    """Whether the joined groups of its members violate the primitive by their sizes or number."""
-    groups = together.groups(one.members)
-    largest = sorted(groups.values(), reverse=True)
-    match one:
-        case AtMost(limit=limit):
-            return bool(largest) and largest[0] > limit
-        case AtMostTogether(domains=lose, limit=limit):
-            return (len(one.members) > limit and limit < lose) or sum(largest[:lose]) > limit
-        case AtLeastDomains(limit=limit):
-            return len(groups) < limit
-        case Apart():
-            return bool(groups.keys() & together.groups(one.others).keys())
-
-
 def _has_no_host(
-    posted: list[Primitive], together: _JoinedMembers, fleet: HypotheticalFleet
+    posted: list[Primitive], together: JoinedMembers, fleet: HypotheticalFleet
 ) -> bool:
     """Whether all hosts are excluded for a member, or for members joined on one host."""
     left: dict[MemberName, frozenset[int]] = {}

@@ -16,6 +16,7 @@ from moorage.domain.topology import HOST
 from moorage.engine.joint.cost import excess
 from moorage.engine.joint.problem import mask_of
 from moorage.engine.joint.problem_index import index_problem
+from moorage.engine.joint.shared_domain_counting import joined_members_refute
 from moorage.policies.primitives import (
     AtLeastDomains,
     AtMost,
@@ -47,7 +48,9 @@ def refuted(problem: Problem) -> bool:
         for constraint in numbers.constraints
         if constraint.required
     }
-    return any(_ConstraintCounts(numbers, one).refuted() for one in different.values())
+    if any(_ConstraintCounts(numbers, one).refuted() for one in different.values()):
+        return True
+    return joined_members_refute(numbers)
 
 
 def _shape(numbers: ProblemIndex, constraint: LevelConstraint) -> object:
