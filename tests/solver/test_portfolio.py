@@ -1,10 +1,12 @@
 """The portfolio: which strategy answers, determinism, honesty about proofs."""
 
 import random
+import time
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from moorage.domain.decisions import SolveEnd
 from moorage.domain.errors import Busy
@@ -14,10 +16,12 @@ from moorage.domain.topology import EMPTY, HOST, Level
 from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.cost import cost, satisfies
 from moorage.engine.joint.problem import Outcome, Problem, Verdict
+from moorage.engine.joint.problem_index import ProblemIndex
 from moorage.engine.joint.verify import verify
 from moorage.policies.primitives import Apart
 from moorage.solver import cpsat
 from moorage.solver.cpsat import CpSat
+from moorage.solver.cpsat_model import Model, model
 from moorage.solver.exhaustive import Exhaustive, TooLarge
 from moorage.solver.greedy import Greedy
 from moorage.solver.portfolio import Portfolio
@@ -154,6 +158,32 @@ def test_a_reduced_fleet_claims_no_proof(monkeypatch: pytest.MonkeyPatch) -> Non
             assert found.bound <= truth.value <= found.value, seed
         elif found.verdict is Verdict.INFEASIBLE:
             assert truth.verdict is Verdict.INFEASIBLE, seed
+
+
+def test_a_short_time_limit_makes_a_small_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def measured(
+        numbers: ProblemIndex, rows: NDArray[np.int64], of_class: NDArray[np.int64]
+    ) -> Model:
+        sizes.append(len(rows) * len(numbers.interchangeable))
+        return model(numbers, rows, of_class)
+
+    monkeypatch.setattr(cpsat, "model", measured)
+    monkeypatch.setattr(cpsat, "CELLS_PER_SECOND", 4)
+    hosts = [Host(f"h{i}", {"VCPU": 7 + i}) for i in range(60)]
+    asked = request({"a": (2, {"VCPU": 50}), "b": (30, {"VCPU": 60})})
+    problem = build_on_terrain(asked, terrain(hosts, EMPTY)).problem
+    for seconds in (1, 10):
+        CpSat().solve(problem, time_limit=seconds * SECOND, seed=0)
+    assert sizes[0] <= 4 < sizes[1] <= 40
+
+
+def test_nothing_is_solved_when_stating_the_model_took_all_the_time() -> None:
+    started = time.monotonic()
+    found = CpSat().solve(misshapen().problem, time_limit=1, seed=0)
+    assert found.verdict is Verdict.UNKNOWN
+    assert time.monotonic() - started < 10
 
 
 def test_primitives_no_policy_posts_are_solved_as_well() -> None:

@@ -7,7 +7,7 @@ seed and a limit in CP-SAT's own deterministic time; the wall clock only ends wh
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -37,6 +37,8 @@ CELLS = 40_000
 """Variables of a model that improves a known answer: more hosts than fit are left out."""
 MOST_CELLS = 400_000
 """Variables of a model that looks for a first answer or a proof."""
+CELLS_PER_SECOND = 40_000
+"""Most variables per second of the time limit: a model is then stated in about two thirds of it."""
 DETERMINISTIC = 0.5
 """CP-SAT's deterministic seconds per second of the limit: reached before the wall clock."""
 
@@ -58,7 +60,9 @@ class CpSat:
         of_class = equivalence_classes(problem)
         first = _loads(problem, known)
         suffices = sufficient_hosts(problem, of_class, first)
-        cells = MOST_CELLS if known.hosts is None else CELLS
+        cells = min(
+            MOST_CELLS if known.hosts is None else CELLS, CELLS_PER_SECOND * time_limit // SECOND
+        )
         rows = _shortlist(
             numbers, suffices, first, max(cells // max(len(numbers.interchangeable), 1), 1)
         )
@@ -67,13 +71,10 @@ class CpSat:
         if known.hosts is not None:
             stated.hint(known.hosts)
         left = time_limit / SECOND - (time.monotonic() - started)
-        found = self._run(
-            stated, max(left, 0.001), seed, known, complete=len(rows) == len(suffices)
-        )
-        wall = (time.monotonic() - started) * 1000
-        return Outcome(
-            found.verdict, found.solver, found.hosts, found.value, found.bound, wall_ms=wall
-        )
+        found = known
+        if left > 0:
+            found = self._run(stated, left, seed, known, complete=len(rows) == len(suffices))
+        return replace(found, wall_ms=(time.monotonic() - started) * 1000)
 
     def _run(
         self, stated: Model, seconds: float, seed: int, known: Outcome, *, complete: bool
