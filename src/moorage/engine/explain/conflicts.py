@@ -70,11 +70,9 @@ class Oracle:
     def feasible(self, problem: Problem) -> bool | None:
         """True with a placement, False with a proof, None if neither was found in time."""
         bare = any_placement(problem)
-        if refuted(bare):
-            return False
         seconds = min(self.seconds_left(), self.max_seconds)
         if seconds <= 0:
-            return None
+            return False if refuted(bare) else None
         try:
             limit = int(seconds * SECOND)
             outcome = solve(self.solver, bare, time_limit=limit, seed=self.seed)
@@ -187,10 +185,22 @@ class DeletionFilter:
     def feasible(self, aside: Elements) -> bool | None:
         """Whether the request has a placement without these elements."""
         if aside not in self._known:
-            self._known[aside] = self.oracle.feasible_if_time(
-                lambda: without_elements(self.built, aside).problem
-            )
+            verdict = self._implied(aside)
+            if verdict is None:
+                verdict = self.oracle.feasible_if_time(
+                    lambda: without_elements(self.built, aside).problem
+                )
+            self._known[aside] = verdict
         return self._known[aside]
+
+    def _implied(self, aside: Elements) -> bool | None:
+        """What other answers imply, as fewer elements never make a request harder."""
+        for known, verdict in self._known.items():
+            if verdict is True and known <= aside:
+                return True
+            if verdict is False and aside <= known:
+                return False
+        return None
 
     def conflicts(self) -> Iterator[Core]:
         """Disjoint conflicts, until the rest is feasible or undecided.
