@@ -26,7 +26,7 @@ from moorage.policies.primitives import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -66,25 +66,12 @@ def _shape(numbers: ProblemIndex, constraint: LevelConstraint) -> object:
             numbers.alike[group],
             _role(numbers, group) if numbers.never_together else None,
             len(mine),
-            tuple(_host_limits(numbers, mine)),
+            numbers.host_limit(tuple(mine)),
         )
         for group, mine in moving.items()
     )
     primitive = replace(constraint.primitive, members=(), policy="")
     return primitive, tuple(standing), frozenset(groups.items())
-
-
-def _host_limits(numbers: ProblemIndex, members: Sequence[int]) -> Iterator[int]:
-    """How many of these members may be on one host, by each required limit on all of them."""
-    for c in numbers.constraints_of[members[0]]:
-        one = numbers.constraints[c]
-        if (
-            one.required
-            and isinstance(one.primitive, AtMost)
-            and one.primitive.level.name == HOST
-            and all(c in numbers.constraints_of[m] for m in members)
-        ):
-            yield one.primitive.limit
 
 
 def _capacity_refutes(numbers: ProblemIndex) -> bool:
@@ -173,9 +160,8 @@ class _ConstraintCounts:
         slots = np.minimum(numbers.slots(_role(numbers, group)), count)
         slots = np.where(numbers.allowed[group], slots, 0)
         mine = [m for m in self.to_place if numbers.group_of[m] == group]
-        for limit in _host_limits(numbers, mine):
-            slots = np.minimum(slots, limit)
-        return slots
+        limit = numbers.host_limit(tuple(mine))
+        return slots if limit is None else np.minimum(slots, limit)
 
     def _per_domain(self, values: Ints) -> Ints:
         inside = self.constraint.domain_of >= 0

@@ -6,7 +6,7 @@ become `LevelConstraint`s, for which members are counted per domain.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -142,6 +142,19 @@ class ProblemIndex:
             and one.primitive.level.name == HOST
         )
 
+    def host_limit(self, members: tuple[int, ...]) -> int | None:
+        """How many of these members may be on one host, by the required limits on all of them."""
+        if members not in self._host_limit:
+            on_all = self.host_limits.intersection(*(self.constraints_of[m] for m in members))
+            limits = (self.constraints[c].primitive for c in on_all)
+            least = min((one.limit for one in limits if isinstance(one, AtMost)), default=None)
+            self._host_limit[members] = least
+        return self._host_limit[members]
+
+    @cached_property
+    def _host_limit(self) -> dict[tuple[int, ...], int | None]:
+        return {}
+
     @cached_property
     def domain_rows(self) -> tuple[DomainRows, ...]:
         """Per constraint: the hosts of each domain that it counts."""
@@ -192,19 +205,25 @@ def index_problem(problem: Problem) -> ProblemIndex:
     """Build the index of a problem."""
     position = problem.position_of
     constraints = []
+    known = set()
     for one in problem.primitives:
         if isinstance(one, OnlyOn | NeverOn):
             continue
         domain_of = problem.domains[one.level]
-        constraints.append(
-            LevelConstraint(
-                primitive=one,
-                members=tuple(position[m] for m in one.members),
-                others=tuple(position[m] for m in one.others) if isinstance(one, Apart) else (),
-                domain_of=domain_of,
-                domain_count=int(domain_of.max(initial=-1)) + 1,
-            )
+        stated = LevelConstraint(
+            primitive=one,
+            members=tuple(position[m] for m in one.members),
+            others=tuple(position[m] for m in one.others) if isinstance(one, Apart) else (),
+            domain_of=domain_of,
+            domain_count=int(domain_of.max(initial=-1)) + 1,
         )
+        if stated.required:
+            # What several policies require alike is required once.
+            same = replace(one, members=(), policy=""), stated.members
+            if same in known:
+                continue
+            known.add(same)
+        constraints.append(stated)
     named = [one for one in problem.primitives if isinstance(one, OnlyOn | NeverOn)]
     group_of, barred, dislike = _groups(problem, named, position)
     role_of = [-1] * len(barred)
