@@ -98,4 +98,4 @@ def test_none_at_all_is_refused_once_and_explained_once(many: Door, asked: list[
     assert answer.status_code == 500
     assert noting.explanations == 1
     assert answer.json["error_message"] == "Not enough hosts available"
-    assert len(asked) <= 12
+    assert len(asked) <= 24  # most of them are settled by counting

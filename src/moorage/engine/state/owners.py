@@ -105,9 +105,12 @@ def _summary(states: tuple[ProviderState | None, ...], old: _Chunk | None) -> _C
 def _row(state: ProviderState | None) -> _Row:
     if state is None:
         return _NOBODY
+    # In a state without some consumers' bookings, as one that preemption looks at, they are not.
+    there = {one.consumer for one in state.bookings}
     kinds: dict[tuple[str, frozenset[str]], Occupant] = {}
     for one in state.occupants:
-        kinds.setdefault((one.project_id, one.tags), one)
+        if one.consumer in there:
+            kinds.setdefault((one.project_id, one.tags), one)
     settled_from = max((one.period.start for one in state.bookings), default=0)
     if any(one.period.end != FOREVER or one.lapses_at != FOREVER for one in state.bookings):
         settled_from = FOREVER
