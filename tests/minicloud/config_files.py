@@ -167,7 +167,11 @@ def _nova(layout: Layout, name: str) -> Sections:
         "conductor": {"workers": "1"},
         "filter_scheduler": {"available_filters": FILTERS, "enabled_filters": ENABLED},
         "scheduler": {"workers": "1", "discover_hosts_in_cells_interval": "2"},
-        "compute": {"live_migration_wait_for_vif_plug": "false"},
+        "compute": {
+            "live_migration_wait_for_vif_plug": "false",
+            # How often a compute reads its providers again: what it makes of others' changes shows.
+            "resource_provider_association_refresh": "15",
+        },
         "quota": {"instances": "1000", "cores": "10000", "ram": "-1", "server_groups": "100"},
         "vnc": {"enabled": "false"},
         "oslo_concurrency": {"lock_path": str(folder / "locks")},

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -14,6 +15,8 @@ from tests.minicloud.layout import ours
 from tests.minicloud.tenant import Operator, Tenant, eventually
 from tests.minicloud.test_ticket_flavors import flavor_of, places
 
+REFRESH = 20
+"""Seconds after which a compute has read its providers again."""
 NETWORKS = """
 networks:
   - {address: "0000:3b:00.0", physnet: A}
@@ -117,3 +120,6 @@ def test_a_server_takes_functions_that_an_agent_has_reported(
     eventually(lambda: not any(operator.usages().values()), "all is deleted")
     assert f"- {card}" in agents.run(pulled(host))
     assert card not in names(operator)
+    time.sleep(REFRESH)  # nova-compute reads the tree again, without the card
+    some = [one for _ in range(3) for one in demo.boot("m1.tiny")]
+    demo.built(*some)
