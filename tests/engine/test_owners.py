@@ -29,7 +29,8 @@ def state(number: int, booked: list[tuple[int, Period, int]]) -> ProviderState:
         Booking(f"c{one}", name, {"VCPU": 1}, period, lapses_at=lapses)
         for one, period, lapses in booked
     )
-    here = sorted({one for one, _, _ in booked})
+    # Consumer 5 has no booking here, as where preemption looks at a fleet without somebody.
+    here = sorted({one for one, _, _ in booked} | {5})
     occupants = tuple(Occupant(f"c{one}", *OWNERS[one]) for one in here)
     parent = "h0" if number == 3 else None
     return ProviderState(ResourceProvider(name, name, parent, root), bookings, occupants)
