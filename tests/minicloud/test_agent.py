@@ -123,3 +123,6 @@ def test_a_server_takes_functions_that_an_agent_has_reported(
     time.sleep(REFRESH)  # nova-compute reads the tree again, without the card
     some = [one for _ in range(3) for one in demo.boot("m1.tiny")]
     demo.built(*some)
+    for one in some:
+        demo.nova.delete_server(one)
+    eventually(lambda: not any(operator.usages().values()), "all is deleted")
