@@ -64,6 +64,10 @@ def agents(cloud: Cloud, operator: Operator, tmp_path: Path) -> Iterator[Agents]
     below = [one for one in placement.resource_providers() if "/" in one.name]
     for one in sorted(below, key=lambda one: "/numa" in one.name):
         placement.delete(f"/resource_providers/{one.id}")
+    # A compute keeps what it has read, and fails when it is gone.
+    for host in cloud.layout.computes:
+        cloud.program(host).stop()
+        cloud.start(host)
 
 
 def stock(operator: Operator, name: str) -> dict[str, int]:
