@@ -11,7 +11,7 @@ AFTER: Final = """\
 ![Seconds of a decision by the number of hosts, for answers and for refusals](joint.svg)
 
 A line is the median of a family, the bar above it ends at its 95th percentile; both axes are
-logarithmic. How a decision is made, and what is proved of it, is told in
+logarithmic. How a decision is made, and what is proved of it, is described in
 [Joint decisions](../concept/joint-decisions.md). The tables and the plot are made by
 
     make bench-joint ARGS="--set held-out --write"

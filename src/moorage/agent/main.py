@@ -139,8 +139,8 @@ class Agent:
     out: TextIO
     err: TextIO
     report_options: ReportOptions = field(default_factory=ReportOptions)
-    told: set[Caution] = field(default_factory=set)
-    """Cautions that were told already: a daemon says each once, until it is over."""
+    reported: set[Caution] = field(default_factory=set)
+    """Cautions that were printed already: a daemon prints each once while it lasts."""
     in_step: tuple[Target, frozenset[ListedProvider], Report] | None = None
     """The last target and ledger for which there was nothing to do: they need no second look."""
     quiet_runs: int = 0
@@ -195,7 +195,7 @@ class Agent:
         return OK
 
     def for_ever(self, stop: threading.Event, chance: Callable[[], float]) -> int:
-        """Report, again and again, until `stop` is set. A run that fails is told, and repeated.
+        """Report, again and again, until `stop` is set. A run that fails is logged, and repeated.
 
         A configuration that is wrong at the start ends it.
         """
@@ -209,7 +209,7 @@ class Agent:
                 with self.connected() as wire:
                     found = self.run(wire)
                 last = ""
-                if found.steps or set(found.cautions) != self.told:
+                if found.steps or set(found.cautions) != self.reported:
                     self.show(found)
             except Exception as error:  # noqa: BLE001 - a daemon goes on
                 if str(error) != last or self.options.debug:
@@ -227,9 +227,9 @@ class Agent:
     def show(self, found: Report) -> None:
         """Print a report, and the cautions that are new."""
         for one in found.cautions:
-            if one not in self.told:
+            if one not in self.reported:
                 self.err.write(f"{found.name}: {one}\n")
-        self.told = set(found.cautions)
+        self.reported = set(found.cautions)
         if self.options.form == "json":
             self.out.write(json.dumps(as_plain(found, dry_run=self.options.dry_run)) + "\n")
         else:
