@@ -10,6 +10,7 @@ from moorage.agent.plan_steps import (
     CreateProvider,
     DeleteProvider,
     MoveProvider,
+    PutInventories,
     Reshape,
     described,
 )
@@ -81,8 +82,11 @@ def test_a_device_of_anothers_is_known_by_its_address(name: str) -> None:
 
 def test_the_agents_own_goes_where_another_reports_the_device() -> None:
     target = Target("n", providers=(card(),))
-    free = make_plan(target, tree(present(CARD), other="n_0000:3b:00.0"))
-    assert [type(one) for one in free.steps] == [DeleteProvider]
+    there = tree(present(CARD), other="n_0000:3b:00.0")
+    free = make_plan(target, there)
+    assert list(described(free.steps)) == [f"~ n/{CARD}  +CUSTOM_MOORAGE_VANISHED  SRIOV_NET_VF 0"]
+    pruned = make_plan(target, there, Allowed(pruning=True))
+    assert [type(one) for one in pruned.steps] == [DeleteProvider]
     used = make_plan(target, tree(present(CARD, used=1), other="n_0000:3b:00.0"))
     assert not any(isinstance(one, DeleteProvider) for one in used.steps)
 
@@ -91,7 +95,8 @@ def test_without_re_parenting_a_card_stays_and_so_does_its_cell() -> None:
     cells = provider_uuid(ROOT_UUID, "numa0")
     there = tree(present("numa0"), present(CARD, cells))
     target = Target("n", providers=(card(),))
-    assert [type(one) for one in make_plan(target, there).steps] == [MoveProvider, DeleteProvider]
+    pruned = make_plan(target, there, Allowed(pruning=True))
+    assert [type(one) for one in pruned.steps] == [MoveProvider, DeleteProvider]
     plan = make_plan(target, there, Allowed(re_parenting=False))
     assert plan.steps == ()
     assert [one.code for one in plan.cautions] == ["not-re-parented"]
@@ -111,7 +116,11 @@ def test_equal_cards_are_renumbered_only_if_as_many_came_as_went() -> None:
     assert [type(one) for one in one_for_one.steps] == [MoveProvider]
     two_for_one = make_plan(Target("n", providers=tuple(new)), there)
     assert sum(isinstance(one, CreateProvider) for one in two_for_one.steps) == 2
-    assert sum(isinstance(one, DeleteProvider) for one in two_for_one.steps) == 1
+    assert not any(isinstance(one, MoveProvider) for one in two_for_one.steps)
+    assert (
+        sum(isinstance(one, PutInventories) and not one.inventories for one in two_for_one.steps)
+        == 1
+    )
 
 
 def test_a_provider_that_could_not_be_deleted_is_kept_back() -> None:

@@ -68,7 +68,7 @@ def test_a_node_leaves_when_nothing_of_its_is_in_the_pool(
     placement.release(first)
     agent.run(storage(first, export), "")
     assert members(placement, pool) == {second}
-    assert f"{first}/storage" not in placement.tree(first)
+    assert "CUSTOM_MOORAGE_VANISHED" in placement.tree(first)[f"{first}/storage"]["traits"]
     agent.run(storage(second, export), "")
     found = placement.call("GET", f"/resource_providers?name={pool}")
     assert found == {"resource_providers": []}, "the last has left"

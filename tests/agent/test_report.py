@@ -119,9 +119,10 @@ def test_a_card_is_pulled_and_comes_back(placement: Placement, agent: NodeAgent,
     placement.allocate(host, (card, {"SRIOV_NET_VF": 2}))
     pulled = two_sockets(host).without("sys/bus/pci/devices/0000:3b", "sys/bus/pci/devices/0000:af")
     found = agent.run(pulled)
-    assert [one.name for one in found.steps if isinstance(one, DeleteProvider)] == [
-        f"{host}/pf:0000:af:00.0"
-    ]
+    assert not any(isinstance(one, DeleteProvider) for one in found.steps)
+    free = placement.tree(host)[f"{host}/pf:0000:af:00.0"]
+    assert free["stock"] == {}
+    assert "CUSTOM_MOORAGE_VANISHED" in free["traits"]
     assert codes(found) == ["vanished-in-use"]
     kept = placement.tree(host)[card]
     assert kept["stock"] == {"SRIOV_NET_VF": 0}
@@ -134,6 +135,9 @@ def test_a_card_is_pulled_and_comes_back(placement: Placement, agent: NodeAgent,
     assert "CUSTOM_MOORAGE_VANISHED" not in back["traits"]
     placement.release(host)
     agent.run(pulled)
+    assert placement.tree(host)[card]["stock"] == {}, "nova-compute would miss it"
+    assert agent.run(pulled).steps == ()
+    assert len(agent.run(pulled, prune=True).steps) == 2
     assert card not in placement.tree(host)
 
 
@@ -187,6 +191,9 @@ def test_most_devices_do_not_go_at_once(placement: Placement, agent: NodeAgent, 
     assert codes(found) == ["many-removals"]
     assert placement.tree(host) == before
     agent.run(bare, many_removals=True)
+    assert sum(not some for some in placement.stocks(host).values()) == 1 + 5, "cell and cards"
+    assert agent.run(bare).cautions == ()
+    agent.run(bare, prune=True)
     assert len(placement.tree(host)) == len(before) - 5
 
 
@@ -361,7 +368,7 @@ def test_huge_pages_move_to_the_cells_of_novas_host(
     }
     placement.allocate(host, (memory, {"CUSTOM_HUGEPAGES_1GB": 2}), (host, {"VCPU": 4}))
     agent.run(two_sockets(host), "numa: true")
-    assert memory not in placement.tree(host)
+    assert placement.stocks(host)[memory] == {}
     assert placement.allocations(host) == {
         f"{host}/numa0": {"CUSTOM_HUGEPAGES_1GB": 2},
         host: {"VCPU": 4},

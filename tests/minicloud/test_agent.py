@@ -78,10 +78,6 @@ def stock(operator: Operator, name: str) -> dict[str, int]:
     return {one: inventory["total"] for one, inventory in found.items()}
 
 
-def names(operator: Operator) -> set[str]:
-    return {one.name for one in operator.connection.placement.resource_providers()}
-
-
 def pulled(host: str) -> Machine:
     return two_sockets(host).without("sys/bus/pci/devices/0000:3b")
 
@@ -112,7 +108,7 @@ def test_a_server_takes_functions_that_an_agent_has_reported(
     eventually(lambda: operator.nova.get_server(server).status == "ACTIVE", "it is back")
     [again] = demo.boot(flavor)
     demo.built(again)
-    assert card in names(operator)
+    assert stock(operator, card) == {"SRIOV_NET_VF": 8}
     assert {one: stock(operator, one) for one in computes} == before
     assert "in step" in agents.run(two_sockets(host))
 
@@ -122,11 +118,18 @@ def test_a_server_takes_functions_that_an_agent_has_reported(
     for one in (server, again):
         demo.nova.delete_server(one)
     eventually(lambda: not any(operator.usages().values()), "all is deleted")
-    assert f"- {card}" in agents.run(pulled(host))
-    assert card not in names(operator)
-    time.sleep(REFRESH)  # nova-compute reads the tree again, without the card
+    assert f"~ {card}  SRIOV_NET_VF 0" in agents.run(pulled(host))
+    assert stock(operator, card) == {}
+    time.sleep(REFRESH)  # nova-compute reads the tree again, with the empty card
     some = [one for _ in range(3) for one in demo.boot("m1.tiny")]
     demo.built(*some)
     for one in some:
         demo.nova.delete_server(one)
+    eventually(lambda: not any(operator.usages().values()), "all is deleted")
+
+    # The card is in its place again: so is its provider.
+    agents.run(two_sockets(host))
+    [last] = demo.boot(flavor)
+    demo.built(last)
+    demo.nova.delete_server(last)
     eventually(lambda: not any(operator.usages().values()), "all is deleted")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from moorage.agent.target import OWNED, ROOT, key_in, provider_uuid
+from moorage.agent.target import OWNED, ROOT, VANISHED, key_in, provider_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,6 +41,11 @@ class PresentProvider:
     def used(self, resource_class: ResourceClass) -> int:
         """How much consumers have of a class."""
         return sum(amounts.get(resource_class, 0) for amounts in self.allocations.values())
+
+    @property
+    def emptied(self) -> bool:
+        """Whether it is what is left of a device that is gone."""
+        return VANISHED in self.traits and not self.inventories
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,11 @@ def parser() -> argparse.ArgumentParser:
         help="believe that most devices are gone, and remove their providers",
     )
     add(
+        "--prune",
+        action="store_true",
+        help="delete the empty providers of what is gone below Nova's; nova-compute must not run",
+    )
+    add(
         "-f",
         "--format",
         choices=("text", "json"),
@@ -306,7 +311,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ,
         sys.stdout,
         sys.stderr,
-        ReportOptions(dry_run=options.dry_run, many_removals=options.many_removals),
+        ReportOptions(
+            dry_run=options.dry_run,
+            many_removals=options.many_removals,
+            prune=options.prune,
+        ),
     )
     try:
         if options.once or options.dry_run:

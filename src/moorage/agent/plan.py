@@ -4,6 +4,10 @@ What is in use is never lost: a device that is gone stays, with everything reser
 somebody has an allocation on it, and a class moves between carriers with its allocations or not at
 all. A source that shows nothing, and a change that would remove most of what there is, are not
 believed.
+
+Below a root provider of Nova's no provider is deleted: nova-compute keeps the providers that it has
+read, and reports no more when one of them is gone. They stay without inventories, until somebody
+prunes them while nova-compute does not run.
 """
 
 from __future__ import annotations
@@ -67,6 +71,8 @@ class Allowed:
     """Names that providers of other trees have."""
     moving: bool = True
     """False: the service has refused to move allocations between carriers."""
+    pruning: bool = False
+    """Whether providers of what is gone are deleted below another service's root, too."""
 
 
 def make_plan(target: Target, present: PresentTree, allowed: Allowed = Allowed()) -> Plan:
@@ -84,8 +90,12 @@ class _Planner:
     def plan(self) -> Plan:
         targets = self._reported_here()
         own = self._renumbered(targets)
-        gone = {key: own[key] for key in own.keys() - targets.keys() if key != ROOT}
-        gone = self._believed(gone, own)
+        gone = {
+            key: own[key]
+            for key in own.keys() - targets.keys()
+            if key != ROOT and not (self._keeps_all and own[key].emptied)
+        }
+        gone = self._without_parents(self._believed(gone, own), targets, own)
         uuids = self._uuids(targets, own)
         steps: list[Step] = []
         steps += self._created(targets, own, uuids)
@@ -93,7 +103,7 @@ class _Planner:
         steps += self._moved(targets, own, uuids)
         steps += self._carriers(targets, own, uuids)
         steps += self._devices(targets, own, uuids)
-        steps += self._removed(targets, own, gone)
+        steps += self._removed(gone)
         return Plan(tuple(steps), tuple(dict.fromkeys(self.cautions)))
 
     def _caution(self, code: str, subject: str, message: str) -> None:
@@ -146,12 +156,28 @@ class _Planner:
         if not self.target.pools_known:
             seen.pop(STORAGE, None)
         devices = [key for key in own if is_device(key)]
-        lost = [key for key in seen if is_device(key)]
+        lost = [key for key, one in seen.items() if is_device(key) and VANISHED not in one.traits]
         if len(lost) > FEW and 2 * len(lost) > len(devices) and not self.allowed.many_removals:
             said = f"{len(lost)} of {len(devices)} devices are gone at once; nothing is removed"
             self._caution("many-removals", self.present.root_name, said)
             return {key: one for key, one in seen.items() if not is_device(key)}
         return seen
+
+    def _without_parents(
+        self,
+        gone: Mapping[str, PresentProvider],
+        targets: Mapping[str, TargetProvider],
+        own: Mapping[str, PresentProvider],
+    ) -> dict[str, PresentProvider]:
+        """What is gone without the carriers below which something stays."""
+        parents = {
+            one.parent
+            for key, one in own.items()
+            if key not in gone and (key not in targets or not self.allowed.re_parenting)
+        }
+        return {
+            key: one for key, one in gone.items() if not (is_carrier(key) and one.uuid in parents)
+        }
 
     def _uuids(
         self, targets: Mapping[str, TargetProvider], own: Mapping[str, PresentProvider]
@@ -218,7 +244,8 @@ class _Planner:
                 steps.append(PutTraits(uuids[key], name, wanted, before))
         for provider in gone.values():
             wanted = provider.traits | {VANISHED, OWNED}
-            if self._stays(provider) and wanted != provider.traits:
+            stays = self._keeps_all or self._stays(provider)
+            if stays and wanted != provider.traits:
                 steps.append(PutTraits(provider.uuid, provider.name, wanted, provider.traits))
         return steps
 
@@ -308,26 +335,20 @@ class _Planner:
 
     # --- what is gone -------------------------------------------------------------------------
 
+    @property
+    def _keeps_all(self) -> bool:
+        """Whether another service, which keeps what it has read, has the root provider."""
+        return not self.target.own_root and not self.allowed.pruning
+
     def _stays(self, provider: PresentProvider) -> bool:
         return bool(provider.allocations) or provider.uuid in self.allowed.in_use
 
-    def _removed(
-        self,
-        targets: Mapping[str, TargetProvider],
-        own: Mapping[str, PresentProvider],
-        gone: Mapping[str, PresentProvider],
-    ) -> list[Step]:
-        parents = {
-            one.parent
-            for key, one in own.items()
-            if key not in gone and (key not in targets or not self.allowed.re_parenting)
-        }
+    def _removed(self, gone: Mapping[str, PresentProvider]) -> list[Step]:
         steps: list[Step] = []
         for key, provider in sorted(gone.items()):
             if is_carrier(key):
-                if provider.uuid in parents or self._carries(key, provider):
-                    continue
-                steps.append(DeleteProvider(provider.uuid, provider.name))
+                if not self._carries(key, provider):
+                    steps += self._gone(provider)
             elif self._stays(provider):
                 said = "its device is gone, and it is in use; it stays, with all of it reserved"
                 self._caution("vanished-in-use", provider.name, said)
@@ -336,8 +357,15 @@ class _Planner:
                 if kept != before:
                     steps.append(PutInventories(provider.uuid, provider.name, kept, before))
             else:
-                steps.append(DeleteProvider(provider.uuid, provider.name))
+                steps += self._gone(provider)
         return steps
+
+    def _gone(self, provider: PresentProvider) -> list[Step]:
+        """Remove a provider that is not in use."""
+        if not self._keeps_all:
+            return [DeleteProvider(provider.uuid, provider.name)]
+        before = in_order(provider.inventories)
+        return [PutInventories(provider.uuid, provider.name, (), before)] if before else []
 
     def _carries(self, key: str, provider: PresentProvider) -> bool:
         """Whether a carrier that is gone still has what could not be moved."""

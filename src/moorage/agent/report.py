@@ -57,6 +57,8 @@ class ReportOptions:
 
     dry_run: bool = False
     many_removals: bool = False
+    prune: bool = False
+    """Delete the empty providers of what is gone."""
     sleep: Callable[[float], object] = time.sleep
     chance: Callable[[], float] = field(default=SystemRandom().random)
 
@@ -131,7 +133,11 @@ class _Reporting:
     def __init__(self, trees: ProviderTrees, options: ReportOptions) -> None:
         self._trees = trees
         self._options = options
-        self._allowed = Allowed(many_removals=options.many_removals, re_parenting=trees.re_parents)
+        self._allowed = Allowed(
+            many_removals=options.many_removals,
+            re_parenting=trees.re_parents,
+            pruning=options.prune,
+        )
         self._done: list[Step] = []
         self._generations: dict[str, int] = {}
         self._ensured: set[str] = set()

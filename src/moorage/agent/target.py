@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 OWNED: Final = "CUSTOM_MOORAGE_AGENT"
 """The trait of every provider that the agent has made; it never writes another."""
 VANISHED: Final = "CUSTOM_MOORAGE_VANISHED"
-"""The trait of a provider whose device is gone, and which is kept because it is in use."""
+"""The trait of a provider whose device is gone: it is in use, or below a root of Nova's."""
 ROOT: Final = ""
 """The key of the root provider."""
 MEMORY: Final = "memory"
