@@ -1,10 +1,11 @@
 """Compares Moorage's reading of templates with that of Heat's own engine.
 
     make heat-judge                               # generated templates (SEED=1 COUNT=3000)
+    make heat-judge WHAT=emitted                  # what `hot place --emit` writes of them
     make heat-survey FOLDERS="templates more"     # the templates of folders, as a table
     python -m tests.heat_judge record             # write anew what the tests of every push compare
 
-Both first commands exit with 1 if something differs.
+All but the last exit with 1 if something differs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from tests.heat_judge import corpus, heat_side
 from tests.heat_judge.comparison import compare_all
+from tests.heat_judge.emitted import check
 from tests.heat_judge.generator import make
 from tests.heat_judge.survey import table
 
@@ -45,6 +47,10 @@ def main() -> None:
     generated.add_argument("--seed", type=int, default=1)
     generated.add_argument("--count", type=int, default=300)
     generated.set_defaults(act=_generated)
+    emitted = commands.add_parser("emitted", help="such templates, written with a decision")
+    emitted.add_argument("--seed", type=int, default=1)
+    emitted.add_argument("--count", type=int, default=300)
+    emitted.set_defaults(act=_emitted)
     survey = commands.add_parser("survey", help="the templates of folders")
     survey.add_argument("folders", nargs="+", type=Path)
     survey.add_argument("--json", type=Path, help="a file for the numbers")
@@ -66,6 +72,14 @@ def _generated(asked: argparse.Namespace) -> int:
                 print(f"{one.case.label}: {one.verdict}", *one.differences, sep="\n    ")
     print(dict(counts))
     return int(any(counts[word] for word in BAD))
+
+
+def _emitted(asked: argparse.Namespace) -> int:
+    counts: Counter[str] = Counter()
+    for seeds in _batches(range(asked.seed, asked.seed + asked.count)):
+        counts += check([make(seed) for seed in seeds])
+    print(dict(counts))
+    return int(bool(counts["wrong"]) or not counts["bound"])
 
 
 def _survey(asked: argparse.Namespace) -> int:

@@ -69,7 +69,7 @@ def source(case: Case, scratch: Path) -> Source:
 def _read(
     compiled: CompiledTemplate, scaling: frozenset[str], grouping: frozenset[str]
 ) -> Expansion:
-    keys = {member: _starred(key, scaling) for member, key in compiled.keys.items()}
+    keys = {member: starred(key, scaling) for member, key in compiled.keys.items()}
     by_text = {str(member): member for member in keys}
     roles = {role.name: role for role in compiled.description.roles}
     zones: dict[MemberName, str] = {}
@@ -91,7 +91,7 @@ def _read(
             found = of.setdefault(hint, [])
             assert isinstance(found, list)
             found.append(target)
-        elif policy.type in GROUPS and (name := _starred(policy.name, scaling)) in grouping:
+        elif policy.type in GROUPS and (name := starred(policy.name, scaling)) in grouping:
             for member in members:
                 hints[member]["group"] = GROUP + name
             kind = ("" if policy.weight is None else "soft-") + policy.type
@@ -111,7 +111,7 @@ def _read(
         "expanded",
         servers=tuple(sorted(servers, key=str)),
         groups=tuple(sorted(groups, key=str)),
-        others=tuple(sorted(_starred(str(one.path), scaling) for one in compiled.unplaced)),
+        others=tuple(sorted(starred(str(one.path), scaling) for one in compiled.unplaced)),
     )
 
 
@@ -121,7 +121,7 @@ def _members(policy: PolicyStatement, every: Iterable[MemberName]) -> list[Membe
     return [one for one in every if one.role in wanted or one in exact]
 
 
-def _starred(path: str, scaling: frozenset[str]) -> str:
+def starred(path: str, scaling: frozenset[str]) -> str:
     """The path with `*` for the names of scaling groups' members."""
     steps: list[str] = []
     for step in path.split("/"):
