@@ -331,6 +331,30 @@ def test_numbers_that_the_removal_policies_name_are_left_out() -> None:
     }
 
 
+def test_numbers_that_earlier_removal_policies_named_are_not_given_again() -> None:
+    text = """\
+heat_template_version: wallaby
+resources:
+  web:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: 2
+      removal_policies: [{resource_list: [5b4c]}]
+      removal_policies_mode: MODE
+      resource_def: {type: OS::Nova::Server, properties: {flavor: f}}
+"""
+    known = {
+        "removed": {"web": frozenset({"1"}), "db": frozenset({"2", "3"})},
+        "members": {"5b4c": "web/3", "77aa": "db/0"},
+    }
+    for mode, paths in (("append", ["web/0", "web/2"]), ("update", ["web/0", "web/1"])):
+        source = Source(text.replace("MODE", mode), **known)  # type: ignore[arg-type] # two fields
+        assert list(compile_template(source).keys.values()) == paths
+    # An id that is a member's names that member.
+    source = Source(text.replace("MODE", "update"), members={"5b4c": "web/0"})
+    assert list(compile_template(source).keys.values()) == ["web/1", "web/2"]
+
+
 CFN = """\
 AWSTemplateFormatVersion: '2010-09-09'
 Parameters:

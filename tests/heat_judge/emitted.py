@@ -7,6 +7,8 @@ that names the member which Moorage has placed for it.
 
 from __future__ import annotations
 
+import json
+import re
 import tempfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from tests.heat_judge.comparison import differences
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import InvalidDescription
 from moorage.heat.compile import compile_template
+from moorage.heat.numbers import to_boolean
 from moorage.heat.placed_template import prepare
 from moorage.heat.template_writer import TemplateDecision
 
@@ -29,8 +32,11 @@ if TYPE_CHECKING:
 
     from tests.heat_judge.case import Expansion
 
+    from moorage.heat.compile import CompiledTemplate
+
 ENSEMBLE: Final = "b1d7b1d7-0000-4000-8000-000000000000"
 ROOT: Final = "placed.yaml"
+BELOW: Final = re.compile(r"parameter \S+ of .* is hidden")
 HIDDEN: Final = ("hidden", "NoEcho")
 
 
@@ -65,29 +71,34 @@ def _emitted(case: Case, heat: Expansion, scratch: Path) -> Emitted:
     source = moorage_side.source(case, scratch)
     compiled = compile_template(source)
     places = {name: {"host": f"h-{i}"} for i, name in enumerate(compiled.keys)}
-    written = prepare(source, compiled).with_decision(TemplateDecision(ENSEMBLE, "6f0c", places))
+    prepared = prepare(source, compiled)
+    if any(BELOW.search(note) for note in prepared.notes):
+        raise InvalidDescription("a hidden parameter of a nested template has its value elsewhere")
+    written = prepared.with_decision(TemplateDecision(ENSEMBLE, "6f0c", places))
     members: dict[str, set[str]] = defaultdict(set)
     for member, path in compiled.keys.items():
         members[moorage_side.starred(path, heat.scaling)].add(str(member))
     files = {ROOT: written.template, **written.files}
     return Emitted(
         case.label,
-        Case(case.label, ROOT, files, parameters=_secrets(written.template, case)),
+        Case(case.label, ROOT, files, parameters=_hidden(compiled, written.template)),
         heat,
         {path: frozenset(some) for path, some in members.items()},
         bool(written.notes),
     )
 
 
-def _secrets(template: str, case: Case) -> Mapping[str, str]:
-    """The values of hidden parameters, which are not written."""
+def _hidden(compiled: CompiledTemplate, template: str) -> Mapping[str, str]:
+    """The values of hidden parameters, which are not written and must be given again."""
     document = yaml.safe_load(template)
     declared = document.get("parameters", document.get("Parameters")) or {}
-    return {
-        name: value
-        for name, value in case.parameters.items()
-        if any(str(declared.get(name, {}).get(key, "")).lower() == "true" for key in HIDDEN)
-    }
+    known = {**compiled.environment.defaults, **compiled.environment.parameters}
+    found = {}
+    for name, one in declared.items():
+        if name in known and any(to_boolean(one[key]) for key in HIDDEN if key in one):
+            value = known[name].plain()
+            found[name] = json.dumps(value) if isinstance(value, list | dict) else str(value)
+    return found
 
 
 def faults(some: Sequence[Emitted]) -> Iterator[tuple[Emitted, tuple[str, ...]]]:

@@ -50,9 +50,15 @@ Instance.__module__ = "heat.engine.resources.aws.ec2.instance"
 class Group(Resource):
     """A resource with a stack of its own, once that is made."""
 
-    def __init__(self, resource_id: str | None, nested: "Stack | None") -> None:
+    def __init__(
+        self, resource_id: str | None, nested: "Stack | None", removed: str | None = None
+    ) -> None:
         super().__init__(resource_id, "OS::Heat::ResourceGroup")
         self._nested = nested
+        self._removed = removed
+
+    def data(self) -> dict[str, str]:
+        return {} if self._removed is None else {"name_blacklist": self._removed}
 
     def has_nested(self) -> bool:
         return True

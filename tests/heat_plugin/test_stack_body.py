@@ -9,6 +9,7 @@ from moorage.heat_plugin.stack_body import (
     adopted_servers,
     is_annotated,
     present_servers,
+    removed_names,
     stack_body,
 )
 
@@ -39,6 +40,15 @@ def test_servers_are_named_by_their_path() -> None:
 )
 def test_a_failed_server_that_heat_replaces_is_none(server: Server, *, is_kept: bool) -> None:
     assert dict(present_servers(Stack("shop", {"db": server}))) == ({"db": "s"} if is_kept else {})
+
+
+def test_names_that_a_group_gives_no_more() -> None:
+    inner = Stack("inner", {"0": Group("g0", Stack("s", {}), "7,9"), "2": Server("s2")})
+    stack = Stack(
+        "shop",
+        {"web": Group("g", inner, "1"), "db": Group("d", None, None), "new": Group(None, None)},
+    )
+    assert dict(removed_names(stack)) == {"web": ["1"], "web/0": ["7", "9"]}
 
 
 def test_servers_of_a_stack_that_is_adopted() -> None:

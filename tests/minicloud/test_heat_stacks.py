@@ -122,6 +122,30 @@ def test_an_abandoned_stacks_servers_are_adopted_by_another(
     assert {path: one["server_id"] for path, one in stacks.members(other).items()} == servers
 
 
+def test_names_that_a_group_has_given_up_are_not_taken_again(
+    operator: Operator, stacks: Stacks
+) -> None:
+    """A server is removed by its id; later templates do not name it any more."""
+    web = group(3, server(), APART)
+    stack = stacks.create(template(web=web))
+    stacks.reaches(stack, "CREATE_COMPLETE")
+    first = stacks.servers(stack)
+    removal = [{"resource_list": [first["web/1"]]}]
+    smaller = group(2, server(), APART)
+    smaller["properties"]["removal_policies"] = removal
+    stacks.update(stack, template(web=smaller))
+    stacks.reaches(stack, "UPDATE_COMPLETE")
+    kept = {path: one for path, one in first.items() if path != "web/1"}
+    assert stacks.servers(stack) == kept
+    assert {path: one["server_id"] for path, one in stacks.members(stack).items()} == kept
+    stacks.update(stack, template(web=group(3, server(), APART)))
+    stacks.reaches(stack, "UPDATE_COMPLETE")
+    grown = stacks.servers(stack)
+    assert set(grown) == {"web/0", "web/2", "web/3"}
+    assert {path: one["server_id"] for path, one in stacks.members(stack).items()} == grown
+    assert len({operator.host(one) for one in grown.values()}) == 3, "apart"
+
+
 def test_a_stack_that_is_updated_twice_at_once(stacks: Stacks) -> None:
     """The later update wins, as ever in Heat; its members are exactly its servers."""
     stack = stacks.create(template(web=group(1, server())))

@@ -61,6 +61,11 @@ class Source:
     """Nested templates and other files by name: relative to the root template, or URLs."""
     name: str = "stack"
     """The stack's name, and the ensemble's."""
+    removed: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """Path of a resource group in a stack that exists -> the names which Heat gives no member of it
+    any more, by removal policies of earlier templates."""
+    members: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Id of a resource in that stack -> its path: removal policies may name ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +235,14 @@ def _expanded(
     source: Source, root: Template, environment: Environment, *, may_lack: bool
 ) -> tuple[list[ExpandedItem], tuple[str, ...]]:
     """The items of the whole tree of stacks, and remarks on its functions."""
-    context = ExpansionContext(environment.defaults, source.files, source.name, may_lack)
+    context = ExpansionContext(
+        environment.defaults,
+        source.files,
+        source.name,
+        may_lack,
+        removed=source.removed,
+        members=source.members,
+    )
     found: list[ExpandedItem] = []
     for one in Stack(ROOT, root, environment.parameters, environment.registry, context).expand():
         found.append(one)

@@ -23,7 +23,7 @@ from moorage.heat.template import read_template
 from moorage.heat.work_limit import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from moorage.heat.conditions import Conditions
     from moorage.heat.expanded_template import ExpandedItem
@@ -53,6 +53,9 @@ class ExpansionContext:
     stack_name: str
     may_lack: bool = False
     """Whether the root stack's parameters may lack values."""
+    removed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    members: Mapping[str, str] = field(default_factory=dict)
+    """See `compile.Source`."""
     templates: dict[str, Template] = field(default_factory=dict)
     """Cache of the nested templates that have been read."""
     texts: dict[tuple[str, str], Template] = field(default_factory=dict)
@@ -147,6 +150,15 @@ class Stack:
             self.context.work.spend(_PER_READ_VALUE * template.size, text)
         registry = self._below_registry(resource)
         yield from self._below(resource.path, text, template, parameters, registry)
+
+    def removed_names(self, group: Resource) -> Collection[str]:
+        """Names that are given to no member any more; see `Expander`."""
+        return self.context.removed.get(str(group.path), frozenset())
+
+    def name_of(self, group: Resource, entry: str) -> str:
+        """The member that an entry of removal policies names; see `Expander`."""
+        path = self.context.members.get(entry, entry)
+        return path.removeprefix(f"{group.path}/").partition("/")[0]
 
     def _below_registry(self, resource: Resource) -> ResourceRegistry:
         """The registry inside a group, or inside a stack whose template is a property."""

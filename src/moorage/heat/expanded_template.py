@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from moorage.heat.resource_registry import ResourceRegistry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from moorage.heat.paths import Path
     from moorage.heat.yaml_tree import YamlNode
@@ -128,6 +128,12 @@ class Expander(Protocol):
         self, resource: Resource, text: YamlNode, parameters: Mapping[str, YamlNode]
     ) -> Iterator[ExpandedItem]:
         """The stack of a template that is the text of a property."""
+
+    def removed_names(self, group: Resource) -> Collection[str]:
+        """The names of a resource group that Heat gives no member of it any more."""
+
+    def name_of(self, group: Resource, entry: str) -> str:
+        """The name of the member that removal policies call by its name or id."""
 
     def resource_at(self, path: Path) -> Resource | None:
         """The resource at a path to which another refers; None: no resource is there."""

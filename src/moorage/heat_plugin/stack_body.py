@@ -41,6 +41,7 @@ def stack_body(
         "parameters": {},
         "files": {name: _file(content) for name, content in dict(described.t.files).items()},
         "servers": dict(servers),
+        "removed": dict(removed_names(stack)),
         "decide": {"hold": f"PT{seconds_of_hold(stack, longest)}S"},
     }
 
@@ -67,6 +68,21 @@ def present_servers(stack: HeatStack, above: str = "") -> Iterator[tuple[str, st
             nested = resource.nested()
             if nested is not None:
                 yield from present_servers(nested, f"{path}/")
+
+
+def removed_names(stack: HeatStack, above: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Path of each resource group -> the names that Heat gives no member of it any more."""
+    for name, resource in stack.items():
+        if not resource.resource_id or not resource.has_nested():
+            continue
+        path = f"{above}{name}"
+        # Heat keeps them as data of the group, under this key in all its releases.
+        names = str(resource.data().get("name_blacklist") or "")
+        if names:
+            yield path, names.split(",")
+        nested = resource.nested()
+        if nested is not None:
+            yield from removed_names(nested, f"{path}/")
 
 
 def adopted_servers(data: Mapping[str, Any] | None, above: str = "") -> Iterator[tuple[str, str]]:

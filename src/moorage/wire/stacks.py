@@ -43,6 +43,19 @@ class StackBody(Struct, frozen=True, forbid_unknown_fields=True):
             ),
         ),
     ] = {}
+    removed: Annotated[
+        dict[
+            Annotated[str, Meta(min_length=1, max_length=1024)],
+            Annotated[list[Annotated[str, Meta(max_length=255)]], Meta(max_length=5_000)],
+        ],
+        Meta(
+            max_length=1_000,
+            description=(
+                "Path of a resource group -> the names that Heat gives no member of it any more,"
+                " by removal policies of earlier templates"
+            ),
+        ),
+    ] = {}
     decide: DecideBody | None = None
 
 

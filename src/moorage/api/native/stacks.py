@@ -29,6 +29,8 @@ def put(call: Call) -> Reply:
             parameters=body.parameters,
             files=body.files,
             name=body.name,
+            removed={path: frozenset(names) for path, names in body.removed.items()},
+            members={server: path for path, server in body.servers.items()},
         ),
         body.servers,
         None if body.decide is None else reading.decision_options(call, body.decide),

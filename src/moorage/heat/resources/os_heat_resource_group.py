@@ -53,7 +53,7 @@ def expand(resource: Resource, nested: Expander) -> Iterator[ExpandedItem]:
     )
     variable = index_variable(properties)
     unchanged = _numbered(definition, variable, "0") == definition
-    numbers = [*_numbers(properties)]
+    numbers = [*_numbers(resource, nested)]
     if not numbers:
         yield from absent_member(resource, nested, _numbered(definition, variable, "0"))
     for number in numbers:
@@ -77,18 +77,22 @@ def index_variable(properties: Mapping[str, YamlNode]) -> str:
     return variable
 
 
-def _numbers(properties: Mapping[str, YamlNode]) -> Iterator[int]:
-    """The numbers of the members; Heat gives none that the removal policies name."""
-    skipped = set(_removed(properties.get("removal_policies")))
+def _numbers(resource: Resource, nested: Expander) -> Iterator[int]:
+    """The numbers of the members; Heat gives none that removal policies name, or have named."""
+    properties = resource.properties
+    entries = _entries(properties.get("removal_policies"))
+    skipped = {nested.name_of(resource, one) for one in entries}
+    mode = properties.get("removal_policies_mode")
+    if mode is None or mode.value != "update":
+        skipped |= set(nested.removed_names(resource))
     numbers = (number for number in count() if str(number) not in skipped)
     return islice(numbers, _count(properties))
 
 
-def _removed(node: YamlNode | None) -> Iterator[str]:
+def _entries(node: YamlNode | None) -> Iterator[str]:
     for policy in node.value if node is not None and isinstance(node.value, list) else []:
         named = policy.value.get("resource_list") if isinstance(policy.value, dict) else None
         for one in named.value if named is not None and isinstance(named.value, list) else []:
-            # Whatever is no number here is the id of a member, and none exists yet.
             yield str(one.value)
 
 
