@@ -43,6 +43,8 @@ _CLAIM: Final = ("member", "status", "ensemble", "decision", "server", "lease")
 _YIELDS: Final = (*("server", "ends", "declared_end", "order", "of", "why", "ensemble", "member"),)
 _WINDOW: Final = ("kind", "hosts", "start", "end", "reason")
 
+PROGRESS: Final = "decision.progress"
+
 EVENT_TYPES: Final = (
     EventType("lease.offered", "lease", "a window is held for an offer", _LEASE),
     EventType("lease.pending", "lease", "it is granted, or an offer is accepted", _LEASE),
@@ -125,6 +127,13 @@ EVENT_TYPES: Final = (
         ("ensemble", "members"),
     ),
     EventType("decision.superseded", "decision", "another decision replaces it", _DECISION),
+    EventType(
+        PROGRESS,
+        "ensemble",
+        "the search for its places takes longer than a second: the cost of the best placement so"
+        " far (null: none yet), and the bound; only delivered to subscriptions that name it",
+        ("solver", "value", "bound", "gap", "elapsed_ms", "time_limit_ms", "lease"),
+    ),
     EventType("claim.building", "claim", "a place is taken for a server", _CLAIM),
     EventType("claim.active", "claim", "its server exists", _CLAIM),
     EventType("claim.failed", "claim", "the server could not be built", _CLAIM),
@@ -195,6 +204,8 @@ EVENT_TYPES: Final = (
 NAMES: Final = frozenset(one.name for one in EVENT_TYPES)
 THRESHOLDS: Final = frozenset({"lease.time_left", "ensemble.max_additional", "capacity.threshold"})
 """Types that exist for one subscription's thresholds, and are delivered to it alone."""
+NAMED_ONLY: Final = frozenset({PROGRESS})
+"""Types that are delivered only where a subscription names them: `decision.*` does not."""
 OPERATORS_ONLY: Final = frozenset(name for name in NAMES if name.startswith("capacity."))
 """Types that speak of hosts and of the whole cloud: no tenant of the operator's project reads
 them."""

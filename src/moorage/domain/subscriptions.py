@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.effects import fact_id
-from moorage.domain.events import OPERATORS_ONLY, THRESHOLDS, matches
+from moorage.domain.events import NAMED_ONLY, OPERATORS_ONLY, THRESHOLDS, matches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,6 +116,8 @@ class Subscription:
         """Whether an event of its project matches."""
         wants, body = self.wants, event.body
         if not wants.has(event.type) or (event.type in OPERATORS_ONLY and not self.operator):
+            return False
+        if event.type in NAMED_ONLY and event.type not in wants.types:
             return False
         if event.type in THRESHOLDS:
             return body.get("subscription") == self.id

@@ -7,7 +7,8 @@ file is left behind; both ends ask the kernel whose process is on the other side
 their own user's (or root's).
 
 A conversation: the server says READY when it takes the request; the client sends its messages; the
-server answers OK and one message, or FAILED.
+server answers OK and one message, or FAILED. Before that it may send INTERIM and one message, any
+number of times.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 READY: Final = b"ready"
+INTERIM: Final = b"interim"
 OK: Final = b"ok"
 FAILED: Final = b"failed"
 
@@ -56,11 +58,18 @@ class ProcessPool:
     """As texts name it: `solver`."""
     address: str
 
-    def ask(self, messages: Callable[[], Iterable[bytes]], *, until: float, margin: float) -> bytes:
+    def ask(
+        self,
+        messages: Callable[[], Iterable[bytes]],
+        *,
+        until: float,
+        margin: float,
+        interim: Callable[[bytes], None] = lambda message: None,  # noqa: ARG005 - ignored
+    ) -> bytes:
         """Send the messages, made when a process is free, and return its answer.
 
         It has until then (monotonic), its wait for a turn included, and so many seconds more to
-        hand over what it has.
+        hand over what it has. `interim` gets what it sends before its answer.
 
         Raises:
             Busy: the queue is full, no process became free in time, or the one that had the
@@ -71,9 +80,15 @@ class ProcessPool:
         try:
             for message in messages():
                 connection.send_bytes(message)
-            if not connection.poll(max(until - time.monotonic(), 0) + margin):
-                raise Busy(f"the {self.kind} went past its time limit", retry_after=5)
-            if connection.recv_bytes(LONGEST_MESSAGE) != OK:
+            late = max(until, time.monotonic()) + margin
+            word = INTERIM
+            while word == INTERIM:
+                if not connection.poll(max(late - time.monotonic(), 0)):
+                    raise Busy(f"the {self.kind} went past its time limit", retry_after=5)
+                word = connection.recv_bytes(LONGEST_MESSAGE)
+                if word == INTERIM:
+                    interim(connection.recv_bytes(LONGEST_MESSAGE))
+            if word != OK:
                 raise ProcessFailed(f"the {self.kind} process failed; its log says more")
             return connection.recv_bytes(LONGEST_MESSAGE)
         except (EOFError, OSError) as error:

@@ -1,7 +1,7 @@
 """Exact answers by CP-SAT: proofs, and improvements of the greedy answer.
 
-The only home of OR-Tools, with `cpsat_model`. Deterministic for a seed: one worker, a fixed
-seed and a limit in CP-SAT's own deterministic time; the wall clock only ends what is late.
+The only home of OR-Tools, with the other `cpsat` modules. Deterministic for a seed: one worker, a
+fixed seed and a limit in CP-SAT's own deterministic time; the wall clock only ends what is late.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from moorage.domain import search_progress
 from moorage.domain.period import SECOND
 from moorage.engine.joint.cost import cost
 from moorage.engine.joint.equivalence_classes import equivalence_classes, sufficient_hosts
@@ -21,6 +22,7 @@ from moorage.solver.bounds import lower_bound
 from moorage.solver.cpsat_alone import cp_model
 from moorage.solver.cpsat_cuts import add_cuts
 from moorage.solver.cpsat_model import model
+from moorage.solver.cpsat_progress import ProgressCallback, cost_bound
 from moorage.solver.greedy import Greedy
 
 if TYPE_CHECKING:
@@ -84,7 +86,13 @@ class CpSat:
         solver.parameters.random_seed = seed % 2**31
         solver.parameters.max_deterministic_time = seconds * DETERMINISTIC
         solver.parameters.max_time_in_seconds = seconds
-        status = solver.solve(stated.cp)
+        bound = known.bound if known.hosts is not None else lower_bound(stated.numbers)
+        progress = None
+        if (hears := search_progress.listener()) is not None:
+            value = None if known.hosts is None else known.value
+            progress = ProgressCallback(stated, hears, self.name, value, bound)
+            solver.best_bound_callback = progress.bound_proved if complete else None
+        status = solver.solve(stated.cp, progress)
         if status == cp_model.INFEASIBLE and complete:
             return Outcome(Verdict.INFEASIBLE, self.name)
         if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
@@ -92,10 +100,8 @@ class CpSat:
         problem = stated.numbers.problem
         rows = stated.read(solver)
         value = int(cost(problem, rows[None, :])[0])
-        bound = known.bound if known.hosts is not None else lower_bound(stated.numbers)
         if complete:
-            least = solver.best_objective_bound if stated.costs else 0.0
-            bound = max(bound, int(np.ceil(least - 1e-6)) + stated.constant)
+            bound = max(bound, cost_bound(stated, solver.best_objective_bound))
         if known.hosts is not None and known.value <= value:
             return Outcome(
                 Verdict.FEASIBLE, known.solver, known.hosts, known.value, min(bound, known.value)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from moorage.domain import search_progress
 from moorage.domain.period import SECOND
 from moorage.engine.joint.cost import cost, satisfies
 from moorage.engine.joint.problem import Outcome, Verdict
@@ -66,6 +67,7 @@ class Greedy:
             return Outcome(Verdict.UNKNOWN, self.name, wall_ms=wall)
         value = int(cost(problem, rows[None, :])[0])
         bound = min(value, least)
+        search_progress.report(self.name, value, bound)
         return Outcome(Verdict.FEASIBLE, self.name, rows, value=value, bound=bound, wall_ms=wall)
 
     def _search(
@@ -77,6 +79,7 @@ class Greedy:
         for attempt in range(self.attempts):
             if attempt and time.monotonic() > deadline:
                 return None
+            search_progress.report(self.name, None, least)
             if attempt:
                 partial = Partial(numbers)
             # Sorting is stable: among blocks that failed equally often the scarce stay first.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from moorage import logs
+from moorage.domain import search_progress
 from moorage.domain.period import SECOND
 from moorage.engine.joint import instance
 from moorage.http.process_queue import ProcessPool
@@ -44,8 +45,20 @@ class PoolSolver:
         def messages() -> tuple[bytes, bytes]:
             left = max(int((until - time.monotonic()) * SECOND), 1)
             ids = logs.current()
-            terms = {"time_limit": left, "seed": seed, "for": [ids.own, ids.called_by]}
+            terms = {
+                "time_limit": left,
+                "seed": seed,
+                "for": [ids.own, ids.called_by],
+                "progress": search_progress.listener() is not None,
+            }
             return json.dumps(terms).encode(), message
 
-        answer = ProcessPool("solver", self.address).ask(messages, until=until, margin=_MARGIN)
+        pool = ProcessPool("solver", self.address)
+        answer = pool.ask(messages, until=until, margin=_MARGIN, interim=_report)
         return instance.loads_outcome(answer)
+
+
+def _report(message: bytes) -> None:
+    """Report the progress that a solver process has sent."""
+    told = json.loads(message)
+    search_progress.report(told["solver"], told["value"], told["bound"])

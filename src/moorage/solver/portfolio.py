@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from moorage.domain import search_progress
 from moorage.domain.decisions import SolveEnd
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
@@ -37,6 +38,10 @@ class Portfolio:
         Raises:
             Busy: no greedy answer, and the exact solver cannot take the problem now.
         """
+        with search_progress.one_search():
+            return self._solve(problem, time_limit, seed)
+
+    def _solve(self, problem: Problem, time_limit: Duration, seed: int) -> Outcome:
         started = time.monotonic()
         if refuted(problem):
             return _ended(Outcome(Verdict.INFEASIBLE, "counting"), started)

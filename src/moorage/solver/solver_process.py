@@ -15,6 +15,7 @@ import select
 import socket
 import threading
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +25,7 @@ from moorage.domain.period import SECOND
 from moorage.engine.joint import instance
 from moorage.http import child_main, process_queue
 from moorage.http.process_status import Column, ProcessStatus
+from moorage.solver.progress_stream import progress_sent
 from moorage.solver.warmup_problem import toy_problem
 
 if TYPE_CHECKING:
@@ -99,7 +101,8 @@ def _converse(connection: Connection, solver: Solver) -> None:
         answer = None
         if terms is not None:
             logs.bind(terms.work_for)
-            answer = _solve(solver, message, terms)
+            with progress_sent(connection) if terms.progress else nullcontext():
+                answer = _solve(solver, message, terms)
         if answer is None:
             connection.send_bytes(process_queue.FAILED)
         else:
@@ -118,6 +121,8 @@ class _Terms:
     time_limit: Duration
     seed: int
     work_for: logs.Ids
+    progress: bool
+    """Whether the client wants to hear of the progress."""
 
 
 def _terms(message: bytes) -> _Terms | None:
@@ -126,7 +131,10 @@ def _terms(message: bytes) -> _Terms | None:
         told = json.loads(message)
         own, called_by = told["for"]
         return _Terms(
-            int(told["time_limit"]), int(told["seed"]), logs.Ids(str(own), str(called_by))
+            int(told["time_limit"]),
+            int(told["seed"]),
+            logs.Ids(str(own), str(called_by)),
+            progress=bool(told.get("progress")),
         )
     except (ValueError, KeyError, TypeError) as error:
         _log.warning("a client asked for nonsense: %r", error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain import deadline
+from moorage.domain import deadline, search_progress
 from moorage.domain.errors import WrongState
 from moorage.domain.leases import LeaseState
 from moorage.domain.period import SECOND
@@ -62,6 +62,8 @@ class AttemptMaker:
     hold: Duration
     time_limit: Duration
     dry_run: bool
+    progress: search_progress.Listener | None = None
+    """Hears of the progress of searches, unless all other writers wait for them."""
 
     def __post_init__(self) -> None:
         self._plan = SearchPlan(self.env, self.proposal, self.options, self.time_limit)
@@ -93,7 +95,9 @@ class AttemptMaker:
         member_places = locate_members(snapshot, proposal.ensemble)
         there = tuple(one for one in exclusive.ensembles if not _is_freed(one, proposal))
         observation = self._observation = Observation(snapshot, member_places, there)
-        with deadline.leaving(_PROPOSING + len(proposal.ensemble.members) * _PROPOSING_ONE):
+        left_over = _PROPOSING + len(proposal.ensemble.members) * _PROPOSING_ONE
+        hears = None if alone else self.progress
+        with deadline.leaving(left_over), search_progress.listening(hears):
             result = self._plan.search(observation)
         if result.placement is None:
             return Attempt(observation, result)

@@ -31,6 +31,7 @@ from moorage.domain.period import SECOND
 from moorage.usecases.decide.attempt import AttemptMaker
 from moorage.usecases.decide.max_additional import roles_of_set
 from moorage.usecases.decide.member_places import MemberStatus
+from moorage.usecases.decide.progress_events import ProgressEvents
 from moorage.usecases.shared.limits import hold_within, time_limit_within
 from moorage.usecases.shared.quotas import check_priority
 from moorage.usecases.shared.retry import RetryBudget
@@ -214,6 +215,7 @@ class _Loop(Generic[T]):
         self._budget = RetryBudget(env, env.limits.time_limit)
         self._limited = False
         """Whether the time limit is running."""
+        self._progress: ProgressEvents | None = None
         self._alone = False
 
     def run(self) -> T:
@@ -252,8 +254,17 @@ class _Loop(Generic[T]):
             self._deadlines.enter_context(deadline.within(env.stopwatch, time_limit / SECOND))
             self._deadlines.enter_context(deadline.leaving(writing))
             self._budget.limit = time_limit
+            if proposal.hooks.reader.client_reads and not self._dry_run:
+                self._progress = ProgressEvents(env, proposal, time_limit)
         return AttemptMaker(
-            env, proposal, options, request.identity, hold, time_limit, self._dry_run
+            env,
+            proposal,
+            options,
+            request.identity,
+            hold,
+            time_limit,
+            self._dry_run,
+            None if self._progress is None else self._progress.hear,
         )
 
     def _attempted(self, maker: AttemptMaker, reading: DecisionFlow[T]) -> DecisionResult | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from moorage.domain import search_progress
 from moorage.domain.bookings import Binding, BookingState
 from moorage.domain.errors import ProviderConflict
 from moorage.domain.leases import Yielding
@@ -150,8 +151,12 @@ def search_once(
     observation: Observation,
     time_limit: Duration,
 ) -> SearchResult:
-    """Run one search for a proposal with all strategies."""
-    return SearchPlan(env, proposal, options, time_limit).search(observation)
+    """Run one search for a proposal with all strategies, such as one for another project's lease.
+
+    Its progress is not that of the decision under way.
+    """
+    with search_progress.listening(None):
+        return SearchPlan(env, proposal, options, time_limit).search(observation)
 
 
 def visible(
