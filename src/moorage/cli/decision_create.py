@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from moorage.cli import decision_text
 from moorage.cli.command import Command
+from moorage.cli.decision_progress import deciding
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown
 from moorage.cli.parser import ENSEMBLE
@@ -32,9 +33,10 @@ class Create(Command):
         with self.client() as client:
             ensemble = client.ensembles.show(client.ensembles.find(args.ensemble)).value
             how = decide_body(args, [role.name for role in ensemble.members])
-            answer = client.decisions.decide(
-                {"ensemble_id": ensemble.id, **how}, dry_run=args.dry_run
-            )
+            with deciding(client, None if args.dry_run else ensemble.id):
+                answer = client.decisions.decide(
+                    {"ensemble_id": ensemble.id, **how}, dry_run=args.dry_run
+                )
         if args.dry_run:
             return Shown(answer.body, decision_text.dry_run(answer.value))
         return Shown(answer.body, decision_text.SEPARATOR.join(decision_text.held(answer.value)))

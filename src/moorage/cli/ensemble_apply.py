@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli import decision_text
-from moorage.cli.ensemble_create import decide_arguments, decide_body
+from moorage.cli.decision_progress import deciding
+from moorage.cli.ensemble_create import create_ensemble, decide_arguments, decide_body
 from moorage.cli.ensemble_source import FileOrFormat, FromFile
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import FAILED, OK, Shown
@@ -106,16 +107,17 @@ class Apply(_Described):
         with self.client() as client, reading(args.file, self._text):
             stored, found = self.compared(client, wanted)
             if stored is None:
-                created = {**body, "decide": decide}
-                answer = client.ensembles.create(created, dry_run=args.dry_run)
+                answer = create_ensemble(client, {**body, "decide": decide}, args)
             elif found:
                 changed = change(stored, body, found)
                 if any(_decides(one) for one in found):
                     changed["decide"] = decide
-                answer = client.ensembles.change(stored.id, changed, dry_run=args.dry_run)
+                with deciding(client, None if args.dry_run else stored.id):
+                    answer = client.ensembles.change(stored.id, changed, dry_run=args.dry_run)
             elif _lacks_places(client, stored):
                 again = {"ensemble_id": stored.id, **decide}
-                placed = client.decisions.decide(again, dry_run=args.dry_run)
+                with deciding(client, None if args.dry_run else stored.id):
+                    placed = client.decisions.decide(again, dry_run=args.dry_run)
                 line = decision_text.SEPARATOR.join(decision_text.held(placed.value))
                 return Shown(placed.body, line)
             else:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from itertools import count
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from moorage.cli import decision_text
+from moorage.cli.decision_progress import deciding
 from moorage.cli.ensemble_source import FileOrFormat, FromFile, ServerNotFile, search_arguments
 from moorage.cli.files import read_text, reading
 from moorage.cli.output import Shown
@@ -66,6 +68,18 @@ def decide_body(args: argparse.Namespace, roles: Sequence[str]) -> dict[str, Any
         "max_additional": args.additional or ([] if args.dry_run else list(roles[:COUNTED])),
     }
     return {name: value for name, value in said.items() if value not in (None, [])}
+
+
+def create_ensemble(
+    client: Moorage, body: dict[str, Any], args: argparse.Namespace
+) -> Answer[OneEnsemble]:
+    """Create an ensemble and wait for its decision.
+
+    Its id is chosen here, so that the events of the decision are known.
+    """
+    sent = body if args.dry_run else {"id": str(uuid4()), **body}
+    with deciding(client, sent.get("id")):
+        return client.ensembles.create(sent, dry_run=args.dry_run)
 
 
 class Create(FromFile):
@@ -133,7 +147,7 @@ class Create(FromFile):
         tries = 1 if args.name or args.server is None else _TRIES
         while True:
             try:
-                return client.ensembles.create(body, dry_run=args.dry_run)
+                return create_ensemble(client, body, args)
             except NameTaken:
                 tries -= 1
                 if not tries:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli import decision_text
 from moorage.cli.command import Command
+from moorage.cli.decision_progress import deciding
 from moorage.cli.ensemble import headroom_lines
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown
@@ -103,7 +104,8 @@ class Extend(Sized):
         body |= {"decide": decide} if decide else {}
         with self.client() as client:
             ensemble_id = client.ensembles.find(args.ensemble)
-            answer = client.ensembles.extend(ensemble_id, body, dry_run=args.dry_run)
+            with deciding(client, None if args.dry_run else ensemble_id):
+                answer = client.ensembles.extend(ensemble_id, body, dry_run=args.dry_run)
         return Shown(answer.body, extended(answer.value))
 
 

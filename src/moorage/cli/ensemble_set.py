@@ -7,6 +7,7 @@ from typing import Any
 
 from moorage.cli import decision_text
 from moorage.cli.command import Command
+from moorage.cli.decision_progress import deciding
 from moorage.cli.ensemble_create import decide_arguments, decide_body
 from moorage.cli.output import Shown
 from moorage.cli.parser import ENSEMBLE, Option, Repeated, new_name
@@ -82,7 +83,8 @@ class Set(Command):
             moves = any(field != "server" for _, field, _ in args.member)
             if moves or args.policy or args.remove_policy:
                 change["decide"] = decide_body(args, [role.name for role in ensemble.members])
-            answer = client.ensembles.change(ensemble_id, change, dry_run=args.dry_run)
+            with deciding(client, None if args.dry_run else ensemble_id):
+                answer = client.ensembles.change(ensemble_id, change, dry_run=args.dry_run)
         made = answer.value
         if args.dry_run and made.decision:
             return Shown(answer.body, decision_text.dry_run(made.decision))

@@ -6,10 +6,12 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
+from moorage.cli.decision_progress import state_of_search
 from moorage.cli.output import Shown, as_json, moment, short, table
 from moorage.cli.parser import Option
 from moorage.client.errors import Ambiguous, Missing
 from moorage.client.lookup import UUID
+from moorage.domain.events import PROGRESS
 
 if TYPE_CHECKING:
     import argparse
@@ -52,6 +54,8 @@ def _row(one: Event) -> tuple[str, ...]:
 def what(one: Event) -> str:
     """The main fields of an event's body: `name shop, missing 1`."""
     body = one.body
+    if one.type == PROGRESS:
+        return state_of_search(body)
     if {"crossed", "now"} <= body.keys():
         return _crossing(body)
     said = {name: body[name] for name in _SAID if body.get(name)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Thread
@@ -16,26 +17,34 @@ if TYPE_CHECKING:
 
 _EVERY: Final = 1.0
 """Seconds after which the line comes, and changes."""
+_ENDING: Final = 1.0
+"""Seconds that the line may take to end, as `more` may be waiting for a service."""
 
 
 @contextmanager
-def waiting(doing: str, out: TextIO | None = None) -> Iterator[None]:
+def waiting(
+    doing: str, out: TextIO | None = None, *, more: Callable[[], str] = lambda: ""
+) -> Iterator[None]:
     """Show an activity and its duration until it ends.
 
-    Nothing is printed in the first second, nor where the stream is no terminal.
+    Nothing is printed in the first second, nor where the stream is no terminal. `more` is what else
+    the line says; it is called from another thread, after half a second for the first time.
     """
     stream = sys.stderr if out is None else out
     if not stream.isatty():
         yield
         return
-    over = Event()
-    line = Thread(target=_write_line, args=(doing, stream, over), daemon=True)
+    shown, over = Event(), Event()
+    line = Thread(target=_write_line, args=(doing, more, stream, shown, over), daemon=True)
     line.start()
     try:
         yield
     finally:
         over.set()
-        line.join()
+        line.join(_ENDING)
+        if shown.is_set():
+            stream.write("\r\x1b[K")
+            stream.flush()
 
 
 @contextmanager
@@ -54,15 +63,19 @@ def interruptible(doing: str, goes_on: str) -> Iterator[None]:
         raise
 
 
-def _write_line(doing: str, stream: TextIO, over: Event) -> None:
-    seconds = 0
-    while not over.wait(_EVERY):
-        seconds += 1
-        stream.write(f"\r{doing}  {seconds}s")
-        stream.flush()
-    if seconds:
-        stream.write("\r\x1b[K")
-        stream.flush()
+def _write_line(
+    doing: str, more: Callable[[], str], stream: TextIO, shown: Event, over: Event
+) -> None:
+    began = time.monotonic()
+    if over.wait(_EVERY / 2):
+        return
+    more()
+    while not over.wait(_EVERY - (time.monotonic() - began) % _EVERY):
+        said = more()
+        if not over.is_set():
+            stream.write(f"\r{doing}  {time.monotonic() - began:.0f}s{said}\x1b[K")
+            stream.flush()
+            shown.set()
 
 
 @contextmanager

@@ -20,6 +20,9 @@ from tests.scenarios.processes.conftest import eventually
 from moorage.domain.ensembles import MemberName
 from moorage.domain.errors import Busy
 from moorage.domain.period import SECOND
+from moorage.domain.requests import Objective
+from moorage.domain.search_progress import SearchProgress, listening
+from moorage.engine.joint import instance
 from moorage.engine.joint.problem import Outcome, Problem, Verdict
 from moorage.http import process_queue, process_status
 from moorage.http.child_process import ChildProcess, Program
@@ -68,6 +71,23 @@ def perfect_packing() -> Problem:
     )
 
 
+def loose_packing() -> Problem:
+    """Placed at once, but how few of the hosts would do takes long to find."""
+    chance = random.Random(2)
+    sizes = [chance.randint(15, 60) for _ in range(60)]
+    return replace(
+        packing(len(sizes), 40),
+        members=tuple(MemberName(f"r{i:03}", 0) for i in range(len(sizes))),
+        roles=tuple(f"r{i:03}" for i in range(len(sizes))),
+        role_of=np.arange(len(sizes)),
+        demand=np.array(sizes)[:, None],
+        allowed=np.ones((len(sizes), 40), np.bool_),
+        free=np.full((40, 1), 100),
+        capacity=np.full((40, 1), 100),
+        objective=Objective.PACK,
+    )
+
+
 def ended(child: ChildProcess) -> int:
     """The exit status of a process that is about to end."""
     deadline = time.monotonic() + 100
@@ -75,12 +95,6 @@ def ended(child: ChildProcess) -> int:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return status
-
-
-def processor_seconds(pid: int) -> float:
-    """What the process has spent."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def when_there_is_room(solver: PoolSolver, problem: Problem) -> Outcome:
@@ -219,21 +233,45 @@ def test_a_caller_that_leaves_or_talks_nonsense_harms_nobody(warm: Pool) -> None
     assert warm.solver.solve(toy_problem(), time_limit=10 * SECOND, seed=1).proven
 
 
+def test_a_long_solve_tells_how_far_it_is_before_its_answer(warm: Pool) -> None:
+    heard: list[SearchProgress] = []
+    with listening(heard.append):
+        found = warm.solver.solve(loose_packing(), time_limit=3 * SECOND, seed=1)
+    assert len(heard) >= 2
+    newest = heard[-1]
+    assert newest.bound <= found.bound < found.value
+    assert newest.value is not None
+    assert newest.value >= found.value
+
+
+def test_nothing_is_told_to_who_does_not_listen(warm: Pool) -> None:
+    """The messages of a conversation without a listener are those of old."""
+    silent = joined(warm)
+    assert silent.poll(60)
+    assert silent.recv_bytes() == process_queue.READY
+    silent.send_bytes(b'{"time_limit": 1500000, "seed": 1, "for": ["", ""], "progress": false}')
+    silent.send_bytes(instance.dumps(perfect_packing()))
+    assert silent.poll(60)
+    assert silent.recv_bytes() == process_queue.OK
+    assert instance.loads_outcome(silent.recv_bytes()).verdict is Verdict.UNKNOWN
+
+
 def test_a_killed_process_is_an_error_for_one_and_a_wait_for_the_next(warm: Pool) -> None:
     failed: list[Exception] = []
+    heard: list[SearchProgress] = []
 
     def ask() -> None:
         try:
-            warm.solver.solve(perfect_packing(), time_limit=30 * SECOND, seed=1)
+            with listening(heard.append):
+                warm.solver.solve(perfect_packing(), time_limit=30 * SECOND, seed=1)
         except Busy as error:
             failed.append(error)
 
     asker = threading.Thread(target=ask)
     process = warm.child.process
     assert process is not None
-    before = processor_seconds(process.pid)
     asker.start()
-    eventually(lambda: processor_seconds(process.pid) > before + 0.2)  # it is at work
+    eventually(lambda: len(heard) > 1)  # it is at work, and says so
     os.kill(process.pid, signal.SIGKILL)
     asker.join(60)
     assert [str(error) for error in failed] == ["the solver process ended before its answer"]
