@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.dialects.sqlite import dialect
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from moorage.domain.errors import NotFound
 from moorage.store.backend import Backend
 from moorage.store.database.session import Session
 from moorage.store.opening import connect
+from moorage.store.read.bookings import HELD_OF_PROJECT
 from moorage.store.schema.upgrade import upgrade
 
 
@@ -65,6 +67,15 @@ def test_what_is_to_be_done_about_a_subject_is_found_by_the_subject(backend: Bac
     asked = "SELECT body FROM effects WHERE subject = 'a' AND state = 'pending'"
     rows = backend.write(lambda session: session.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}"))
     assert "subject=? AND state=?" in rows[0][3]
+
+
+def test_a_projects_held_places_are_counted_without_its_other_bookings(backend: Backend) -> None:
+    backend.upgrade(lambda connection: upgrade(connection, now=1))
+    asked = str(HELD_OF_PROJECT.compile(dialect=dialect()))
+    rows = backend.write(
+        lambda session: session.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}", (1, 1, "project"))
+    )
+    assert any("bookings USING INDEX ix_bookings_consumer" in row[3] for row in rows), rows
 
 
 def test_an_older_version_does_not_count_on(tmp_path: Path) -> None:

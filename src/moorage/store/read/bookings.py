@@ -91,17 +91,19 @@ def _page_of_bookings(given: tuple[str, ...]) -> Select[Any]:
     return query.order_by(None).order_by(_b.consumer, _b.number)
 
 
+HELD = select(func.count(_b.consumer.distinct())).where(
+    text(tables.PLACE_TAKEN), _b.lapses_at > bindparam("now"), _b.end_at > bindparam("now")
+)
+HELD_OF_PROJECT = HELD.join(tables.consumers, _c.uuid == _b.consumer).where(
+    _c.project_id == bindparam("project")
+)
+
+
 def held(connection: Session, project_id: str | None, *, now: Instant) -> int:
     """How many consumers have places held or claimed now; None means those of every project."""
-    count = select(func.count(_b.consumer.distinct())).where(
-        _b.state.in_([BookingState.HELD.value, BookingState.CLAIMED.value]),
-        _b.lapses_at > now,
-        _b.end_at > now,
-    )
-    if project_id is not None:
-        of_consumer = _c.uuid == _b.consumer
-        count = count.join(tables.consumers, of_consumer).where(_c.project_id == project_id)
-    return int(connection.scalar(count) or 0)
+    if project_id is None:
+        return int(connection.scalar(HELD, {"now": now}) or 0)
+    return int(connection.scalar(HELD_OF_PROJECT, {"now": now, "project": project_id}) or 0)
 
 
 class BookingQueries(Reader):

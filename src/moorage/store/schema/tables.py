@@ -46,6 +46,9 @@ metadata = MetaData(
 HAS_END = "end_at < 9223372036854775807"
 """Bookings with a declared end. As a text: what a query asks must look like what is indexed."""
 
+PLACE_TAKEN = "state IN ('held', 'claimed')"
+"""Bookings that keep a place for a member without a server, for quotas. As a text, as above."""
+
 ledger = Table(
     "ledger",
     metadata,
@@ -168,6 +171,7 @@ bookings = Table(
     Index(None, "provider", "resource_class"),
     partial_index("lapses_at", "state <> 'allocated'"),
     partial_index("end_at", "state <> 'allocated'"),
+    partial_index("consumer", PLACE_TAKEN),
     partial_index("decision", "decision IS NOT NULL"),
     partial_index("yields_to", "yields_to IS NOT NULL"),
     Index(
