@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from moorage.client.topology_rules_file import read_topology_rules
+from moorage.client.fleet_file import read_places
 from moorage.domain.errors import InvalidDescription
 from moorage.outward.outgoing_calls import event_delivery, outgoing_calls
 from moorage.shadow.nova_follower import NovaFollower
@@ -105,7 +105,7 @@ def start_nova_sync(
 
 def _topology_rules(path: str) -> TopologyRules:
     try:
-        return read_topology_rules(Path(path).read_text(encoding="utf-8"))
+        return read_places(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidDescription(f"topology_rules {path} cannot be read: {error}") from error
 

@@ -22,7 +22,7 @@ from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.store import Ledger, open_store
 
 RULES = """
-levels: {location: [zone, rack]}
+topology: {location: {levels: [zone, rack]}}
 rules:
   - {availability_zone: '(?P<zone>.+)'}
   - {metadata: {rack: '(?P<rack>.+)'}}
@@ -238,7 +238,7 @@ def test_a_host_that_nova_does_not_list_keeps_its_place(
 @pytest.mark.parametrize(
     ("rules", "told"),
     [
-        ("levels: {location: [rack]}\nrules: [{metadata: {rack: '('}, rack: a}]\n", "rules.yaml"),
+        ("topology: {location: {levels: [rack]}}\nrules: [{metadata: {rack: '('}, rack: a}]\n", "rules.yaml"),
         (None, "rules.yaml"),
     ],
 )

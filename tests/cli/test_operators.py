@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 pytestmark = pytest.mark.process
 
@@ -84,11 +83,11 @@ def test_the_topology_is_shown_and_loaded_again(sim: Any, tmp_path: Path) -> Non
     assert "zone az1" in shown.out
     assert "rack r3  3 hosts" in shown.out
     file = tmp_path / "racks.yaml"
-    document = sim("topology", "show", "-f", "yaml").out
+    before = sim.body("topology", "show")["topology"]
+    document = sim("fleet", "export", "--topology").out
     file.write_text(document, encoding="utf-8")
     assert sim("topology", "load", str(file)).out == "topology loaded: 1 zone, 3 racks\n"
-    again = yaml.safe_load(sim("topology", "show", "-f", "yaml").out)["topology"]
-    before = yaml.safe_load(document)["topology"]
+    again = sim.body("topology", "show")["topology"]
     assert again | {"revision": 0} == before | {"revision": 0}
     stale = sim("topology", "load", str(file))
     assert stale.status == 4
@@ -101,15 +100,15 @@ def test_the_topology_is_shown_and_loaded_again(sim: Any, tmp_path: Path) -> Non
 def test_a_cycle_in_the_topology_names_its_line(sim: Any, tmp_path: Path) -> None:
     file = tmp_path / "racks.yaml"
     file.write_text(
-        "levels: {location: [zone, rack]}\n"
-        "domains:\n"
-        "  - {name: z, level: zone, parent: r}\n"
-        "  - {name: r, level: rack, parent: z}\n",
+        "topology:\n"
+        "  location:\n"
+        "    levels: [zone, rack]\n"
+        "    domains: [{name: z, level: zone, parent: r}, {name: r, level: rack, parent: z}]\n",
         encoding="utf-8",
     )
     told = sim("topology", "load", str(file))
     assert told.status == 1
-    assert "line 3" in told.err, told
+    assert "line 4" in told.err, told
     assert "zone az1" in sim("topology", "show").out
 
 

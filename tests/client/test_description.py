@@ -1,7 +1,6 @@
 import pytest
 
 from moorage.client.description import read_description
-from moorage.client.topology_rules_file import read_topology
 from moorage.domain.errors import InvalidDescription
 
 SHOP = """\
@@ -49,31 +48,3 @@ def test_mistakes_name_their_line(before: str, after: str, line: int, said: str)
 def test_something_else_is_refused(text: str) -> None:
     with pytest.raises(InvalidDescription):
         read_description(text)
-
-
-def test_a_topology_file_carries_its_lines() -> None:
-    text = (
-        "levels: {location: [zone, rack]}\n"
-        "domains:\n  - {name: z1, level: zone, parent: null}\n"
-        "  - {name: r1, level: rack, parent: z1}\n"
-        "attachments:\n  - {host: h1, domain: r1, tree: location}\n"
-    )
-    assert read_topology(text) == {
-        "levels": {"location": ["zone", "rack"]},
-        "domains": [
-            {"name": "z1", "level": "zone", "line": 3},
-            {"name": "r1", "level": "rack", "parent": "z1", "line": 4},
-        ],
-        "attachments": [{"host": "h1", "domain": "r1", "tree": "location", "line": 6}],
-    }
-
-
-def test_an_unknown_key_of_a_topology_file_is_refused() -> None:
-    with pytest.raises(InvalidDescription):
-        read_topology("levels: {}\ndomains: []\nracks: []\n")
-
-
-def test_a_topology_file_with_a_level_host_is_refused_with_its_line() -> None:
-    with pytest.raises(InvalidDescription, match="lowest level") as refused:
-        read_topology("levels:\n  location: [rack, host]\ndomains: []\n")
-    assert (refused.value.path, refused.value.line) == ("levels.location", 2)

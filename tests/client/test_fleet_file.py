@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from moorage.client.fleet_body import body
 from moorage.client.fleet_file import read_fleet
 from moorage.domain.errors import InvalidDescription
-from moorage.domain.fleet_expansion import ExpandedFleet, expand, parts
+from moorage.domain.fleet_expansion import ExpandedFleet, expand
+from moorage.domain.fleet_parts import parts
 from moorage.domain.topology import Level
 
 FLEETS = Path(__file__).parents[2] / "fleets"
@@ -115,7 +116,6 @@ def test_a_flavor_may_be_called_by_a_number() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "path", "line"),
     [
-        ("fleet: one\n", "", None, 1),
         ("fleet: one", "fleets: one", "fleets", 1),
         ("levels: [rack]", "levels: [host]", "topology.location.levels", 4),
         ("levels: [rack]", "levels: [rack, rack]", "topology.location.levels", 4),
@@ -215,15 +215,15 @@ def test_children_stand_below_their_hosts_and_are_called_after_them() -> None:
         "n2/numa1/pf": ("n2/numa1", "n2"),
         "nfs": (None, "nfs"),
     }
-    store = fleet.providers[-1]
+    store = fleet.providers[0]
     assert store.traits == {"MISC_SHARES_VIA_AGGREGATE"}
-    assert store.aggregates == fleet.providers[0].aggregates
+    assert store.aggregates == fleet.providers[1].aggregates
 
 
 def test_a_part_never_cuts_a_tree_apart() -> None:
     pieces = [[one.name for one in part.providers] for part in parts(expand(read_fleet(TREES)), 3)]
-    assert [piece[0] for piece in pieces] == ["n1", "n2", "nfs"]
-    assert [len(piece) for piece in pieces] == [5, 5, 1]
+    assert [piece[0] for piece in pieces] == ["nfs", "n1", "n2"]
+    assert [len(piece) for piece in pieces] == [1, 5, 5]
 
 
 @pytest.mark.parametrize(

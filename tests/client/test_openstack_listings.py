@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from moorage.client.fleet_file import read_places
 from moorage.client.hypervisor_list import DISABLED, Terms, placed, read_hypervisors, read_servers
-from moorage.client.topology_rules_file import read_topology_rules
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.fleet_expansion import provider_uuid
 
@@ -31,7 +31,9 @@ def test_hypervisors_become_hosts() -> None:
         totals={"DISK_GB": 100, "VCPU": 1},
         traits=frozenset({"CUSTOM_NEW"}),
     )
-    rules = read_topology_rules("levels: {location: [rack]}\nrules: [{name: '(?P<rack>r.)-.*'}]\n")
+    rules = read_places(
+        "topology: {location: {levels: [rack]}}\nrules: [{name: '(?P<rack>r.)-.*'}]\n"
+    )
     fleet = placed(read_hypervisors(json.dumps([HYPERVISOR, down]), terms), rules)
     up, other = fleet.providers
     assert up.uuid == provider_uuid("r1-n1")

@@ -14,10 +14,12 @@ from moorage.domain.fleet import (
     HostClass,
     Names,
     Order,
+    Owner,
     PlacedLoad,
     Spread,
 )
-from moorage.domain.fleet_expansion import aggregate_uuid, expand, parts, provider_uuid
+from moorage.domain.fleet_expansion import aggregate_uuid, expand, provider_uuid
+from moorage.domain.fleet_parts import parts
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import Level
 
@@ -151,7 +153,7 @@ def test_what_does_not_fit_together_names_its_line(
 
 
 def test_placed_load_is_on_its_hosts() -> None:
-    load = PlacedLoad("batch", (Names("h{n}", 2), Names("h8")), {"VCPU": 4}, project="p")
+    load = PlacedLoad("batch", (Names("h{n}", 2), Names("h8")), {"VCPU": 4}, owner=Owner("p"))
     expanded = expand(fleet(load=(load,)))
     assert [list(one.allocations) for one in expanded.load] == [
         [provider_uuid(name)] for name in ("h1", "h2", "h8")

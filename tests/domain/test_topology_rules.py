@@ -2,7 +2,7 @@
 
 import pytest
 
-from moorage.client.topology_rules_file import read_topology_rules
+from moorage.client.fleet_file import read_places
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.fleet_expansion import aggregate_uuid
 from moorage.domain.topology import Level
@@ -15,11 +15,11 @@ HOSTS = (
     HostFacts("az2-r1-n1", frozenset({"CUSTOM_PDU_8"}), frozenset({aggregate_uuid("gold")})),
     HostFacts("odd", frozenset(), frozenset({aggregate_uuid("gold")})),
 )
-HEAD = "levels: {location: [zone, rack], power: [pdu]}\n"
+HEAD = "topology: {location: {levels: [zone, rack]}, power: {levels: [pdu]}}\n"
 
 
 def places(text: str, hosts: tuple[HostFacts, ...] = HOSTS) -> dict[str, tuple[str | None, ...]]:
-    topology = apply(read_topology_rules(HEAD + text), hosts)
+    topology = apply(read_places(HEAD + text), hosts)
     return {
         one.name: (topology.domain_of(one.name, ZONE), topology.domain_of(one.name, RACK))
         for one in hosts
@@ -49,7 +49,7 @@ def test_the_first_rule_that_speaks_of_a_level_is_right() -> None:
 
 
 def test_traits_and_trees_and_conditions_together() -> None:
-    rules = read_topology_rules(
+    rules = read_places(
         HEAD
         + "rules:\n"
         + "  - {tree: power, trait: 'CUSTOM_PDU_(?P<n>.*)', pdu: 'pdu-{n}'}\n"
@@ -65,12 +65,15 @@ def test_traits_and_trees_and_conditions_together() -> None:
 
 
 def test_a_mapping_goes_before_rules_and_declared_parents_are_kept() -> None:
-    found = places(
-        "domains:\n  - {name: z, level: zone}\n  - {name: cellar, level: rack, parent: z}\n"
-        "attachments:\n  - {host: odd, domain: cellar}\n"
+    text = (
+        "topology:\n  location:\n    levels: [zone, rack]\n    domains:\n"
+        "      - {name: z, level: zone}\n      - {name: cellar, level: rack, parent: z}\n"
+        "hosts:\n  - {name: odd, place: {location: cellar}}\n"
         "rules:\n  - {name: '.*-(?P<x>r.)-.*', rack: cellar}\n  - {name: odd, rack: attic}\n"
     )
-    assert found["odd"] == found["az1-r1-n1"] == ("z", "cellar")
+    topology = apply(read_places(text), HOSTS)
+    assert {topology.domain_of(name, ZONE) for name in ("odd", "az1-r1-n1")} == {"z"}
+    assert {topology.domain_of(name, RACK) for name in ("odd", "az1-r1-n1")} == {"cellar"}
 
 
 @pytest.mark.parametrize(
@@ -86,8 +89,8 @@ def test_a_mapping_goes_before_rules_and_declared_parents_are_kept() -> None:
         ("rules:\n  - {name: '(?P<y>a)?.*', rack: '{y}'}\n", 3, "matched for host"),
         ("rules:\n  - {tree: water, name: x, rack: a}\n", 3, "no such tree"),
         ("rules:\n  - {name: '(?P<rack>.*)', zone: '{rack}'}\n", 3, "is a zone"),
-        ("attachments:\n  - {host: who, domain: r}\n", 3, "no such host: who"),
-        ("attachments:\n  - {host: odd, domain: r}\n", 3, "unknown domain r"),
+        ("hosts:\n  - {name: who, place: {location: r}}\n", 3, "no such host: who"),
+        ("hosts:\n  - {name: odd, place: {location: r}}\n", 3, "unknown domain r"),
         ("unplaced: refuse\nrules:\n  - {name: 'az.*', rack: r}\n", None, "tree location: odd"),
         ("unplaced: perhaps\n", 2, "none of allow, refuse"),
     ],
@@ -153,6 +156,6 @@ def test_two_aggregates_that_say_different_racks_are_a_mistake() -> None:
 )
 def test_bad_conditions_about_nova(rule: str, told: str) -> None:
     with pytest.raises(InvalidDescription) as refused:
-        read_topology_rules(f"{HEAD}rules:\n  - {rule}\n")
+        read_places(f"{HEAD}rules:\n  - {rule}\n")
     assert refused.value.line == 3
     assert told in refused.value.message

@@ -25,7 +25,8 @@ from tests.servers.replica import Replica
 from moorage.api.native.route import Route
 from moorage.api.native.routes import ROUTES
 from moorage.client.fleet_file import read_fleet
-from moorage.domain.fleet_expansion import expand, parts
+from moorage.domain.fleet_expansion import expand
+from moorage.domain.fleet_parts import parts
 from moorage.store import open_store
 from moorage.testing.service import OPERATOR
 from moorage.usecases.ledger.fleet_loading import load_fleet

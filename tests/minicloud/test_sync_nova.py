@@ -11,7 +11,7 @@ from tests.minicloud.cloud import Cloud
 from tests.minicloud.tenant import Operator, Tenant, eventually
 
 RULES = """
-levels: {location: [zone, rack]}
+topology: {location: {levels: [zone, rack]}}
 rules:
   - {availability_zone: '(?P<zone>.+)'}
   - {metadata: {rack: '(?P<rack>.+)'}}

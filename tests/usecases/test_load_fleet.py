@@ -8,7 +8,8 @@ import pytest
 
 from moorage.client.fleet_file import read_fleet
 from moorage.domain.errors import Conflict, Forbidden, InvalidDescription, UnknownName
-from moorage.domain.fleet_expansion import ExpandedFleet, FleetPart, expand, parts, provider_uuid
+from moorage.domain.fleet_expansion import ExpandedFleet, expand, provider_uuid
+from moorage.domain.fleet_parts import FleetPart, parts
 from moorage.domain.providers import Inventory
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.domain.virtual_classes import HOURS

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.usecases.conftest import Between
 
-from moorage.client.topology_rules_file import read_topology_rules
+from moorage.client.fleet_file import read_places
 from moorage.domain.changes import Changeset, PutTopology, UpdateProvider
 from moorage.domain.errors import ProviderConflict
-from moorage.domain.fleet_expansion import FleetPart
+from moorage.domain.fleet_parts import FleetPart
 from moorage.domain.nova_hosts import NovaHost
 from moorage.domain.topology import Attachment, Domain, Topology
 from moorage.testing.service import OPERATOR, Service
@@ -18,7 +18,7 @@ from moorage.usecases.ledger.fleet_loading import load_fleet
 from moorage.usecases.ledger.nova_sync import sync_topology
 
 FLEET = "fleet: f\nhosts:\n  - {name: 'n{n}', count: 2, inventories: {VCPU: 8}}\n"
-RULES = "levels: {location: [zone]}\nrules: [{availability_zone: '(?P<zone>.+)'}]\n"
+RULES = "topology: {location: {levels: [zone]}}\nrules: [{availability_zone: '(?P<zone>.+)'}]\n"
 N1 = NovaHost("n1", "az1", {}, enabled=True, up=True)
 POWER = Topology.build(
     {"power": ("pdu",)}, [Domain("p1", "pdu", "power")], [Attachment("n1", "p1", "power")]
@@ -40,7 +40,7 @@ def meanwhile(service: Service) -> Any:
 
 def test_a_tree_that_is_loaded_while_hosts_are_placed_stays(two_hosts: Service) -> None:
     env = replace(two_hosts.env, store=meanwhile(two_hosts))
-    done = sync_topology(env, OPERATOR, read_topology_rules(RULES), [N1])
+    done = sync_topology(env, OPERATOR, read_places(RULES), [N1])
     assert [(one.host, one.after) for one in done.moves] == [("n1", "az1")]
     there = two_hosts.store.snapshot().topology.attachments
     assert dict(there) == {("power", "n1"): "p1", ("location", "n1"): "az1"}
@@ -58,7 +58,7 @@ def test_a_host_that_is_renamed_in_placement_keeps_its_zone(two_hosts: Service) 
         snapshot.uuids[row] for row in snapshot.roots.tolist() if snapshot.names[row] == "n1"
     )
     two_hosts.store.commit(Changeset((UpdateProvider(uuid, "renamed"),)))
-    rules = read_topology_rules(RULES)
+    rules = read_places(RULES)
     assert sync_topology(two_hosts.env, OPERATOR, rules, [N1], dry_run=True).moves == ()
     done = sync_topology(two_hosts.env, OPERATOR, rules, [replace(N1, uuid=uuid)])
     assert [(one.host, one.after) for one in done.moves] == [("renamed", "az1")]

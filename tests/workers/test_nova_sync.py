@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.servers.nova_records import serving
 
+from moorage.client.fleet_file import read_places
 from moorage.client.nova_source import read_flavors, read_hosts
-from moorage.client.topology_rules_file import read_topology_rules
 from moorage.domain.period import SECOND
 from moorage.outward.nova_reader import NovaReader
 from moorage.testing.service import OPERATOR, Service
@@ -17,7 +17,7 @@ from moorage.usecases.effect_dispatch import OutwardFailure
 from moorage.workers.nova_sync import NovaLists, NovaSync
 
 FLEET = "fleet: f\nhosts:\n  - {name: 'n{n}', count: 2, inventories: {VCPU: 8}}\n"
-RULES = "levels: {location: [zone]}\nrules: [{availability_zone: '(?P<zone>.+)'}]\n"
+RULES = "topology: {location: {levels: [zone]}}\nrules: [{availability_zone: '(?P<zone>.+)'}]\n"
 
 
 def test_rounds_follow_nova_and_go_on_after_a_failure(caplog: Any) -> None:
@@ -35,7 +35,7 @@ def test_rounds_follow_nova_and_go_on_after_a_failure(caplog: Any) -> None:
         lists = NovaLists(
             partial(read_flavors, get),
             partial(read_hosts, get),
-            partial(read_topology_rules, RULES),
+            partial(read_places, RULES),
         )
         sync = NovaSync(env, OPERATOR, lists, 60 * SECOND)
         assert sync.run_round() is False

@@ -21,7 +21,8 @@ from moorage.cli.admin import (
     trial_ledger,
 )
 from moorage.cli.command import Command
-from moorage.cli.files import read_text, reading
+from moorage.cli.files import reading
+from moorage.cli.fleet_reading import Taking, placing
 from moorage.cli.output import CONFLICT, OK, Shown, stack
 from moorage.cli.progress import Adder, progress
 from moorage.domain.words import counted
@@ -29,6 +30,7 @@ from moorage.domain.words import counted
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TextIO
 
     from moorage.client.placement_wire import PlacementWire
     from moorage.domain.content import Content, Difference
@@ -66,7 +68,7 @@ class Placement(Command):
             help="endpoint or database, or `catalog` to look the endpoint up (with --keystone)",
         )
         declare_access(parser, "from")
-        add("--topology", metavar="FILE", help="where hosts are: a mapping, or rules")
+        add("--topology", metavar="FILE", help="a fleet file that places hosts")
         kept = parser.add_mutually_exclusive_group()
         kept.add_argument(
             "--update", action="store_true", help="replace records that differ by the source's"
@@ -81,7 +83,7 @@ class Placement(Command):
         from moorage.domain.content import counts, overages
         from moorage.usecases.ledger.placement_takeover import plan, take_over
 
-        rules = _rules(args.topology)
+        rules = _rules(args.topology, self.app.stderr)
         permission = _permission(args)
         with progress(self.app.stderr) as tell, _source(args) as source:
             content = source.read(tell)
@@ -145,16 +147,14 @@ def _permission(args: argparse.Namespace) -> TakeoverPermission:
     return TakeoverPermission.UPDATE if args.update else TakeoverPermission.ADD
 
 
-def _rules(file: str | None) -> Callable[[Content], Topology] | None:
+def _rules(file: str | None, terminal: TextIO) -> Callable[[Content], Topology] | None:
     """The topology of a content by rules; the file is read before the source is."""
     if file is None:
         return None
-    from moorage.client.topology_rules_file import read_topology_rules
     from moorage.domain.topology_rules import apply
 
     name = file
-    with reading(name):
-        rules = read_topology_rules(read_text(name))
+    rules, _ = placing(name, Taking(), terminal)
 
     def made(content: Content) -> Topology:
         with reading(name):

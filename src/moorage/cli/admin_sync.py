@@ -17,13 +17,15 @@ from moorage.cli.admin import (
     trial_ledger,
 )
 from moorage.cli.command import Command
-from moorage.cli.files import read_text, reading
+from moorage.cli.files import reading
+from moorage.cli.fleet_reading import Taking, placing
 from moorage.cli.output import CONFLICT, OK, Shown, stack
 from moorage.domain.words import counted
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping
+    from typing import TextIO
 
     from moorage.domain.topology_rules import TopologyRules
     from moorage.usecases.ledger.nova_sync import FlavorSync, TopologySync
@@ -52,7 +54,7 @@ class Nova(Command):
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         declare_source(parser)
-        add("--topology", metavar="FILE", help="rules that place hosts in domains")
+        add("--topology", metavar="FILE", help="a fleet file that places hosts")
         add("--dry-run", action="store_true", help="read and compare, write nothing")
         declare_database(parser)
 
@@ -61,7 +63,7 @@ class Nova(Command):
         from moorage.usecases.ledger.nova_sync import sync_flavors, sync_topology
 
         file = args.topology or configured(args).outward.topology_rules
-        rules = None if file is None else _rules(file)
+        rules = None if file is None else _rules(file, self.app.stderr)
         url = args.source if args.source == CATALOG else args.source.rstrip("/")
         with service(url, args, SERVICE) as wire:
             # Only administrators may list hosts. Others are shown the public flavors as if all.
@@ -83,11 +85,8 @@ class Nova(Command):
         return Shown(body, _told(body), CONFLICT if flavors.refused else OK)
 
 
-def _rules(file: str) -> TopologyRules:
-    from moorage.client.topology_rules_file import read_topology_rules
-
-    with reading(file):
-        return read_topology_rules(read_text(file))
+def _rules(file: str, terminal: TextIO) -> TopologyRules:
+    return placing(file, Taking(nova=True), terminal)[0]
 
 
 def _flavors(found: FlavorSync) -> dict[str, Any]:

@@ -133,6 +133,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "topology load": "topology:Load",
         "fleet load": "fleet:Load",
         "fleet show": "fleet:Show",
+        "fleet export": "fleet_export:Export",
         "host list": "host:List",
         "host show": "host:Show",
         "sim start": "sim:Start",

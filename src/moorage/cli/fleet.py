@@ -7,10 +7,12 @@ fill without colour, so a pipe and a terminal show the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
+from moorage.cli.fleet_reading import Taking, tell_left_out
 from moorage.cli.host import closed_for
 from moorage.cli.output import Shown, stack, table
 from moorage.cli.parser import Option
@@ -189,8 +191,8 @@ def cell(bar: Bar) -> str:
     return CELLS[max(1, min(len(CELLS) - 1, round(bar.fill * (len(CELLS) - 1))))]
 
 
-def expanded(name: str) -> ExpandedFleet:
-    """A fleet file, read and expanded.
+def expanded(name: str, terminal: TextIO) -> ExpandedFleet:
+    """A fleet file, read and expanded; the terminal is told what of it does not count.
 
     Raises:
         Unreadable, InvalidDescription: as reading and expanding say.
@@ -199,13 +201,15 @@ def expanded(name: str) -> ExpandedFleet:
     from moorage.domain.fleet_expansion import expand
 
     with reading(name):
-        return expand(read_fleet(read_text(name)))
+        fleet = read_fleet(read_text(name), name=PurePath(name).stem)
+        tell_left_out(name, fleet, Taking(all_sections=True), terminal)
+        return expand(fleet)
 
 
 def load(client: Moorage, fleet: ExpandedFleet, terminal: TextIO) -> list[Any]:
     """Send a fleet in parts, with a progress bar on a terminal; return the answers."""
     from moorage.client.fleet_body import body
-    from moorage.domain.fleet_expansion import parts
+    from moorage.domain.fleet_parts import parts
 
     answers = []
     with progress(terminal) as show:
@@ -250,7 +254,7 @@ class Load(Command):
     options = (Option("file", metavar="FILE", help="a fleet file, or a shipped one's name"),)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        fleet = expanded(args.file)
+        fleet = expanded(args.file, self.app.stderr)
         with self.client() as client:
             answers = load(client, fleet, self.app.stderr)
         return Shown({"parts": answers}, f"{loaded(answers)} {summary(fleet)}")

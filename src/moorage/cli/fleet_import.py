@@ -9,10 +9,13 @@ from moorage.cli.command import Command
 from moorage.cli.files import read_text, reading
 from moorage.cli.flavor import amount
 from moorage.cli.fleet import load, summary
+from moorage.cli.fleet_reading import Taking, placing
 from moorage.cli.output import Shown
 from moorage.cli.parser import INPUT_FILE, Flag, Option, Repeated
 
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from moorage.domain.fleet_expansion import ExpandedFleet
 
 
@@ -32,10 +35,10 @@ class Import(Command):
     """Load hosts from a listing of Nova's hypervisors.
 
     Each hypervisor becomes a root provider with VCPU, MEMORY_MB and DISK_GB as listed; one that is
-    down also gets the trait COMPUTE_STATUS_DISABLED. A topology file places hosts by rules over
-    their names. As with `fleet load`, loading the same again changes nothing, and a listing that
-    contradicts the ledger is refused. `moorage admin import placement` imports more, from a
-    Placement service.
+    down also gets the trait COMPUTE_STATUS_DISABLED. A fleet file places hosts, by
+    their names or by rules. As with `fleet load`, loading the same again changes nothing, and a
+    listing that contradicts the ledger is refused. `moorage admin import placement` imports more,
+    from a Placement service.
     """
 
     examples = """
@@ -45,7 +48,7 @@ class Import(Command):
     """
     options = (
         INPUT_FILE,
-        Option("--topology", metavar="FILE", help="where hosts are: a mapping, or rules"),
+        Option("--topology", metavar="FILE", help="a fleet file that places hosts"),
         Repeated("--ratio", type=ratio, metavar="CLASS=RATIO"),
         Repeated("--reserved", type=amount, metavar="CLASS=AMOUNT"),
         Repeated(
@@ -60,7 +63,7 @@ class Import(Command):
     )
 
     def act(self, args: argparse.Namespace) -> Shown:
-        fleet = _read(args)
+        fleet = _read(args, self.app.stderr)
         if args.dry_run:
             hosts = [one.name for one in fleet.providers]
             return Shown({"hosts": hosts}, f"would load {summary(fleet)}")
@@ -69,9 +72,8 @@ class Import(Command):
         return Shown({"parts": answers}, f"loaded {summary(fleet)}")
 
 
-def _read(args: argparse.Namespace) -> ExpandedFleet:
+def _read(args: argparse.Namespace, terminal: TextIO) -> ExpandedFleet:
     from moorage.client.hypervisor_list import Terms, placed, read_hypervisors
-    from moorage.client.topology_rules_file import read_topology_rules
 
     terms = Terms(
         ratios=dict(args.ratio),
@@ -84,5 +86,6 @@ def _read(args: argparse.Namespace) -> ExpandedFleet:
         fleet = read_hypervisors(read_text(args.file), terms)
     if args.topology is None:
         return fleet
+    rules, _ = placing(args.topology, Taking(), terminal)
     with reading(args.topology):
-        return placed(fleet, read_topology_rules(read_text(args.topology)))
+        return placed(fleet, rules)

@@ -113,7 +113,7 @@ class Start(Command):
         if found is not None:
             raise Running(Killed(name).message)
         now = parse_instant(args.now) if args.now else self.now(args)
-        fleet = fleets.expanded(args.fleet)
+        fleet = fleets.expanded(args.fleet, self.app.stderr)
         directory = sim_process.directory_of(name, os.environ)
         try:
             started = sim_process.start(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.cli.command import Command
-from moorage.cli.files import read_text, reading
+from moorage.cli.files import reading
+from moorage.cli.fleet_reading import Taking, placing
 from moorage.cli.output import Shown
 from moorage.cli.parser import INPUT_FILE
 from moorage.cli.placement_map import natural
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from moorage.client.moorage import Moorage
+    from moorage.domain.topology import Topology
+    from moorage.domain.topology_rules import HostFacts, TopologyRules
+
 
 class Show(Command):
     """Show the trees of domains, with the number of hosts in each."""
@@ -25,13 +30,6 @@ class Show(Command):
         with self.client() as client:
             answer = client.topology.show()
         return Shown(answer.body, drawn(answer.value))
-
-
-def _read(name: str) -> dict[str, Any]:
-    from moorage.client.topology_rules_file import read_topology
-
-    with reading(name):
-        return read_topology(read_text(name))
 
 
 def drawn(topology: Mapping[str, Any]) -> RenderableType:
@@ -61,35 +59,53 @@ def _grow(branch: Any, domains: list[Any], parent: str | None, hosts: Any) -> No
 
 
 class Load(Command):
-    """Replace the topology by that of a file.
+    """Replace the topology by that of a fleet file.
 
-    The file is YAML, as `topology show -f yaml` prints it: `levels` (tree to levels, from the top
-    down), `domains` (name, level, tree, parent) and `attachments` (host, domain, tree). With the
-    line `revision` it is refused if the topology was changed since it was shown; without the line
-    it is loaded in any case.
+    Of the file, `topology` has the trees, `hosts` the places of hosts by name, and `rules` those of
+    all others by their names, traits and aggregates. `moorage fleet export --topology` writes the
+    present one. With the line `revision` it is refused if the topology was changed since it was
+    exported; without the line it is loaded in any case.
     """
 
     examples = """
-        moorage topology show -f yaml > racks.yaml
+        moorage fleet export --topology > racks.yaml
         moorage topology load racks.yaml
     """
     options = (INPUT_FILE,)
 
     def act(self, args: argparse.Namespace) -> Shown:
-        body = _read(args.file)
-        revision = body.pop("revision", None)
+        from moorage.client.fleet_body import topology as body_of
+        from moorage.domain.topology_rules import apply
+
+        rules, revision = placing(args.file, Taking(revision=True), self.app.stderr)
         with self.client() as client:
-            answer = client.topology.replace(body, revision=revision)
-        said = ", ".join(counted(count, level) for level, count in _counts(body))
+            hosts = _facts(client, rules)
+            with reading(args.file):
+                topology = apply(rules, hosts)
+                answer = client.topology.replace(body_of(topology), revision=revision)
+        said = ", ".join(counted(count, level) for level, count in _counts(topology))
         return Shown(answer.body, f"topology loaded: {said or 'no domains'}")
 
 
-def _counts(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    for tree, levels in body["levels"].items():
+def _facts(client: Moorage, rules: TopologyRules) -> list[HostFacts]:
+    """What the service knows of its hosts, as far as the rules ask for it."""
+    from moorage.domain.topology_rules import HostFacts
+
+    wanted = {uuid for rule in rules.rules for uuid in rule.aggregates or ()}
+    members: dict[str, set[str]] = {}
+    for aggregate in wanted:
+        for provider in client.placement.in_aggregate(aggregate):
+            members.setdefault(provider.uuid, set()).add(aggregate)
+    return [
+        HostFacts(one["name"], frozenset(one["traits"]), frozenset(members.get(one["uuid"], ())))
+        for one in client.fleet.show().value["hosts"]
+        if not one["shares"]
+    ]
+
+
+def _counts(topology: Topology) -> Iterator[tuple[str, int]]:
+    for tree, levels in topology.levels.items():
         for level in levels:
-            count = sum(
-                one["level"] == level and one.get("tree", "location") == tree
-                for one in body["domains"]
-            )
-            if count:
-                yield level, count
+            some = sum((one.tree, one.level) == (tree, level) for one in topology.domains.values())
+            if some:
+                yield level, some

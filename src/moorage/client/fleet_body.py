@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from moorage.domain.flavors import Flavor
-    from moorage.domain.fleet_expansion import FleetPart
     from moorage.domain.fleet_load import ForeignLoad
+    from moorage.domain.fleet_parts import FleetPart
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.topology import Topology
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from moorage.client import lookup
+from moorage.client.errors import NotFound
 from moorage.client.lookup import UUID
 from moorage.client.resource import Answer, Resource, answer, converted
 from moorage.wire.flavors import FlavorValue
@@ -131,6 +132,29 @@ class Placement:
         """The provider with that name or UUID; an empty list without one."""
         key = "uuid" if UUID.fullmatch(name) else "name"
         return self._listed({key: name})
+
+    @property
+    def endpoint(self) -> str:
+        """Where the calls go."""
+        return "the service's /placement"
+
+    def negotiate(self) -> None:
+        """Every call asks for the newest microversion."""
+
+    def get(self, path: str) -> Any:  # noqa: ANN401 - a JSON object
+        """GET a resource of the dialect."""
+        return self._call("GET", f"/placement{path}").body
+
+    def find(self, path: str) -> Any | None:  # noqa: ANN401 - a JSON object
+        """GET a resource of the dialect, or None for 404."""
+        try:
+            return self.get(path)
+        except NotFound:
+            return None
+
+    def in_aggregate(self, aggregate: str) -> list[Provider]:
+        """Every provider in an aggregate, by its UUID."""
+        return self._listed({"member_of": aggregate})
 
     def in_tree(self, provider: str) -> list[Provider]:
         """Every provider in the tree of a provider, by its UUID."""

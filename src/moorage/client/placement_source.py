@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from moorage.client.placement_wire import SourceFailed
 from moorage.domain.consumers import NO_PROJECT, UNKNOWN_TYPE, Consumer
@@ -20,8 +20,6 @@ from moorage.domain.resources import is_custom_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from moorage.client.placement_wire import PlacementWire
-
     In = TypeVar("In")
     Out = TypeVar("Out")
 
@@ -29,12 +27,29 @@ ROUNDS: Final = 10
 """How often what has moved is read again before it is called hopeless."""
 
 
+class PlacementReads(Protocol):
+    """Reads of a Placement service; see `PlacementWire`."""
+
+    @property
+    def endpoint(self) -> str:
+        """What errors call it."""
+
+    def negotiate(self) -> object:
+        """Choose the microversion."""
+
+    def get(self, path: str) -> Any:  # noqa: ANN401 - JSON is what it is
+        """GET a resource."""
+
+    def find(self, path: str) -> Any | None:  # noqa: ANN401 - JSON is what it is
+        """GET a resource, or None for 404."""
+
+
 class SourceMoves(SourceFailed):
     """The source is written faster than it can be read."""
 
 
 def read_service(
-    wire: PlacementWire,
+    wire: PlacementReads,
     *,
     connections: int = 8,
     advance: Callable[[str, int, int], None] = lambda _what, _done, _of: None,
@@ -56,7 +71,7 @@ def read_service(
 
 @dataclass
 class _Reader:
-    wire: PlacementWire
+    wire: PlacementReads
     pool: ThreadPoolExecutor
     advance: Callable[[str, int, int], None]
     providers: dict[str, ResourceProvider] = field(default_factory=dict)

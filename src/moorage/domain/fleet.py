@@ -3,7 +3,7 @@
 A fleet names classes of hosts by pattern and count, the trees they stand in, flavors, and
 the load that is already there. `domain.fleet_expansion` spells it out into providers, a
 topology and foreign allocations, always the same for the same fleet: identifiers follow from
-names, and every draw from a seed.
+names, and every draw from a seed. Its places and rules alone are `domain.topology_rules`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from moorage.domain.consumers import SERVER_TYPE
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.topology import DEFAULT_TREE
 
@@ -23,22 +24,28 @@ if TYPE_CHECKING:
     from moorage.domain.flavors import Flavor
     from moorage.domain.providers import Inventory
     from moorage.domain.resources import Amounts, Trait
+    from moorage.domain.topology_rules import Rule
 
 MAX_HOSTS: Final = 200_000
 """Hosts or domains of one fleet; an absurd count is a mistake, not a fleet."""
 
 _NUMBER = re.compile(r"\{n(?::0(?P<width>[1-9]))?\}")
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}", re.ASCII)
+MADE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}", re.ASCII)
+"""Names of what a fleet file makes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """One name, or `count` names from a pattern: `h{n}` counts from `first`, `h{n:03}` pads."""
+    """One name, or `count` names from a pattern: `h{n}` counts from `first`, `h{n:03}` pads.
+
+    A `literal` one is the name of a provider that exists, whatever it contains.
+    """
 
     pattern: str
     count: int | None = None
     first: int = 1
     line: int | None = None
+    literal: bool = False
 
     def expand(self) -> tuple[str, ...]:
         """The names in order.
@@ -47,6 +54,8 @@ class Names:
             InvalidDescription: a count without `{n}` or the other way round, an absurd count,
                 or a name that no provider or domain may have.
         """
+        if self.literal:
+            return (self.pattern,)
         numbered = len(_NUMBER.findall(self.pattern))
         if numbered != (0 if self.count is None else 1):
             raise self._invalid("a name with a count needs {n} exactly once, and only then")
@@ -55,7 +64,7 @@ class Names:
         numbers = range(self.first, self.first + (self.count or 1))
         names = tuple(_numbered(self.pattern, n) for n in numbers)
         # The last is the longest, and otherwise they differ in digits only.
-        if _NAME.fullmatch(names[-1]) is None:
+        if MADE_NAME.fullmatch(names[-1]) is None:
             raise self._invalid("a name is 1 to 128 of letters, digits and _ . : / -")
         return names
 
@@ -99,7 +108,8 @@ class DomainClass:
 class ChildClass:
     """Equal providers below each provider of what they are described in.
 
-    A child is called after its parent: `n1/numa0`.
+    A child is called after its parent: `n1/numa0`. With a `uuid` it is one provider, of a ledger
+    that has it, and its name is its own.
     """
 
     names: Names
@@ -107,6 +117,7 @@ class ChildClass:
     traits: frozenset[Trait] = frozenset()
     aggregates: frozenset[str] = frozenset()
     children: tuple[ChildClass, ...] = ()
+    uuid: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +128,7 @@ class SharingClass:
     inventories: tuple[Inventory, ...]
     aggregates: frozenset[str]
     traits: frozenset[Trait] = frozenset()
+    uuid: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +145,47 @@ class HostClass:
     aggregates: frozenset[str] = frozenset()
     places: Mapping[str, Spread] = field(default_factory=lambda: MappingProxyType({}))
     children: tuple[ChildClass, ...] = ()
+    uuid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHosts:
+    """Hosts that a ledger has, and of which only the places are said."""
+
+    names: Names
+    places: Mapping[str, Spread]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who has a load: a project by a name of the file, or ids as a ledger has them."""
+
+    project: str = "neighbour"
+    project_id: str | None = None
+    user_id: str | None = None
+    type: str = SERVER_TYPE
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedLoad:
-    """One foreign consumer of `amounts` on each of the named providers."""
+    """One foreign consumer of `amounts` or a flavor on each of the named providers."""
 
     name: str
     hosts: tuple[Names, ...]
-    amounts: Amounts
-    project: str = "neighbour"
+    amounts: Amounts = field(default_factory=lambda: MappingProxyType({}))
+    flavor: str | None = None
+    owner: Owner = Owner()
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpelledOutLoad:
+    """One foreign consumer of amounts of several providers, by their names."""
+
+    name: str
+    allocations: Mapping[str, Amounts]
+    uuid: str | None = None
+    owner: Owner = Owner()
     line: int | None = None
 
 
@@ -178,8 +221,14 @@ class Fleet:
     """Tree -> its levels from the top down, without `host`."""
     domains: tuple[DomainClass, ...] = ()
     flavors: tuple[Flavor, ...] = ()
-    load: tuple[PlacedLoad | DrawnLoad, ...] = ()
+    load: tuple[PlacedLoad | SpelledOutLoad | DrawnLoad, ...] = ()
     sharing: tuple[SharingClass, ...] = ()
+    known: tuple[KnownHosts, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    complete: bool = False
+    """Whether a host without a place in some tree is a mistake."""
+    revision: int | None = None
+    """The revision of the topology that the file was made from."""
 
 
 def _numbered(pattern: str, n: int) -> str:

@@ -2,94 +2,31 @@
 
 Pure and repeatable: a provider's UUID follows from its name, a consumer's from its load's
 name and host, and draws are hashes of seed and names. Loading the same file twice therefore
-means the same things.
-
-Large fleets are cut into parts; each is one request and one transaction, and leaves a sound ledger.
+means the same things. What the file says to be in a ledger already has its identifiers from there.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid5
 
 from moorage.domain.errors import InvalidDescription, UnknownName
-from moorage.domain.fleet import MAX_HOSTS, DrawnLoad, PlacedLoad
-from moorage.domain.fleet_load import Room, draw, placed
+from moorage.domain.fleet import MAX_HOSTS, DrawnLoad, PlacedLoad, SpelledOutLoad
+from moorage.domain.fleet_load import Room, draw, placed, spelled_out
+from moorage.domain.fleet_places import rules_of
 from moorage.domain.providers import MAX_NAME, ResourceProvider
-from moorage.domain.topology import Attachment, Domain, Topology
+from moorage.domain.topology_rules import HostFacts, apply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from moorage.domain.flavors import Flavor
-    from moorage.domain.fleet import ChildClass, DomainClass, Fleet, HostClass, SharingClass
+    from moorage.domain.fleet import ChildClass, Fleet, HostClass, SharingClass
     from moorage.domain.fleet_load import ForeignLoad
-
-
-HOSTS_PER_PART: Final = 250
-"""Keeps a part's transaction well under a second and its body under a few megabytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class FleetPart:
-    """Some hosts with their load; flavors and topology in the part where the order needs them.
-
-    Flavors come with the first part, the topology with the last: it names hosts, which must
-    be there.
-    """
-
-    providers: tuple[ResourceProvider, ...] = ()
-    load: tuple[ForeignLoad, ...] = ()
-    flavors: tuple[Flavor, ...] = ()
-    topology: Topology | None = None
-    lines: Mapping[str, int] = field(default_factory=dict, compare=False)
-    """Provider -> line of the file that describes it, where there is a file."""
-
-
-def parts(fleet: ExpandedFleet, hosts_per_part: int = HOSTS_PER_PART) -> Iterator[FleetPart]:
-    """Cut a fleet into parts of about that many providers; there is always at least one.
-
-    A fleet without trees says nothing of where hosts stand, so its parts have no topology.
-    """
-    topology = fleet.topology if fleet.topology.levels else None
-    on_host: dict[str, list[ForeignLoad]] = {}
-    for load in fleet.load:
-        for provider in load.allocations:
-            on_host.setdefault(provider, []).append(load)
-    pieces = list(_whole_trees(fleet.providers, hosts_per_part)) or [()]
-    for number, providers in enumerate(pieces):
-        yield FleetPart(
-            providers=providers,
-            load=tuple(load for one in providers for load in on_host.get(one.uuid, ())),
-            flavors=fleet.flavors if number == 0 else (),
-            topology=topology if number + 1 == len(pieces) else None,
-            lines={
-                uuid: fleet.lines[uuid]
-                for one in providers
-                for uuid in (one.uuid, one.root_uuid)
-                if uuid in fleet.lines
-            },
-        )
-
-
-def _whole_trees(
-    providers: Sequence[ResourceProvider], most: int
-) -> Iterator[tuple[ResourceProvider, ...]]:
-    """Runs of at most so many providers; a larger tree is a run by itself."""
-    piece: list[ResourceProvider] = []
-    for _, tree in groupby(providers, key=lambda one: one.root_uuid):
-        some = list(tree)
-        if piece and len(piece) + len(some) > most:
-            yield tuple(piece)
-            piece = []
-        piece += some
-    if piece:
-        yield tuple(piece)
-
+    from moorage.domain.topology import Topology
 
 NAMESPACE: Final = UUID("6f5b7d5e-3c1a-5e0f-9a58-0d5c8a1f7e42")
 """Root of every identifier that follows from a name in a fleet file."""
@@ -123,7 +60,7 @@ def spelled_out_children(
     for some in classes:
         aggregates = frozenset(map(aggregate_uuid, some.aggregates))
         for own in some.names.expand():
-            name = f"{parent.name}/{own}"
+            name = own if some.uuid else f"{parent.name}/{own}"
             if own in seen or len(name) > MAX_NAME:
                 why = "is declared twice" if own in seen else f"is longer than {MAX_NAME}"
                 raise InvalidDescription(
@@ -131,7 +68,7 @@ def spelled_out_children(
                 )
             seen.add(own)
             child = ResourceProvider(
-                uuid=provider_uuid(name),
+                uuid=some.uuid or provider_uuid(name),
                 name=name,
                 parent_uuid=parent.uuid,
                 root_uuid=parent.root_uuid,
@@ -166,7 +103,7 @@ def spelled_out_sharing(
                     f"provider {name} is declared twice", path="sharing", line=some.names.line
                 )
             taken.add(name)
-            uuid = provider_uuid(name)
+            uuid = some.uuid or provider_uuid(name)
             yield ResourceProvider(
                 uuid=uuid,
                 name=name,
@@ -202,8 +139,11 @@ def expand(fleet: Fleet) -> ExpandedFleet:
             where the file said so.
     """
     hosts, providers = _hosts(fleet)
-    providers += spelled_out_sharing(fleet.sharing, {one.name for one in providers})
-    topology = Topology.build(fleet.levels, _domains(fleet), _attachments(fleet, hosts))
+    # What many take from comes first: a load is loaded with the last of its providers.
+    sharing = list(spelled_out_sharing(fleet.sharing, {one.name for one in providers}))
+    providers = [*sharing, *providers]
+    _refuse_repeated(providers)
+    topology = apply(rules_of(fleet), _facts(fleet, providers[len(sharing) :]))
     flavors = {flavor.name: flavor for flavor in fleet.flavors}
     if len(flavors) < len(fleet.flavors):
         raise InvalidDescription("a flavor is declared twice", path="flavors")
@@ -212,10 +152,13 @@ def expand(fleet: Fleet) -> ExpandedFleet:
     for some in fleet.load:
         match some:
             case PlacedLoad():
-                load += placed(some, room)
+                load += placed(some, room, flavors)
+            case SpelledOutLoad():
+                load.append(spelled_out(some, room))
             case DrawnLoad():
                 chosen = _of_classes(some, hosts)
                 load += draw(some, chosen, room=room, flavors=flavors, topology=topology)
+    described: list[HostClass | SharingClass] = [*fleet.hosts, *fleet.sharing]
     return ExpandedFleet(
         name=fleet.name,
         providers=tuple(providers),
@@ -227,19 +170,35 @@ def expand(fleet: Fleet) -> ExpandedFleet:
         ),
         lines=MappingProxyType(
             {
-                provider_uuid(name): host_class.names.line
-                for host_class, names in hosts
-                for name in names
-                if host_class.names.line is not None
-            }
-            | {
-                provider_uuid(name): some.names.line
-                for some in fleet.sharing
+                some.uuid or provider_uuid(name): some.names.line
+                for some in described
                 for name in some.names.expand()
                 if some.names.line is not None
             }
         ),
     )
+
+
+def _refuse_repeated(providers: Sequence[ResourceProvider]) -> None:
+    """Refuse two providers of one name or UUID."""
+    uuids: dict[str, str] = {}
+    names: set[str] = set()
+    for one in providers:
+        if (other := uuids.setdefault(one.uuid, one.name)) != one.name:
+            raise InvalidDescription(f"{other} and {one.name} have the same UUID", path="hosts")
+        if one.name in names:
+            raise InvalidDescription(f"provider {one.name} is declared twice", path="hosts")
+        names.add(one.name)
+
+
+def _facts(fleet: Fleet, hosts: Sequence[ResourceProvider]) -> Iterator[HostFacts]:
+    """What rules may match: of a host that is only known, its name."""
+    for one in hosts:
+        if one.parent_uuid is None:
+            yield HostFacts(one.name, one.traits, one.aggregates)
+    for some in fleet.known:
+        for name in some.names.expand():
+            yield HostFacts(name)
 
 
 _ByClass = list[tuple["HostClass", tuple[str, ...]]]
@@ -259,7 +218,7 @@ def _hosts(fleet: Fleet) -> tuple[_ByClass, list[ResourceProvider]]:
                     f"host {name} is declared twice", path="hosts", line=host_class.names.line
                 )
             seen.add(name)
-            uuid = provider_uuid(name)
+            uuid = host_class.uuid or provider_uuid(name)
             host = ResourceProvider(
                 uuid=uuid,
                 name=name,
@@ -275,31 +234,6 @@ def _hosts(fleet: Fleet) -> tuple[_ByClass, list[ResourceProvider]]:
                 f"more than {MAX_HOSTS} hosts", path="hosts", line=host_class.names.line
             )
     return classes, providers
-
-
-def _domains(fleet: Fleet) -> Iterator[Domain]:
-    for some in fleet.domains:
-        names = some.names.expand()
-        parents = _parents(some, len(names))
-        for name, parent in zip(names, parents, strict=True):
-            yield Domain(name, some.level, some.tree, parent, some.names.line)
-
-
-def _parents(some: DomainClass, count: int) -> tuple[str | None, ...]:
-    return (None,) * count if some.parents is None else some.parents.over(count)
-
-
-def _attachments(fleet: Fleet, hosts: _ByClass) -> Iterator[Attachment]:
-    for host_class, names in hosts:
-        for tree, spread in host_class.places.items():
-            if tree not in fleet.levels:
-                raise InvalidDescription(
-                    f"hosts {host_class.names.pattern} stand in unknown tree {tree}",
-                    path="hosts.place",
-                    line=host_class.names.line,
-                )
-            for name, domain in zip(names, spread.over(len(names)), strict=True):
-                yield Attachment(name, domain, tree, host_class.names.line)
 
 
 def _of_classes(load: DrawnLoad, hosts: _ByClass) -> list[str]:

@@ -8,15 +8,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid5
 
-from moorage.domain.consumers import SERVER_TYPE, Consumer
+from moorage.domain.consumers import Consumer
 from moorage.domain.errors import InvalidDescription, UnknownName
+from moorage.domain.fleet import Owner
 from moorage.domain.topology import DEFAULT_TREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from moorage.domain.flavors import Flavor
-    from moorage.domain.fleet import DrawnLoad, PlacedLoad
+    from moorage.domain.fleet import DrawnLoad, PlacedLoad, SpelledOutLoad
     from moorage.domain.providers import ResourceProvider
     from moorage.domain.resources import Amounts
     from moorage.domain.topology import Topology
@@ -84,25 +85,54 @@ class Room:
             self._free[host][name] -= amount
 
 
-def placed(load: PlacedLoad, room: Room) -> Iterator[ForeignLoad]:
+def placed(load: PlacedLoad, room: Room, flavors: Mapping[str, Flavor]) -> Iterator[ForeignLoad]:
     """One consumer on each named host.
 
     Raises:
-        InvalidDescription: an unknown host, or an amount that does not fit there.
+        InvalidDescription: an unknown host or flavor, or an amount that does not fit there.
     """
+    path = f"load.{load.name}"
+    if load.flavor is not None and load.flavor not in flavors:
+        raise _unknown("flavor", load.flavor, load)
+    amounts = load.amounts if load.flavor is None else flavors[load.flavor].resources
     for host in (name for names in load.hosts for name in names.expand()):
         provider = room.provider(host)
-        path = f"load.{load.name}"
         if provider is None:
-            unknown = UnknownName("host", host, path=path)
-            unknown.line = load.line
-            raise unknown
-        refusal = room.refusal(host, load.amounts)
+            raise _unknown("host", host, load)
+        refusal = room.refusal(host, amounts)
         if refusal is not None:
             raise InvalidDescription(f"load {load.name}: {refusal}", path=path, line=load.line)
-        room.take(host, load.amounts)
-        consumer = _consumer(f"{load.name}/{host}/0", load.project)
-        yield ForeignLoad(consumer, MappingProxyType({provider.uuid: load.amounts}))
+        room.take(host, amounts)
+        consumer = _consumer(f"{load.name}/{host}/0", load.owner)
+        yield ForeignLoad(consumer, MappingProxyType({provider.uuid: amounts}))
+
+
+def spelled_out(load: SpelledOutLoad, room: Room) -> ForeignLoad:
+    """One consumer with amounts of several providers.
+
+    Raises:
+        InvalidDescription: an unknown provider, or an amount that does not fit there.
+    """
+    allocations: dict[str, Amounts] = {}
+    for name, amounts in load.allocations.items():
+        provider = room.provider(name)
+        if provider is None:
+            raise _unknown("provider", name, load)
+        refusal = room.refusal(name, amounts)
+        if refusal is not None:
+            raise InvalidDescription(
+                f"load {load.name}: {refusal}", path=f"load.{load.name}", line=load.line
+            )
+        room.take(name, amounts)
+        allocations[provider.uuid] = amounts
+    consumer = _consumer(load.name, load.owner, load.uuid)
+    return ForeignLoad(consumer, MappingProxyType(allocations))
+
+
+def _unknown(kind: str, name: str, load: PlacedLoad | SpelledOutLoad | DrawnLoad) -> UnknownName:
+    unknown = UnknownName(kind, name, path=f"load.{load.name}")
+    unknown.line = load.line
+    return unknown
 
 
 def draw(
@@ -162,7 +192,7 @@ def _fill(
             return
         room.take(host, flavor.resources)
         project = f"project-{int(_unit(load.seed, f'project/{key}') * load.projects)}"
-        consumer = _consumer(key, project)
+        consumer = _consumer(key, Owner(project))
         yield ForeignLoad(consumer, MappingProxyType({provider.uuid: flavor.resources}))
 
 
@@ -204,10 +234,11 @@ def _unit(seed: int, key: str) -> float:
     return (int.from_bytes(digest, "big") >> 11) / 2**53
 
 
-def _consumer(key: str, project: str) -> Consumer:
+def _consumer(key: str, owner: Owner, uuid: str | None = None) -> Consumer:
+    project = owner.project
     return Consumer(
-        uuid=str(uuid5(CONSUMERS, f"consumer/{key}")),
-        project_id=uuid5(CONSUMERS, f"project/{project}").hex,
-        user_id=uuid5(CONSUMERS, f"user/{project}").hex,
-        type=SERVER_TYPE,
+        uuid=uuid or str(uuid5(CONSUMERS, f"consumer/{key}")),
+        project_id=owner.project_id or uuid5(CONSUMERS, f"project/{project}").hex,
+        user_id=owner.user_id or uuid5(CONSUMERS, f"user/{project}").hex,
+        type=owner.type,
     )

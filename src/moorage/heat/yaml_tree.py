@@ -29,6 +29,17 @@ MAX_TEXT: Final = 2_000_000
 MAX_NODES: Final = 200_000
 """Nodes after expanding aliases; long texts and paths count for several."""
 MAX_DEPTH: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class YamlLimits:
+    """How large a file may be."""
+
+    text: int = MAX_TEXT
+    nodes: int = MAX_NODES
+
+
+USUAL: Final = YamlLimits()
 MAX_HANDLES: Final = 1000
 """How often a file may say %TAG."""
 _TEXT_PER_NODE: Final = 256
@@ -117,7 +128,9 @@ def _cost(text: str, path: str) -> int:
     return 1 + (len(text) + len(path)) // _TEXT_PER_NODE
 
 
-def parse(text: str, *, name: str = "", remarks: Remarks | None = None) -> YamlNode:
+def parse(
+    text: str, *, name: str = "", remarks: Remarks | None = None, limits: YamlLimits = USUAL
+) -> YamlNode:
     """Read one YAML document. `name` (of the file) starts every path, if given.
 
     With `remarks` a text is read as Heat reads templates: of a key that is written twice the last
@@ -127,12 +140,12 @@ def parse(text: str, *, name: str = "", remarks: Remarks | None = None) -> YamlN
         InvalidDescription: not YAML, more than one document, beyond the bounds, a duplicate
             or non-scalar key, an unknown tag; with path and line.
     """
-    if len(text) > MAX_TEXT:
-        raise InvalidDescription(f"longer than {MAX_TEXT} characters", path=name or None)
+    if len(text) > limits.text:
+        raise InvalidDescription(f"longer than {limits.text} characters", path=name or None)
     if text.count("%TAG") > MAX_HANDLES:
         # Each is compared with all before it, in the library.
         raise InvalidDescription(f"more than {MAX_HANDLES} %TAG directives", path=name or None)
-    builder = _Builder(name, remarks)
+    builder = _Builder(name, remarks, limits.nodes)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
@@ -168,7 +181,9 @@ def _json(text: str, name: str) -> YamlNode | None:
     return to_node(value, line=1, path=name)
 
 
-def collection_node(value: list[YamlNode] | dict[str, YamlNode], line: int, path: str) -> YamlNode:
+def collection_node(
+    value: list[YamlNode] | dict[str, YamlNode], line: int, path: str, most: int = MAX_NODES
+) -> YamlNode:
     """A list or a mapping of nodes.
 
     Raises:
@@ -179,8 +194,8 @@ def collection_node(value: list[YamlNode] | dict[str, YamlNode], line: int, path
         size += child.size
         depth = max(depth, child.depth)
     marked = YamlNode(value, line, path, size, depth + 1)
-    if size > MAX_NODES:
-        raise marked.invalid(f"more than {MAX_NODES} values (aliases expanded)")
+    if size > most:
+        raise marked.invalid(f"more than {most} values (aliases expanded)")
     if depth + 1 > MAX_DEPTH:
         raise marked.invalid(f"nested more than {MAX_DEPTH} deep")
     return marked
@@ -219,8 +234,9 @@ class _OpenCollection:
 class _Builder:
     """Builds a tree of nodes from YAML events."""
 
-    def __init__(self, name: str, remarks: Remarks | None) -> None:
+    def __init__(self, name: str, remarks: Remarks | None, most: int) -> None:
         self._remarks = remarks
+        self._most = most
         self.document: YamlNode | None = None
         self._name = name
         self._stack: list[_OpenCollection] = []
@@ -251,8 +267,8 @@ class _Builder:
     def _spend(self, amount: int, line: int) -> None:
         """Count nodes against the limit before they are built."""
         self._size += amount
-        if self._size > MAX_NODES:
-            raise self._invalid(f"more than {MAX_NODES} values (aliases expanded)", line)
+        if self._size > self._most:
+            raise self._invalid(f"more than {self._most} values (aliases expanded)", line)
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
         text: str = event.value
@@ -320,9 +336,9 @@ class _Builder:
         if done.is_map:
             own = dict(zip((key for key, _ in done.keys), done.items, strict=True))
             value = {**_merged(done.merges), **own}
-            node = collection_node(value, done.line, done.path)
+            node = collection_node(value, done.line, done.path, self._most)
         else:
-            node = collection_node(done.items, done.line, done.path)
+            node = collection_node(done.items, done.line, done.path, self._most)
         self._put(node, done.anchor)
 
     def _put(self, node: YamlNode, anchor: str | None) -> None:

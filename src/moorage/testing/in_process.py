@@ -16,7 +16,8 @@ from moorage.client.discovery import OPERATOR_TOKEN, Access
 from moorage.client.fleet_body import body
 from moorage.client.fleet_file import read_fleet
 from moorage.client.moorage import connect
-from moorage.domain.fleet_expansion import expand, parts
+from moorage.domain.fleet_expansion import expand
+from moorage.domain.fleet_parts import parts
 from moorage.settings import configure, read
 from moorage.store import open_store
 

@@ -16,7 +16,7 @@ from falcon.testing import TestClient
 from moorage.api.native import create_app
 from moorage.client.fleet_file import read_fleet
 from moorage.domain.fleet_expansion import expand
-from moorage.domain.fleet_expansion import parts as parts_of
+from moorage.domain.fleet_parts import parts as parts_of
 from moorage.domain.period import parse_instant
 from moorage.service_environment import with_strategies
 from moorage.solver.cpsat import CpSat

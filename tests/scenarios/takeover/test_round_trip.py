@@ -34,7 +34,7 @@ def test_over_rest_everything_is_as_it_was(
     cloud: Placement, admin: Any, database: str, tmp_path: Path
 ) -> None:
     (tmp_path / "racks.yaml").write_text(
-        "levels:\n  location: [zone, rack]\n"
+        "topology:\n  location: {levels: [zone, rack]}\n"
         "rules:\n  - name: '(?P<zone>az\\d+)-(?P<rack>r\\d+)-n\\d+'\n"
     )
     words = ("admin", "import", "placement", "--from", cloud.url, "--topology", "racks.yaml")

@@ -11,8 +11,8 @@ from moorage.api.native.formats import instant
 from moorage.api.native.hosts import closing
 from moorage.api.native.paging import ENCODER, Listing, array, of_sequence
 from moorage.domain.consumers import Consumer
-from moorage.domain.fleet_expansion import FleetPart
 from moorage.domain.fleet_load import ForeignLoad
+from moorage.domain.fleet_parts import FleetPart
 from moorage.domain.period import format_instant
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.domain.resources import amounts

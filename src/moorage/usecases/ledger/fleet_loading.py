@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from moorage.domain.flavors import Flavor
-    from moorage.domain.fleet_expansion import FleetPart
     from moorage.domain.fleet_load import ForeignLoad
+    from moorage.domain.fleet_parts import FleetPart
     from moorage.domain.providers import Inventory, ResourceProvider
     from moorage.domain.topology import Topology
     from moorage.engine.state.snapshot import Snapshot
@@ -204,10 +204,11 @@ def _new_load(
     store: Store, part: FleetPart, new_hosts: set[str], differences: list[str]
 ) -> Iterator[ForeignLoad]:
     there: dict[str, dict[str, dict[str, int]]] = {}
-    for provider in part.providers:
-        if provider.uuid not in new_hosts:
-            for consumer, booking in store.allocations_of_provider(provider.uuid)[1]:
-                there.setdefault(consumer.uuid, {})[provider.uuid] = dict(booking.amounts)
+    # Of a load that takes from several providers, the others are in other parts.
+    taken = {provider for load in part.load for provider in load.allocations}
+    for provider in taken - new_hosts:
+        for consumer, booking in store.allocations_of_provider(provider)[1]:
+            there.setdefault(consumer.uuid, {})[provider] = dict(booking.amounts)
     for load in part.load:
         found = there.get(load.consumer.uuid)
         described = {provider: dict(amounts) for provider, amounts in load.allocations.items()}
