@@ -10,9 +10,17 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from sqlalchemy import Connection, create_engine, text
 
-from moorage.domain.changes import Changeset, CreateProvider, PutInventories, ReplaceAllocations
+from moorage.domain.bookings import Booking, BookingState
+from moorage.domain.changes import (
+    Changeset,
+    CreateProvider,
+    PutBookings,
+    PutInventories,
+    ReplaceAllocations,
+)
 from moorage.domain.consumers import Consumer
 from moorage.domain.errors import BadConfiguration, ConsumerConflict
+from moorage.domain.period import FOREVER, Period
 from moorage.domain.providers import Inventory
 from moorage.store import open_store
 from moorage.store.opening import connect
@@ -55,6 +63,28 @@ def test_defaults_partial_indexes_and_rowids_are_those_of_the_code(tmp_path: Pat
     assert found("migrated.db") == created
     assert {("consumers", 1), ("bookings", 0)} <= created
     assert ("effects", "lane", "VARCHAR(8)", 1, "'life'", 0) in created
+
+
+def test_places_held_before_are_counted_after(new_database_url: str) -> None:
+    store, other = open_store(new_database_url), connect(new_database_url)
+    stock = PutInventories("p", (Inventory("VCPU", 10),), None)
+    member = Consumer("member", "project", "user")
+    period = Period(0, FOREVER)
+    held = Booking("member", "p", {"VCPU": 1}, period, BookingState.HELD, lapses_at=FOREVER)
+    store.commit(Changeset((CreateProvider("p", "host"), stock, PutBookings(member, (held,)))))
+
+    def as_before(connection: Connection) -> None:
+        operations = Operations(MigrationContext.configure(connection))
+        operations.drop_index("ix_bookings_holder", "bookings")
+        operations.drop_column("bookings", "holder")
+        operations.execute("UPDATE alembic_version SET version_num = '0002_member_servers'")
+
+    other.upgrade(as_before)
+    other.close()
+    store.close()
+    again = open_store(new_database_url)
+    assert (again.held("project"), again.held("other"), again.held(None)) == (1, 0, 1)
+    again.close()
 
 
 @pytest.mark.parametrize("revision", ["0001", "0025", "0001_ledger"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import os_resource_classes
@@ -25,7 +26,7 @@ from moorage.store.schema import tables
 from moorage.store.values import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sqlalchemy import ClauseElement, Row, Select
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from moorage.store.database.statements import Parameters
 
 _ALLOCATED: Final = BookingState.ALLOCATED.value
+_NO_HOLDS: Final[Mapping[str, str]] = MappingProxyType({})
 
 Pair = tuple[str, str]
 """Provider UUID and resource class: one inventory."""
@@ -252,12 +254,12 @@ class Batch:
                 if row.state != _ALLOCATED:
                     self.held.add((row.consumer, row.provider, row.resource_class, row.amount))
 
-    def put(self, bookings: Iterable[Booking]) -> None:
-        """Write bookings, to be judged at the end."""
+    def put(self, bookings: Iterable[Booking], holders: Mapping[str, str] = _NO_HOLDS) -> None:
+        """Write bookings, to be judged at the end; `holders` are the projects of holds."""
         written: list[dict[str, object]] = []
         for each in bookings:
             one = rows.as_read(each)
-            written += rows.booking_columns(one)
+            written += rows.booking_columns(one, holders.get(one.consumer))
             provider, consumer, state = one.provider, one.consumer, one.state.value
             self.touched.setdefault(provider, True)
             self.arrived.setdefault(provider, []).append(one)

@@ -94,9 +94,7 @@ def _page_of_bookings(given: tuple[str, ...]) -> Select[Any]:
 HELD = select(func.count(_b.consumer.distinct())).where(
     text(tables.PLACE_TAKEN), _b.lapses_at > bindparam("now"), _b.end_at > bindparam("now")
 )
-HELD_OF_PROJECT = HELD.join(tables.consumers, _c.uuid == _b.consumer).where(
-    _c.project_id == bindparam("project")
-)
+HELD_OF_PROJECT = HELD.where(_b.holder == bindparam("project"))
 
 
 def held(connection: Session, project_id: str | None, *, now: Instant) -> int:

@@ -167,11 +167,12 @@ bookings = Table(
         comment="where it ends early, for a lease or as its host goes: the end it had before",
     ),
     Column("priority", Integer, nullable=False, server_default="0"),
+    Column("holder", NAME, comment="of a hold: the project for whose member it keeps the place"),
     UniqueConstraint("consumer", "provider", "resource_class", "state"),
     Index(None, "provider", "resource_class"),
     partial_index("lapses_at", "state <> 'allocated'"),
     partial_index("end_at", "state <> 'allocated'"),
-    partial_index("consumer", PLACE_TAKEN),
+    partial_index("holder", PLACE_TAKEN),
     partial_index("decision", "decision IS NOT NULL"),
     partial_index("yields_to", "yields_to IS NOT NULL"),
     Index(

@@ -173,8 +173,8 @@ def _booking(key: tuple[Any, ...], amounts: dict[str, int]) -> Booking:
     )
 
 
-def booking_columns(one: Booking) -> list[dict[str, object]]:
-    """What to write for one booking: a row per resource class."""
+def booking_columns(one: Booking, holder: str | None = None) -> list[dict[str, object]]:
+    """What to write for one booking: a row per resource class. `holder` is a hold's project."""
     common = {
         "consumer": one.consumer,
         "provider": one.provider,
@@ -188,6 +188,7 @@ def booking_columns(one: Booking) -> list[dict[str, object]]:
         "yields_to": one.yields_to,
         "declared_end": one.declared_end,
         "priority": one.priority,
+        "holder": holder,
     }
     found = []
     for resource_class, amount in one.amounts.items():

@@ -128,7 +128,8 @@ def put_bookings(batch: Batch, every: Sequence[PutBookings]) -> None:
     if new := [one for uuid, one in owners.items() if uuid not in known]:
         batch.connection.do(_NEW_CONSUMERS, list(map(holder, new)))
         batch.born.update((one.uuid, one.project_id) for one in new)
-    batch.put(booking for found in fresh.values() for booking in found)
+    holders = {uuid: one.project_id for uuid, one in owners.items()}
+    batch.put((booking for found in fresh.values() for booking in found), holders)
 
 
 def _checked(change: PutBookings) -> tuple[Booking, ...]:
