@@ -90,7 +90,7 @@ def create_app(
     env = make_environment(
         settings,
         store=store or open_ledger(settings, StoreMetrics(metrics), clock),
-        solver=MeteredSolver(solver or solver_in_this_process(), metrics),
+        solver=MeteredSolver(solver or solver_in_this_process(settings.pool.strategies), metrics),
     )
     monitoring = Monitoring(metrics, lambda: metrics.page({}), {"database": env.store.snapshot})
     return assemble(settings, env, monitoring)

@@ -24,7 +24,9 @@ from moorage.http import health_probe, process_queue, process_status, supervisor
 from moorage.http.child_process import Program
 from moorage.http.process_status import ProcessStatus
 from moorage.http.transport.limits import OWN_FILES
+from moorage.policies import discover
 from moorage.settings import BadSetting, configure, masked
+from moorage.solver.solver_plugins import check_strategies
 from moorage.telemetry import files
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ def serve(
     Raises:
         BadSetting: the settings do not go together.
         BadCertificate: as it says.
+        BadPlugin: an installed plug-in cannot be used.
         TooFewFiles: as it says.
         CannotServe: the port or the pid file cannot be had.
     """
@@ -78,6 +81,7 @@ def serve(
     config = settings.server
     logs.configure(**asdict(config.log))
     _require_files(config.bounds.running)
+    _require_plugins(settings)
     if config.tls is not None:
         _check_certificate(config.tls)
     try:
@@ -151,6 +155,16 @@ def serve(
     return ended
 
 
+def _require_plugins(settings: Settings) -> None:
+    """Refuse plug-ins that no process could use, before any is started.
+
+    Raises:
+        BadPlugin: as it says.
+    """
+    discover()
+    check_strategies(settings.pool.strategies)
+
+
 def _require_files(threads: int) -> None:
     """Refuse a limit on open files with which a worker could not work on its requests.
 
@@ -187,6 +201,7 @@ def _settings_anew(
         effective = reread()
         settings = configure(effective)
         config = settings.server
+        _require_plugins(settings)
         if config.tls is not None:
             _check_certificate(config.tls)
         if (config.tls is None) != (running.tls is None):
@@ -320,7 +335,8 @@ def _planners(
 
 def _solver_workers(settings: Settings, queue: int, status: int) -> Iterator[Program]:
     config = {
-        "solver": "moorage.solver.cpsat:CpSat",
+        "solver": "moorage.solver.strategies:in_order",
+        "arguments": (settings.pool.strategies,),
         "listener": queue,
         "memory": settings.pool.memory,
         "log": asdict(settings.server.log),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from moorage.outward.outgoing_calls import lease_check
 from moorage.solver.portfolio import Portfolio
+from moorage.solver.strategies import in_order
 from moorage.store import Ledger, open_store
 from moorage.store.settable_clock import SettableClock
 from moorage.usecases.decide.environment import Strategies
@@ -99,14 +100,17 @@ def make_environment(settings: Settings, *, store: Store, solver: Solver) -> Use
 
 def plain_environment(settings: Settings, store: Store) -> UseCaseEnvironment:
     """What the use cases are given where no service runs: a solver that works in this process."""
-    return make_environment(settings, store=store, solver=solver_in_this_process())
+    solver = solver_in_this_process(settings.pool.strategies)
+    return make_environment(settings, store=store, solver=solver)
 
 
-def solver_in_this_process() -> Solver:
-    """A solver without a process of its own."""
-    from moorage.solver.cpsat import CpSat  # noqa: PLC0415 - OR-Tools only where it is used
+def solver_in_this_process(strategies: tuple[str, ...]) -> Solver:
+    """A solver without a process of its own, with the strategies of these names.
 
-    return Portfolio(SolverBetweenTurns(CpSat()))
+    Raises:
+        BadPlugin: one cannot be made.
+    """
+    return Portfolio(SolverBetweenTurns(in_order(strategies)))
 
 
 def open_ledger(settings: Settings, watch: Watch, clock: Clock | None = None) -> Ledger:

@@ -88,6 +88,10 @@ class BadConfiguration(InvalidDescription):
     """
 
 
+class BadPlugin(BadConfiguration):
+    """An installed plug-in cannot be used; says which, and why."""
+
+
 class UnknownName(InvalidDescription):
     """A name in the description refers to nothing. `kind` is the noun, as in the glossary.
 

@@ -22,6 +22,7 @@ from moorage.options.kinds import (
     show_size,
     size,
     whole,
+    word,
 )
 
 _LARGEST_PORT: Final = 65535
@@ -87,6 +88,16 @@ SERVICE: Final = (
     ),
     Setting(
         "solver_memory", size, "2G", "SIZE", "Memory one solver process may have.", show=show_size
+    ),
+    Setting(
+        "solver_strategies",
+        word,
+        ("cpsat",),
+        "NAME",
+        "What searches after counting and the greedy search, in this order: cpsat, and the"
+        " strategies of installed plug-ins. Each has an equal share of the time that is left. May"
+        " be repeated; comma-separated in the environment.",
+        multi=True,
     ),
     Setting(
         "solve_time_limit",

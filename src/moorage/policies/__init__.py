@@ -1,4 +1,4 @@
-"""Placement policies: one file each, discovered by scanning this package.
+"""Placement policies: one file each, discovered by scanning this package and installed plug-ins.
 
 A policy's file holds its parameters, its meaning (`violations`), its compilation to the closed
 set of primitives (`post`), its weaker forms, and examples that are run as tests and printed

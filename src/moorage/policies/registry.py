@@ -1,29 +1,54 @@
-"""The registry of policies, found by scanning the package."""
+"""The registry of policies: those of this package, and those of installed plug-ins.
+
+A plug-in is a package with entry points of the group `moorage.policies`: the name is the policy's
+type, the object its class.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from dataclasses import is_dataclass
 from functools import cache
+from importlib.metadata import entry_points
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from moorage.domain.errors import UnknownPolicy
+from moorage.domain.errors import BadPlugin, UnknownPolicy
 from moorage.domain.words import did_you_mean
+from moorage.policies.parameters import schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from importlib.metadata import EntryPoint
 
     from moorage.domain.ensembles import PolicyStatement
     from moorage.policies.contract import Policy
 
+GROUP: Final = "moorage.policies"
+"""The group of entry points by which plug-ins offer policies."""
+_METHODS: Final = ("parse", "check", "violations", "slack", "post", "requirement", "weaker")
+
 
 @cache
 def discover() -> Mapping[str, type[Policy]]:
-    """Every policy of this package by its wire name, sorted.
+    """Every policy by its wire name, sorted: of this package, and of plug-ins.
 
-    A policy is a class with a `type` and a `violations` method, defined in a module here.
+    Raises:
+        BadPlugin: a plug-in cannot be loaded, is no policy, or has the type of another.
     """
+    found = dict(_own())
+    for offered in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+        if offered.name in found:
+            whose = "another plug-in" if offered.name not in _own() else "Moorage itself"
+            raise BadPlugin(f"{plugin_text('policy', offered)}: {whose} has a policy of that type")
+        found[offered.name] = _of_plugin(offered)
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+@cache
+def _own() -> Mapping[str, type[Policy]]:
+    """The policies of this package: classes with a `type` and `violations`, defined in a module."""
     package = importlib.import_module(__package__ or "moorage.policies")
     found: dict[str, type[Policy]] = {}
     for module_info in pkgutil.iter_modules(package.__path__):
@@ -37,7 +62,62 @@ def discover() -> Mapping[str, type[Policy]]:
             ):
                 policy = cast("type[Policy]", item)
                 found[policy.type] = policy
-    return MappingProxyType(dict(sorted(found.items())))
+    return MappingProxyType(found)
+
+
+def plugin_text(kind: str, offered: EntryPoint) -> str:
+    """How messages name a plug-in: `policy plug-in quorum of example 1.0`."""
+    package = "" if offered.dist is None else f" of {offered.dist.name} {offered.dist.version}"
+    return f"{kind} plug-in {offered.name}{package}"
+
+
+def load_plugin(kind: str, offered: EntryPoint) -> object:
+    """The object that a plug-in's entry point names.
+
+    Raises:
+        BadPlugin: it cannot be loaded, whatever its module raises.
+    """
+    try:
+        return cast("object", offered.load())
+    except Exception as error:
+        raise BadPlugin(f"{plugin_text(kind, offered)} cannot be loaded: {error!r}") from error
+
+
+def _of_plugin(offered: EntryPoint) -> type[Policy]:
+    """The policy class of a plug-in.
+
+    Raises:
+        BadPlugin: it cannot be loaded, or is no policy; see `policies.contract`.
+    """
+    item = load_plugin("policy", offered)
+    wrong = _why_no_policy(item, offered.name)
+    if wrong:
+        raise BadPlugin(f"{plugin_text('policy', offered)} is no policy: {wrong}")
+    return cast("type[Policy]", item)
+
+
+def _why_no_policy(item: object, name: str) -> str:
+    """What keeps an object from being the policy of that type; empty: nothing."""
+    if not (isinstance(item, type) and is_dataclass(item)):
+        return "it is not a dataclass"
+    missing = [one for one in _METHODS if not callable(getattr(item, one, None))]
+    if missing:
+        return f"it has no {missing[0]}"
+    if getattr(item, "type", None) != name:
+        return f"its type is {getattr(item, 'type', None)!r}"
+    examples: tuple[object, ...] = getattr(item, "examples", ())
+    if not (getattr(item, "summary", "") and item.__doc__ and examples):
+        return "it needs a summary, a docstring and examples"
+    return _why_no_parameters(item)
+
+
+def _why_no_parameters(item: type) -> str:
+    """What keeps a class's fields from being parameters; empty: nothing."""
+    try:
+        schema(item)
+    except Exception as error:  # noqa: BLE001 - whatever a plug-in's annotations and metadata raise
+        return f"its fields are no parameters: {error!r}"
+    return ""
 
 
 def parse(statement: PolicyStatement, *, path: str | None = None) -> Policy:

@@ -232,6 +232,7 @@ def configure(effective: Effective) -> Settings:
             processes=value["solver_workers"],
             queue=value["solver_queue"],
             memory=value["solver_memory"],
+            strategies=tuple(dict.fromkeys(value["solver_strategies"])),
         ),
         planners=_planners(value),
         traces=value["traces"],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from moorage.solver.solver_plugins import CPSAT
+
 
 @dataclass(frozen=True, slots=True)
 class PoolConfig:
@@ -14,3 +16,5 @@ class PoolConfig:
     """Requests that may wait for a process."""
     memory: int
     """Bytes one process may have."""
+    strategies: tuple[str, ...] = (CPSAT,)
+    """Names of what searches in a process, in this order; see `solver_plugins`."""

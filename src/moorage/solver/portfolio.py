@@ -17,6 +17,7 @@ from moorage.domain.period import SECOND
 from moorage.engine.joint.counting import refuted
 from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.solver.greedy import Greedy
+from moorage.solver.strategies import better
 
 if TYPE_CHECKING:
     from moorage.domain.period import Duration
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Portfolio:
-    """Combines the other solvers; `exact` is `CpSat` in this process, or a pool of processes."""
+    """Combines the other solvers; `exact` searches in this process, or in a pool of processes."""
 
     exact: SupportsSolve
     greedy: Greedy = field(default_factory=Greedy)
@@ -58,17 +59,7 @@ class Portfolio:
             if quick.verdict is not Verdict.FEASIBLE:
                 raise
             return _ended(quick, started, SolveEnd.BUSY)
-        return _ended(_better(quick, exact), started)
-
-
-def _better(quick: Outcome, exact: Outcome) -> Outcome:
-    """The cheaper answer with the tighter bound; a proof counts if neither has an answer."""
-    if quick.verdict is not Verdict.FEASIBLE:
-        return quick if exact.verdict is Verdict.UNKNOWN else exact
-    if exact.verdict is not Verdict.FEASIBLE:
-        return quick
-    best = exact if exact.value < quick.value else quick
-    return replace(best, bound=min(best.value, max(quick.bound, exact.bound)))
+        return _ended(better(quick, exact), started)
 
 
 def _ended(found: Outcome, started: float, otherwise: SolveEnd = SolveEnd.TIME_LIMIT) -> Outcome:

@@ -48,14 +48,14 @@ _BEAT_SECONDS: Final = 0.5
 def main(config: Mapping[str, Any]) -> None:
     """Serve until killed, or until SIGHUP: requests under way are finished and answered first.
 
-    `config` has `solver` (`module:name` of something callable that makes a `Solver`), `listener`
-    (descriptor of the queue's socket), `number`, `ready` (descriptor on which a byte says that it
-    serves), `memory` (bytes), `status` (descriptor of `ProcessStatus`) and `log` (arguments of
-    `logs.configure`).
+    `config` has `solver` (`module:name` of something callable that makes a `Solver` of the
+    `arguments`, if there are any), `listener` (descriptor of the queue's socket), `number`, `ready`
+    (descriptor on which a byte says that it serves), `memory` (bytes), `status` (descriptor of
+    `ProcessStatus`) and `log` (arguments of `logs.configure`).
     """
     logs.configure(**config["log"])
     module, _, name = config["solver"].partition(":")
-    solver: Solver = getattr(import_module(module), name)()
+    solver: Solver = getattr(import_module(module), name)(*config.get("arguments", ()))
     solver.solve(toy_problem(), time_limit=5 * SECOND, seed=0)
     resource.setrlimit(resource.RLIMIT_DATA, (config["memory"], config["memory"]))
     listener = socket.socket(fileno=config["listener"])
