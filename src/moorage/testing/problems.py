@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from moorage.engine.joint.build import BuiltProblem, build_on_terrain
 from moorage.engine.joint.terrain import Terrain, level_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 PROJECT = "11111111-1111-4111-8111-111111111111"
 OTHER_PROJECT = "22222222-2222-4222-8222-222222222222"
 LEVELS = ("host", "rack", "zone")
+RandomParameters: TypeAlias = "Callable[[random.Random], Mapping[str, object]]"
+"""Makes a policy's parameters for a random problem."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,7 @@ def shop(
 # --- random ones ---------------------------------------------------------------------------
 
 
-def random_built(
+def random_built(  # noqa: PLR0913 - what a random problem may have, by keyword
     seed: int,
     *,
     hosts: int = 5,
@@ -185,16 +187,18 @@ def random_built(
     policies: int = 4,
     fixed: float = 0.12,
     partial: bool = False,
+    parameters: Mapping[str, RandomParameters] | None = None,
 ) -> BuiltProblem:
     """A small problem with any policies, strengths, objective, fixed members and odd hosts.
 
     With `partial` the trees have gaps: racks without a zone, hosts in a zone without a rack,
-    hosts that stand nowhere.
+    hosts that stand nowhere. `parameters` says which policies there are, `PARAMETERS` by default.
     """
+    known = PARAMETERS if parameters is None else parameters
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     count = dice.randint(1, hosts)
     fleet = _partial_terrain(dice, count) if partial else _random_terrain(dice, count)
-    return build_on_terrain(_random_request(dice, fleet, members, policies, fixed), fleet)
+    return build_on_terrain(_random_request(dice, fleet, members, policies, fixed, known), fleet)
 
 
 def _random_terrain(dice: random.Random, count: int) -> Terrain:
@@ -259,7 +263,12 @@ def _random_host(dice: random.Random, name: str) -> Host:
 
 
 def _random_request(
-    dice: random.Random, fleet: Terrain, members: int, policies: int, fixed: float
+    dice: random.Random,
+    fleet: Terrain,
+    members: int,
+    policies: int,
+    fixed: float,
+    known: Mapping[str, RandomParameters],
 ) -> EnsembleRequest:
     names: list[MemberName] = []
     roles = []
@@ -275,7 +284,7 @@ def _random_request(
         project_id=PROJECT,
         roles=tuple(roles),
         members=tuple(names),
-        policies=tuple(_random_policy(dice, f"p{i}", roles) for i in range(count)),
+        policies=tuple(_random_policy(dice, f"p{i}", roles, known) for i in range(count)),
         period=Period(0),
         objective=dice.choice(tuple(Objective)),
         fixed=MappingProxyType(stand),
@@ -298,27 +307,30 @@ def _random_role(dice: random.Random, name: str) -> Role:
     )
 
 
-def _random_policy(dice: random.Random, name: str, roles: list[Role]) -> PolicyStatement:
+def _random_policy(
+    dice: random.Random, name: str, roles: list[Role], known: Mapping[str, RandomParameters]
+) -> PolicyStatement:
     words = [*(role.name for role in roles), "*", "tag:t", f"{roles[0].name}[0]"]
     chosen = dice.sample(words, k=min(len(words), dice.choice((1, 1, 2))))
-    type_ = dice.choice(sorted(PARAMETERS))
+    type_ = dice.choice(sorted(known))
     return PolicyStatement(
         name=name,
         type=type_,
         members=tuple(Selector.parse(text) for text in chosen),
         zip=len(chosen) > 1 and dice.random() < 0.4,  # noqa: PLR2004
         weight=dice.choice((None, None, 1, 2, 5)),
-        parameters=MappingProxyType(PARAMETERS[type_](dice)),
+        parameters=MappingProxyType(known[type_](dice)),
     )
 
 
-def _at(dice: random.Random) -> dict[str, object]:
+def random_level(dice: random.Random) -> dict[str, object]:
+    """The parameters `level` and `tree` of a policy that has them."""
     level = dice.choice((*LEVELS, "feed"))
     return {"level": level, "tree": "power"} if level == "feed" else {"level": level}
 
 
 def _spread(dice: random.Random) -> dict[str, object]:
-    found: dict[str, object] = _at(dice)
+    found: dict[str, object] = random_level(dice)
     which = dice.choice(("min", "skew", "both"))
     if which != "skew":
         found["min_domains"] = dice.randint(1, 3)
@@ -338,20 +350,27 @@ def _named(dice: random.Random) -> dict[str, object]:
     return found
 
 
-PARAMETERS = MappingProxyType(
+PARAMETERS: Mapping[str, RandomParameters] = MappingProxyType(
     {
-        "affinity": _at,
-        "anti-affinity": lambda dice: {**_at(dice), "max_per_domain": dice.choice((1, 1, 2))},
+        "affinity": random_level,
+        "anti-affinity": lambda dice: {
+            **random_level(dice),
+            "max_per_domain": dice.choice((1, 1, 2)),
+        },
         "spread": _spread,
-        "proximity": lambda dice: dice.choice((_at(dice), {"max_distance": dice.randint(0, 3)})),
-        "separation": lambda dice: dice.choice((_at(dice), {"min_distance": dice.randint(1, 3)})),
+        "proximity": lambda dice: dice.choice(
+            (random_level(dice), {"max_distance": dice.randint(0, 3)})
+        ),
+        "separation": lambda dice: dice.choice(
+            (random_level(dice), {"min_distance": dice.randint(1, 3)})
+        ),
         "survive": lambda dice: {
-            **_at(dice),
+            **random_level(dice),
             "keep": dice.randint(1, 2),
             "lose": dice.choice((1, 1, 2)),
         },
         "exclusive": lambda dice: {
-            **_at(dice),
+            **random_level(dice),
             "against": dice.choice(("others", "other_projects", "tag:noisy")),
         },
         "fence": _named,

@@ -16,13 +16,13 @@ from moorage.engine.joint.build import BuiltProblem
 from moorage.engine.joint.counting import refuted
 from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.problem_index import index_problem
-from moorage.engine.joint.verify import verify
 from moorage.solver.bounds import lower_bound
 from moorage.solver.cpsat import CpSat
 from moorage.solver.exhaustive import Exhaustive
 from moorage.solver.greedy import Greedy
 from moorage.solver.portfolio import Portfolio
 from moorage.testing.problems import random_built
+from moorage.testing.solver_checks import check_answer
 
 CHUNKS = 10
 PROFILE = settings.default
@@ -44,20 +44,14 @@ def test_exact_solvers_find_the_same_verdict_and_the_same_cost(chunk: int) -> No
     solvers = (CpSat(), Portfolio(CpSat()))
     for seed, built, truth in problems(chunk):
         for solver in solvers:
-            found = solver.solve(built.problem, time_limit=LIMIT, seed=seed)
-            told = f"seed {seed}: {found}, truly {truth}"
-            assert found.verdict is truth.verdict, told
-            if found.verdict is Verdict.FEASIBLE:
-                assert found.hosts is not None
-                verify(built, found.hosts)
-                assert (found.value, found.bound) == (truth.value, truth.value), told
+            check_answer(solver, built, seed, exact=True, truth=truth)
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_greedy_answers_are_valid_and_bounds_are_below_the_truth(chunk: int) -> None:
     missed = []
     for seed, built, truth in problems(chunk):
-        found = Greedy().solve(built.problem, time_limit=LIMIT, seed=seed)
+        found = check_answer(Greedy(), built, seed, exact=False, truth=truth)
         if truth.verdict is Verdict.INFEASIBLE:
             assert found.verdict is Verdict.UNKNOWN, seed
             continue
@@ -65,10 +59,6 @@ def test_greedy_answers_are_valid_and_bounds_are_below_the_truth(chunk: int) -> 
         assert lower_bound(index_problem(built.problem)) <= truth.value, seed
         if found.verdict is Verdict.UNKNOWN:
             missed.append(seed)
-            continue
-        assert found.hosts is not None
-        verify(built, found.hosts)
-        assert found.bound <= truth.value <= found.value, seed
     assert len(missed) <= SEEDS * 0.02, f"greedy finds nothing for seeds {missed}"
 
 
