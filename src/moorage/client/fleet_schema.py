@@ -114,7 +114,7 @@ SCHEMA: Final[dict[str, Any]] = {
         "domain": _object(
             ("name", "level"),
             **_NAMED,
-            level={"type": "string"},
+            level={"type": "string", "description": "of its tree"},
             parent=_ref("several"),
             order=_ref("order"),
         ),

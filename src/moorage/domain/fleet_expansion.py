@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid5
@@ -53,10 +54,9 @@ def spelled_out_children(
     """All providers below a provider, parents first.
 
     Raises:
-        InvalidDescription: two children of one name, or a name that is too long or too many.
+        InvalidDescription: two children of one name, or a name that is too long.
     """
     seen: set[str] = set()
-    count = 0
     for some in classes:
         aggregates = frozenset(map(aggregate_uuid, some.aggregates))
         for own in some.names.expand():
@@ -77,13 +77,6 @@ def spelled_out_children(
                 aggregates=aggregates,
             )
             yield child
-            count += 1
-            if count > MAX_HOSTS:
-                raise InvalidDescription(
-                    f"more than {MAX_HOSTS} providers below {parent.name}",
-                    path="hosts.children",
-                    line=some.names.line,
-                )
             yield from spelled_out_children(some.children, child)
 
 
@@ -228,11 +221,13 @@ def _hosts(fleet: Fleet) -> tuple[_ByClass, list[ResourceProvider]]:
                 traits=host_class.traits,
                 aggregates=aggregates,
             )
-            providers += (host, *spelled_out_children(host_class.children, host))
-        if len(providers) > MAX_HOSTS:
-            raise InvalidDescription(
-                f"more than {MAX_HOSTS} hosts", path="hosts", line=host_class.names.line
-            )
+            for one in chain((host,), spelled_out_children(host_class.children, host)):
+                providers.append(one)
+                if len(providers) > MAX_HOSTS:
+                    # Counts of children multiply, so nothing is spelled out beyond this.
+                    raise InvalidDescription(
+                        f"more than {MAX_HOSTS} providers", path="hosts", line=host_class.names.line
+                    )
     return classes, providers
 
 

@@ -110,7 +110,7 @@ def apply(rules: TopologyRules, hosts: Iterable[HostFacts]) -> Topology:
     mapped: dict[tuple[str, str], Attachment] = {}
     for one in rules.attachments:
         if one.host not in names:
-            raise InvalidDescription(f"no such host: {one.host}", path="attachments", line=one.line)
+            raise InvalidDescription(f"no such host: {one.host}", path="hosts.place", line=one.line)
         mapped[one.tree, one.host] = one
     attachments = list(rules.attachments)
     bare: dict[str, list[str]] = {}
