@@ -5,7 +5,7 @@ from types import MappingProxyType
 import pytest
 
 from moorage.agent.ledger_tree import PresentProvider, PresentTree
-from moorage.agent.plan import Allowed, make_plan
+from moorage.agent.plan import make_plan
 from moorage.agent.plan_steps import (
     CreateProvider,
     DeleteProvider,
@@ -23,6 +23,7 @@ from moorage.agent.target import (
     provider_name,
     provider_uuid,
 )
+from moorage.agent.tree_match import Allowed
 from moorage.domain.providers import Inventory
 
 ROOT_UUID = "0d6a3f0e-5a0b-4a4e-9a53-6f1d8f0b7c11"

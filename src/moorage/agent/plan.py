@@ -2,265 +2,103 @@
 
 What is in use is never lost: a device that is gone stays, with everything reserved, as long as
 somebody has an allocation on it, and a class moves between carriers with its allocations or not at
-all. A source that shows nothing, and a change that would remove most of what there is, are not
-believed.
-
-Below a root provider of Nova's no provider is deleted: nova-compute keeps the providers that it has
-read, and reports no more when one of them is gone. They stay without inventories, until somebody
-prunes them while nova-compute does not run.
+all. What is gone is found in `tree_match`, what becomes of it in `removal_steps`.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from moorage.agent.carrier_moves import NoRoom, plan_carriers
 from moorage.agent.facts import Caution
-from moorage.agent.inventory_merge import (
-    device_inventories,
-    device_model,
-    in_order,
-    kept_back,
-    merged,
-    merged_traits,
-)
+from moorage.agent.inventory_merge import device_inventories, in_order, merged, merged_traits
 from moorage.agent.plan_steps import (
     CreateProvider,
-    DeleteProvider,
     MoveProvider,
     Plan,
     PutInventories,
     PutTraits,
     Reshape,
 )
-from moorage.agent.target import (
-    OWNED,
-    ROOT,
-    STORAGE,
-    VANISHED,
-    is_carrier,
-    is_device,
-    kind_of,
-    provider_name,
-    provider_uuid,
-)
+from moorage.agent.removal_steps import removal_steps
+from moorage.agent.target import OWNED, ROOT, VANISHED, is_carrier, provider_name
+from moorage.agent.tree_match import USUAL, match_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from moorage.agent.ledger_tree import PresentProvider, PresentTree
+    from moorage.agent.ledger_tree import PresentTree
     from moorage.agent.plan_steps import Step
     from moorage.agent.target import Target, TargetProvider
+    from moorage.agent.tree_match import Allowed, TreeMatch
     from moorage.domain.providers import Inventory
 
-FEW: Final = 3
-"""So many devices may always be removed at once; more only if they are not most of all."""
+
+def make_plan(target: Target, present: PresentTree, allowed: Allowed = USUAL) -> Plan:
+    """Plan the steps for the tree; pools have a plan of their own (`pools`)."""
+    cautions: list[Caution] = []
+    tree = match_tree(target, present, allowed, cautions)
+    planner = _Planner(tree, cautions)
+    steps: list[Step] = []
+    steps += planner.created()
+    steps += planner.traits()
+    steps += planner.moved()
+    steps += planner.carriers()
+    steps += planner.devices()
+    steps += removal_steps(tree, cautions)
+    return Plan(tuple(steps), tuple(dict.fromkeys(cautions)))
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
-    """What a plan may do."""
-
-    many_removals: bool = False
-    re_parenting: bool = True
-    in_use: frozenset[str] = frozenset()
-    """UUIDs of providers that the service has refused to delete."""
-    taken_names: frozenset[str] = frozenset()
-    """Names that providers of other trees have."""
-    moving: bool = True
-    """False: the service has refused to move allocations between carriers."""
-    pruning: bool = False
-    """Whether providers of what is gone are deleted below another service's root, too."""
-
-
-def make_plan(target: Target, present: PresentTree, allowed: Allowed = Allowed()) -> Plan:
-    """Plan the steps for the tree; pools have a plan of their own (`pools`)."""
-    return _Planner(target, present, allowed).plan()
-
-
-@dataclass
 class _Planner:
-    target: Target
-    present: PresentTree
-    allowed: Allowed
-    cautions: list[Caution] = field(default_factory=list)
-
-    def plan(self) -> Plan:
-        targets = self._reported_here()
-        own = self._renumbered(targets)
-        gone = {
-            key: own[key]
-            for key in own.keys() - targets.keys()
-            if key != ROOT and not (self._keeps_all and own[key].emptied)
-        }
-        gone = self._without_parents(self._believed(gone, own), targets, own)
-        uuids = self._uuids(targets, own)
-        steps: list[Step] = []
-        steps += self._created(targets, own, uuids)
-        steps += self._traits(targets, own, gone, uuids)
-        steps += self._moved(targets, own, uuids)
-        steps += self._carriers(targets, own, uuids)
-        steps += self._devices(targets, own, uuids)
-        steps += self._removed(gone)
-        return Plan(tuple(steps), tuple(dict.fromkeys(self.cautions)))
+    tree: TreeMatch
+    cautions: list[Caution]
 
     def _caution(self, code: str, subject: str, message: str) -> None:
         self.cautions.append(Caution(code, subject, message))
 
-    # --- what is there, and what is gone ------------------------------------------------------
-
-    def _reported_here(self) -> dict[str, TargetProvider]:
-        """The target without what others report, and without what is new and not understood."""
-        elsewhere = self.present.reported_addresses
-        found = {}
-        for one in self.target.providers:
-            if one.address and one.address in elsewhere:
-                said = "another service reports this device; the agent does not"
-                self._caution("reported-by-others", one.key, said)
-            elif not one.unsure or one.key in self.present.own:
-                found[one.key] = one
-        return found
-
-    def _renumbered(self, targets: Mapping[str, TargetProvider]) -> dict[str, PresentProvider]:
-        """The agent's own providers, by the keys that their devices have now.
-
-        Where as many devices of a model are gone as have appeared, their addresses have changed.
-        """
-        own = dict(self.present.own)
-        lost: dict[object, list[str]] = defaultdict(list)
-        new: dict[object, list[str]] = defaultdict(list)
-        for key in sorted(own.keys() - targets.keys()):
-            one = own[key]
-            if kind_of(key) not in self.target.blind and VANISHED not in one.traits:
-                lost[device_model(key, one.traits, frozenset(one.inventories))].append(key)
-        for key in sorted(targets.keys() - own.keys()):
-            target = targets[key]
-            new[device_model(key, target.traits, frozenset(target.inventories))].append(key)
-        for model, keys in lost.items():
-            if model is not None and len(keys) == len(new.get(model, ())):
-                for before, after in zip(keys, new[model], strict=True):
-                    self._caution("renumbered", before, f"its device is {after} now")
-                    own[after] = own.pop(before)
-        return own
-
-    def _believed(
-        self, gone: Mapping[str, PresentProvider], own: Mapping[str, PresentProvider]
-    ) -> dict[str, PresentProvider]:
-        """What is really gone, and not only out of sight."""
-        seen = {key: one for key, one in gone.items() if kind_of(key) not in self.target.blind}
-        for kind in sorted({kind_of(key) for key in gone.keys() - seen.keys()}):
-            said = f"no {kind} is to be seen any more; what was reported of them stays"
-            self._caution("source-empty", self.present.root_name, said)
-        if not self.target.pools_known:
-            seen.pop(STORAGE, None)
-        devices = [key for key in own if is_device(key)]
-        lost = [key for key, one in seen.items() if is_device(key) and VANISHED not in one.traits]
-        if len(lost) > FEW and 2 * len(lost) > len(devices) and not self.allowed.many_removals:
-            said = f"{len(lost)} of {len(devices)} devices are gone at once; nothing is removed"
-            self._caution("many-removals", self.present.root_name, said)
-            return {key: one for key, one in seen.items() if not is_device(key)}
-        return seen
-
-    def _without_parents(
-        self,
-        gone: Mapping[str, PresentProvider],
-        targets: Mapping[str, TargetProvider],
-        own: Mapping[str, PresentProvider],
-    ) -> dict[str, PresentProvider]:
-        """What is gone without the carriers below which something stays."""
-        parents = {
-            one.parent
-            for key, one in own.items()
-            if key not in gone and (key not in targets or not self.allowed.re_parenting)
-        }
-        return {
-            key: one for key, one in gone.items() if not (is_carrier(key) and one.uuid in parents)
-        }
-
-    def _uuids(
-        self, targets: Mapping[str, TargetProvider], own: Mapping[str, PresentProvider]
-    ) -> dict[str, str]:
-        """The UUID of each provider by key, present and new."""
-        found = {key: one.uuid for key, one in own.items()}
-        taken = set(found.values()) | set(self.present.others)
-        for key in targets.keys() - found.keys():
-            uuid, number = provider_uuid(self.present.root_uuid, key), 1
-            while key != ROOT and uuid in taken:  # of a device that has another address by now
-                number += 1
-                uuid = provider_uuid(self.present.root_uuid, f"{key} {number}")
-            found[key] = uuid
-        return found
-
-    # --- steps --------------------------------------------------------------------------------
-
-    def _name(self, key: str, uuid: str) -> str:
+    def _name(self, key: str) -> str:
         name = provider_name(
-            self.target.name if self.target.own_root else self.present.root_name, key
+            self.tree.target.name if self.tree.target.own_root else self.tree.present.root_name, key
         )
-        if key != ROOT and name in self.allowed.taken_names:
+        if key != ROOT and name in self.tree.allowed.taken_names:
             self._caution("name-taken", name, "by a provider of another tree; the name gets an end")
-            return f"{name}~{uuid[:8]}"
+            return f"{name}~{self.tree.uuids[key][:8]}"
         return name
 
-    def _parent(
-        self,
-        one: TargetProvider,
-        own: Mapping[str, PresentProvider],
-        uuids: Mapping[str, str],
-    ) -> str | None:
-        if one.key == ROOT:
-            return None
-        if one.parent is None:
-            return own[one.key].parent if one.key in own else self.present.root_uuid
-        return uuids.get(one.parent, self.present.root_uuid)
-
-    def _created(
-        self,
-        targets: Mapping[str, TargetProvider],
-        own: Mapping[str, PresentProvider],
-        uuids: Mapping[str, str],
-    ) -> list[Step]:
+    def created(self) -> list[Step]:
+        """Create what is new."""
+        tree = self.tree
         return [
-            CreateProvider(uuids[key], self._name(key, uuids[key]), self._parent(one, own, uuids))
-            for key, one in targets.items()
-            if key not in own
+            CreateProvider(tree.uuids[key], self._name(key), tree.parent(one))
+            for key, one in tree.targets.items()
+            if key not in tree.own
         ]
 
-    def _traits(
-        self,
-        targets: Mapping[str, TargetProvider],
-        own: Mapping[str, PresentProvider],
-        gone: Mapping[str, PresentProvider],
-        uuids: Mapping[str, str],
-    ) -> list[Step]:
+    def traits(self) -> list[Step]:
+        """Say what each is, and of what is gone, that it is."""
+        own, uuids = self.tree.own, self.tree.uuids
         steps: list[Step] = []
-        for key, one in targets.items():
+        for key, one in self.tree.targets.items():
             before = own[key].traits if key in own else frozenset()
             wanted = before | {OWNED} if one.unsure else merged_traits(one, before)
             if wanted != before:
-                name = self._name(key, uuids[key])
+                name = self._name(key)
                 steps.append(PutTraits(uuids[key], name, wanted, before))
-        for provider in gone.values():
+        for provider in self.tree.gone.values():
             wanted = provider.traits | {VANISHED, OWNED}
-            stays = self._keeps_all or self._stays(provider)
+            stays = self.tree.keeps_all or self.tree.stays(provider)
             if stays and wanted != provider.traits:
                 steps.append(PutTraits(provider.uuid, provider.name, wanted, provider.traits))
         return steps
 
-    def _moved(
-        self,
-        targets: Mapping[str, TargetProvider],
-        own: Mapping[str, PresentProvider],
-        uuids: Mapping[str, str],
-    ) -> list[Step]:
+    def moved(self) -> list[Step]:
+        """Give what is present the name and the parent that it has now."""
         steps: list[Step] = []
-        for key, provider in own.items():
-            parent, name = provider.parent, self._name(key, provider.uuid)
-            if key in targets:
-                parent = self._parent(targets[key], own, uuids)
-            if parent != provider.parent and not self.allowed.re_parenting:
+        for key, provider in self.tree.own.items():
+            parent, name = provider.parent, self._name(key)
+            if key in self.tree.targets:
+                parent = self.tree.parent(self.tree.targets[key])
+            if parent != provider.parent and not self.tree.allowed.re_parenting:
                 said = "it stays below its parent: the service cannot give it another (1.37 can)"
                 self._caution("not-re-parented", name, said)
                 parent = provider.parent
@@ -269,33 +107,34 @@ class _Planner:
                 steps.append(MoveProvider(provider.uuid, provider.name, name, parent, moves))
         return steps
 
-    def _carriers(
-        self,
-        targets: Mapping[str, TargetProvider],
-        own: Mapping[str, PresentProvider],
-        uuids: Mapping[str, str],
-    ) -> list[Step]:
-        wanted = [one for key, one in targets.items() if is_carrier(key)]
-        present = {key: one for key, one in own.items() if is_carrier(key)}
-        if not self.target.own_root:
+    def carriers(self) -> list[Step]:
+        """Change what carries processors and memory, with its allocations."""
+        uuids = self.tree.uuids
+        wanted = [one for key, one in self.tree.targets.items() if is_carrier(key)]
+        present = {key: one for key, one in self.tree.own.items() if is_carrier(key)}
+        if not self.tree.target.own_root:
             present.pop(ROOT, None)
-        if "numa" in self.target.blind or any(one.unsure for one in wanted):
+        if "numa" in self.tree.target.blind or any(one.unsure for one in wanted):
             return []
         try:
             plan = plan_carriers(wanted, present, uuids)
         except NoRoom as error:
-            self._caution("not-moved", self.present.root_name, f"{error}; all stays where it is")
+            self._caution(
+                "not-moved", self.tree.present.root_name, f"{error}; all stays where it is"
+            )
             return []
-        if plan.transfers and not self.allowed.moving:
+        if plan.transfers and not self.tree.allowed.moving:
             said = "the service does not let the agent move what is in use (role service?)"
-            self._caution("not-moved", self.present.root_name, f"{said}; all stays where it is")
+            self._caution(
+                "not-moved", self.tree.present.root_name, f"{said}; all stays where it is"
+            )
             return []
         before = {key: in_order(one.inventories) for key, one in present.items()}
         changed = {
             key: some for key, some in plan.inventories.items() if some != before.get(key, ())
         }
-        names = {key: self._name(key, uuids[key]) for key in changed}
-        if not plan.moved_classes or not self.allowed.moving:
+        names = {key: self._name(key) for key in changed}
+        if not plan.moved_classes or not self.tree.allowed.moving:
             # What loses a class comes first: nothing is there twice in between.
             losing = sorted(changed, key=lambda key: len(changed[key]) - len(before.get(key, ())))
             return [
@@ -311,14 +150,15 @@ class _Planner:
             )
         ]
 
-    def _devices(
-        self,
-        targets: Mapping[str, TargetProvider],
-        own: Mapping[str, PresentProvider],
-        uuids: Mapping[str, str],
-    ) -> list[Step]:
+    def _not_moved(self, why: str) -> list[Step]:
+        self._caution("not-moved", self.tree.present.root_name, f"{why}; all stays where it is")
+        return []
+
+    def devices(self) -> list[Step]:
+        """Change what devices have."""
+        own, uuids = self.tree.own, self.tree.uuids
         steps: list[Step] = []
-        for key, one in targets.items():
+        for key, one in self.tree.targets.items():
             if is_carrier(key) or one.unsure:
                 continue
             before: tuple[Inventory, ...] = ()
@@ -328,52 +168,8 @@ class _Planner:
             else:
                 wanted = fresh_inventories(one)
             if wanted != before:
-                steps.append(
-                    PutInventories(uuids[key], self._name(key, uuids[key]), wanted, before)
-                )
+                steps.append(PutInventories(uuids[key], self._name(key), wanted, before))
         return steps
-
-    # --- what is gone -------------------------------------------------------------------------
-
-    @property
-    def _keeps_all(self) -> bool:
-        """Whether another service, which keeps what it has read, has the root provider."""
-        return not self.target.own_root and not self.allowed.pruning
-
-    def _stays(self, provider: PresentProvider) -> bool:
-        return bool(provider.allocations) or provider.uuid in self.allowed.in_use
-
-    def _removed(self, gone: Mapping[str, PresentProvider]) -> list[Step]:
-        steps: list[Step] = []
-        for key, provider in sorted(gone.items()):
-            if is_carrier(key):
-                if not self._carries(key, provider):
-                    steps += self._gone(provider)
-            elif self._stays(provider):
-                said = "its device is gone, and it is in use; it stays, with all of it reserved"
-                self._caution("vanished-in-use", provider.name, said)
-                before = in_order(provider.inventories)
-                kept = tuple(kept_back(one) for one in before)
-                if kept != before:
-                    steps.append(PutInventories(provider.uuid, provider.name, kept, before))
-            else:
-                steps += self._gone(provider)
-        return steps
-
-    def _gone(self, provider: PresentProvider) -> list[Step]:
-        """Remove a provider that is not in use."""
-        if not self._keeps_all:
-            return [DeleteProvider(provider.uuid, provider.name)]
-        before = in_order(provider.inventories)
-        return [PutInventories(provider.uuid, provider.name, (), before)] if before else []
-
-    def _carries(self, key: str, provider: PresentProvider) -> bool:
-        """Whether a carrier that is gone still has what could not be moved."""
-        stuck = any(one.code == "not-moved" for one in self.cautions)
-        if stuck or provider.uuid in self.allowed.in_use:
-            self._caution("in-use", provider.name, f"{key} is gone, and stays: it is in use")
-            return True
-        return False
 
 
 def fresh_inventories(one: TargetProvider) -> tuple[Inventory, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.agent.facts import Caution
 from moorage.agent.ledger_tree import PresentTree, read_tree
-from moorage.agent.plan import Allowed, make_plan
+from moorage.agent.plan import make_plan
 from moorage.agent.plan_steps import (
     CreateProvider,
     DeleteProvider,
@@ -21,6 +21,7 @@ from moorage.agent.plan_steps import (
 )
 from moorage.agent.pools import PresentPools, plan_pools, read_pools
 from moorage.agent.target import ROOT, STORAGE, TargetProvider, key_in
+from moorage.agent.tree_match import Allowed
 from moorage.client.placement_wire import SourceFailed
 from moorage.domain.errors import ConcurrentUpdate, Conflict, NotFound
 from moorage.domain.retry_policy import RetryPolicy
