@@ -119,16 +119,10 @@ class _Planner:
         try:
             plan = plan_carriers(wanted, present, uuids)
         except NoRoom as error:
-            self._caution(
-                "not-moved", self.tree.present.root_name, f"{error}; all stays where it is"
-            )
-            return []
+            return self._not_moved(str(error))
         if plan.transfers and not self.tree.allowed.moving:
             said = "the service does not let the agent move what is in use (role service?)"
-            self._caution(
-                "not-moved", self.tree.present.root_name, f"{said}; all stays where it is"
-            )
-            return []
+            return self._not_moved(said)
         before = {key: in_order(one.inventories) for key, one in present.items()}
         changed = {
             key: some for key, some in plan.inventories.items() if some != before.get(key, ())
