@@ -178,8 +178,7 @@ def shell_in(directory: Path) -> Iterator[Shell]:
     home = directory / ".home"
     home.mkdir()
     for name in (ROOT / "examples").glob("*"):
-        if name.is_file():
-            (directory / name.name).symlink_to(name)
+        (directory / name.name).symlink_to(name)
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("OS_", "MOORAGE_"))}
     environment = kept | {
         MARK: mark,
