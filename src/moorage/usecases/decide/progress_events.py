@@ -36,20 +36,25 @@ class ProgressEvents:
         self._proposal = proposal
         self._time_limit = time_limit
         self._began = self._written_at = env.stopwatch()
-        self._written: SearchProgress | None = None
+        self._written: tuple[int | None, int] | None = None
         self._idle = Lock()
         """Held while an event is being written."""
 
     def hear(self, progress: SearchProgress) -> None:
-        """Write an event if the progress is another one, and the last event is old enough."""
-        now = self._env.stopwatch()
-        if now - self._written_at < EVERY or progress == self._written:
+        """Write an event if value or bound are others, and the last event is old enough."""
+        now, news = self._env.stopwatch(), (progress.value, progress.bound)
+        if now - self._written_at < EVERY or news == self._written:
             return
         if not self._idle.acquire(blocking=False):
             return  # the ledger is slow: what comes later says more
-        self._written, self._written_at = progress, now
+        self._written, self._written_at = news, now
         happened = self._event(progress, now - self._began)
-        Thread(target=self._write, args=(happened,), name="decision progress", daemon=True).start()
+        writer = Thread(target=self._write, args=(happened,), name="decision progress", daemon=True)
+        try:
+            writer.start()
+        except RuntimeError:  # the process may have no more threads
+            self._idle.release()
+            _log.warning("no event about a search for %s", happened.subject, exc_info=True)
 
     def _event(self, progress: SearchProgress, seconds: float) -> DerivedEvent:
         ensemble, promise = self._proposal.ensemble, self._proposal.promise
