@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.api.native.test_stacks import PATH, claimed, group, put, server
 from tests.outward.conftest import Answer, Receiver, Request, receiving
 
 from moorage.domain.effects import Effect, EffectKind, Lane
@@ -152,6 +153,35 @@ def test_they_are_deleted_when_the_decision_is_over(
     assert nova.flavors == {}
     service.clock.set(NINE + 11 * MINUTE)
     assert set(run(service, outside)) <= {EffectResult.DONE}, "gone is gone"
+
+
+def test_a_stack_that_is_rolled_back_leaves_none(
+    service: Service, outside: OutwardActions, nova: Nova
+) -> None:
+    """The update's decision is replaced by one that holds nothing: all its servers are there."""
+    one, bad = {"web": group(1)}, {"web": group(1), "bad": server("m1.medium")}
+    put(service, one)
+    servers = {"web/0": claimed(service, ["web[0]"])["web[0]"]}
+    put(service, bad, servers=servers)
+    run(service, outside)
+    assert len(nova.flavors) == 2
+    put(service, one, servers=servers)
+    while run(service, outside):
+        pass
+    assert nova.flavors == {}
+
+
+def test_flavors_of_roles_that_have_left_are_deleted_too(
+    service: Service, outside: OutwardActions, nova: Nova
+) -> None:
+    put(service, {"web": group(2), "db": server("m1.medium")})
+    run(service, outside)
+    assert len(nova.flavors) == 2
+    put(service, {})
+    assert service.call("DELETE", PATH).status_code == 204
+    while run(service, outside):
+        pass
+    assert nova.flavors == {}
 
 
 def until_over(service: Service, outside: OutwardActions) -> None:

@@ -31,7 +31,7 @@ from moorage.domain.period import Period
 from moorage.usecases.decide.member_places import MemberStatus
 from moorage.usecases.decide.solution import DecisionOptions, HoldEnd
 from moorage.usecases.ports import Page
-from moorage.usecases.shared.ticket_flavors import flavor_creation
+from moorage.usecases.shared.ticket_flavors import flavor_creation, flavor_deletion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -77,9 +77,21 @@ def decision_changes(
         DropBookings(proposal.freed),
         *(change for one in concessions for change in one.ends(env, proposal, decision)),
         *_holds(store, proposal, decision, answer, claims),
-        *flavor_creation(env, decision, proposal.ensemble),
+        *_flavor_changes(env, proposal, decision, answer),
         *more,
     )
+
+
+def _flavor_changes(
+    env: Environment, proposal: Proposal, decision: Decision, answer: DecisionBasis
+) -> Iterator[Change]:
+    """The flavors of what is held now, and of the former decision's ticket if it is over."""
+    old, now = answer.before, answer.member_places.at
+    yield from flavor_creation(env, decision, proposal.ensemble)
+    if old is not None and old.state_at(now) is DecisionState.HELD:
+        goes_on = decision.state is DecisionState.HELD and decision.ticket == old.ticket
+        if not goes_on:
+            yield from flavor_deletion(env, old, proposal.ensemble, now)
 
 
 def _placed(ensemble: Ensemble, decision: Decision, member_places: MemberPlaces) -> Ensemble:

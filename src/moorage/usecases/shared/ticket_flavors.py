@@ -114,11 +114,24 @@ def flavor_deletion(
         due: when; None: now.
     """
     if env.limits.ticket_flavors:
-        ids = [one.id for one in ticket_flavors(env.store, decision, ensemble)]
+        ids = {one.id for one in ticket_flavors(env.store, decision, ensemble)}
+        if decision.ticket and (due is None or decision.ticket != decision.id):
+            ids |= _created(env.store, decision.ticket)
         if ids:
             due = now if due is None else due
             kind = EffectKind.DELETE_FLAVORS
-            yield _effect(kind, decision.ticket, decision, due, now, {"flavors": ids})
+            yield _effect(kind, decision.ticket, decision, due, now, {"flavors": sorted(ids)})
+
+
+def _created(store: Store, ticket: str) -> set[str]:
+    """Ids of all flavors of a ticket; roles that have left the ensemble since had some, too."""
+    creations = (one for one in store.effects(ticket) if one.kind is EffectKind.CREATE_FLAVORS)
+    found: set[str] = set()
+    for one in creations:
+        flavors = one.details["flavors"]
+        assert isinstance(flavors, list)
+        found.update(str(flavor["id"]) for flavor in flavors)
+    return found
 
 
 def held_decision(store: Store, ticket: str) -> Decision | None:
