@@ -167,11 +167,20 @@ class Phase(StrEnum):
     """When a policy must hold."""
 
     CREATE = "create"
+    """When members get places."""
     STEADY = "steady"
+    """Afterwards: compliance judges it, and so does a move by its end."""
     TRANSITION = "transition"
+    """While servers move, and at every step by which an ensemble with servers changes."""
 
 
 ALL_PHASES: Final = frozenset(Phase)
+CREATION: Final = frozenset({Phase.CREATE})
+"""The phases of a decision about members of which none has a server."""
+STEP: Final = frozenset({Phase.CREATE, Phase.TRANSITION})
+"""The phases of a decision beside servers: it is a step of an ensemble in motion."""
+STANDING: Final = frozenset({Phase.STEADY})
+"""The phases of what stands."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,12 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from moorage.domain.ensembles import CREATION
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from moorage.domain.ensembles import MemberName, PolicyStatement, Role
+    from moorage.domain.ensembles import MemberName, Phase, PolicyStatement, Role
     from moorage.domain.period import Period
     from moorage.domain.resources import Amounts, Trait
 
@@ -72,6 +74,7 @@ class EnsembleRequest:
     `released` names consumers whose bookings this decision replaces: they are not counted
     against capacity. `restated` names policies that are new or changed: fixed members are
     judged by them like everybody, while what they break of others is accepted as it stands.
+    A policy applies if it is for any of the `phases`.
     """
 
     project_id: str
@@ -84,6 +87,7 @@ class EnsembleRequest:
     own_consumers: frozenset[str] = frozenset()
     released: frozenset[str] = frozenset()
     restated: frozenset[str] = frozenset()
+    phases: frozenset[Phase] = CREATION
 
     @cached_property
     def _role(self) -> Mapping[str, Role]:

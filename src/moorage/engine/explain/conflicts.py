@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from moorage.domain import deadline
 from moorage.domain.deadline import TimeExpired
-from moorage.domain.ensembles import Phase
 from moorage.domain.errors import Busy
 from moorage.domain.explain import Element, closed_hosts_named
 from moorage.domain.period import SECOND
@@ -134,7 +133,7 @@ def _request_without(built: BuiltProblem, aside: Elements) -> EnsembleRequest:
             one
             for one in request.policies
             if one.required
-            and Phase.CREATE in one.phases
+            and not request.phases.isdisjoint(one.phases)
             and Element(POLICY, one.name) not in aside
         ),
     )

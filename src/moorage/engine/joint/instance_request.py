@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from moorage.domain.ensembles import (
+    CREATION,
     Group,
     GroupKind,
     MemberName,
@@ -41,6 +42,8 @@ def encode_request(request: EnsembleRequest) -> dict[str, object]:
         "own_consumers": sorted(request.own_consumers),
         "released": sorted(request.released),
         "restated": sorted(request.restated),
+        # As with roles: left out where it is what it was before it was known.
+        **({"phases": sorted(request.phases)} if request.phases != CREATION else {}),
     }
 
 
@@ -58,6 +61,7 @@ def decode_request(values: Mapping[str, Any]) -> EnsembleRequest:
         own_consumers=frozenset(values["own_consumers"]),
         released=frozenset(values["released"]),
         restated=frozenset(values["restated"]),
+        phases=frozenset(map(Phase, values.get("phases", CREATION))),
     )
 
 

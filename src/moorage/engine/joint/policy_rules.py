@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from moorage.domain.ensembles import MemberSelection, Phase
+from moorage.domain.ensembles import MemberSelection
 from moorage.policies import parse
 from moorage.policies.ban import Ban
 from moorage.policies.fence import Fence
@@ -44,10 +44,8 @@ def fence_rules(found: Iterable[PolicyRule]) -> tuple[PolicyRule, ...]:
     )
 
 
-def resolve_policies(
-    request: EnsembleRequest, topology: Topology, phase: Phase = Phase.CREATE
-) -> tuple[PolicyRule, ...]:
-    """Resolve the policies that apply in a phase; empty edges are left out.
+def resolve_policies(request: EnsembleRequest, topology: Topology) -> tuple[PolicyRule, ...]:
+    """Resolve the policies that apply in the request's phases; empty edges are left out.
 
     Raises:
         UnknownPolicy, InvalidDescription, UnknownName: see `policies.parse` and `Policy.check`.
@@ -55,7 +53,7 @@ def resolve_policies(
     selection = MemberSelection(request.roles, request.members)
     found = []
     for statement in request.policies:
-        if phase not in statement.phases:
+        if request.phases.isdisjoint(statement.phases):
             continue
         policy = parse(statement)
         policy.check(topology)

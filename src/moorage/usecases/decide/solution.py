@@ -11,11 +11,13 @@ import numpy as np
 
 from moorage.domain.deadline import TimeExpired
 from moorage.domain.decisions import SolveEnd
+from moorage.domain.ensembles import CREATION, STEP
 from moorage.domain.requests import EnsembleRequest, Objective
 from moorage.engine.joint.cost import cost
 from moorage.engine.joint.problem import Outcome, Verdict
 from moorage.engine.joint.proved_solve import solve
 from moorage.engine.joint.verify import WrongAnswer, places, verify
+from moorage.usecases.decide.member_places import MemberStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,9 +92,11 @@ def request_for(
 ) -> EnsembleRequest:
     """The joint request: members in `anew` are placed, all other placed members are fixed.
 
-    A member that has no place and is not in `anew` is left out.
+    A member that has no place and is not in `anew` is left out. Beside servers the policies of the
+    transition phase apply, too.
     """
     fixed = {name: place.host for name, place in member_places.places.items() if name not in anew}
+    beside_servers = any(member_places.of(name) is MemberStatus.ACTIVE for name in fixed)
     return EnsembleRequest(
         project_id=ensemble.project_id,
         roles=ensemble.roles,
@@ -105,6 +109,7 @@ def request_for(
         released=frozenset(
             booking.consumer for name in anew for booking in member_places.bookings.get(name, ())
         ),
+        phases=STEP if beside_servers else CREATION,
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.ensembles import Phase
+from moorage.domain.ensembles import STANDING
 from moorage.domain.errors import InUse, InvalidDescription, LimitExceeded, UnknownName
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Placement
@@ -21,7 +21,7 @@ from moorage.usecases.shared.role_resolution import LedgerNames
 
 if TYPE_CHECKING:
     from moorage.domain.disclosure import Disclosure
-    from moorage.domain.ensembles import Ensemble, MemberName, PolicyStatement
+    from moorage.domain.ensembles import Ensemble, MemberName, Phase, PolicyStatement
     from moorage.domain.period import Instant
     from moorage.domain.topology import Topology
     from moorage.engine.joint.policy_rules import PolicyRule
@@ -78,26 +78,32 @@ def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViola
 
 
 def standing_policies(
-    snapshot: Snapshot, ensemble: Ensemble, member_places: MemberPlaces
+    snapshot: Snapshot,
+    ensemble: Ensemble,
+    member_places: MemberPlaces,
+    phases: frozenset[Phase] = STANDING,
 ) -> tuple[tuple[PolicyRule, ...], Placement]:
-    """The policies of the steady phase, and the present placement that they judge.
+    """The policies of these phases, and the present placement that they judge.
 
     Raises:
         InvalidDescription: a member is on no host.
     """
-    request = request_for(
-        ensemble,
-        member_places,
-        frozenset(),
-        _presence(member_places, snapshot.taken_at),
-        Objective.SPREAD,
+    request = replace(
+        request_for(
+            ensemble,
+            member_places,
+            frozenset(),
+            _presence(member_places, snapshot.taken_at),
+            Objective.SPREAD,
+        ),
+        phases=phases,
     )
     terrain = cut_terrain(snapshot, request)
     placement = Placement(
         policy_view_of(request, terrain),
         {member: row_of_host(request, terrain, member) for member in request.members},
     )
-    return resolve_policies(request, terrain.topology, Phase.STEADY), placement
+    return resolve_policies(request, terrain.topology), placement
 
 
 def _presence(member_places: MemberPlaces, now: Instant) -> Period:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from moorage.domain.ensembles import Phase
+from moorage.domain.ensembles import STANDING
 from moorage.domain.errors import InUse, InvalidDescription, LimitExceeded
 from moorage.domain.leases import LeadTooLong
 from moorage.domain.period import DAY, MINUTE, Period, say_duration
@@ -171,10 +171,11 @@ class _Shrinking:
         self._ensemble = ensemble
         self._member_places = member_places
         nobody: frozenset[MemberName] = frozenset()
-        self._request = request_for(ensemble, member_places, nobody, period, Objective.SPREAD)
+        standing = request_for(ensemble, member_places, nobody, period, Objective.SPREAD)
+        self._request = replace(standing, phases=STANDING)
         self._terrain = cut_terrain(snapshot, self._request)
         self._policy_view = policy_view_of(self._request, self._terrain)
-        self._rules = resolve_policies(self._request, self._terrain.topology, Phase.STEADY)
+        self._rules = resolve_policies(self._request, self._terrain.topology)
 
     def by(self, role: str, surplus: int) -> Ensemble:
         """The ensemble with `surplus` fewer members of the role."""
