@@ -15,9 +15,9 @@ from moorage.domain.fleet_expansion import expand, provider_uuid
 from moorage.domain.providers import Inventory, ResourceProvider
 from moorage.wire.flavors import FlavorSize, FlavorValue
 
-NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20) | st.from_regex(
-    r"[a-z][a-z0-9/.]{0,8}", fullmatch=True
-)
+NAMES = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20
+) | st.from_regex(r"[a-z][a-z0-9/.]{0,8}", fullmatch=True)
 UUIDS = st.uuids().map(str)
 TRAITS = st.frozensets(
     st.sampled_from(["CUSTOM_A", "HW_NUMA_ROOT", "MISC_SHARES_VIA_AGGREGATE"]), max_size=3

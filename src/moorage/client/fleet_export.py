@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from moorage.domain.consumers import SERVER_TYPE
@@ -71,7 +71,7 @@ def fleet_lines(exported: Exported) -> Iterator[str]:
     )
     yield from _section("hosts", hosts)
     stores = (
-        tree.entry(one) | {"traits": sorted(one.traits - {SHARES})}
+        tree.entry(replace(one, traits=one.traits - {SHARES}))
         for one in roots
         if one.uuid in shared
     )
