@@ -4,13 +4,17 @@ They are collected where `MOORAGE_MINICLOUD` is set, as `make minicloud-test` do
 """
 
 import os
-from collections.abc import Iterator
+import re
+import shutil
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from tests.minicloud.cloud import Cloud, say, start
-from tests.minicloud.layout import Layout
+from tests.minicloud.layout import ROOT, Layout
 from tests.minicloud.tenant import Operator, Tenant
+
+FAILED = ROOT / ".cache" / "minicloud-failed"
 
 collect_ignore_glob = [] if os.environ.get("MOORAGE_MINICLOUD") else ["test_*.py"]
 
@@ -34,6 +38,22 @@ def cloud() -> Iterator[Cloud]:
         yield start(layout, say)
     finally:
         Cloud(layout).stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep what the cloud's programs have logged until a scenario failed."""
+    report = yield
+    running = Layout.found()
+    if report.failed and running is not None and item.path.parent == Path(__file__).parent:
+        kept = FAILED / re.sub(r"[^A-Za-z0-9_.-]+", "-", item.name) / call.when
+        for log in running.home.glob("*/log"):
+            (kept / log.parent.name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(log, kept / log.parent.name)
+        report.sections.append(("the logs of the cloud", str(kept)))
+    return report
 
 
 @pytest.fixture
