@@ -76,7 +76,7 @@ NOVA: Final = (
         str,
         "",
         "FILE",
-        "Rules that place hosts in racks, zones and other domains, by Nova's availability zones and"
-        " aggregates too: a YAML file, read at each time. Empty: the topology is left alone.",
+        "A fleet file that places hosts in racks, zones and other domains, by Nova's availability"
+        " zones and aggregates too; read at each time. Empty: the topology is left alone.",
     ),
 )
