@@ -118,6 +118,12 @@ topology:
             "'order' needs the key 'parent'",
         ),
         (CYCLE, "cycles are not possible"),
+        (
+            "hosts: [{name: h, inventories: {VCPU: 4}}]\nload:\n"
+            + "  - {name: a, on: h, resources: {VCPU: 1}}\n" * 2,
+            "load a: its consumers are declared twice",
+        ),
+        ("flavors:\n" + "  - {name: f, resources: {VCPU: 1}}\n" * 2, "flavor f is declared twice"),
         ("hosts: [{name: a, inventories: {}}, {name: a, inventories: {}}]", "declared twice"),
         (
             "hosts: [{name: a, inventories: {}, children: [{name: b}, {name: b}]}]",

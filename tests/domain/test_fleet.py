@@ -126,7 +126,7 @@ def test_an_aggregate_may_be_a_uuid() -> None:
         ({"hosts": (hosts(), hosts(1, names=Names("h3", line=9)))}, "h3 is declared twice", 9),
         ({"hosts": (hosts(places={"power": Spread((Names("x"),))}),)}, "unknown tree power", 7),
         ({"hosts": (hosts(places={"location": Spread((Names("r9"),))}),)}, "unknown domain r9", 7),
-        ({"flavors": (SMALL, SMALL)}, "flavor is declared twice", None),
+        ({"flavors": (SMALL, SMALL)}, "is declared twice", None),
         (
             {
                 "domains": (

@@ -137,20 +137,7 @@ def expand(fleet: Fleet) -> ExpandedFleet:
     providers = [*sharing, *providers]
     _refuse_repeated(providers)
     topology = apply(rules_of(fleet), _facts(fleet, providers[len(sharing) :]))
-    flavors = {flavor.name: flavor for flavor in fleet.flavors}
-    if len(flavors) < len(fleet.flavors):
-        raise InvalidDescription("a flavor is declared twice", path="flavors")
-    room = Room(tuple(providers))
-    load: list[ForeignLoad] = []
-    for some in fleet.load:
-        match some:
-            case PlacedLoad():
-                load += placed(some, room, flavors)
-            case SpelledOutLoad():
-                load.append(spelled_out(some, room))
-            case DrawnLoad():
-                chosen = _of_classes(some, hosts)
-                load += draw(some, chosen, room=room, flavors=flavors, topology=topology)
+    load = _load(fleet, hosts, Room(tuple(providers)), topology)
     described: list[HostClass | SharingClass] = [*fleet.hosts, *fleet.sharing]
     return ExpandedFleet(
         name=fleet.name,
@@ -170,6 +157,32 @@ def expand(fleet: Fleet) -> ExpandedFleet:
             }
         ),
     )
+
+
+def _load(fleet: Fleet, hosts: _ByClass, room: Room, topology: Topology) -> list[ForeignLoad]:
+    flavors: dict[str, Flavor] = {}
+    for flavor in fleet.flavors:
+        if flavor.name in flavors:
+            raise InvalidDescription(f"flavor {flavor.name} is declared twice", path="flavors")
+        flavors[flavor.name] = flavor
+    found: dict[str, ForeignLoad] = {}
+    for some in fleet.load:
+        match some:
+            case PlacedLoad():
+                made = placed(some, room, flavors)
+            case SpelledOutLoad():
+                made = iter((spelled_out(some, room),))
+            case _:
+                chosen = _of_classes(some, hosts)
+                made = draw(some, chosen, room=room, flavors=flavors, topology=topology)
+        for one in made:
+            if found.setdefault(one.consumer.uuid, one) is not one:
+                raise InvalidDescription(
+                    f"load {some.name}: its consumers are declared twice",
+                    path=f"load.{some.name}",
+                    line=some.line,
+                )
+    return list(found.values())
 
 
 def _refuse_repeated(providers: Sequence[ResourceProvider]) -> None:
