@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 ABOUT_POLICIES: Final = """\
 A policy names members by selectors and constrains their places. Its `strength` is
-`required`, or `{preferred: weight}`: then each unit by which it is broken costs `weight`.
+`required`, or `{preferred: weight}`: then each unit by which it is broken costs `weight`. Its `phase`
+says [when it must hold](../concept/ensembles.md#phases): `create`, `steady`, `transition`, or
+several of them; always, if nothing is said.
 [Ensembles and policies](../concept/ensembles.md) explains the ideas. Every example is run by the
 tests."""
 ABOUT_EXAMPLES: Final = """\

@@ -147,6 +147,9 @@ class Member:
     name: MemberName
     uuid: str
     server_id: str | None = None
+    migration: str | None = None
+    """The consumer to which Nova gave its server's allocations when the server last moved. While
+    that has any, the server may still run there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +184,8 @@ STEP: Final = frozenset({Phase.CREATE, Phase.TRANSITION})
 """The phases of a decision beside servers: it is a step of an ensemble in motion."""
 STANDING: Final = frozenset({Phase.STEADY})
 """The phases of what stands."""
+SETTLING: Final = frozenset({Phase.STEADY, Phase.TRANSITION})
+"""The phases of what a step leaves behind: a server that has moved, an ensemble that shrank."""
 
 
 @dataclass(frozen=True, slots=True)

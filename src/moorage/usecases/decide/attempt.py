@@ -14,6 +14,7 @@ from moorage.usecases.decide.member_places import locate_members
 from moorage.usecases.decide.reliance import reliance
 from moorage.usecases.decide.search_plan import SearchPlan
 from moorage.usecases.decide.search_result import Observation, SearchResult
+from moorage.usecases.decide.transition import check_transition
 from moorage.usecases.decide.writes import current_decision, decision_changes
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ class AttemptMaker:
         if result.placement is None:
             return Attempt(observation, result)
         deadline.check()
+        check_transition(snapshot, proposal.ensemble, result.placement)
         answer = DecisionBasis(snapshot, member_places, result.placement, before, result)
         decision = decision_for(env, proposal, self.options, answer, self.identity, self.hold)
         if self.dry_run:

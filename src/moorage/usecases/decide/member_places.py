@@ -128,6 +128,25 @@ def host_row(snapshot: Snapshot, rows: Iterable[int]) -> int:
     return (own or roots)[0]
 
 
+def hosts_occupied(snapshot: Snapshot, member: Member) -> tuple[str, ...]:
+    """UUIDs of the hosts on which a member's server may run at the moment, sorted.
+
+    While Nova moves it, these are the host that it goes to, and the one that it comes from: a
+    migration has its allocations there, or, in an evacuation, the server itself.
+    """
+    consumers = [one for one in (consumer_of(member), member.migration) if one is not None]
+    found: set[str] = set()
+    for consumer in consumers:
+        rows = [snapshot.row_of[one.provider] for one in bookings_of(snapshot, consumer)]
+        if rows:
+            own = host_row(snapshot, rows)
+            sharing = snapshot.traits.get(SHARING_TRAIT)
+            roots = {int(snapshot.root[row]) for row in rows}
+            hosts = {root for root in roots if sharing is None or not sharing[root]} or {own}
+            found |= {snapshot.uuids[root] for root in hosts}
+    return tuple(sorted(found))
+
+
 def place_of(snapshot: Snapshot, bookings: Iterable[Booking]) -> Place:
     """The place made of the bookings of one consumer."""
     allocations: dict[str, list[Booking]] = {}

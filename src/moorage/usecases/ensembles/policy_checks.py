@@ -53,16 +53,19 @@ class BreaksPolicies(InUse):
         self.violations = violations
 
 
-def broken_policies(snapshot: Snapshot, ensemble: Ensemble) -> tuple[PolicyViolation, ...]:
+def broken_policies(
+    snapshot: Snapshot, ensemble: Ensemble, phases: frozenset[Phase] = STANDING
+) -> tuple[PolicyViolation, ...]:
     """All violations by the present places of the members; unplaced members violate nothing.
 
     Other consumers count if they are on the hosts at any time in the members' period; before a
-    lease starts, that is the lease's period. Only policies of the steady phase are checked.
+    lease starts, that is the lease's period. Only policies of these phases are checked.
 
     Raises:
         InvalidDescription: a member is on no host.
     """
-    rules, placement = standing_policies(snapshot, ensemble, locate_members(snapshot, ensemble))
+    member_places = locate_members(snapshot, ensemble)
+    rules, placement = standing_policies(snapshot, ensemble, member_places, phases)
     return tuple(
         PolicyViolation(
             policy=rule.statement.name,

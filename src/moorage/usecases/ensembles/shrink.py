@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from moorage.domain import deadline
 from moorage.domain.changes import Changeset, DropBookings, PutEnsemble
+from moorage.domain.ensembles import SETTLING
 from moorage.domain.errors import InvalidDescription
 from moorage.domain.period import SECOND
 from moorage.engine.joint.shrink import Shrinking, choose_members
@@ -160,11 +161,11 @@ def leaving_members(
     member_places = locate_members(snapshot, ensemble)
     order = _leaving_order(ensemble, reduction, member_places, counts)
     _check_enough(order, counts)
-    rules, placement = standing_policies(snapshot, ensemble, member_places)
+    rules, placement = standing_policies(snapshot, ensemble, member_places, SETTLING)
     choice = choose_members(Shrinking(ensemble.roles, rules, placement, counts, order))
     names = frozenset(choice.gone)
     if choice.broken and kept:
-        rest = broken_policies(snapshot, without_members(ensemble, set(names)))
+        rest = broken_policies(snapshot, without_members(ensemble, set(names)), SETTLING)
         told = ", ".join(choice.broken[:_NAMED])
         found = "every choice of members" if choice.proved else "every choice of members found"
         raise ShrinkBreaksPolicies(

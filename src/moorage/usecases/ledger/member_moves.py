@@ -1,9 +1,12 @@
 """Moves of members by Nova: to which hosts a member's server may move, and which moves are refused.
 
 Nova moves a server (migration, evacuation, resize, unshelve) by writing its allocations on another
-host; the old ones it gives to the migration first, so the old host is not known. Such a write must
+host; the old ones it gives to the migration first, which the member then names. Such a write must
 not break required policies of the server's ensemble more than on the best host of the fleet, full
 or not: policies that are broken wherever the server is forbid nothing.
+
+A policy of the phase `steady` must hold by the end of the move, with the others where they go. One
+of the phase `transition` must hold at every moment of it: while others move, wherever they are.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import numpy as np
 
 from moorage.domain.changes import PutEnsemble, PutEvent
 from moorage.domain.derived_events import misplaced_member
-from moorage.domain.ensembles import ALL_PHASES, Phase
+from moorage.domain.ensembles import SETTLING, STANDING, Phase
 from moorage.domain.errors import WrongState
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.refusal_commands import to_see_places
@@ -26,6 +29,7 @@ from moorage.engine.joint.host_violations import violations_by_host
 from moorage.engine.joint.terrain import cut_terrain
 from moorage.usecases.decide.member_places import bookings_of, host_row, locate_members
 from moorage.usecases.decide.solution import request_for
+from moorage.usecases.decide.transition import combinations, in_transition, moving_members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -43,6 +47,9 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "req-"
 """Prefix of the server's UUID in the request id."""
+_IN_MOTION: Final = frozenset({Phase.TRANSITION})
+_NAMED: Final = 5
+"""Most moving members named in an error."""
 _ANY: Final = np.iinfo(np.int64).max
 """The least excess of no host."""
 
@@ -52,7 +59,7 @@ class _Move:
     """A member whose server enters another host."""
 
     ensemble: Ensemble
-    """With its required policies of the steady phase only, for judging."""
+    """With its required policies that judge moves only."""
     stored: Ensemble
     """As it is, for writing."""
     member: MemberName
@@ -65,6 +72,8 @@ class _Excess:
     terrain: Terrain
     by_policy: Mapping[str, Ints]
     """Policy -> [H] excess."""
+    moving: tuple[MemberName, ...] = ()
+    """Other members whose servers move, too."""
 
     @property
     def total(self) -> Ints:
@@ -116,6 +125,7 @@ def check_moves(
     Raises:
         WrongState: one does (`refuse`).
     """
+    given = _given_to_migrations(store, writes)
     moves = [
         (move, write)
         for write in writes
@@ -123,7 +133,7 @@ def check_moves(
         for move in _moves(store, write.consumer.uuid)
     ]
     if not moves:
-        return ()
+        return tuple(given.values())
     snapshot = store.snapshot()
     had = {
         int(snapshot.root[snapshot.row_of[booking.provider]])
@@ -146,19 +156,59 @@ def check_moves(
         touched[stored.id] = PutEnsemble(
             replace(stored, updated_at=snapshot.taken_at), stored.generation
         )
-    return (*touched.values(), *told)
+    return (*(touched | given).values(), *told)
 
 
 def _moves(store: Store, server: str) -> Iterator[_Move]:
     for ensemble in store.ensembles_of_server(server):
-        steady = tuple(
-            replace(one, phases=ALL_PHASES)
-            for one in ensemble.policies
-            if one.required and Phase.STEADY in one.phases
+        judging = tuple(
+            one for one in ensemble.policies if one.required and not SETTLING.isdisjoint(one.phases)
         )
         for member in ensemble.members:
-            if steady and member.server_id == server:
-                yield _Move(replace(ensemble, policies=steady), ensemble, member.name)
+            if judging and member.server_id == server:
+                yield _Move(replace(ensemble, policies=judging), ensemble, member.name)
+
+
+def _given_to_migrations(
+    store: Store, writes: Sequence[ReplaceAllocations]
+) -> dict[str, PutEnsemble]:
+    """By id, the ensembles whose members name the migrations to which the request gives their allocations.
+
+    Nova begins a move so: the server gets nothing, and the migration what the server had.
+    """
+    left = [one.consumer.uuid for one in writes if not one.allocations]
+    if not left or len(left) == len(writes):
+        return {}
+    found: dict[str, PutEnsemble] = {}
+    for server in left:
+        for ensemble in store.ensembles_of_server(server):
+            migration = _heir(store.snapshot(), server, writes)
+            if migration is None or not in_transition(ensemble):
+                continue
+            known = found.get(ensemble.id)
+            before = ensemble if known is None else known.ensemble
+            members = tuple(
+                replace(one, migration=migration) if one.server_id == server else one
+                for one in before.members
+            )
+            found[ensemble.id] = PutEnsemble(
+                replace(before, members=members, updated_at=store.now()), ensemble.generation
+            )
+    return found
+
+
+def _heir(snapshot: Snapshot, server: str, writes: Sequence[ReplaceAllocations]) -> str | None:
+    """The consumer without allocations that gets what the server has; None: there is none."""
+    had: dict[str, dict[str, int]] = {}
+    for booking in bookings_of(snapshot, server):
+        amounts = had.setdefault(booking.provider, {})
+        for name, amount in booking.amounts.items():
+            amounts[name] = amounts.get(name, 0) + amount
+    for write in writes:
+        gets = {provider: dict(amounts) for provider, amounts in write.allocations.items()}
+        if had and gets == had and not snapshot.rows_of_consumer(write.consumer.uuid):
+            return write.consumer.uuid
+    return None
 
 
 def _excess(
@@ -173,12 +223,26 @@ def _excess(
     anew = frozenset({move.member})
     request = request_for(move.ensemble, places, anew, forever, Objective.SPREAD)
     terrain = cut_terrain(snapshot, request)
-    hosts = {**request.fixed, **moved}
-    standing = {name: host for name, host in hosts.items() if host in terrain.row_of}
-    named = (one.name for one in move.ensemble.members)
-    members = tuple(one for one in named if one in standing or one == move.member)
-    request = replace(request, members=members, fixed=MappingProxyType(standing))
-    return _Excess(terrain, violations_by_host(build_on_terrain(request, terrain), move.member))
+
+    def judged(hosts: Mapping[MemberName, str], phases: frozenset[Phase]) -> Mapping[str, Ints]:
+        standing = {name: host for name, host in hosts.items() if host in terrain.row_of}
+        named = (one.name for one in move.ensemble.members)
+        members = tuple(one for one in named if one in standing or one == move.member)
+        asked = replace(request, members=members, fixed=MappingProxyType(standing), phases=phases)
+        return violations_by_host(build_on_terrain(asked, terrain), move.member)
+
+    by_the_end = {**request.fixed, **moved}
+    moving: dict[MemberName, tuple[str, ...]] = {}
+    if in_transition(move.ensemble):
+        moving = {**moving_members(snapshot, move.stored, moved)}
+        moving.pop(move.member, None)
+    if not moving:
+        return _Excess(terrain, judged(by_the_end, SETTLING))
+    worst = dict(judged(by_the_end, STANDING))
+    for hosts in combinations(moving):
+        for name, excess in judged({**by_the_end, **hosts}, _IN_MOTION).items():
+            worst[name] = np.maximum(worst[name], excess) if name in worst else excess
+    return _Excess(terrain, worst, tuple(moving))
 
 
 def _judged(
@@ -196,9 +260,11 @@ def _judged(
     if not broken:
         return
     if refuse:
+        others = ", ".join(map(str, excess.moving[:_NAMED]))
+        meanwhile = f" while {others} still moves" if others else ""
         raise WrongState(
             f"{move.member} of ensemble {move.ensemble.name} would break {' and '.join(broken)} on"
-            f" {excess.terrain.names[row]}: choose another host, or remove the policy or"
+            f" {excess.terrain.names[row]}{meanwhile}: choose another host, or remove the policy or"
             f" the member from the ensemble first{to_see_places(move.ensemble.name)}"
         )
     yield PutEvent(misplaced_member(move.ensemble, move.member, server, broken))
