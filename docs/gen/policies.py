@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 ABOUT_POLICIES: Final = """\
 A policy names members by selectors and constrains their places. Its `strength` is
-`required`, or `{preferred: weight}`: then each unit by which it is broken costs `weight`. Its `phase`
-says [when it must hold](../concept/ensembles.md#phases): `create`, `steady`, `transition`, or
-several of them; always, if nothing is said.
+`required`, or `{preferred: weight}`: then each unit by which it is broken costs `weight`. Its
+`phase` says [when it must hold](../concept/ensembles.md#phases): `create`, `steady`, `transition`,
+or several of them; always, if nothing is said. `on_violation` says what becomes of Nova's writes
+that break it: see [servers of others](../guide/nova.md#servers-of-others-on-exclusive-hosts).
 [Ensembles and policies](../concept/ensembles.md) explains the ideas. Every example is run by the
 tests."""
 ABOUT_EXAMPLES: Final = """\

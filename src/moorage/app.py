@@ -169,7 +169,8 @@ def _mounts(
                 rules=WriteRules(
                     lifetimes=replace(settings.lifetimes, notice=env.limits.notice),
                     refuse_spent=env.limits.refuse_spent_claims,
-                    refuse_misplaced=env.limits.refuse_misplaced,
+                    misplaced_members=env.limits.misplaced_members,
+                    foreign_servers=env.limits.foreign_servers,
                 ),
             ),
             unauthorized=known.unauthorized_bare,

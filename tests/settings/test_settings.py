@@ -89,6 +89,7 @@ def test_every_setting_can_be_said_in_every_place(write: Write, setting: Any) ->
         "claim_lifetime": "2h",
         "spent_claims": "refuse",
         "misplaced_members": "report",
+        "foreign_servers": "refuse",
         "failed_builds": "elsewhere",
         "longest_claim": "2d",
         "lifetime": "30d",

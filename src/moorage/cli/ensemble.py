@@ -268,7 +268,7 @@ def _selection(policy: Mapping[str, Any]) -> str:
     return f"zip({text})" if policy.get("zip") else text
 
 
-_OWN = frozenset({"name", "type", "members", "zip", "phase"})
+_OWN = frozenset({"name", "type", "members", "zip", "phase", "on_violation"})
 
 
 def _parameters(policy: Mapping[str, Any]) -> list[str]:

@@ -181,6 +181,12 @@ def misplaced_member(
     return DerivedEvent("member.misplaced", ensemble.project_id, server, 0, body)
 
 
+def violated_policy(ensemble: Ensemble, policy: str) -> DerivedEvent:
+    """The event of a required policy that a server of others breaks by its arrival."""
+    body = {"policy": policy, "because": "foreign_server"}
+    return DerivedEvent("policy.violated", ensemble.project_id, ensemble.id, 0, body)
+
+
 def _ensemble(change: changes.PutEnsemble, before: StoredState) -> Iterator[DerivedEvent]:
     del before
     if change.generation is None:

@@ -22,6 +22,7 @@ from moorage.domain.ensembles import (
     ROLE_NAME,
     TAGGED,
     Group,
+    OnViolation,
     Phase,
     PolicyStatement,
     Selector,
@@ -52,7 +53,10 @@ IMAGE_FIELDS: Final = frozenset({"image_properties", "boot_from_volume"})
 """Fields of a role about the image of its servers, and where their root disk is."""
 _ZIPPED: Final = 2
 """Selectors that a zip needs at least: a hyperedge of one member says nothing."""
-_STATEMENT_FIELDS: Final = frozenset({"name", "type", "members", "zip", "strength", "phase"})
+STATEMENT_FIELDS: Final = frozenset(
+    {"name", "type", "members", "zip", "strength", "phase", "on_violation"}
+)
+"""What every policy has, beside the parameters of its type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +281,9 @@ def read_statement(source: object, path: str) -> PolicyStatement:
         weight=read_strength(fields.get("strength", "required"), f"{path}.strength"),
         phases=_phases(fields.get("phase"), f"{path}.phase"),
         parameters=MappingProxyType(
-            {name: fields[name] for name in sorted(fields) if name not in _STATEMENT_FIELDS}
+            {name: fields[name] for name in sorted(fields) if name not in STATEMENT_FIELDS}
         ),
+        on_violation=_on_violation(fields, f"{path}.on_violation"),
     )
 
 
@@ -338,6 +343,18 @@ def _shorthand(text: str, path: str) -> PolicyStatement:
         weight=weight,
         parameters=MappingProxyType({"level": "host"}),
     )
+
+
+def _on_violation(fields: Mapping[str, object], path: str) -> OnViolation | None:
+    said = fields.get("on_violation")
+    if said is None:
+        return None
+    if not isinstance(said, str) or said not in {*OnViolation}:
+        known = " or ".join(OnViolation)
+        raise InvalidDescription(f"on_violation is {known}, not {said!r}", path=path)
+    if fields.get("strength", "required") != "required":
+        raise InvalidDescription("only a required policy has on_violation", path=path)
+    return OnViolation(said)
 
 
 def _phases(source: object, path: str) -> frozenset[Phase]:

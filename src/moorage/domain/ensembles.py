@@ -177,6 +177,14 @@ class Phase(StrEnum):
     """While servers move, and at every step by which an ensemble with servers changes."""
 
 
+class OnViolation(StrEnum):
+    """What becomes of a write of Nova's that breaks a required policy."""
+
+    REFUSE = "refuse"
+    REPORT = "report"
+    """It is written, and an event tells the project."""
+
+
 ALL_PHASES: Final = frozenset(Phase)
 CREATION: Final = frozenset({Phase.CREATE})
 """The phases of a decision about members of which none has a server."""
@@ -237,11 +245,17 @@ class PolicyStatement:
     weight: int | None = None
     phases: frozenset[Phase] = ALL_PHASES
     parameters: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    on_violation: OnViolation | None = None
+    """None: as the service's settings say."""
 
     @property
     def required(self) -> bool:
         """Whether a placement that violates it is refused."""
         return self.weight is None
+
+    def refuses(self, default: OnViolation) -> bool:
+        """Whether a write of Nova's that breaks the policy is refused."""
+        return (self.on_violation or default) is OnViolation.REFUSE
 
 
 @dataclass(frozen=True)

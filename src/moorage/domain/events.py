@@ -153,6 +153,12 @@ EVENT_TYPES: Final = (
         ("ensemble", "member", "policies"),
     ),
     EventType(
+        "policy.violated",
+        "ensemble",
+        "Nova has placed a server of others on a host or in a domain that its policy keeps for it",
+        ("policy", "because"),
+    ),
+    EventType(
         "member.warned",
         "server",
         "a preemptible server gets an earlier end for a lease; for a member without a server the"

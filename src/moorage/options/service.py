@@ -184,9 +184,19 @@ SERVICE: Final = (
         "refuse",
         "WHAT",
         "A member's server that Nova moves (migration, evacuation, resize, unshelve) to a host on"
-        " which the member breaks required policies of its ensemble: refuse its allocations with"
-        " 409, so that Nova takes another host (refuse), or write them (report). The project is"
-        " told by the event member.misplaced.",
+        " which the member breaks required policies of its ensemble that have no on_violation:"
+        " refuse its allocations with 409, so that Nova takes another host (refuse), or write them"
+        " (report). The project is told by the event member.misplaced.",
+    ),
+    Setting(
+        "foreign_servers",
+        one_of("refuse", "report"),
+        "report",
+        "WHAT",
+        "A server that Nova places on a host which the policy exclusive of an ensemble keeps from"
+        " it, if the policy has no on_violation: refuse its allocations with 409 (refuse), or write"
+        " them (report). The ensemble's project is told by the event policy.violated. With report,"
+        " only operators may write on_violation: refuse.",
     ),
     Setting(
         "failed_builds",

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
+from moorage.domain.describe import STATEMENT_FIELDS
 from moorage.domain.errors import BadPlugin, UnknownPolicy
 from moorage.domain.words import did_you_mean
 from moorage.policies.parameters import schema
@@ -105,6 +106,9 @@ def _why_no_policy(item: object, name: str) -> str:
         return f"it has no {missing[0]}"
     if getattr(item, "type", None) != name:
         return f"its type is {getattr(item, 'type', None)!r}"
+    taken = sorted(STATEMENT_FIELDS & {one.name for one in fields(item)})
+    if taken:
+        return f"{taken[0]} is a field of every policy, and cannot be its parameter"
     examples: tuple[object, ...] = getattr(item, "examples", ())
     if not (getattr(item, "summary", "") and item.__doc__ and examples):
         return "it needs a summary, a docstring and examples"

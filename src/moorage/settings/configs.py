@@ -12,6 +12,7 @@ import os_resource_classes
 import os_traits
 
 from moorage.domain.disclosure import Disclosure
+from moorage.domain.ensembles import OnViolation
 from moorage.domain.nova.pci_devices import StandardNames, read_aliases
 from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.period import SECOND
@@ -244,7 +245,8 @@ def configure(effective: Effective) -> Settings:
             ticket_flavors=value["ticket_flavors"] == "nova",
             nova=_nova_rules(value),
             refuse_spent_claims=value["spent_claims"] == "refuse",
-            refuse_misplaced=value["misplaced_members"] == "refuse",
+            misplaced_members=OnViolation(value["misplaced_members"]),
+            foreign_servers=OnViolation(value["foreign_servers"]),
             builds_elsewhere=value["failed_builds"] == "elsewhere",
             grace=0 if value["end_servers"] == "none" else value["notice"],
             preemption_notice=(

@@ -74,6 +74,8 @@ class ExclusiveEnsembles:
 
     revision: int
     ensembles: tuple[Ensemble, ...]
+    of_consumer: Mapping[str, tuple[Ensemble, ...]]
+    """Consumer of a member or of headroom -> the ensembles that it is of."""
     waited: bool = False
     """Whether the waitlist had waiting entries when last read; then decisions check their turn."""
 

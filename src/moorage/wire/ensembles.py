@@ -18,7 +18,7 @@ Policy: TypeAlias = Annotated[
     Meta(
         description=(
             "`name`, `type`, `members` or `zip` (selectors), `strength` (`required` or"
-            " `{preferred: weight}`), `phase`, and the parameters of its type"
+            " `{preferred: weight}`), `phase`, `on_violation`, and the parameters of its type"
             " (see `/v1/policy-types`); or one of Nova's four names"
         )
     ),

@@ -16,8 +16,8 @@ from moorage.engine.candidates.enumerate import batches, first_candidates, summa
 from moorage.http.microversion import Response
 from moorage.usecases.claims.presented import candidates_for, presented_claim
 from moorage.usecases.claims.stay_terms import fleet_for_query
-from moorage.usecases.ledger.leased_hosts import without_leased_hosts
-from moorage.usecases.ledger.member_moves import with_hosts_for_move
+from moorage.usecases.ledger.exclusive_hosts import without_exclusive_hosts
+from moorage.usecases.ledger.member_moves import server_of_request, with_hosts_for_move
 from moorage.usecases.tickets.allocations import (
     ticket_candidates,
     with_presented_reservation,
@@ -56,9 +56,13 @@ def list_all(env: Environment, request: Request) -> Response:
         requests, used = _few(snapshot, candidates_for(snapshot, query, shown), limit)
     else:
         lifetimes = env.rules.lifetimes
-        query = without_leased_hosts(env.store, snapshot, query, lifetimes)
-        if env.rules.refuse_misplaced:
-            query = with_hosts_for_move(env.store, snapshot, query, request.global_request_id)
+        asked_for = server_of_request(request.global_request_id)
+        query = without_exclusive_hosts(
+            env.store, snapshot, query, lifetimes, env.rules.foreign_servers, asked_for
+        )
+        query = with_hosts_for_move(
+            env.store, snapshot, query, asked_for, env.rules.misplaced_members
+        )
         seen = fleet_for_query(snapshot, query, lifetimes)
         found = first_candidates(batches(seen, query, limit), limit)
         requests, used = batched_requests(seen, query.shape.slots, found)

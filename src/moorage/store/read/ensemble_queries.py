@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import and_, bindparam, exists, func, literal_column, or_, select, true
@@ -20,7 +21,7 @@ from moorage.store.values import stored_bodies
 from moorage.usecases.ports import ExclusiveEnsembles
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import ColumnElement
 
@@ -112,6 +113,15 @@ def namesake(
     return None if found is None else str(found.id)
 
 
+def _by_consumer(ensembles: Sequence[Ensemble]) -> Mapping[str, tuple[Ensemble, ...]]:
+    found: dict[str, list[Ensemble]] = {}
+    for ensemble in ensembles:
+        for member in (*ensemble.members, *ensemble.headroom):
+            for consumer in {member.uuid, member.server_id} - {None}:
+                found.setdefault(str(consumer), []).append(ensemble)
+    return MappingProxyType({consumer: tuple(owners) for consumer, owners in found.items()})
+
+
 class EnsembleQueries(Reader):
     """See `Store`."""
 
@@ -140,11 +150,11 @@ class EnsembleQueries(Reader):
         now = self._ask(_EXCLUSIVE_REVISION).one()
         if known is None or known.revision != now.exclusive_revision:
             found = self._ask(_EXCLUSIVE)
+            ensembles = tuple(stored_bodies.ENSEMBLE.decode(row.body) for row in found if row.body)
             known = self._exclusive = ExclusiveEnsembles(
                 revision=found[0].exclusive_revision,
-                ensembles=tuple(
-                    stored_bodies.ENSEMBLE.decode(row.body) for row in found if row.body
-                ),
+                ensembles=ensembles,
+                of_consumer=_by_consumer(ensembles),
             )
         return replace(known, waited=bool(now.waited))
 

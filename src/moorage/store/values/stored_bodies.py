@@ -24,6 +24,7 @@ from moorage.domain.ensembles import (
     GroupKind,
     Member,
     MemberName,
+    OnViolation,
     Phase,
     PolicyStatement,
     Role,
@@ -148,6 +149,7 @@ ENSEMBLE: Final = record(
             members=each(record(Selector, member=optional(_MEMBER_NAME))),
             phases=unordered(choice(Phase)),
             parameters=FREE,
+            on_violation=optional(choice(OnViolation)),
         )
     ),
     metadata=table(PLAIN),

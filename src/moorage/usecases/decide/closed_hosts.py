@@ -109,18 +109,18 @@ def providers_closed_to(
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
     for statement in owner.policies:
         if statement.required and statement.type == Exclusive.type:
-            closed |= _closed(snapshot, owner, statement, stranger, period)
+            closed |= providers_closed_by(snapshot, owner, statement, stranger, period)
     return closed
 
 
-def _closed(
+def providers_closed_by(
     snapshot: Snapshot,
     owner: Ensemble,
     statement: PolicyStatement,
     stranger: Occupant,
     period: Period,
 ) -> Bools:
-    """[P] whether each provider is in a domain that the statement closes to the stranger."""
+    """[P] whether each provider is in a domain that an `exclusive` statement closes to somebody."""
     policy = parse(statement)
     assert isinstance(policy, Exclusive)
     closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)

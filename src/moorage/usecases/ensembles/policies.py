@@ -34,6 +34,8 @@ def written_statement(statement: PolicyStatement) -> dict[str, object]:
     }
     if statement.phases != ALL_PHASES:
         found["phase"] = sorted(phase.value for phase in statement.phases)
+    if statement.on_violation is not None:
+        found["on_violation"] = statement.on_violation.value
     return found | dict(statement.parameters)
 
 
@@ -49,6 +51,7 @@ def policy_meaning(statement: PolicyStatement, path: str) -> tuple[Any, ...]:
         statement.members if statement.zip else frozenset(statement.members),
         statement.weight,
         statement.phases,
+        statement.on_violation,
     )
 
 

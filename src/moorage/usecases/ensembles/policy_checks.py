@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from moorage.domain.ensembles import STANDING
-from moorage.domain.errors import InUse, InvalidDescription, LimitExceeded, UnknownName
+from moorage.domain.ensembles import KEEPING, STANDING, OnViolation
+from moorage.domain.errors import Forbidden, InUse, InvalidDescription, LimitExceeded, UnknownName
 from moorage.domain.period import FOREVER, Period
 from moorage.domain.placement import Placement
 from moorage.domain.requests import Objective
@@ -184,6 +184,7 @@ def check_names(
 
     Raises:
         UnknownName: the name does not exist, or is not disclosed to tenants.
+        Forbidden: a tenant's policy would refuse servers of others, which the service does not.
     """
     disclosure = env.limits.disclosure
     kind = f"{disclosure.words()} or aggregate"
@@ -195,6 +196,7 @@ def check_names(
         if statement in stored or statement.name in compiled:
             continue
         path = f"policies[{index}]"
+        _check_refusal(env, caller, statement)
         policy = parse(statement, path=path)
         traits.check_traits(frozenset(getattr(policy, "traits", ())), f"{path}.traits")
         if domains := sorted(getattr(policy, "domains", ())):
@@ -202,6 +204,23 @@ def check_names(
             for name in domains:
                 if name not in known:
                     raise UnknownName(kind, name, path=f"{path}.domains")
+
+
+def _check_refusal(env: UseCaseEnvironment, caller: Caller, statement: PolicyStatement) -> None:
+    """Check that the caller may close hosts to servers of others.
+
+    Any tenant may keep other ensembles away; one tenant must not empty the cloud for Nova.
+
+    Raises:
+        Forbidden: as it says.
+    """
+    asked = statement.type == KEEPING and statement.on_violation is OnViolation.REFUSE
+    granted = caller.operator or env.limits.foreign_servers is OnViolation.REFUSE
+    if asked and not granted:
+        raise Forbidden(
+            f"only operators may refuse servers of others: write policy {statement.name} without"
+            " on_violation, and their arrival is reported"
+        )
 
 
 def _known(snapshot: Snapshot, disclosure: Disclosure | None) -> frozenset[str]:

@@ -16,6 +16,7 @@ from moorage.domain.changes import (
     PutInventories,
     ReplaceAllocations,
 )
+from moorage.domain.ensembles import OnViolation
 from moorage.domain.errors import (
     ConcurrentUpdate,
     ConsumerConflict,
@@ -34,7 +35,7 @@ from moorage.usecases.claims.presented import (
 )
 from moorage.usecases.claims.stay_terms import Lifetimes, ending_in_time, with_declared_stay
 from moorage.usecases.ledger import withdrawal
-from moorage.usecases.ledger.leased_hosts import check_leased_hosts
+from moorage.usecases.ledger.exclusive_hosts import check_exclusive_hosts
 from moorage.usecases.ledger.member_moves import check_moves
 from moorage.usecases.tickets.allocations import is_retryable, redeemed, take_places
 from moorage.usecases.tickets.places import check_stock, is_ticket
@@ -60,8 +61,10 @@ class WriteRules:
     """Default lifetimes of consumers without a declared end."""
     refuse_spent: bool = False
     """Whether a new server is refused that presents a claim which is over."""
-    refuse_misplaced: bool = True
-    """Whether a member's move is refused that breaks required policies; else it has an event."""
+    misplaced_members: OnViolation = OnViolation.REFUSE
+    """What becomes of a member's move that breaks required policies."""
+    foreign_servers: OnViolation = OnViolation.REPORT
+    """What becomes of a server on a host that an `exclusive` policy keeps from it."""
 
 
 DEFAULTS: Final = WriteRules()
@@ -90,7 +93,7 @@ def allocate(
             units.
         UnknownName: no such provider or resource class.
         WrongState: a lease or held decision has no place for a write that requests one; or it
-            presents a claim that is over; or a host is leased whole to others; or a member would
+            presents a claim that is over; or a host is exclusive to others; or a member would
             move to a host on which it breaks required policies.
         ProviderConflict, ConcurrentUpdate: too many conflicting commits.
     """
@@ -224,13 +227,13 @@ def _commit_writes(
     `told` are changes that are written with them.
 
     Raises:
-        WrongState: a host is leased whole to others, or a member would break required policies.
+        WrongState: a host is exclusive to others, or a member would break required policies.
     """
     notice = rules.lifetimes.notice
     for attempt in range(ATTEMPTS):
-        revision = check_leased_hosts(store, writes, notice)
-        moved = check_moves(store, writes, refuse=rules.refuse_misplaced)
-        changeset = Changeset((*writes, *told, *moved), exclusive_revision=revision)
+        revision, kept = check_exclusive_hosts(store, writes, notice, rules.foreign_servers)
+        moved = check_moves(store, writes, rules.misplaced_members)
+        changeset = Changeset((*writes, *told, *kept, *moved), exclusive_revision=revision)
         if any(map(_PREEMPTIBLE, writes)):
             changeset = ending_in_time(store, changeset, notice)
         try:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from moorage.domain.changes import Change, ReplaceAllocations
-    from moorage.domain.ensembles import Ensemble, MemberName
+    from moorage.domain.ensembles import Ensemble, MemberName, OnViolation
     from moorage.engine.candidates.query import CandidateQuery
     from moorage.engine.joint.terrain import Terrain
     from moorage.engine.state.snapshot import Snapshot
@@ -91,18 +91,30 @@ class _Excess:
         return sorted(name for name, each in self.by_policy.items() if each[row] > each[best])
 
 
-def with_hosts_for_move(
-    store: Store, snapshot: Snapshot, query: CandidateQuery, request_id: str | None
-) -> CandidateQuery:
-    """The query with only the hosts to which the server that its request names may move.
+def server_of_request(request_id: str | None) -> str | None:
+    """The server that a request's id names, if it is the id of an action on one.
 
-    The request id of an action on a server is `req-` and the server's UUID: see
-    `moorage.nova_filter`. A query with any other id stays as it is.
+    Such an id is `req-` and the server's UUID: see `moorage.nova_filter`. Other ids name nothing.
     """
-    if request_id is None:
+    return None if request_id is None else request_id.lower().removeprefix(PREFIX)
+
+
+def with_hosts_for_move(
+    store: Store,
+    snapshot: Snapshot,
+    query: CandidateQuery,
+    server: str | None,
+    default: OnViolation,
+) -> CandidateQuery:
+    """The query with only the hosts to which a server may move, as far as policies refuse others.
+
+    `default` is for policies that do not say whether they do. Without a member's server the query
+    stays as it is.
+    """
+    if server is None:
         return query
     anchors = query.anchors
-    for move in _moves(store, request_id.lower().removeprefix(PREFIX)):
+    for move in _moves(store, server, only_refusing=default):
         excess = _excess(snapshot, move)
         rows = np.flatnonzero(excess.total == excess.total.min(initial=_ANY))
         least = frozenset(snapshot.row_of[excess.terrain.uuids[row]] for row in rows.tolist())
@@ -111,7 +123,7 @@ def with_hosts_for_move(
 
 
 def check_moves(
-    store: Store, writes: Sequence[ReplaceAllocations], *, refuse: bool
+    store: Store, writes: Sequence[ReplaceAllocations], default: OnViolation
 ) -> tuple[Change, ...]:
     """Check that no write moves a member to a host on which it breaks required policies.
 
@@ -123,7 +135,7 @@ def check_moves(
         not judged at the same time, and events of policies that are broken.
 
     Raises:
-        WrongState: one does (`refuse`).
+        WrongState: one does, and a policy that it breaks refuses that, by itself or by `default`.
     """
     given = _given_to_migrations(store, writes)
     moves = [
@@ -151,7 +163,7 @@ def check_moves(
         stored, host = move.stored, snapshot.uuids[host_row(snapshot, entered)]
         moved = hosts.setdefault(stored.id, {})
         excess = _excess(snapshot, move, moved)
-        told += _judged(excess, move, write.consumer.uuid, host, refuse=refuse)
+        told += _judged(excess, move, write.consumer.uuid, host, default)
         moved[move.member] = host
         touched[stored.id] = PutEnsemble(
             replace(stored, updated_at=snapshot.taken_at), stored.generation
@@ -159,10 +171,17 @@ def check_moves(
     return (*(touched | given).values(), *told)
 
 
-def _moves(store: Store, server: str) -> Iterator[_Move]:
+def _moves(
+    store: Store, server: str, *, only_refusing: OnViolation | None = None
+) -> Iterator[_Move]:
+    """The member, for each of its ensembles with policies that judge moves, or that refuse them."""
     for ensemble in store.ensembles_of_server(server):
         judging = tuple(
-            one for one in ensemble.policies if one.required and not SETTLING.isdisjoint(one.phases)
+            one
+            for one in ensemble.policies
+            if one.required
+            and not SETTLING.isdisjoint(one.phases)
+            and (only_refusing is None or one.refuses(only_refusing))
         )
         for member in ensemble.members:
             if judging and member.server_id == server:
@@ -172,7 +191,7 @@ def _moves(store: Store, server: str) -> Iterator[_Move]:
 def _given_to_migrations(
     store: Store, writes: Sequence[ReplaceAllocations]
 ) -> dict[str, PutEnsemble]:
-    """By id, the ensembles whose members name the migrations to which the request gives their allocations.
+    """By id, the ensembles of members whose servers begin to move; they name their migrations.
 
     Nova begins a move so: the server gets nothing, and the migration what the server had.
     """
@@ -246,12 +265,12 @@ def _excess(
 
 
 def _judged(
-    excess: _Excess, move: _Move, server: str, host: str, *, refuse: bool
+    excess: _Excess, move: _Move, server: str, host: str, default: OnViolation
 ) -> Iterator[Change]:
     """The event of a member's move to a host, if it breaks policies.
 
     Raises:
-        WrongState: it does (`refuse`).
+        WrongState: it does, and one of them refuses that.
     """
     row = excess.terrain.row_of.get(host)
     if row is None:
@@ -259,11 +278,12 @@ def _judged(
     broken = excess.needless(row)
     if not broken:
         return
-    if refuse:
+    refusing = {one.name for one in move.stored.policies if one.refuses(default)}
+    if refused := [name for name in broken if name in refusing]:
         others = ", ".join(map(str, excess.moving[:_NAMED]))
         meanwhile = f" while {others} still moves" if others else ""
         raise WrongState(
-            f"{move.member} of ensemble {move.ensemble.name} would break {' and '.join(broken)} on"
+            f"{move.member} of ensemble {move.ensemble.name} would break {' and '.join(refused)} on"
             f" {excess.terrain.names[row]}{meanwhile}: choose another host, or remove the policy or"
             f" the member from the ensemble first{to_see_places(move.ensemble.name)}"
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from moorage.domain.disclosure import Disclosure
-from moorage.domain.ensembles import MAX_MEMBERS
+from moorage.domain.ensembles import MAX_MEMBERS, OnViolation
 from moorage.domain.errors import LimitExceeded
 from moorage.domain.nova.server_request import NovaRules
 from moorage.domain.period import DAY, FOREVER, HOUR, MINUTE, SECOND, say_duration
@@ -72,8 +72,11 @@ class Limits:
     """Whether the service creates and deletes ticket flavors in Nova."""
     refuse_spent_claims: bool = False
     """Whether a new server is refused whose request presents a claim that is over."""
-    refuse_misplaced: bool = True
-    """Whether Nova may not move a member to a host on which it breaks required policies."""
+    misplaced_members: OnViolation = OnViolation.REFUSE
+    """What becomes of moves by Nova to a host on which the member breaks required policies."""
+    foreign_servers: OnViolation = OnViolation.REPORT
+    """What becomes of servers that Nova places where the policy `exclusive` of others keeps them
+    out."""
     builds_elsewhere: bool = False
     """Whether a member is placed on another host when its server is deleted while its decision is
     held, as Nova does with a server that it could not build."""

@@ -1,0 +1,229 @@
+"""Hosts that are exclusive to others, in what Nova asks of Placement and writes there.
+
+Placement's API has no exclusive hosts. Hosts that are leased whole are left out of candidates, and
+allocations there are refused; only an operator can offer such hosts. A host or domain that the
+policy `exclusive` keeps for an ensemble is treated likewise where the policy refuses foreign
+servers; where it reports them, they are written, and an event tells the ensemble's project.
+Servers that are there already are not judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from moorage.domain.changes import PutEvent
+from moorage.domain.derived_events import violated_policy
+from moorage.domain.ensembles import KEEPING, OnViolation
+from moorage.domain.errors import WrongState
+from moorage.domain.period import FOREVER, Period
+from moorage.domain.placement import Occupant
+from moorage.domain.reservables import WHOLE_HOST
+from moorage.domain.topology import HOST
+from moorage.usecases.claims.stay_terms import query_period
+from moorage.usecases.decide.closed_hosts import providers_closed_by
+from moorage.usecases.decide.member_places import bookings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from moorage.domain.changes import Change, ReplaceAllocations
+    from moorage.domain.ensembles import Ensemble, PolicyStatement
+    from moorage.domain.period import Duration, Instant
+    from moorage.engine.candidates.query import CandidateQuery
+    from moorage.engine.state.snapshot import Snapshot
+    from moorage.usecases.claims.stay_terms import Lifetimes
+    from moorage.usecases.ports import ExclusiveEnsembles, Store
+
+
+def without_exclusive_hosts(
+    store: Store,
+    snapshot: Snapshot,
+    query: CandidateQuery,
+    lifetimes: Lifetimes,
+    default: OnViolation,
+    server: str | None,
+) -> CandidateQuery:
+    """The query without hosts on which a server would be refused at any time of its stay.
+
+    A query names no project, so it is everybody's stranger, unless it is for a `server` that there
+    is. `default` is for policies that do not say whether they refuse.
+    """
+    known = store.exclusive_ensembles()
+    keeping = list(_refusing(known.ensembles, default))
+    if not keeping:
+        return query
+    stay = query_period(snapshot, query, lifetimes)
+    stranger = _stranger(store, server)
+    closed = np.zeros(len(snapshot.uuids), dtype=np.bool_)
+    for owner, statement in keeping:
+        if not _is_own(owner, stranger.consumer):
+            closed |= providers_closed_by(snapshot, owner, statement, stranger, stay)
+    roots = snapshot.roots
+    if not closed[roots].any():
+        return query
+    opened = frozenset(roots[~closed[roots]].tolist())
+    return replace(query, anchors=opened if query.anchors is None else query.anchors & opened)
+
+
+def check_exclusive_hosts(
+    store: Store,
+    writes: Sequence[ReplaceAllocations],
+    notice: Duration,
+    default: OnViolation,
+) -> tuple[int | None, tuple[Change, ...]]:
+    """Check that no write gives a consumer a host that is exclusive to others in its stay.
+
+    A preemptible server, which ends in time for a lease, is judged over its `notice` only. A host
+    that any consumer of the request has already is not new: Nova exchanges allocations between a
+    server and its migration.
+
+    Returns:
+        The revision of the exclusive ensembles, on which the commit relies; None if none of them
+        refuses anybody. And the events of policies that are broken.
+
+    Raises:
+        WrongState: one does, and is refused.
+    """
+    known = store.exclusive_ensembles()
+    if not known.ensembles:
+        return None, ()
+    snapshot = store.snapshot()
+    had = {
+        int(snapshot.root[snapshot.row_of[booking.provider]])
+        for write in writes
+        for booking in bookings_of(snapshot, write.consumer.uuid)
+    }
+    told: list[Change] = []
+    for write in writes:
+        rows = [snapshot.row_of[uuid] for uuid in write.allocations if uuid in snapshot.row_of]
+        entered = sorted(set(snapshot.root[rows].tolist()) - had)
+        if entered:
+            arrival = _Arrival(store, snapshot, write, tuple(entered), frozenset(had), notice)
+            told += arrival.judged(known, default)
+    refuses = next(_refusing(known.ensembles, default), None) is not None
+    return (known.revision if refuses else None), tuple(told)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    """A write by which a consumer enters hosts."""
+
+    store: Store
+    snapshot: Snapshot
+    write: ReplaceAllocations
+    entered: tuple[int, ...]
+    """Rows of the hosts."""
+    had: frozenset[int]
+    """Rows of hosts that consumers of the request have already."""
+    notice: Duration
+
+    def judged(self, known: ExclusiveEnsembles, default: OnViolation) -> Iterator[Change]:
+        """The events of policies that the arrival breaks.
+
+        Raises:
+            WrongState: a host is leased whole to others, or a policy refuses foreign servers.
+        """
+        uuid, snapshot = self.write.consumer.uuid, self.snapshot
+        stay = Period(snapshot.taken_at, _end(snapshot, self.write, self.notice))
+        stranger: Occupant | None = None
+        for owner in self._owners(known, stay):
+            if _is_own(owner, uuid):
+                continue
+            if stranger is None:
+                tags = _tags(self.store, uuid)
+                stranger = Occupant(uuid, self.write.consumer.project_id, tags)
+            for statement in _keeping(owner):
+                closed = providers_closed_by(snapshot, owner, statement, stranger, stay)
+                if closed[list(self.had)].any():
+                    continue  # the domain is shared already, whoever refused it then
+                for row in self.entered:
+                    if closed[row]:
+                        yield self._broken(owner, statement, row, default)
+
+    def _broken(
+        self, owner: Ensemble, statement: PolicyStatement, row: int, default: OnViolation
+    ) -> Change:
+        name = self.snapshot.state(row).provider.name
+        if _is_leased_whole(owner):
+            raise WrongState(f"{name} is leased to others during this server's stay")
+        if statement.refuses(default):
+            raise WrongState(f"{name} is exclusive to others during this server's stay")
+        return PutEvent(violated_policy(owner, statement.name))
+
+    def _owners(self, known: ExclusiveEnsembles, stay: Period) -> Iterable[Ensemble]:
+        """The ensembles that may keep one of the hosts: with members there, or in wider domains."""
+        found = {one.id: one for one in known.ensembles if any(map(_is_wide, _keeping(one)))}
+        for root in self.entered:
+            for row in self.snapshot.tree(root).tolist():
+                for consumer in self.snapshot.consumers_in(row, stay):
+                    found |= {one.id: one for one in known.of_consumer.get(consumer, ())}
+        return found.values()
+
+
+def _keeping(owner: Ensemble) -> Iterator[PolicyStatement]:
+    return (one for one in owner.policies if one.required and one.type == KEEPING)
+
+
+def _is_wide(statement: PolicyStatement) -> bool:
+    """Whether the policy keeps domains of more than one host."""
+    return statement.parameters.get("level", HOST) != HOST
+
+
+def _refusing(
+    ensembles: Iterable[Ensemble], default: OnViolation
+) -> Iterator[tuple[Ensemble, PolicyStatement]]:
+    """The policies that refuse foreign servers, and those of hosts that are leased whole."""
+    for owner in ensembles:
+        whole = _is_leased_whole(owner)
+        for statement in _keeping(owner):
+            if whole or statement.refuses(default):
+                yield owner, statement
+
+
+def _is_leased_whole(owner: Ensemble) -> bool:
+    return any(WHOLE_HOST in group.resources for role in owner.roles for group in role.groups)
+
+
+def _is_own(owner: Ensemble, consumer: str) -> bool:
+    """Whether a consumer is a member, its server, or the migration of one."""
+    return any(
+        consumer in {one.uuid, one.server_id, one.migration}
+        for one in (*owner.members, *owner.headroom)
+    )
+
+
+def _stranger(store: Store, server: str | None) -> Occupant:
+    """The server that a query is for, or nobody whom any ensemble knows."""
+    known = None if server is None else store.consumer(server)
+    if known is None:
+        return Occupant(consumer="", project_id="")
+    consumer, _ = known
+    return Occupant(consumer.uuid, consumer.project_id, _tags(store, consumer.uuid))
+
+
+def _tags(store: Store, server: str) -> frozenset[str]:
+    """The tags of the roles that a server has in ensembles."""
+    return frozenset(
+        tag
+        for ensemble in store.ensembles_of_server(server)
+        for member in ensemble.members
+        if member.server_id == server
+        for tag in ensemble.role(member.name.role).tags
+    )
+
+
+def _end(snapshot: Snapshot, write: ReplaceAllocations, notice: Duration) -> Instant:
+    """The end of the write's stay, or the earliest at which it can be evicted."""
+    if write.until is not None:
+        return write.until
+    standing = bookings_of(snapshot, write.consumer.uuid)
+    if standing:
+        return max(one.period.end for one in standing)
+    if write.stay.until is not None:
+        return write.stay.until
+    if write.stay.preemptible:
+        return snapshot.taken_at + notice
+    return FOREVER if write.stay.life is None else snapshot.taken_at + write.stay.life

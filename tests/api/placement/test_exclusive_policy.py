@@ -1,0 +1,243 @@
+"""Servers of others where the policy `exclusive` keeps hosts: refused or reported, as it says."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from falcon.testing import TestClient
+from tests.api.placement.test_member_moves import WEB, Make, Running, make
+from tests.api.placement.test_tickets import ADMIN, NATIVE, PLACEMENT, ROOT
+
+from moorage.app import create_app
+from moorage.settings import configure, read
+from moorage.store import open_store
+from moorage.testing import in_process
+from moorage.testing.service import HandClock
+
+__all__ = ["make"]
+SMALL = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 1}
+Statement = dict[str, Any]
+
+
+class Kept:
+    """Three racks, and an ensemble of one member whose host, or rack, is its own."""
+
+    def __init__(self, client: TestClient, *, caller: Any = ADMIN, **statement: Any) -> None:
+        self.client, self.caller = client, caller
+        alone = {"name": "alone", "type": "exclusive", "members": ["x"], **statement}
+        member = {"name": "x", "count": 1, "resources": {"VCPU": 1}}
+        self.body = {"name": "kept", "members": [member], "policies": [alone], "decide": {}}
+        self.made = client.simulate_post(
+            "/v1/ensembles", json={"ensemble": self.body}, headers=caller
+        )
+        if self.made.status_code == 201:
+            self.ensemble = self.made.json["ensemble"]["id"]
+            self.project = self.made.json["ensemble"]["project_id"]
+            (place,) = self.shown(self.made.json["decision"]["id"])
+            self.host: str = place
+
+    def shown(self, decision: str) -> list[str]:
+        """The UUIDs of the members' hosts."""
+        path = f"/v1/decisions/{decision}"
+        found = self.client.simulate_get(path, headers=ADMIN).json["decision"]["assignments"]
+        names = self.hosts()
+        return [names[one["host"]] for one in found]
+
+    def hosts(self) -> dict[str, str]:
+        """Name -> UUID."""
+        answer = self.client.simulate_get("/placement/resource_providers", headers=PLACEMENT)
+        return {one["name"]: one["uuid"] for one in answer.json["resource_providers"]}
+
+    def neighbour(self) -> str:
+        """Another host of the same rack."""
+        names = {uuid: name for name, uuid in self.hosts().items()}
+        number = int(names[self.host][1:])
+        rack = [3 * ((number - 1) // 3) + n for n in (1, 2, 3)]
+        return next(self.hosts()[f"h{n}"] for n in rack if n != number)
+
+    def put(self, host: str, project: str = "other", server: str = "") -> Any:
+        server = server or str(uuid4())
+        path = f"/placement/allocations/{server}"
+        before = self.client.simulate_get(path, headers=PLACEMENT).json
+        body = {
+            "allocations": {host: {"resources": SMALL}},
+            "project_id": project,
+            "user_id": "ann",
+            "consumer_generation": before.get("consumer_generation"),
+            "consumer_type": "INSTANCE",
+        }
+        return self.client.simulate_put(path, json=body, headers=PLACEMENT)
+
+    def offered(self, request_id: str = "") -> set[str]:
+        """The hosts of candidates for a small server."""
+        named = {"X-Openstack-Request-Id": request_id} if request_id else {}
+        asked = ",".join(f"{name}:{amount}" for name, amount in SMALL.items())
+        path = f"/placement/allocation_candidates?resources={asked}"
+        answer = self.client.simulate_get(path, headers=PLACEMENT | named)
+        return {next(iter(one["allocations"])) for one in answer.json["allocation_requests"]}
+
+    def told(self) -> list[dict[str, Any]]:
+        path = "/v1/events?type=policy.violated"
+        return list(self.client.simulate_get(path, headers=self.caller).json["events"])
+
+    def compliance(self) -> list[str]:
+        path = f"/v1/ensembles/{self.ensemble}?compliance=true"
+        found = self.client.simulate_get(path, headers=self.caller).json["ensemble"]
+        return [one["policy"] for one in found["compliance"]]
+
+
+Serve = Callable[..., TestClient]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    with ExitStack() as stack:
+
+        def made(**given: str) -> TestClient:
+            clock, database = HandClock(), "sqlite://"
+            store = open_store(database, clock=clock)
+            stack.callback(store.close)
+            settings = configure(read({"database": database, **given}, {}, ()))
+            application = create_app(settings, store=store, clock=clock)
+            with in_process.client(application) as operator:
+                in_process.load(operator, (ROOT / "fleets/three-racks.yaml").read_text("utf-8"))
+            return TestClient(application)
+
+        yield made
+
+
+def test_by_default_the_arrival_is_written_and_reported(serve: Serve) -> None:
+    kept = Kept(serve(), caller=NATIVE)
+    assert kept.host in kept.offered()
+    assert kept.compliance() == []
+    assert kept.put(kept.host).status_code == 204
+    (event,) = kept.told()
+    assert event["subject"] == kept.ensemble
+    assert event["body"] == {"policy": "alone", "because": "foreign_server"}
+    assert kept.compliance() == ["alone"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, {"on_violation": "refuse"}),
+        ({"foreign_servers": "refuse"}, {}),
+        ({"foreign_servers": "refuse"}, {"on_violation": "refuse"}),
+    ],
+)
+def test_a_policy_that_refuses_keeps_its_host(
+    serve: Serve, settings: dict[str, str], said: Statement
+) -> None:
+    kept = Kept(serve(**settings), **said)
+    everywhere = set(kept.hosts().values())
+    assert kept.offered() == everywhere - {kept.host}
+    refused = kept.put(kept.host)
+    assert refused.status_code == 409
+    assert "is exclusive to others" in refused.text
+    assert kept.put(kept.neighbour()).status_code == 204
+    assert kept.put(kept.host, kept.project).status_code == 204, "the project's own are no others"
+    assert kept.told() == []
+    assert kept.compliance() == []
+
+
+def test_a_policy_that_reports_is_not_closed_by_the_setting(serve: Serve) -> None:
+    kept = Kept(serve(foreign_servers="refuse"), on_violation="report")
+    assert kept.host in kept.offered()
+    assert kept.put(kept.host).status_code == 204
+    assert len(kept.told()) == 1
+
+
+def test_a_whole_rack_is_kept(serve: Serve) -> None:
+    kept = Kept(serve(), level="rack", on_violation="refuse")
+    assert kept.neighbour() not in kept.offered()
+    assert len(kept.offered()) == 6
+    assert kept.put(kept.neighbour()).status_code == 409
+
+
+def test_against_everybody_the_own_project_is_kept_out_too(serve: Serve) -> None:
+    kept = Kept(serve(), against="others", on_violation="refuse")
+    assert kept.put(kept.host, kept.project).status_code == 409
+
+
+def test_a_preferred_policy_closes_nothing(serve: Serve) -> None:
+    kept = Kept(serve(foreign_servers="refuse"), strength={"preferred": 5})
+    assert kept.host in kept.offered()
+    assert kept.put(kept.host).status_code == 204
+    assert kept.told() == []
+
+
+def test_who_is_there_stays_and_may_change_size(serve: Serve) -> None:
+    client = serve(foreign_servers="refuse")
+    first = Kept(client, strength="preferred")
+    server = str(uuid4())
+    host = first.host
+    assert first.put(host, server=server).status_code == 204
+    path = f"/v1/ensembles/{first.ensemble}/policies/alone"
+    strict = {"policy": {"type": "exclusive", "members": ["x"]}}
+    client.simulate_put(path, json=strict, headers=ADMIN | {"If-Match": "*"})
+    assert first.put(host, server=server).status_code == 204
+    assert first.put(host).status_code == 409
+
+
+def test_a_server_that_is_known_is_offered_what_it_may_enter(serve: Serve) -> None:
+    kept = Kept(serve(), on_violation="refuse")
+    own, foreign = str(uuid4()), str(uuid4())
+    assert kept.put(kept.neighbour(), kept.project, own).status_code == 204
+    assert kept.put(kept.neighbour(), "other", foreign).status_code == 204
+    assert kept.host in kept.offered(f"req-{own}")
+    assert kept.host not in kept.offered(f"req-{foreign}")
+    assert kept.put(kept.host, kept.project, own).status_code == 204
+    assert kept.put(kept.host, "other", foreign).status_code == 409
+
+
+def test_a_tenant_may_not_close_hosts_unless_the_service_does(serve: Serve) -> None:
+    refused = Kept(serve(), caller=NATIVE, on_violation="refuse").made
+    assert refused.status_code == 403, refused.text
+    assert "only operators may refuse servers of others" in refused.text
+    granted = Kept(serve(foreign_servers="refuse"), caller=NATIVE, on_violation="refuse")
+    assert granted.made.status_code == 201
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"on_violation": "ignore"},
+        {"on_violation": ["refuse"]},
+        {"on_violation": "report", "strength": "preferred"},
+    ],
+)
+def test_nonsense_is_refused_with_its_place(serve: Serve, wrong: Statement) -> None:
+    answer = Kept(serve(), **wrong).made
+    assert answer.status_code == 400
+    assert answer.json["errors"][0]["path"] == "policies[0].on_violation"
+
+
+def test_what_is_said_reads_back(serve: Serve) -> None:
+    kept = Kept(serve(), on_violation="refuse")
+    path = f"/v1/ensembles/{kept.ensemble}/policies/alone"
+    shown = kept.client.simulate_get(path, headers=ADMIN).json["policy"]
+    assert shown["on_violation"] == "refuse"
+
+
+@pytest.mark.parametrize(
+    ("setting", "said", "status", "told"),
+    [("refuse", "report", 204, 1), ("report", "refuse", 409, 0)],
+)
+def test_a_policy_says_itself_what_becomes_of_moves(
+    make: Make, setting: str, said: str, status: int, told: int
+) -> None:
+    cloud: Running = make(setting)
+    apart = {"type": "anti-affinity", "members": ["web"], "on_violation": said}
+    path = f"/v1/ensembles/{cloud.ensemble}/policies"
+    either = {**NATIVE, "If-Match": "*"}
+    cloud.client.simulate_delete(f"{path}/web-racks", headers=either)
+    answer = cloud.client.simulate_put(f"{path}/web-apart", json={"policy": apart}, headers=either)
+    assert answer.status_code == 200, answer.text
+    (server, _), (_, other), _ = cloud.servers("web").items()
+    cloud.begin_move(server)
+    offered = other in cloud.hosts_for(server, WEB)
+    assert offered is (status == 204)
+    assert cloud.enter(server, other, WEB).status_code == status
+    assert len(cloud.misplaced()) == told
